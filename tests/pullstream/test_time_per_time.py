@@ -23,6 +23,28 @@ def test_running_refuses_times_in_no_order():
         ps.run(ps.pipe(partial(), ps.accumulate(ps.agg.count()), ps.collect()))
 
 
+@LIMITS
+def test_a_result_that_the_next_step_would_change_is_refused(limit):
+    """In `accumulate`, a state is emitted and goes on; one that `finish` copies, or `step` leaves alone, may stay."""
+
+    def in_place(seen, n):
+        seen[n % 3] = seen.get(n % 3, 0) + 1
+        return seen
+
+    def run(fold, key=None):
+        stream = ps.values(range(9), time=lambda n: n // 3)
+        return ps.run(ps.pipe(stream, ps.accumulate(fold, key=key), ps.collect()), limit=limit)
+
+    for key in (None, abs, lambda n: n % 2):
+        if key is not abs:
+            with pytest.raises(
+                TypeError, match=r"accumulate, composed at .* in place a dict .*Fold\(initial, step, dict"
+            ):
+                run(ps.Fold(dict, in_place), key)
+        assert run(ps.Fold(dict, in_place, dict), key)
+    assert run(ps.Fold(list, lambda seen, n: seen if n > 4 else [*seen, n])) == [[0, 1, 2], [*range(5)], [*range(5)]]
+
+
 async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
     """An async effect takes a while, and the time is complete after it."""
     start, calls = trio.current_time(), []

@@ -53,7 +53,8 @@ class Fold(Generic[A, R]):
     """A fold of values: a fresh state, how a value changes it, and the result made of it at the end.
 
     `initial` is a factory, called once for each state; `step` gives the next state, and may change the one it was
-    given; `finish` makes the result (without it, the state is the result).
+    given; `finish` makes the result (without it, the state is the result). Where results are emitted while the fold
+    goes on, by `accumulate`, `scan` and `eager=True`, `finish` must copy a state that `step` changes.
 
     >>> import pullstream as ps
     >>> counting = ps.Fold(int, lambda n, _: n + 1)

@@ -1,8 +1,8 @@
 """`unique_by_time`, `sort_by_time` and `accumulate`: the values of each time deduplicated, sorted, or folded."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from operator import itemgetter
-from typing import Annotated, Any, overload
+from operator import is_, itemgetter
+from typing import Annotated, Any, cast, overload
 
 from typing_extensions import TypeVar, override
 
@@ -12,6 +12,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.notified import Notified
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
@@ -175,6 +176,7 @@ class _Accumulating(_ValuesByTime, Resumable):
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
         self._accumulator = Accumulator(fold, **options)
+        self._given = _FirstResult() if fold.finish is itself else None
         self._table: KeyStates = {}
         self._last: Hashable = BEGINNING
 
@@ -200,7 +202,50 @@ class _Accumulating(_ValuesByTime, Resumable):
         memory = self.memory.at(time)
         if memory.saves:
             memory.update(touched)
+        if self._given is not None:
+            self._given.see(self.location, touched)
         return self._accumulator.results(touched)
+
+
+class _FirstResult:
+    """The first state that was emitted as a result: the next step of its key must not change it in place.
+
+    Otherwise the results of earlier times would change too, wherever they are kept or wait. One state is checked, once.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[Hashable, Any, list[Any]] | None = None
+        self._checked = False
+
+    def see(self, location: Location, states: KeyStates) -> None:
+        """Check the first state, if it is among these, or note one of these.
+
+        Raises:
+            TypeError: it was changed.
+        """
+        if self._checked:
+            return
+        if self._first is None:
+            for name, state in states.items():
+                if isinstance(state, (list, dict, set)):
+                    self._first = name, state, _parts(state)
+                    break
+            return
+        name, state, parts = self._first
+        if name not in states:
+            return
+        self._checked = True
+        now = _parts(state)
+        if len(now) != len(parts) or not all(map(is_, now, parts)):
+            kind = type(state).__name__
+            raise TypeError(
+                f"{location}: the step of its fold has changed in place a {kind} that was already emitted as a result. "
+                f"Let finish copy it, Fold(initial, step, {kind}), or let step return a new one"
+            )
+
+
+def _parts(state: Any) -> list[Any]:
+    return [*state, *cast("dict[Any, Any]", state).values()] if isinstance(state, dict) else [*state]
 
 
 @overload
@@ -229,9 +274,9 @@ def accumulate(
 
     With a `key`, each key has a state of its own, and a complete time emits `(key, result)` pairs for the keys that
     arrived at it. States are kept for the whole run. `finish` is called while the fold continues, so it must not return
-    an object that `step` changes in place. The values of a time are kept until it is complete, and folded then. `eager`
-    and `on_error` are as in `reduce_by_key`.
+    an object that `step` changes in place: `Fold(dict, step, dict)` copies it. The values of a time are kept until it
+    is complete, and folded then. `eager` and `on_error` are as in `reduce_by_key`.
 
-    Raises: CapabilityError: the times have no order.
+    Raises: CapabilityError: the times have no order. TypeError: `step` has changed a result in place.
     """
     return opens(_Accumulating(fold, key=key, eager=eager, on_error=on_error))
