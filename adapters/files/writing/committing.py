@@ -24,6 +24,8 @@ class FilesCommitter(Committer[list[Any]]):
         self._plan = plan
         self._untimed = plan.format.grows and not plan.target.grows
         """Whether all times so far were 0, although the target has a field for the time, and could do without."""
+        self._begun = False
+        """Whether this run has committed anything."""
 
     @override
     async def open(self, ctx: Context) -> tuple[()]:
@@ -45,6 +47,7 @@ class FilesCommitter(Committer[list[Any]]):
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:
         writing, memory = self._writing, self._ctx.memory
+        self._begun = True
         self._untimed = self._untimed and all(type(time) is int and time == 0 for time in times)
         made: list[Completion] = []
         try:
@@ -60,7 +63,7 @@ class FilesCommitter(Committer[list[Any]]):
 
     @override
     async def close(self) -> None:
-        if self._untimed and self._writing.result:
+        if self._begun and self._untimed and self._writing.result:
             LOG.warning(
                 "%s, got every value at the time 0, which is in the name of its file. Values without an assigned time "
                 "are at 0: assign times with time= in the source or with stamp(...), or leave {time} out of the name",

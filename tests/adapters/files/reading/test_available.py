@@ -110,3 +110,17 @@ def test_without_a_journal_all_files_are_new(inbox):
     for _ in range(2):
         done = []
         assert ps.run(nightly(inbox, done))[1] == [1, 3]
+
+
+def test_a_night_that_writes_nothing_says_nothing_of_its_times(inbox, tmp_path, caplog):
+    """Its result has the files of earlier nights, and it fails before it has any time."""
+    lines = files.read_text(inbox, available=True, every=0.01, time=files.name_time(r"\d"))
+    pipeline = ps.pipe(lines, ps.count_by_key(len), files.write_jsonl(tmp_path / "{time}.jsonl"))
+    put(inbox, a1=["tea"])
+    ps.run(pipeline, journal=tmp_path / "journal")
+    put(inbox, b2=["tea"])
+    ps.run(pipeline, journal=tmp_path / "journal")
+    put(inbox, c1=["rice"])
+    with pytest.raises(ps.errors.JournalError, match="is new"):
+        ps.run(pipeline, journal=tmp_path / "journal")
+    assert not caplog.messages
