@@ -3,10 +3,12 @@
 import argparse
 import sys
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, Final
 
 from pullstream.conformance.targets import subject_of
 from pullstream.errors import PullstreamError
+from pullstream.frames import users_frames
 from pullstream.shake.report import Difference, Shaken
 from pullstream.shake.shaking import shake
 from pullstream.trace.file import Trace
@@ -60,10 +62,18 @@ def shake_pipeline(given: argparse.Namespace) -> int:
             told += f"\n\n{_played(report.differences[0], given.trace)}"
     except EXPECTED as exc:
         notes: list[str] = getattr(exc, "__notes__", [])
-        print("\n  ".join([f"pullstream shake: {exc}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
+        print("\n  ".join([f"pullstream shake: {_told(exc)}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
         return 2
     print(told + _again(report, given))  # noqa: T201 - a command line
     return 0 if report.ok else 1
+
+
+def _told(exc: BaseException) -> str:
+    """Return the text of an exception; if code of the user's raised it, with its type and line."""
+    frames = extract_tb(users_frames(exc.__traceback__))
+    if isinstance(exc, PullstreamError) or not frames:
+        return str(exc)
+    return f"{type(exc).__name__}: {exc}, raised at {frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}"
 
 
 def _again(report: Shaken, given: argparse.Namespace) -> str:

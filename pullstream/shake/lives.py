@@ -46,11 +46,13 @@ class Lives:
         """Judge other runs by the one in the normal order, after one that fills the caches of the process.
 
         Raises:
-            PullstreamError: it is wrong itself.
+            PullstreamError: it is wrong itself, or does not end.
         """
         for _ in range(2):
             self._clear()
             self._like = self._life(Choices(), 0)
+            if self._like.endless:
+                raise PullstreamError(self._like.endless)
         self._judging = Judgement(self._like, compare, checks)
         if (wrong := self._wrong(self._like)) is not None:
             raise PullstreamError(

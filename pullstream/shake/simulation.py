@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from pullstream.decorators import transformer
 from pullstream.engine.sidecar.location import Ending
-from pullstream.errors import Abandoned, CompositionError, failure_in
+from pullstream.errors import Abandoned, CompositionError, PullstreamError, failure_in
 from pullstream.logger import LOG
 from pullstream.program.pipeline import Pipeline
 from pullstream.program.running import Running
@@ -58,6 +58,10 @@ ROUNDS: Final = 20_000
 """The rounds of the scheduler that a run may take, or twenty times as many as the undisturbed run."""
 
 
+VALUES: Final = 100_000
+"""The values that a sink may receive in the undisturbed run: the schedules of more cannot be tried."""
+
+
 @attrs.frozen
 class Delivery:
     """A value that arrived at a sink, at its logical time; `shown` is its text then, because it may change later."""
@@ -77,6 +81,8 @@ class Simulated:
     ending: str = "complete"
     """The ending: complete, failed, abandoned, hanging or killed."""
     failure: BaseException | None = None
+    endless: str = ""
+    """Why it was given up, if too many values came."""
     result: Any = None
     way: str = ""
     """The disturbance, if there was one: abort, finish, cancel, or fail."""
@@ -207,9 +213,11 @@ class Simulation(trio.abc.Instrument):
 
     def _told_order(self, tasks: list[trio.lowlevel.Task], option: int) -> str:
         number, last = divmod(option, 2)
-        others = [_task_name(task) for task in tasks if task is not tasks[number]]
+        names = [*map(_task_name, tasks)]
+        name = names.pop(number)
+        others = [f"another task of {name}" if other == name else other for other in names]
         where = "after" if last else "before"
-        return f"{_task_name(tasks[number])} took its step {where} {', '.join(dict.fromkeys(others))}"
+        return f"{name} took its step {where} {', '.join(dict.fromkeys(others))}"
 
     def worked(self) -> float:
         """Choose how long a step worked."""
@@ -328,6 +336,13 @@ class Simulation(trio.abc.Instrument):
 
     def _arrived(self, sink: str, times: Sequence[Hashable], values: Sequence[Any]) -> None:
         row = self.out.delivered.setdefault(sink, [])
+        if self._like is None and len(row) > VALUES:
+            self.out.endless = (
+                f"shake() needs a pipeline that ends by itself, and {sink} has received more than {VALUES:,} values of this "
+                f"one. End its source, for example with take(n), or return it with an async function that calls "
+                f"running.finish()"
+            )
+            raise PullstreamError(self.out.endless)
         for time, value in zip(times, values, strict=True):
             row.append(Delivery(time, value, shown(value)))
             if self._completed and not self.out.late and any(_at_most(time, over) for over in self._completed):
@@ -441,12 +456,11 @@ def _tasks() -> set[trio.lowlevel.Task]:
 
 
 def _task_name(task: trio.lowlevel.Task) -> str:
-    """Return a name for a task: the module that it belongs to, if it tells, and its function."""
+    """Return a name for a task: the module that it belongs to, if it tells; else its function."""
     frame = getattr(task.coro, "cr_frame", None)
     owner = None if frame is None else frame.f_locals.get("self")
     location = getattr(owner, "location", None)
-    name = task.name.rpartition(".")[2]
-    return name if location is None else f"{location.name} ({name})"
+    return task.name.rpartition(".")[2] if location is None else str(location.name)
 
 
 def _threads() -> set[str]:

@@ -27,6 +27,10 @@ async def slowly(value):
     return value
 
 
+def breaks_down():
+    raise KeyError("tea")
+
+
 def five_modules():
     return ps.pipe(
         ps.values(range(12), time=lambda n: n // 4),
@@ -273,6 +277,7 @@ def test_an_undisturbed_run_that_is_wrong_is_refused(module, says):
     [
         ({"seeds": 0}, ValueError, "needs at least 1 seed, and was given 0"),
         ({"journal": True}, TypeError, "with a journal, .* must take one argument, a folder"),
+        ({"make": lambda: ps.pipe(ps.integers(), ps.drain())}, ps.PullstreamError, "ends by itself, and drain .* take"),
         ({"make": lambda folder: five_modules()}, TypeError, "must need no argument, or else a folder, .*journal=True"),
     ],
 )
@@ -318,6 +323,8 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert "<html" in (tmp_path / "it.trace.html").read_text()
     assert main(["shake", "tests.pullstream.shake.test_shake:five_modules", "--seeds", "2"]) == 0
     assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
+    assert main(["shake", "tests.pullstream.shake.test_shake:breaks_down"]) == 2
+    assert re.search(rf"KeyError: 'tea', raised at {__file__}:\d+, in breaks_down", capsys.readouterr().err)
     assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "20"]) == 1
     assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
 
