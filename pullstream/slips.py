@@ -96,8 +96,9 @@ def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
     if isinstance(exc, TypeError):
         wrong = str(exc).startswith("tuple indices must be")
         return f"a row is a named tuple: write row.{columns[0]}, or row[0] for a column by position" if wrong else ""
-    only = len(columns) == 1
-    return f"the columns are {', '.join(columns)}" + "; if it should be several, give read_csv a delimiter=" * only
+    named = getattr(row.__class__, "_columns", columns)
+    several = len(named) == 1 and any(mark in named[0] for mark in ";,|\t")
+    return f"the columns are {', '.join(columns)}" + "; if it should be several, give read_csv a delimiter=" * several
 
 
 def _on_a_dict(exc: BaseException, found: Sequence[Any]) -> str:

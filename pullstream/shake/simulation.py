@@ -338,8 +338,8 @@ class Simulation(trio.abc.Instrument):
         row = self.out.delivered.setdefault(sink, [])
         if self._like is None and len(row) > VALUES:
             self.out.endless = (
-                f"shake() needs a pipeline that ends by itself, and {sink} has received more than {VALUES:,} values of this "
-                f"one. End its source, for example with take(n), or return it with an async function that calls "
+                f"shake() needs a pipeline that ends by itself, and {sink} has received more than {VALUES:,} values of "
+                f"this one. End its source, for example with take(n), or return it with an async function that calls "
                 f"running.finish()"
             )
             raise PullstreamError(self.out.endless)

@@ -453,6 +453,17 @@ def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     assert note.endswith("at the value Row(item='tea', count=0)")
 
 
+@pytest.mark.parametrize(("header", "hinted"), [("item;count", True), ("item", False)])
+def test_one_column_is_taken_for_several_if_its_name_is(header, hinted, tmp_path):
+    """A row of one column may well be meant."""
+    (tmp_path / "a.csv").write_text(f"{header}\ntea\n")
+    with pytest.raises(AttributeError) as caught:
+        ps.run(ps.pipe(files.read_csv(tmp_path / "a.csv"), ps.map(lambda row: row.price), ps.drain()))
+    hint, _ = caught.value.__notes__
+    assert hint.startswith("the columns are item")
+    assert ("give read_csv a delimiter=" in hint) is hinted
+
+
 def generates(value):
     yield value
 
