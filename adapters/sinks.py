@@ -39,7 +39,14 @@ class SpoolCommitter(Committer[list[Hashable]]):
     def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
         assert self.spools is not None
         self.spools.add(batch)
-        return self._relieve(self.spools) if self.spools.full else None
+        return self.added(self.spools)
+
+    def added(self, opened: OpenTimes) -> Awaitable[None] | None:
+        """Raise the refusal of a row, or wait for room."""
+        if opened.refusal is not None:
+            self.taken = opened.taken
+            raise opened.refusal
+        return self._relieve(opened) if opened.full else None
 
     async def _relieve(self, opened: OpenTimes) -> None:
         """Let the commits catch up; if it is open times that take the memory, move the largest to files."""

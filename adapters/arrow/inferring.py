@@ -122,17 +122,24 @@ class Columns:
         return self.place(self._rows + place)
 
 
-def derived_schema(path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered) -> Schema:
-    """Return the narrowest schema that holds all values, which go to `path`.
+def derived_schema(
+    path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered, *, partly: bool = False
+) -> Schema:
+    """Return the narrowest schema that holds all values, which go to `path`; `partly`, those up to one that fits none.
 
     >>> derived_schema("here", [[{"n": 1}, {"n": None}], [{"n": 1.5}]])
     n: double
 
     Raises:
-        SchemaError: the values are no rows, or have no common columns.
+        SchemaError: the values are no rows, or have no common columns, and with `partly` already the first ones.
     """
     columns = Columns(path, None, lambda _: None)
     columns.place = place
     for some in values:
-        columns.batches(some)
+        try:
+            columns.batches(some)
+        except SchemaError:
+            if not partly or columns.schema is None:
+                raise
+            break
     return columns.fix()

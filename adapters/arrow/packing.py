@@ -58,7 +58,8 @@ class Packing:
         self._refusal = refusal
         self.optional = optional
         self._advice = advice
-        self._rows = rows
+        self.rows = rows
+        """The number of rows that were converted."""
         self._names: list[str] = schema.names
         self._wanted = [place for place, name in enumerate(self._names) if name not in optional]
         self._places = {name: at for at, name in enumerate(self._names)}
@@ -86,7 +87,7 @@ class Packing:
                     if rows:
                         yield self._built(waiting, rows)
                         rows = 0
-                    self._rows += batch.num_rows
+                    self.rows += batch.num_rows
                     yield batch
                     continue
                 values = values.made()  # noqa: PLW2901 - the same values
@@ -160,7 +161,7 @@ class Packing:
 
     def _built(self, columns: Sequence[Any], rows: int) -> RecordBatch:
         arrays = [self._array(field, column) for field, column in zip(self._schema, columns, strict=True)]
-        self._rows += rows
+        self.rows += rows
         return batch_of(self._schema, arrays, rows)
 
     def _array(self, field: Any, column: Any) -> Array:
@@ -183,7 +184,7 @@ class Packing:
     # ---- mismatches
 
     def _named(self, place: int) -> str:
-        return self.place(self._rows + place)
+        return self.place(self.rows + place)
 
     def _no_row(self, block: RowBlock, place: int, before: int, why: str) -> Exception:
         what = f"{self._named(before + place)}, {shown(block.values[place])}, is not a row"

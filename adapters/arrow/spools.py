@@ -81,7 +81,14 @@ class OpenTimes:
     Rows are converted to Arrow in the order in which they arrive. Arrow sorts many rows by time at once, so the cost of
     a row does not depend on the number of times in a batch. Rows may lack the `column` with their time. If a temporary
     file cannot be written, the `failure` is raised.
+
+    A row that is refused is the last one that is looked at. The rows at the times before it in its batch are kept.
     """
+
+    refusal: Exception | None = None
+    """Why a row is refused."""
+    taken = 0
+    """The number of values that were kept, of the batch with the refused row."""
 
     def __init__(
         self,
@@ -90,15 +97,19 @@ class OpenTimes:
         failure: Callable[[str], Exception],
         column: str | None = None,
     ) -> None:
-        self._column = column
+        self.column = column
         self._failure = failure
         self._packing = packing
-        packing.place = self._place
+        packing.place = self.place
         self._opened = opened
         self._spools: dict[Hashable, Spool] = {}
         self._unsorted: list[RecordBatch] = []
         self._runs: list[tuple[Hashable, int]] = []
         """The times of the unsorted rows, each with a number of rows in a row."""
+        self._arriving: list[tuple[Hashable, int]] = []
+        """The same of rows that are being converted."""
+        self._cut: set[Hashable] = set()
+        """The times of the refused row, and of those after it."""
         self._size = 0
         """The bytes of the unsorted rows."""
         self._spooled = 0
@@ -107,26 +118,60 @@ class OpenTimes:
         """The number of rows in spools."""
 
     def add(self, batch: Batch[Any]) -> None:
-        """Add the rows of a batch."""
+        """Add the rows of a batch, up to a row that is refused."""
+        if self.refusal is None and not self._keep(batch):
+            for run in batch.runs():
+                if not self._keep(run):
+                    break
+                self.taken += len(run.values)
+        if self.refusal is not None:
+            self._cut.update(run.time for run in batch.part(self.taken).runs())
+
+    def _keep(self, batch: Batch[Any]) -> bool:
+        """Convert the rows of a batch and keep them, or none of them."""
+        rows = self._packing.rows
+        try:
+            packed = self._packed(batch)
+        except Exception as exc:  # noqa: BLE001 - whoever has added the batch raises it
+            self._packing.rows = rows
+            self.refusal = exc
+            return False
+        self.refusal = None
+        for time, count in self._arriving:
+            before = self._runs.pop()[1] if self._runs and self._runs[-1][0] == time else 0
+            self._runs.append((time, before + count))
+        self._unsorted += packed
+        self._size += sum(some.nbytes for some in packed)
+        if self._size >= SORTED_BYTES:
+            self._sort()
+        return True
+
+    def _packed(self, batch: Batch[Any]) -> list[RecordBatch]:
+        self._arriving = []
         for run in batch.runs():
             if run.time not in self._spools:
                 self._spools[run.time] = self._opened(run.time)
-            count = row_count(run.values)
-            if self._runs and self._runs[-1][0] == run.time:
-                count += self._runs.pop()[1]
-            self._runs.append((run.time, count))
+            self._arriving.append((run.time, row_count(run.values)))
         portions: list[Portion] = [(batch.values, {})]
-        if self._column is not None:
-            portions = [(run.values, {self._column: run.time}) for run in batch.runs()]
-        for packed in self._packing.batches(portions):
-            self._unsorted.append(packed)
-            self._size += packed.nbytes
-        if self._size >= SORTED_BYTES:
-            self._sort()
+        if self.column is not None:
+            portions = [(run.values, {self.column: run.time}) for run in batch.runs()]
+        rows = self._packing.rows
+        packed = list(self._packing.batches(portions))
+        self.check(packed, self._arriving, rows)
+        return packed
+
+    def check(self, packed: list[RecordBatch], runs: Sequence[tuple[Hashable, int]], rows: int) -> None:
+        """Refuse rows, given their times, each with a number of rows, and the number of the rows before them."""
 
     @contextmanager
     def complete(self, times: Sequence[Hashable]) -> Generator[list[Spool]]:
-        """Give the spools of times that get no more rows, and delete them after the block."""
+        """Give the spools of times that get no more rows, and delete them after the block.
+
+        Raises:
+            Exception: the refusal, if rows of these times are missing.
+        """
+        if self.refusal is not None and not self._cut.isdisjoint(times):
+            raise self.refusal
         self._sort()
         try:
             spools = [self._spools[time] for time in times]
@@ -165,8 +210,10 @@ class OpenTimes:
         for spool in self._spools.values():
             spool.close()
 
-    def _place(self, number: int) -> str:
-        return row_place(number - self._sorted, self._runs, lambda time: self._spools[time].rows)
+    def place(self, number: int) -> str:
+        """Name a row by its number in the order of arrival."""
+        runs = itertools.chain(self._runs, self._arriving)
+        return row_place(number - self._sorted, runs, lambda time: self._spools[time].rows)
 
     def _sort(self) -> None:
         """Move the unsorted rows to the spools of their times; rows of one time stay in order."""

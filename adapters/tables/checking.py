@@ -1,29 +1,41 @@
 """Checks of rows before they are in a table: what it would change is refused."""
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from itertools import chain, islice, repeat
 from numbers import Number
 from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import TROUBLE, Array, DataType, Packing, RecordBatch, Schema, Spool, exact_array, pyarrow
-from .entries import encoded
+from ..arrow import TROUBLE, Array, DataType, OpenTimes, Packing, RecordBatch, Schema, exact_array, pyarrow
 
 _ZONES: Final = "the type has no time zone, but the value has one", "the type has a time zone, but the value has none"
 
+Unkept = Callable[[Any], tuple[Array, str] | None]
+"""`TargetTable.unkept`."""
+
 
 class CheckedPacking(Packing):
-    """Refuses values that Arrow would change in a column of timestamps.
+    """Refuses values that the database would change, and those that Arrow would change in a column of timestamps.
 
     The column of the time may have numbers: as in all sources, they are microseconds.
     """
+
+    def __init__(
+        self, schema: Schema, refusal: Callable[[str], Exception], optional: Collection[str], unkept: Unkept
+    ) -> None:
+        super().__init__(schema, refusal, optional)
+        self._unkept = unkept
 
     @override
     def converted(self, name: str, column: Sequence[Any] | Array, kind: DataType) -> Array:
         pa: Any = pyarrow()
         types = pa.types
         array = super().converted(name, column, kind)
+        marked, why = self._unkept(array) or (None, "")
+        if marked is not None and marked.index(value=True).as_py() >= 0:
+            raise ValueError(why)
         if not types.is_timestamp(kind):
             return array
         zone = kind.tz is not None
@@ -43,58 +55,44 @@ class CheckedPacking(Packing):
         return array
 
 
-def exact_time(time: Hashable, kind: DataType) -> Any:
-    """Return a time as a value of its column's type.
+def exact_times(times: Sequence[Hashable], kind: DataType) -> Any:
+    """Return times as values of their column's type.
 
     Raises:
-        Exception: the type would change it; one of `TROUBLE`.
+        Exception: the type would change one; one of `TROUBLE`.
     """
-    (value,) = exact_array([time], kind)
-    if pyarrow().types.is_floating(kind) and value.as_py() != time:
+    array: Any = exact_array(times, kind)
+    if pyarrow().types.is_floating(kind) and array.to_pylist() != times:
         raise ValueError("it would be rounded")
-    return value
+    return array
 
 
-class CheckedSpool(Spool):
-    """A spool that refuses rows of other times, and values that the database would change."""
+class CheckedTimes(OpenTimes):
+    """Open times that refuse rows whose column of the time has another one."""
 
-    def __init__(
-        self, column: str | None, unkept: Callable[[Any], Any], refused: Any, schema: Schema, time: Hashable
-    ) -> None:
-        super().__init__(schema, time)
-        self._column = column
-        self._unkept = unkept
-        self._refused = refused
-        try:
-            encoded(time)
-        except ValueError as exc:
-            raise refused(f"the time {exc}: convert the times with ps.map_time to numbers, dates or text") from None
+    refused: Callable[[str], Exception]
 
     @override
-    def add(self, batch: RecordBatch) -> None:
-        pa: Any = pyarrow()
-        found: Any = None
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            marked, why = self._unkept(column) or (None, "")
-            if marked is not None and (place := marked.index(value=True).as_py()) >= 0:
-                found = name, place, why
-        if self._column is not None:
-            times = batch.column(self._column)
-            place, why = 0, f"the time of the row is {self.time!r}"
+    def check(self, packed: list[RecordBatch], runs: Sequence[tuple[Hashable, int]], rows: int) -> None:
+        if self.column is None:
+            return
+        times = chain.from_iterable(repeat(time, count) for time, count in runs)
+        for batch in packed:
+            if not batch.num_rows:
+                continue
+            column = batch.column(self.column)
+            given = list(islice(times, batch.num_rows))
+            # Many times are converted at once. If one does not match, its run is checked again, alone.
+            place, why = 0, f"the time of the row is {given[0]!r}"
             try:
-                same = pa.compute.equal(times, exact_time(self.time, times.type))
-                place = same.fill_null(False).index(value=False).as_py()  # noqa: FBT003 - pyarrow's own
+                exact = exact_times(given, column.type) if len(runs) > 1 else exact_times(given[:1], column.type)[0]
+                place = pyarrow().compute.equal(column, exact).fill_null(False).index(value=False).as_py()  # noqa: FBT003 - pyarrow's own
             except TROUBLE:
                 why += (
-                    f" ({type(self.time).__name__}), and the column is {times.type}: stamp the rows by the column with "
+                    f" ({type(given[0]).__name__}), and the column is {column.type}: stamp the rows by the column with "
                     f"ps.stamp, or convert its values with ps.map or the times with ps.map_time"
                 )
             if place >= 0:
-                found = self._column, place, why
-        if found is not None:
-            name, place, why = found
-            row = batch.slice(place, 1).to_pylist()[0]
-            raise self._refused(
-                f"row {self.rows + place + 1} of the time {self.time!r} has {row[name]!r} in the column {name!r}: {why}"
-            )
-        super().add(batch)
+                value = column[place].as_py()
+                raise self.refused(f"{self.place(rows + place)} has {value!r} in the column {self.column!r}: {why}")
+            rows += batch.num_rows

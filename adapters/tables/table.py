@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ..arrow import Array, Schema, Spool
-from .checking import exact_time
+from .checking import exact_times
 from .entries import Entry, Recorded
 from .errors import TableBusyError
 from .target import Address, Name
@@ -110,7 +110,7 @@ class TargetTable(ABC):
     def of_time(self, schema: Schema, spool: Spool) -> tuple[str, Any]:
         """Return the column of the time, and the time of the rows as one of its values."""
         assert self.time is not None
-        return self.time, exact_time(spool.time, schema.field(self.time).type)
+        return self.time, exact_times([spool.time], schema.field(self.time).type)[0]
 
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:  # noqa: ARG002 - for subclasses
         """Return the first row that a failed commit is about, for its message; an empty text if it is none's."""

@@ -15,6 +15,7 @@ from pullstream.authoring import LOG, Module
 from ..arrow import (
     OpenTimes,
     Schema,
+    SchemaError,
     Spool,
     derived_schema,
     pyarrow,
@@ -24,7 +25,7 @@ from ..arrow import (
 )
 from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
-from .checking import CheckedPacking, CheckedSpool
+from .checking import CheckedPacking, CheckedTimes
 from .entries import Recorded, encoded
 from .errors import TableError
 from .plan import RowsPlan
@@ -165,9 +166,7 @@ class RowsCommitter(SpoolCommitter):
             return super().prepare(batch)
         self._first.append(batch)
         self._rows += row_count(batch.values)
-        if self._rows >= FIRST_ROWS:
-            self._derive()
-        return None
+        return self.added(self._derive()) if self._rows >= FIRST_ROWS else None
 
     @override
     def skip(self, batch: Batch[Any]) -> None:
@@ -222,11 +221,17 @@ class RowsCommitter(SpoolCommitter):
     # ---- columns
 
     def _derive(self) -> OpenTimes:
-        first, self._first = self._first, []
-        plan, pa = self._plan, pyarrow()
+        plan, pa, first = self._plan, pyarrow(), self._first
         runs = [run for batch in first for run in batch.runs()]
         place = partial(row_place, runs=[(run.time, row_count(run.values)) for run in runs])
-        schema = derived_schema(f"write_rows() to {plan.shown}", [batch.values for batch in first], place)
+        derived = partial(derived_schema, f"write_rows() to {plan.shown}", place=place)
+        try:
+            schema = derived([batch.values for batch in first])
+        except SchemaError:
+            # The times before the refused row can be committed. It is refused again when rows are added.
+            schema = derived([run.values for run in runs], partly=True)
+            if any(map(pa.types.is_null, schema.types)):
+                raise
         if plan.time is not None and plan.time not in schema.names:
             time = runs[0].time
             if type(time) not in _TIMES:
@@ -242,13 +247,22 @@ class RowsCommitter(SpoolCommitter):
         opened = self._use(plan.chosen(self._table, None, schema))
         for batch in first:
             opened.add(batch)
+        self._first = []
         return opened
 
     def _use(self, schema: Schema) -> OpenTimes:
         plan = self._plan
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
-        spool = partial(CheckedSpool, plan.time, self._table.unkept, plan.refused, schema)
-        packing = CheckedPacking(schema, plan.refused, optional)
-        self.spools = opened = OpenTimes(packing, spool, plan.failed, plan.time)
+        packing = CheckedPacking(schema, plan.refused, optional, self._table.unkept)
+        self.spools = opened = CheckedTimes(packing, self._spool, plan.failed, plan.time)
+        opened.refused = plan.refused
         return opened
+
+    def _spool(self, time: Hashable) -> Spool:
+        try:
+            encoded(time)
+        except ValueError as exc:
+            why = f"the time {exc}: convert the times with ps.map_time to numbers, dates or text"
+            raise self._plan.refused(why) from None
+        return Spool(self._schema, time)

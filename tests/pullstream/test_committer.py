@@ -74,6 +74,37 @@ def test_what_was_committed_is_not_prepared_again():
     assert [call[1] for call in calls if call[0] in {"prepare", "commit"}] == [2, 2]
 
 
+@pytest.mark.parametrize("committed", [(), {1, 9}])
+@pytest.mark.parametrize("taken", [0, 2, 3])
+def test_times_before_a_value_that_is_refused_are_committed(taken, committed):
+    """In the middle of a multi-time batch, of which the sink has stored some values."""
+    calls, skipped = [], []
+
+    class Many(Recording):
+        many = True
+
+        def prepare(self, batch):
+            if committed:
+                self.call("prepare", batch.time, *batch.values)
+            self.taken = 0 if committed else taken
+            if (committed and batch.time == 3) or not committed:
+                raise ValueError("refused")
+
+        def skipped(self, time):
+            skipped.append(time)
+
+    @ps.sink
+    async def many(upstream, ctx):
+        await Many(calls, committed).run(upstream, ctx)
+
+    with pytest.raises(ValueError, match="refused"):
+        ps.run(ps.pipe(numbers(), many()))
+    times = [time for what, *rest in calls if what == "commit" for time in rest]
+    assert times == ([2] if committed else {0: [], 2: [1], 3: [1, 2]}[taken])
+    assert skipped == ([1] if committed else [])
+    assert calls[-1] == ("close",)
+
+
 @pytest.mark.parametrize("what", ["open", "prepare", "commit", "close"])
 def test_a_call_that_raises(what):
     """The failure is the run's, and the sink is closed all the same."""

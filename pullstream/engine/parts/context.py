@@ -1,6 +1,6 @@
 """The context of a module written as a function: events, holds and notifications."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -445,3 +445,13 @@ class Events(Generic[T]):
         if isinstance(event, BaseException):
             raise event
         raise StopAsyncIteration
+
+    def complete(self) -> Iterator[Hashable]:
+        """Yield the requested times that are complete as of now, without asking for more.
+
+        A sink that fails in the middle of a multi-time batch calls this, after `upstream.ack_but`.
+        """
+        while isinstance(event := self._events.poll(0), Completed):
+            self._account.give_back()
+            self._account.delivered = event.time
+            yield event.time

@@ -65,6 +65,12 @@ class Committer(Generic[R]):
     many: bool = False
     """Whether `prepare` takes multi-time batches, as in `ctx.events(upstream, many=True)`."""
 
+    taken: int = 0
+    """The number of values that were stored of a multi-time batch, if `prepare` raises in the middle of it.
+
+    The times that these values complete are committed before the failure.
+    """
+
     async def open(self, ctx: Context) -> Container[Hashable]:  # noqa: ARG002 - for subclasses
         """Acquire the target, and return the times that earlier runs have committed; by default none."""
         return ()
@@ -119,15 +125,20 @@ class Committer(Generic[R]):
         self.__due = due = _Due(ctx, self.__commit)
         is_open: set[Hashable] = set()
         skipping: set[Hashable] = set()
+
+        async def complete(time: Hashable) -> None:
+            if time in skipping:
+                skipping.discard(time)
+                self.skipped(time)
+            else:
+                is_open.discard(time)
+                await due.put(time)
+
         async with due.running():
-            async for event in ctx.events(upstream, many=self.many):
+            events = ctx.events(upstream, many=self.many)
+            async for event in events:
                 if not isinstance(event, Batch):
-                    if event.time in skipping:
-                        skipping.discard(event.time)
-                        self.skipped(event.time)
-                        continue
-                    is_open.discard(event.time)
-                    await due.put(event.time)
+                    await complete(event.time)
                     continue
                 old = False
                 for run in event.runs():
@@ -139,12 +150,22 @@ class Committer(Generic[R]):
                     if run.time in skipping:
                         old = True
                         self.skip(run)
-                for batch in (run for run in event.runs() if run.time in is_open) if old else (event,):
-                    if STEPS:
-                        self.__step("prepare", next(batch.runs()).time)
-                    waiting = self.prepare(batch)
-                    if waiting is not None:
-                        await waiting
+                stored = 0
+                try:
+                    for batch in event.runs() if old else (event,):
+                        if not old or batch.time in is_open:
+                            if STEPS:
+                                self.__step("prepare", next(batch.runs()).time)
+                            waiting = self.prepare(batch)
+                            if waiting is not None:
+                                await waiting
+                        stored += len(batch.values)
+                except Exception:
+                    # The values before the one that failed may complete times (R8).
+                    upstream.ack_but(event.part(stored + self.taken))
+                    for time in events.complete():
+                        await complete(time)
+                    raise
 
     async def __commit(self, times: Sequence[Hashable]) -> None:
         self.__step("commit", times[0])

@@ -61,17 +61,55 @@ def test_what_is_refused_when_composing(given, says):
 
 
 def test_values_that_do_not_fit(base):
-    """By table, column, time and row, with a way out; nothing of the time is written."""
+    """By table, column, time and row, with a way out; the time before is written, and nothing of this one."""
     rows = ps.values([{"n": 1}, {"n": 2}, {"n": "x"}], time=lambda row: 1 if row["n"] == 1 else 2)
-    for schema in {"n": "int64"}, None:
+    for schema, name in ({"n": "int64"}, "sales"), (None, "derived"):
         with pytest.raises(tables.SchemaError) as refused:
-            write(rows, base, schema=schema)
+            write(rows, base, name, schema=schema)
         said = str(refused.value)
         place = base.target.removeprefix(f"{base.kind}:///")
-        assert said.startswith(f"write_rows() to the table {base.shown('sales')!r} in {place}: the column 'n' ")
+        assert said.startswith(f"write_rows() to the table {base.shown(name)!r} in {place}: the column 'n' ")
         assert "cannot hold 'x' (str), row 2 of the time 2: " in said
         assert "convert the values with ps.map" in said
-        assert not base.has("sales")
+        assert base.query(f"SELECT n FROM {name}") == [(1,)]
+
+
+WRITES = {}, {"mode": "upsert", "key": "sold"}, {"mode": "replace_time", "time": "day"}
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("options", WRITES, ids=lambda options: options.get("mode", "append"))
+@pytest.mark.parametrize("first", [4, 14, 10_000])
+@pytest.mark.parametrize("bad", ["text", float("nan"), 2**70, "another day"])
+def test_times_before_a_refused_row_are_committed(base, options, first, bad, monkeypatch):
+    """In one batch with it, whether its own time helped to derive the columns or not; then the next run goes on."""
+    from adapters.tables import writing
+
+    monkeypatch.setattr(writing, "FIRST_ROWS", first)
+    rows = [((n // 4), {"day": n // 4, "sold": n}) for n in range(20)]
+    broken = rows.copy()
+    broken[13] = (3, {"day": 9, "sold": 13} if "time" in options and bad == "another day" else {"day": 3, "sold": bad})
+
+    def source(given):
+        return ps.pipe(ps.values(given, time=lambda row: row[0]), ps.map(lambda row: row[1]))
+
+    with pytest.raises(tables.SchemaError, match="row 2 of the time 3"):
+        write(source(broken), base, **options)
+    assert sold(base) == list(range(12))
+    assert write(source(rows), base, **options)[-2:] == [3, 4]
+    assert sold(base) == list(range(20))
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_a_time_that_has_rows_after_a_refused_one_is_not_committed(base):
+    """With a schema the run ends at the row, before any time is complete; without one, when the columns are derived."""
+    rows = [{"day": day, "sold": n} for n, day in enumerate([0, 1, 0, 2, 3, 1, 4])]
+    rows[4]["sold"] = "text"
+    source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row["day"], lateness=10))
+    for schema, found in ({"day": "int64", "sold": "int64"}, None), (None, [0, 2]):
+        with pytest.raises(tables.SchemaError, match="row 1 of the time 3"):
+            write(source, base, schema=schema)
+        assert (sold(base) if base.has("sales") else None) == found
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
@@ -97,9 +135,9 @@ def test_a_run_that_resumes_names_the_same_row(base, journaled, tmp_path):
         (
             "sqlite",
             ("a", float("nan")),
-            "row 2 of the time 0 has nan in the column 'f1': SQLite would store NaN as null",
+            r"the column 'f1' is double, and cannot hold nan \(float\), row 2 of the time 0: SQLite would store NaN as",
         ),
-        ("postgresql", ("a\0", 1.0), r"has 'a\\x00' in the column 'f0': PostgreSQL stores no text with a null"),
+        ("postgresql", ("a\0", 1.0), r"cannot hold 'a\\x00' \(str\), row 2 of the time 0: PostgreSQL stores no text"),
     ],
 )
 def test_values_that_the_database_would_change(base, kind, row, says):

@@ -182,6 +182,14 @@ class TestEndings:
         until_idle()
 
     @on_both
+    def test_times_before_a_refused_row_are_written(self, chosen, tmp_path):
+        """In one batch with it."""
+        rows = ps.pipe(ps.values(range(40), time=lambda n: n // 10), ps.map(lambda n: ("a", n if n < 25 else "text")))
+        with pytest.raises(spark.SchemaError, match="'text'.*row 6 of the time 2"):
+            ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=chosen)))
+        assert sorted(names(tmp_path)) == ["time=0", "time=1"]
+
+    @on_both
     def test_a_failed_write_fails_the_run(self, chosen, tmp_path):
         """Spark refuses a file in the folder's place."""
         (tmp_path / "file").write_text("")
