@@ -86,7 +86,7 @@ class OpenTimes:
     """
 
     refusal: Exception | None = None
-    """Why a row is refused."""
+    """The refusal of a row, if one was refused."""
     taken = 0
     """The number of values that were kept, of the batch with the refused row."""
 
