@@ -18,6 +18,8 @@ OURS: Final = frozenset({"pullstream"} if INSTALLED else {"pullstream", "timely"
 _PLUGIN: Final = "_pullstream_pytest"
 """The pytest plugin, a top-level module of its own."""
 
+_BETWEEN: Final = frozenset({"contextlib", "outcome", "trio"})
+
 _SHOWN: Final = Repr()
 """A short repr, even of large values, that never raises."""
 _SHOWN.maxstring = _SHOWN.maxother = 80
@@ -132,5 +134,5 @@ def lead_to(exc: BaseException, frame: FrameType | None) -> None:
 
 
 def is_between(module: object) -> bool:
-    """Whether a module is the toolkit's, trio's or outcome's: one between the program and a user's function."""
-    return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] in {"trio", "outcome"})
+    """Whether a module is the toolkit's, or one that is between the program and a user's function, such as trio."""
+    return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] in _BETWEEN)

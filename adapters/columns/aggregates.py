@@ -274,7 +274,8 @@ def count_unique(of: Of) -> Aggregate:
 
 def _part(call: Call, q: Any) -> Any:
     if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
-        raise call.refuse(f"needs q from 0 to 1, but got {q!r}. Example: quantile(0.5, 'delay')")
+        hint = ": its arguments are in the wrong order" * isinstance(q, str)
+        raise call.refuse(f"needs q from 0 to 1, but got {q!r}{hint}. Example: quantile(0.5, 'delay')")
     return q
 
 
@@ -282,7 +283,8 @@ def _part(call: Call, q: Any) -> Any:
 def quantile(q: Annotated[float, _part], of: Of) -> Aggregate:
     """Compute the `q`-quantile exactly, between two values by interpolation: 0.5 is the median.
 
-    The column's values are kept until the end; only of this aggregate does memory grow with the rows.
+    The number comes first, unlike in polars. The column's values are kept until the end; only of this aggregate does
+    memory grow with the rows.
     """
     return Aggregate(QUANTILE, of, q)
 

@@ -5,6 +5,7 @@ import operator
 import re
 import time
 import traceback
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from types import SimpleNamespace
@@ -723,6 +724,24 @@ def test_a_traceback_is_the_user_s(how, monkeypatch):
     assert kept[-2:] == [__name__.partition(".")[0]] * 2
     assert kept.count("pullstream") == (2 if how is by_open else 0)
     assert frames_of(full.value).count("pullstream") > 8
+
+
+def test_a_traceback_has_no_frames_of_contextlib(monkeypatch):
+    """What a `with` calls is between two functions of the user's, or the toolkit's."""
+
+    @contextmanager
+    def opened():
+        yield
+        raise KeyError
+
+    def price(record):
+        with opened():
+            return record
+
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK")
+    with pytest.raises(KeyError) as caught:
+        ps.run(ps.pipe(ps.values(RECORDS), ps.map(price), ps.drain()))
+    assert set(frames_of(caught.value)) == {__name__.partition(".")[0]}
 
 
 @ps.transformer

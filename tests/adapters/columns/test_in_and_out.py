@@ -252,6 +252,7 @@ def test_errors_name_module_and_column(given, make, why):
         (lambda: columns.tumbling(5, "end", at="day", lateness=0, n=columns.count()), "a column 'end' of their own"),
         (lambda: columns.sessions(5, "start", at="day", lateness=0, n=columns.count()), "column 'start' of their own"),
         (lambda: columns.quantile(2, "n"), "needs q from 0 to 1"),
+        (lambda: columns.quantile("n", 0.5), "from 0 to 1, but got .n.: its arguments are in the wrong order"),
     ],
 )
 def test_what_depends_on_batches_is_refused_when_composing(make, why):
