@@ -173,9 +173,13 @@ def sources(call: Call, value: Any) -> Any:
                 hint = "leave out its sink"
             elif callable(source):
                 hint = advice(call.module, source, wanted="source").removeprefix("; ")
-            if isinstance(source, (list, tuple)) and any(isinstance(part, Source) for part in cast("Any", source)):
-                kind = type(cast("object", source)).__name__
-                raise call.refuse(f"needs sources, but got a {kind}: pass them one by one, {call.module}(*sources)")
+            if isinstance(source, (list, tuple)):
+                parts: Any = source
+                if any(isinstance(part, Source) for part in parts):
+                    hint = f"pass them one by one, {call.module}(*sources)"
+                elif parts and (table := table_advice(parts[0])):
+                    hint = table
+                raise call.refuse(f"needs sources, but got a {type(parts).__name__}: {hint}")
             if table := table_advice(cast("object", source)):
                 raise call.refuse(f"needs sources, but got a {type(cast('object', source)).__name__}: {table}")
             raise call.refuse(f"needs sources, but got {source!r}: {hint}")

@@ -292,7 +292,8 @@ def test_wrong_options_are_refused_when_composing(options, why):
     [
         (pl.DataFrame({"a": range(9)}), r"DataFrame: values\(df.iter_rows\(named=True\)\) makes a source of its rows$"),
         (pa.record_batch({"a": range(9)}), r"RecordBatch: values\(batch.to_pylist\(\)\) makes a source of its rows$"),
-        ([pa.record_batch({"a": range(9)})] * 2, r"list: pass them one by one, join\(\*sources\)$"),
+        ([pa.record_batch({"a": range(9)})] * 2, r"list: values\(batch.to_pylist\(\)\) makes a source of its rows$"),
+        ([ps.values([])] * 2, r"list: pass them one by one, join\(\*sources\)$"),
     ],
 )
 def test_a_table_that_is_no_source(given, hint):
