@@ -174,7 +174,7 @@ def sources(call: Call, value: Any) -> Any:
             elif callable(source):
                 hint = advice(call.module, source, wanted="source").removeprefix("; ")
             if isinstance(source, (list, tuple)):
-                parts: Any = source
+                parts = cast("Any", source)
                 if any(isinstance(part, Source) for part in parts):
                     hint = f"pass them one by one, {call.module}(*sources)"
                 elif parts and (table := table_advice(parts[0])):
