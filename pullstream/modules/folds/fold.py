@@ -3,14 +3,16 @@
 from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any, Final, Generic, cast, overload
 
 import attrs
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Call, Site, Sync
 from pullstream.blueprint.checks import function
 from pullstream.blueprint.parts import Function, Function2
+from pullstream.blueprint.shown import shown_callable
 from pullstream.errors import CompositionError
 
 A = TypeVar("A")
@@ -48,7 +50,15 @@ def _making(initial: Any) -> str:
     return kind.__name__ if kind in {int, float, str, *_CONTAINERS} and not initial else f"lambda: {initial!r}"
 
 
-@attrs.frozen(init=False)
+def _named(function: Any) -> str:
+    """Return the name of a function, with the arguments that it is bound to."""
+    if not isinstance(function, partial):
+        return shown_callable(function)
+    bound = [_named(part) if callable(part) else repr(part) for part in cast("partial[Any]", function).args]
+    return f"{_named(function.func)}({', '.join(bound)})"
+
+
+@attrs.frozen(init=False, repr=False)
 class Fold(Generic[A, R]):
     """A fold of values: a fresh state, how a value changes it, and the result made of it at the end.
 
@@ -59,6 +69,8 @@ class Fold(Generic[A, R]):
     >>> import pullstream as ps
     >>> counting = ps.Fold(int, lambda n, _: n + 1)
     >>> mean = ps.Fold(list, lambda seen, n: [*seen, n], lambda seen: sum(seen) / len(seen))
+    >>> mean
+    Fold(list, <lambda>, <lambda>)
 
     `merge` puts together the states of two parts of the values, the earlier part first, and may change the one it is
     given first; so parts can be folded apart, on several machines say, and `merging` folds what came of them:
@@ -102,6 +114,12 @@ class Fold(Generic[A, R]):
         if isinstance(step, type) and not isinstance(initial, type):
             raise call.refuse(f"has its arguments in the wrong order: write Fold({step.__name__}, step)")
         self.__attrs_init__(initial, step, finish, merge)  # type: ignore[attr-defined]  # made by attrs
+
+    @override
+    def __repr__(self) -> str:
+        parts = [_named(self.initial), _named(self.step)]
+        parts += [_named(self.finish)] * (self.finish is not itself)
+        return f"Fold({', '.join(parts)})"
 
     def partial(self) -> "Fold[A, Any]":
         """The same fold without its `finish`: a part's state, for `merging`."""
