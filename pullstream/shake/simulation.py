@@ -82,7 +82,7 @@ class Simulated:
     """The ending: complete, failed, abandoned, hanging or killed."""
     failure: BaseException | None = None
     endless: str = ""
-    """Why it was given up, if too many values came."""
+    """The reason for giving it up, if too many values came."""
     result: Any = None
     way: str = ""
     """The disturbance, if there was one: abort, finish, cancel, or fail."""
