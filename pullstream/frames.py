@@ -7,6 +7,8 @@ from reprlib import Repr
 from types import FrameType, TracebackType
 from typing import Any, Final, cast
 
+import trio
+
 from pullstream.timely import Antichain
 
 INSTALLED: Final = Antichain.__module__.startswith("pullstream.")
@@ -83,12 +85,16 @@ def _arguments(frame: FrameType) -> tuple[Any, ...]:
 def cut(exc: BaseException) -> None:
     """Remove the toolkit's frames from a traceback, so that the user sees only the lines of their own code.
 
-    The innermost frame always stays. `PULLSTREAM_TRACEBACK=full` in the environment keeps all frames.
+    The innermost frame always stays. A cancellation during which an exception was raised is not shown, either.
+    `PULLSTREAM_TRACEBACK=full` in the environment keeps everything.
     """
     if os.environ.get("PULLSTREAM_TRACEBACK") == "full":
         return
     for each in chain(exc):
         each.__traceback__ = users_frames(each.__traceback__, innermost=True)
+        context = each.__context__
+        if isinstance(context, trio.Cancelled) and context.__context__ is None:
+            each.__suppress_context__ = True
 
 
 def chain(exc: BaseException) -> Iterator[BaseException]:

@@ -744,6 +744,23 @@ def test_a_traceback_has_no_frames_of_contextlib(monkeypatch):
     assert set(frames_of(caught.value)) == {__name__.partition(".")[0]}
 
 
+def test_a_traceback_does_not_show_a_cancellation(monkeypatch):
+    """Who cancelled what is the program's, or the toolkit's; the exception remains in the chain."""
+
+    async def cleans_up(value):
+        with trio.move_on_after(0):
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise OSError(value)
+
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK")
+    with pytest.raises(OSError) as caught:
+        ps.run(ps.pipe(ps.values([1]), ps.map_async(cleans_up, 1), ps.drain()))
+    assert isinstance(caught.value.__context__, trio.Cancelled)
+    assert "Cancelled" not in "".join(traceback.format_exception(caught.value))
+
+
 @ps.transformer
 async def one_behind(upstream, ctx):
     kept = None
