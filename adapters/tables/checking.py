@@ -78,10 +78,8 @@ class CheckedTimes(OpenTimes):
             return
         times = chain.from_iterable(repeat(time, count) for time, count in runs)
         for batch in packed:
-            if not batch.num_rows:
-                continue
             column = batch.column(self.column)
-            given = list(islice(times, batch.num_rows))
+            given = list(islice(times, batch.num_rows)) or [runs[0][0]]
             # Many times are converted at once. If one does not match, its run is checked again, alone.
             place, why = 0, f"the time of the row is {given[0]!r}"
             try:
@@ -93,6 +91,8 @@ class CheckedTimes(OpenTimes):
                     f"ps.stamp, or convert its values with ps.map or the times with ps.map_time"
                 )
             if place >= 0:
-                value = column[place].as_py()
-                raise self.refused(f"{self.place(rows + place)} has {value!r} in the column {self.column!r}: {why}")
+                row = (
+                    f"{self.place(rows + place)} has {column[place].as_py()!r}" if len(column) else "no row has a value"
+                )
+                raise self.refused(f"{row} in the column {self.column!r}: {why}")
             rows += batch.num_rows

@@ -35,6 +35,7 @@ class DeltaTable(LakeTable):
     delta: Any = None
     """The driver's table; None if it does not exist."""
     ignores_case = True
+    merges = True
 
     @override
     def connect(self) -> None:

@@ -18,6 +18,9 @@ MARK: Final = "pullstream"
 class LakeTable(TargetTable):
     """A table in a folder."""
 
+    merges = False
+    """Whether the driver upserts some of the columns."""
+
     @override
     def kind(self, type: Any) -> str | None:
         types = pyarrow().types
@@ -30,11 +33,19 @@ class LakeTable(TargetTable):
         return plain([pyarrow().field("c", type)]).field(0).type
 
     def rows(self, schema: Schema, spool: Spool) -> Any:
-        """Return the rows, one batch after the other; for an upsert the last row of each key, in memory."""
+        """Return the rows, one batch after the other; for an upsert the last row of each key, in memory.
+
+        They have the table's columns in its order: the drivers match some by position.
+        """
         pa: Any = pyarrow()
+        found = schema if self.mode == "upsert" and self.merges else self.schema() or schema
+        batches = spool.batches()
+        if found.names != schema.names:
+            schema = pa.schema([schema.field(each.name) if each.name in schema.names else each for each in found])
+            batches = (_arranged(batch, schema) for batch in batches)
         if self.mode != "upsert":
-            return pa.RecordBatchReader.from_batches(schema, spool.batches())
-        rows = pa.Table.from_batches(spool.batches(), schema)
+            return pa.RecordBatchReader.from_batches(schema, batches)
+        rows = pa.Table.from_batches(batches, schema)
         numbered = rows.select(self.keys).append_column(_ORDER, pa.array(range(rows.num_rows), pa.int64()))
         last = numbered.group_by(list(self.keys)).aggregate([(_ORDER, "max")])
         return rows.take(last.column(f"{_ORDER}_max").combine_chunks().sort())
@@ -43,6 +54,16 @@ class LakeTable(TargetTable):
         """Return what the metadata of a commit says."""
         journal = {} if entry.journal is None else {f"{MARK}.journal": entry.journal}
         return {f"{MARK}.time": entry.text, f"{MARK}.number": str(entry.number), **journal}
+
+
+def _arranged(batch: Any, schema: Schema) -> Any:
+    """Return rows with these columns; those that they lack are null."""
+    pa: Any = pyarrow()
+    columns = [
+        batch.column(each.name) if each.name in batch.schema.names else pa.nulls(batch.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def plain(schema: Iterable[Any]) -> Schema:

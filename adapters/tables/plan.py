@@ -69,6 +69,12 @@ class RowsPlan:
                     f"{self.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
                     f"with ps.map, or give another type with schema="
                 )
+        if self.mode == "upsert" and self.target.kind == "iceberg" and found is not None:
+            for name in found.names:
+                if name not in schema.names:
+                    raise self.refused(
+                        f"an upsert into Iceberg needs all columns of the table: add {name!r} to schema="
+                    )
         for name in (*self.keys, *filter(None, (self.time,))):
             if name not in schema.names:
                 raise self.refused(f"there is no column {name!r}; the columns are {', '.join(schema.names)}")

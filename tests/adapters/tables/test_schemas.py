@@ -47,3 +47,30 @@ def test_columns_that_an_upsert_has(base):
         with pytest.raises(tables.SchemaError, match=f"own with pullstream_: rename the column '{name}'"):
             write(source, base, mode="upsert", key="n")
         assert write(source, base, "plain") in ([0], [])
+
+
+@pytest.mark.parametrize("mode", ["append", "upsert", "replace_time"])
+def test_columns_in_another_order_and_fewer(base, mode):
+    """By name, also where a driver matches them by position; in a row that is replaced, the others stay."""
+    options = {"mode": mode, **{"upsert": {"key": "n"}, "replace_time": {"time": "day"}}.get(mode, {})}
+
+    def put(day, row, schema):
+        return write(ps.values([row], time=lambda _: day), base, schema=dict.fromkeys(schema, "int64"), **options)
+
+    put(1, {"day": 1, "n": 5, "other": 7}, ["day", "n", "other"])
+    put(2, (8, 6, 2), ["other", "n", "day"])
+    if base.kind == "iceberg" and mode == "upsert":
+        with pytest.raises(
+            tables.SchemaError, match="an upsert into Iceberg needs all columns of the table: add 'other'"
+        ):
+            put(3, {"n": 5, "day": 3}, ["n", "day"])
+        return
+    put(3, {"n": 5, "day": 3}, ["n", "day"])
+    expected = [(2, 6, 8), (3, 5, 7)] if mode == "upsert" else [(1, 5, 7), (2, 6, 8), (3, 5, None)]
+    assert base.query("SELECT day, n, other FROM sales ORDER BY day") == expected
+
+
+def test_a_time_without_rows_that_its_column_cannot_hold(base):
+    source = ps.values([pa.record_batch({"day": pa.array([], "int64")})], time=lambda _: "Monday")
+    with pytest.raises(tables.SchemaError, match="the time of the row is 'Monday' .str., and the column is int64"):
+        write(source, base, mode="replace_time", time="day")
