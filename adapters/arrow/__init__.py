@@ -10,7 +10,7 @@ from pullstream.authoring import publish
 from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
 from .columns import ColumnTimes, by_column, decoded, in_utc, run_starts, values
 from .exact import TROUBLE, exact_array
-from .inferring import Columns, derived_schema
+from .inferring import Columns, derived_schema, with_decimals
 from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow, serialized
 from .packing import Packing, Portion, SchemaError
 from .schemas import schema_argument
@@ -51,5 +51,6 @@ __all__ = [
     "serialized",
     "shape_argument",
     "values",
+    "with_decimals",
 ]
 publish(__name__)

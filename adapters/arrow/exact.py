@@ -3,6 +3,7 @@
 import datetime as dt
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache, partial
 from itertools import chain, compress
 from numbers import Integral, Number
@@ -49,11 +50,20 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         column: Array = values
         return column if kind is None or column.type == kind else _cast(column, kind)
-    array = pa.array(values, kind)
+    try:
+        array = pa.array(values, kind)
+    except pa.ArrowInvalid:
+        if kind is not None or not {int, Decimal} <= _types(values):
+            raise
+        # The digits that pyarrow infers are those of the decimals.
+        pa.array([value for value in values if type(value) is int])
+        array = pa.array([Decimal(value) if type(value) is int else value for value in values])
     # If pyarrow infers integers, all values are integers.
     check = None if kind is None and pa.types.is_integer(array.type) else _check_of(array.type)
     if check is not None:
         check(values, array)
+    if kind is None and pa.types.is_temporal(array.type):
+        _of_one_kind(values)
     return array
 
 
@@ -138,6 +148,14 @@ def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
         raise ValueError("it has nanoseconds")
     if kind.unit in {"s", "ms"}:
         pyarrow().array([value for value in values if not isinstance(value, (Number, type(None)))]).cast(kind)
+
+
+def _of_one_kind(values: Sequence[Any]) -> None:
+    """Refuse numbers and zones that only some of the values have; whether pyarrow does depends on which is first."""
+    if any(issubclass(kind, Number) for kind in _types(values)):
+        raise TypeError("a number is not a time")
+    if len({getattr(value, "tzinfo", None) is None for value in values if value is not None}) > 1:
+        raise ValueError("only some of the values have a time zone")
 
 
 def _nanoseconds(value: Any) -> int:

@@ -1,6 +1,8 @@
 """Conversion of values to Arrow record batches with one schema per file."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from .exact import TROUBLE, exact_array
@@ -21,6 +23,7 @@ class Columns:
 
     def __init__(self, path: str, schema: Schema | None, refuse: Callable[[Schema], str | None]) -> None:
         self.place: Callable[[int], str] = numbered
+        self.advice = _ADVICE
         self._path = path
         self.schema: Any = schema
         self._refuse = refuse
@@ -44,13 +47,13 @@ class Columns:
             self.schema = pyarrow().schema([]) if self.schema is None else self.schema
             if why := self._refuse(self.schema):
                 raise self._refusal(why)
-            self._packing = Packing(self.schema, self._refusal, advice=_ADVICE, rows=self._rows)
+            self._packing = Packing(self.schema, self._refusal, advice=self.advice, rows=self._rows)
         return self.schema
 
     def fitted(self, batch: RecordBatch) -> Any:
         """Convert a batch made before the schema was fixed."""
         if not batch.schema.equals(self.schema):
-            packing = Packing(self.schema, self._refusal, advice=_ADVICE, rows=self._fitted)
+            packing = Packing(self.schema, self._refusal, advice=self.advice, rows=self._fitted)
             (batch,) = packing.batches([([batch], {})])
         self._fitted += batch.num_rows
         return batch
@@ -68,7 +71,7 @@ class Columns:
                 place, row = next((place, row) for place, row in enumerate(block.values) if name in row)
                 raise self._refusal(
                     f"{self._named(place)}, {shown(row)}, is not a row: it has a column {shown(name)}, but names must "
-                    f"be str; {_ADVICE}"
+                    f"be str; {self.advice}"
                 )
         arrays: list[Any] = []
         for name, column in zip(names, block.columns, strict=True):
@@ -91,35 +94,75 @@ class Columns:
             names = self.schema.names
         if names is not None and len(names) == width:
             return names
-        why = f"it has {width} columns, but the file has {len(names or ())}; {_ADVICE}"
+        why = f"it has {width} columns, but the file has {len(names or ())}; {self.advice}"
         if block.bare:
             why = f"rows are {KINDS}; convert the values with ps.map, or name a single column in a schema="
         raise self._refusal(f"{self._named(0)}, {shown(block.values[0])}, is not a row: {why}")
 
     def _united(self, found: Schema, columns: Sequence[Any]) -> Schema:
         pa = pyarrow()
-
-        def united(*schemas: Schema) -> Schema:
-            return pa.unify_schemas(schemas, promote_options="permissive")
-
         try:
-            return united(self.schema, found)
+            return _united(self.schema, found)
         except TROUBLE as exc:
             for field, column in zip(found, columns, strict=True):
                 known = self.schema.get_field_index(field.name)
                 if known >= 0:
                     kind = self.schema.field(known).type
                     try:
-                        united(pa.schema([(field.name, kind)]), pa.schema([field]))
+                        _united(pa.schema([(field.name, kind)]), pa.schema([field]))
                     except TROUBLE:
                         raise self._misfit(field.name, kind, column, exc) from None
-            raise self._refusal(f"its columns do not match: {exc}; {_ADVICE}") from None
+            raise self._refusal(f"its columns do not match: {exc}; {self.advice}") from None
 
     def _misfit(self, name: str, kind: Any, column: Sequence[Any], exc: Exception) -> SchemaError:
-        return self._refusal(f"{misfit(name, kind, column, self._named, exc)}; {_ADVICE}")
+        convert = exact_array if kind is None else partial(_beside, name)
+        return self._refusal(f"{misfit(name, kind, column, self._named, exc, convert=convert)}; {self.advice}")
 
     def _named(self, place: int) -> str:
         return self.place(self._rows + place)
+
+
+def _beside(name: str, column: Sequence[Any], kind: Any) -> Any:
+    """The values as a column beside values of a type."""
+    pa = pyarrow()
+    exact_array(column, kind)
+    made = exact_array(column)
+    _united(pa.schema([(name, kind)]), pa.schema([(name, made.type)]))
+    return made
+
+
+def _united(known: Schema, found: Schema) -> Schema:
+    """One schema for the rows of both: that of the same rows in one batch, so it does not depend on the batches.
+
+    Raises:
+        Exception: a column has values without a common type; one of `TROUBLE`.
+    """
+    pa = pyarrow()
+    types = pa.types
+    for field in found:
+        at = known.get_field_index(field.name)
+        kinds = [field.type, known.field(at).type if at >= 0 else field.type]
+        for one, other in ((types.is_floating, types.is_decimal), (types.is_string, types.is_binary)):
+            if any(map(one, kinds)) and any(map(other, kinds)):
+                raise TypeError(f"{kinds[1]} and {kinds[0]} have no common type")
+    return pa.unify_schemas(with_decimals([known, found]), promote_options="permissive")
+
+
+def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
+    """Schemas whose integers are decimals if another has decimals in this column; Arrow refuses most of them."""
+    pa = pyarrow()
+    scales: dict[str, int] = {}
+    for field in chain.from_iterable(schemas):
+        if pa.types.is_decimal(field.type):
+            scales[field.name] = max(scales.get(field.name, 0), field.type.scale)
+
+    def of(field: Any) -> Any:
+        if field.name not in scales or not pa.types.is_integer(field.type):
+            return field
+        # 64 bits have up to 20 digits.
+        return field.with_type(pa.decimal128(min(38, 20 + scales[field.name]), scales[field.name]))
+
+    return [pa.schema(list(map(of, schema))) for schema in schemas] if scales else list(schemas)
 
 
 def derived_schema(

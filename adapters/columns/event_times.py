@@ -36,6 +36,7 @@ class TimeKind:
         if not len(column):
             return np.zeros(0, np.int64)
         if _family(kind) != _family(self.kind):
+            TimeKind(self.where, self.column, kind)
             raise ColumnError(
                 f"{self.where}: the time column {self.column!r} is {kind}, but it was {self.kind} in the rows before; "
                 f"cast it to one type above"

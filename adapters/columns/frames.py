@@ -3,11 +3,12 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from typing import Any, Final
 
 from pullstream import PullstreamError
 
-from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded
+from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, with_decimals
 from .package import ColumnError, pa, pl
 
 Frame = Any
@@ -37,8 +38,9 @@ class ColumnReader:
     def __init__(self, where: str) -> None:
         self.where = where
         self._names: list[str] | None = None
-        self._types: dict[str, Any] = {}
-        """The types of converted columns, for batches in which all values of a column are null."""
+        self._plain = Columns(where, None, lambda _: None)
+        """The types of the columns that were converted."""
+        self._plain.advice = "convert the values with ps.map"
 
     def rows(self, values: Sequence[Any]) -> ArrowRows:
         """Return the values as rows in Arrow.
@@ -53,13 +55,24 @@ class ColumnReader:
             self._check(names, rows.where())
         return rows
 
-    def until_failure(self, values: Sequence[Any]) -> tuple[ArrowRows | None, Exception | None]:
-        """The values before the first that cannot be converted, if there are any, and the error for that one."""
+    def until_failure(
+        self, values: Sequence[Any], read: Callable[[ArrowRows], Any] = lambda rows: rows
+    ) -> tuple[Any, Exception | None]:
+        """Read the values before the first that cannot be converted or read, and return the error for that one.
+
+        The result is None if there are no values before it.
+        """
+        before = self._plain
+
+        def some(size: int) -> Any:
+            self._plain = before
+            return read(self.rows(values[:size]))
+
         try:
-            return self.rows(values), None
+            return read(self.rows(values)), None
         except PullstreamError as exc:
-            place, first = first_failure(lambda size: self.rows(values[:size]), range(1, len(values) + 1))
-            return (self.rows(values[:place]) if place else None), first or exc
+            place, first = first_failure(some, range(1, len(values) + 1))
+            return (some(place) if place else None), first or exc
 
     def _check(self, names: list[str], place: str) -> None:
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -97,16 +110,17 @@ class ColumnReader:
                 f"{self.where} needs rows with named columns, but got {first!r} ({type(first).__name__}); convert the "
                 f"values with ps.map, to dicts or named tuples, and read tables with as_='rows' or 'dicts'"
             )
-        (batch,) = Columns(self.where, None, lambda _: None).batches(values)
+        plain = copy(self._plain)
+        (batch,) = plain.batches(values)
+        self._plain = plain
         return ArrowRows(self._typed(batch), form)
 
     def _typed(self, batch: RecordBatch) -> RecordBatch:
         """The batch, with columns of nothing but nulls in the type that they had before."""
-        kinds = {field.name: field.type for field in batch.schema}
-        self._types |= {name: kind for name, kind in kinds.items() if kind != pa.null()}
-        for place, (name, kind) in enumerate(kinds.items()):
-            if kind == pa.null() and name in self._types:
-                batch = batch.set_column(place, name, pa.nulls(batch.num_rows, self._types[name]))
+        for place, field in enumerate(batch.schema):
+            kind = self._plain.schema.field(field.name).type
+            if field.type == pa.null() != kind:
+                batch = batch.set_column(place, field.name, pa.nulls(batch.num_rows, kind))
         return batch
 
 
@@ -167,28 +181,50 @@ def frame_of(where: str, rows: ArrowRows, names: Collection[str] | None = None) 
     return frame_from(where, batch)
 
 
+def _column(name: str) -> str:
+    return f"the column {name!r}"
+
+
 def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:
     """The columns of several parts, one below the other, as one polars DataFrame."""
     return frame_from(where, joined(where, [part.batch for part in parts]))
 
 
-def joined(where: str, batches: Sequence[RecordBatch]) -> RecordBatch:
+def joined(where: str, batches: Sequence[RecordBatch], shown: Callable[[str], str] = _column) -> RecordBatch:
     """Batches with the same columns, one below the other; types are widened to hold the values of all.
+
+    `shown` gives the name of a column in errors.
 
     Raises:
         ColumnError: the values of a column have no common type.
     """
     if len(batches) == 1:
         return batches[0]
-    if any(batch.schema != batches[0].schema for batch in batches):
-        batches = list(map(without_dictionaries, batches))
-    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    differ = any(batch.schema != batches[0].schema for batch in batches)
+    plain_batches = list(map(without_dictionaries, batches)) if differ else batches
+    tables = [pa.Table.from_batches([batch]) for batch in plain_batches]
     try:
+        if differ:
+            wide = with_decimals([table.schema for table in tables])
+            tables = list(map(_cast, tables, wide))
         return plain(pa.concat_tables(tables, promote_options="permissive"))
     except pa.ArrowException as exc:
+        names = tables[0].schema.names
+        for name in names if len(names) > 1 else ():
+            joined(where, [batch.select([name]) for batch in batches], shown)
+        kinds = dict.fromkeys(str(table.schema.field(0).type) for table in tables)
         raise ColumnError(
-            f"{where}: a column has values without a common type: {first_line(exc)}; convert them above"
+            f"{where}: {shown(names[0])} has values without a common type ({' and '.join(kinds)}): {first_line(exc)}; "
+            f"make their types equal above, for example with columns.with_columns(pl.col(...).cast(...))"
         ) from None
+
+
+def _cast(table: Any, schema: Any) -> Any:
+    """A table in a schema with the same columns; Arrow's own cast breaks lists of nulls of the same type."""
+    for place, (before, now) in enumerate(zip(table.schema, schema, strict=True)):
+        if before.type != now.type:
+            table = table.set_column(place, now, table.column(place).cast(now.type))
+    return table
 
 
 def computed(frame: Frame, *given: Any, **named: Any) -> Frame:

@@ -86,7 +86,18 @@ class Groups:
         """The partial results of all parts, in their order."""
         if len(partials) == 1:
             return partials[0]
-        return self.regrouped(joined(self._where, partials))
+        return self.regrouped(self.joined(partials))
+
+    def joined(self, partials: Sequence[Table]) -> Table:
+        """Partial results, one below the other."""
+        return joined(self._where, partials, self._shown)
+
+    def _shown(self, column: str) -> str:
+        """A column of partial results as users know it."""
+        for name, (prefix, aggregate) in self._aggregates.items():
+            if column.startswith(prefix):
+                return f"{name}={aggregate!r}"
+        return f"the key {column!r}"
 
     def regrouped(self, whole: Table, groups: Grouped | None = None) -> Table:
         """Merge the partial results with equal keys, or those of a group."""

@@ -9,7 +9,6 @@ from pullstream.authoring import duration, not_negative, opens
 
 from .event_times import FAR
 from .expressions import column_name
-from .frames import joined
 from .grouping import Grouped, Numbers, grouped
 from .groups import Table
 from .package import np, pa
@@ -52,7 +51,7 @@ class _Sessions(EventTimeWindows):
     @override
     def fold(self, partial: Table) -> None:
         if self._open is not None:
-            whole = joined(self.where, [self._open, partial])
+            whole = self.groups.joined([self._open, partial])
             partial = self.groups.regrouped(whole, self._grouped(whole, rows=False))
         self._keep(partial)
 

@@ -15,7 +15,6 @@ from ..arrow import ArrowRows, ColumnTimes
 from .by_time import InColumns
 from .event_times import FAR, TimeKind
 from .expressions import check_names, column_name
-from .frames import first_failure
 from .grouping import Numbers
 from .package import ColumnError, np, pa
 
@@ -91,13 +90,10 @@ class EventTimes(InColumns):
     def receive(self, batch: Batch[Any]) -> None:
         for run in self.apart(batch):
             self._enter(run.time)
-            rows, failure = self.reader.until_failure(run.values)
-            if rows is not None:
-                self.form = rows.form
-                times, null = self._times(rows)
-                if len(times):
-                    self._arrive(rows[: len(times)], times)
-                failure = null or failure
+            found, failure = self.reader.until_failure(run.values, self._timed)
+            if found is not None:
+                self.form = found[0].form
+                self._arrive(*found)
             if failure is not None:
                 raise failure
 
@@ -118,30 +114,28 @@ class EventTimes(InColumns):
                 f"{self._outer[0]!r} and {outer!r}. To discard them, put map_time(lambda _: 0) in front"
             )
 
-    def _times(self, rows: ArrowRows) -> tuple[Numbers, Exception | None]:
-        """The times of rows, up to one without a time, and the error for that one."""
+    def _timed(self, rows: ArrowRows) -> tuple[ArrowRows, Numbers]:
+        """Rows with their times.
+
+        Raises:
+            ColumnError: a time is null, or is none.
+        """
         at = self._at
         check_names(self.where, rows, {at})
         column = rows.encoded.column(at)
-        if not self._begun:
-            self._begun, self.kind = True, TimeKind(self.where, at, column.type)
-            self.begin()
-            if self._given is not None:
-                self._lateness = self.kind.duration(self._given, "lateness")
-        failure: Exception | None = None
         if column.null_count:
             place: int = column.is_null().index(value=True).as_py()
-            failure = ColumnError(
+            raise ColumnError(
                 f"{self.where}: the time column {at!r} is null in row {self.number + place + 1}, "
                 f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
             )
-            column = column.slice(0, place)
-        try:
-            return self.kind.numbers(column), failure
-        except ColumnError as exc:
-            sizes = range(1, len(column) + 1)
-            place, first = first_failure(lambda size: self.kind.numbers(column.slice(0, size)), sizes)
-            return self.kind.numbers(column.slice(0, place)), first or exc
+        if not self._begun:
+            self.kind = TimeKind(self.where, at, column.type)
+            self.begin()
+            if self._given is not None:
+                self._lateness = self.kind.duration(self._given, "lateness")
+            self._begun = True
+        return rows, self.kind.numbers(column)
 
     def _arrive(self, rows: Any, times: Numbers) -> None:
         before = np.maximum.accumulate(np.concatenate(([self._latest], times)))

@@ -12,7 +12,7 @@ from pullstream.authoring import Ascending
 from ..arrow import ArrowRows
 from .aggregates import Aggregate
 from .event_times import FAR
-from .frames import first_failure, joined
+from .frames import first_failure
 from .grouping import Numbers
 from .groups import Groups, Marks, Table
 from .package import ColumnError, np, pa
@@ -133,7 +133,7 @@ class EventTimeWindows(EventTimes):
         table = self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
         made = self.partial(table)
         # Values without a common type fail here, and not where windows are merged.
-        self._empty = (joined(self.where, [*self._empty, made.slice(0, 0)]),)
+        self._empty = (self.groups.joined([*self._empty, made.slice(0, 0)]),)
         return made
 
     def _emit(self, until: int) -> None:

@@ -11,7 +11,6 @@ from pullstream.authoring import Call, duration, not_negative, opens
 from .aggregates import Aggregate, aggregates
 from .event_times import FAR
 from .expressions import column_name
-from .frames import joined
 from .grouping import Numbers
 from .groups import Table
 from .package import np, pa
@@ -79,7 +78,7 @@ class _OnGrid(EventTimeWindows):
     def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
         if not self._parts:
             return None
-        whole = joined(self.where, self._parts)
+        whole = self.groups.joined(self._parts)
         (panes,) = numbers_of(whole, WINDOW)
         places, ends = self._windows(panes, until)
         if not len(ends):

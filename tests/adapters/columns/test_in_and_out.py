@@ -314,7 +314,7 @@ async def big(ctx):
         ([{"a": 1}, {"b": 1}], "do not have the same columns", "no column 'a', a new column 'b'"),
         ([{"a": 1}, (1,)], "do not have the same columns", "needs rows with named columns"),
         ([1, 2], "needs rows with named columns, but got 1", "needs rows with named columns, but got 1"),
-        ([{"a": 1}, {"a": "x"}], "column 'a'", "a column has values without a common type"),
+        ([{"a": 1}, {"a": "x"}], "column 'a'", "the column 'a' is int64, and cannot hold 'x' \\(str\\), value 2: "),
     ],
 )
 @pytest.mark.parametrize("limit", [1, 4096])

@@ -218,7 +218,7 @@ async def parted(ctx, *parts):
         (columns.sum("n"), [([1, 21, 22, 41], [2**62] * 4)], "a sum does not fit into 64 bits"),
         (columns.sum(pl.col("n").cast(pl.Int64)), [([1, 21, 22, 41, 99], [*"12x4x"])], "conversion from `str`"),
         (columns.sum(pl.col("n").map_elements(inverse_of, pl.Int64)), [([1, 22, 23], [1, 0, 1])], "no inverse"),
-        (columns.min("n"), [([1, 21], [1, 2]), ([22, 41], [*"xy"])], "a column has values without a common type"),
+        (columns.min("n"), [([1, 21], [1, 2]), ([22, 41], [*"xy"])], "has values without a common type"),
         (columns.sum("n"), [([1], [1]), ([22, 41], [*"xy"])], "common type|sum\\(\\) needs numbers"),
         (
             columns.sum("n"),
@@ -274,7 +274,7 @@ def test_the_type_of_the_times_must_not_change(first, then):
     """A number that means nanoseconds must not become one without a unit; what came before is delivered."""
     got = []
 
-    with pytest.raises(columns.ColumnError, match=r"stamp, composed .*'t' is .*, but it was .* in the rows before"):
+    with pytest.raises(columns.ColumnError, match=r"stamp, .*'t' is (.*, but it was .* in the rows|string; times)"):
         ps.run(ps.pipe(of_types(first, then), columns.stamp("t"), ps.drain(got.append)))
 
     assert got == [{"t": first[0]}]

@@ -121,7 +121,7 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
         ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and cannot hold True (bool), value 2"),
         (
             [pa.table({"n": pa.array([1], pa.timestamp("us"))}), {"n": 1}],
-            "the column 'n' is timestamp[us], and cannot hold all values: Unable to merge",
+            "the column 'n' is timestamp[us], and cannot hold 1 (int), value 2: Unable to merge: Field n has",
         ),
         ([{"n": 2**60 + 1}, pa.table({"n": [0.5]})], "is double, and cannot hold 1152921504606846977 (int), value 1"),
         ([{"n": 1.5}, {"n": True}], "the column 'n' cannot hold True (bool), value 2: a bool is not a number"),

@@ -1,0 +1,142 @@
+"""Values of several types in a column of plain rows: whether they are refused does not depend on the batches."""
+
+import datetime as dt
+import re
+from decimal import Decimal
+from itertools import combinations
+
+import pytest
+
+import pullstream as ps
+from adapters.arrow import ArrowRows
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+from adapters.columns import reducing  # noqa: E402
+
+MOMENT = dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
+VALUES = {
+    "int": 1,
+    "large": 2**60 + 1,
+    "float": 0.5,
+    "decimal": Decimal("1.5"),
+    "cents": Decimal("1.25"),
+    "bool": True,
+    "text": "a",
+    "bytes": b"a",
+    "date": dt.date(2026, 1, 2),
+    "naive": MOMENT.replace(tzinfo=None),
+    "aware": MOMENT,
+    "duration": dt.timedelta(1),
+    "time": dt.time(1),
+    "list": [1],
+    "floats": [0.5],
+    "texts": ["a"],
+    "struct": {"a": 1},
+}
+TOGETHER = {
+    frozenset(pair)
+    for pair in [("int", "float"), ("list", "floats"), *combinations(["int", "large", "decimal", "cents"], 2)]
+}
+
+
+def outcome(program, limit):
+    """The rows before a failure, and its message without the type so far, which one value alone does not have."""
+    got = []
+    try:
+        ps.run(ps.pipe(program, ps.drain(got.append)), limit=limit)
+    except ps.PullstreamError as exc:
+        return got, re.search(r"column 'c'.*(cannot hold .*, value \d)", str(exc))[1]
+    return got, None
+
+
+@pytest.mark.parametrize("one", VALUES)
+def test_whether_types_can_be_mixed_does_not_depend_on_batches(one):
+    """Integers may stand beside floats or decimals; the message names the column and the value."""
+    # A whole number that equals no float is refused beside one only in the same batch.
+    for other in VALUES.keys() - {one} - ({"large", "float"} if one in {"large", "float"} else set()):
+        rows = [{"c": VALUES[one]}, {"c": None}, {"c": VALUES[other]}]
+        made = [outcome(ps.pipe(ps.values(rows), columns.select("c")), limit) for limit in (1, 2, 4096)]
+        assert made[0] == made[1] == made[2]
+        got, failure = made[0]
+        assert (failure is None) == ({one, other} in TOGETHER)
+        assert len(got) == (3 if failure is None else 2)
+        assert failure is None or failure.endswith("value 3")
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_whole_numbers_and_decimals_are_aggregated(limit, turned):
+    """As decimals, however the rows are batched."""
+    rows = [{"k": value, "c": value} for value in (2**60 + 1, Decimal("1.5"), 3, Decimal("0.25"))][::turned]
+    named = {
+        "sum": columns.sum("c"),
+        "min": columns.min("c"),
+        "last": columns.last("c"),
+        "n": columns.count_unique("c"),
+    }
+
+    found = ps.run(ps.pipe(ps.values(rows), columns.reduce_by_time(**named), ps.collect()), limit=limit)
+    keys = ps.run(ps.pipe(ps.values([*rows, *rows]), columns.distinct("k"), ps.collect()), limit=limit)
+
+    values = [row["c"] for row in rows]
+    assert found == [{"sum": sum(values), "min": Decimal("0.25"), "last": values[-1], "n": 4}]
+    assert [row["k"] for row in keys] == values
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize(
+    ("times", "why", "count"),
+    [
+        ([1, 2, 3.5], "'at' is double; times must be", 2),
+        ([1, 2.0, 3], "'at' is double; times must be", 1),
+        ([0.5, 1], "'at' is double; times must be", 0),
+        ([None, 1], "'at' is null in row 1, ", 0),
+        ([1, None, 2.5], "'at' is null in row 2, ", 1),
+        ([1, Decimal("1.5")], r"'at' is decimal128\(.*\); times must be", 1),
+    ],
+)
+def test_a_time_that_is_no_time_fails_at_its_row(times, why, count, limit):
+    """The rows before it are delivered, however they are batched."""
+    rows, got = [{"at": at} for at in times], []
+
+    with pytest.raises(columns.ColumnError, match=why):
+        ps.run(ps.pipe(ps.values(rows), columns.stamp("at", lateness=0), ps.drain(got.append)), limit=limit)
+
+    assert got == rows[:count]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (columns.collect_table(), "the column 'c'"),
+        (columns.reduce_by_key("c", n=columns.count()), "the column 'c'"),
+        (columns.reduce_by_time(least=columns.min("c")), "the column 'c'"),
+        (columns.tumbling(2, at="at", lateness=0, least=columns.min("c")), r"least=min\(col\(\"c\"\)\)"),
+        (columns.sessions(2, "c", at="at", lateness=0, n=columns.count()), "the key 'c'"),
+    ],
+)
+def test_columns_of_files_without_a_common_type_are_named(module, name):
+    """The message has both types, also where only partial results meet."""
+
+    @ps.source
+    async def rows(ctx):
+        for at, value in enumerate([[1, 2], ["a", "b"]]):
+            yield ps.Batch(0, ArrowRows(pa.record_batch({"at": [9 * at, 9 * at + 2], "c": value}), "dicts"))
+
+    program = ps.pipe(rows(), module)
+    with pytest.raises(columns.ColumnError, match=rf"{name} has values without a common type \(int64 and string\)"):
+        ps.run(program if isinstance(program, ps.Pipeline) else ps.pipe(program, ps.drain()))
+
+
+def test_lists_of_nothing_but_nulls_are_joined(monkeypatch):
+    """Partial results whose types differ are joined without a cast of those that need none, which Arrow may break."""
+    monkeypatch.setattr(reducing, "TOGETHER", 1)
+    monkeypatch.setattr(reducing, "PARTS", 1)
+    rows = [{"k": number, "c": value} for number, value in enumerate([None, None, [None, None], [], None])]
+
+    found = ps.run(ps.pipe(ps.values([*rows, *rows]), columns.distinct("k"), ps.collect()), limit=1)
+
+    assert found == rows
