@@ -198,10 +198,15 @@ def blame(exc: BaseException, module: str) -> None:
     exc.add_note(note)
 
 
+def is_blame(note: str) -> bool:
+    """Whether a note is one of `blame`."""
+    return note.startswith("raised in")
+
+
 def failed_too(exc: BaseException, other: BaseException) -> None:
     """Add a note to an exception about another one, which would otherwise not be reported at all."""
     notes: list[str] = getattr(other, "__notes__", [])
-    exc.add_note(", ".join([f"failed too: {other!r}", *(note for note in notes if note.startswith("raised in"))]))
+    exc.add_note(", ".join([f"failed too: {other!r}", *filter(is_blame, notes)]))
     for note in notes:
         if note.startswith("failed too"):
             exc.add_note(note)

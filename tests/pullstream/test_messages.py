@@ -372,6 +372,7 @@ UNRELEASED = ps.transformer(FailsToRelease)()
         ((ps.concat(*[ps.pipe(ps.values([1]), UNRELEASED)] * 2), ps.collect()), ["FailsToRelease"]),
         ((ps.zip(closes_badly(), ps.pipe(closes_badly(), UNRELEASED)), ps.take(1), ps.collect()), ["FailsToRelease"]),
         ((closes_badly(), ps.first()), ["closes_badly"]),
+        ((closes_badly(), ps.fork(ps.map(str), ps.map(str)), ps.take(1), ps.collect()), ["closes_badly"]),
         ((ps.values([1]), ps.tap(abs, on_end=strikes), ps.collect()), ["on_end"]),
     ],
     ids=str,
@@ -383,6 +384,7 @@ def test_no_failure_of_an_ending_is_lost(parts, places, limit):
         ps.run(ps.pipe(*parts), limit=limit)
     text = "".join(traceback.format_exception(caught.value))
     assert [place for place in places if text.count(f"raised in {place}, composed") != 1] == []
+    assert "raised in fork" not in text
 
 
 RECORDS = [{"price": 1}, {"cost": 2}]

@@ -44,6 +44,7 @@ from pullstream.errors import (
     blame,
     failed_too,
     failure_in,
+    is_blame,
     raised_when_cancelled,
 )
 from pullstream.frames import lead_to
@@ -660,8 +661,9 @@ class Edge(Generic[T]):
         """Keep an exception of the release until the ending is confirmed. The first one gets notes about all others."""
         if self.raised(exc):
             return
-        # A failure from above has its note already, and a ReleaseTimeout names its module itself.
-        if not (isinstance(exc, ReleaseTimeout) or self.relayed(exc)):
+        # A failure from elsewhere has its note already, and a ReleaseTimeout names its module itself.
+        named = isinstance(exc, ReleaseTimeout) or any(map(is_blame, getattr(exc, "__notes__", ())))
+        if not (named or self.relayed(exc)):
             blame(exc, self._name())
         if self._trouble is None:
             self._trouble = exc

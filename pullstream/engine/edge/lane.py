@@ -291,7 +291,8 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
         except BaseException as exc:
             if without_cancelled(exc) is None:
                 raise
-            failures.append(exc)
+            if all(exc is not failure for failure in failures):
+                failures.append(exc)
 
     async with trio.open_nursery() as nursery:
         for lane, closed in closing:
