@@ -86,8 +86,24 @@ class DeltaTable(LakeTable):
         delta: Any = self.delta
         self._number = entry.number
         if delta is not None and self.mode != "append":
-            # Others may have compacted it meanwhile. An append does not depend on that.
+            # Others may have compacted it meanwhile. An append seldom depends on what they did.
             delta.update_incremental()
+        try:
+            self._commit(entry, schema, spool)
+        except self._deltalake.exceptions.CommitFailedError:
+            if delta is None:
+                raise
+            delta.update_incremental()
+            if (delta.transaction_version(MARK) or 0) != entry.number - 1:
+                # The conflict is with another run, which has committed a time.
+                raise
+            self._commit(entry, schema, spool)
+        if delta is None:
+            self.delta = self._deltalake.DeltaTable(self.path)
+        return self.delta.metadata().id
+
+    def _commit(self, entry: Entry, schema: Schema, spool: Spool) -> None:
+        delta: Any = self.delta
         journal = [] if entry.journal is None else [JOURNALED, f"{JOURNALED} {entry.journal}"]
         names = [MARK, f"{MARK} time {entry.text}", *(journal if entry.first else ())]
         properties = self._deltalake.CommitProperties(
@@ -111,6 +127,3 @@ class DeltaTable(LakeTable):
             self._deltalake.write_deltalake(
                 self.path if delta is None else delta, rows, commit_properties=properties, **replaced, **feed
             )
-        if delta is None:
-            self.delta = self._deltalake.DeltaTable(self.path)
-        return self.delta.metadata().id

@@ -42,6 +42,36 @@ def test_records_of_another_journal(base, tmp_path):
     assert sold(base) == sorted([*kept, *range(9)])
 
 
+@pytest.mark.parametrize("base", PACKAGES, indirect=True)
+@pytest.mark.parametrize("change", ["delete", "add a column"])
+def test_a_table_that_others_change(base, change, monkeypatch):
+    """Between two commits of a run that appends; they have deleted all rows, or added a column."""
+    write(sales(6), base)
+    changed = []
+
+    def alter(_, step, time):
+        if step != "commit" or changed:
+            return
+        changed.append(time)
+        table = base.table("sales")
+        if change == "delete":
+            table.delete()
+        elif base.kind == "delta":
+            from deltalake import Field
+
+            table.alter.add_columns([Field("note", "string")])
+        else:
+            from pyiceberg.types import StringType
+
+            with table.update_schema() as update:
+                update.add_column("note", StringType())
+
+    monkeypatch.setattr(committer, "STEPS", [alter])
+    assert write(sales(12), base) == [2, 3]
+    assert changed == [2]
+    assert sold(base) == list(range(6 if change == "delete" else 0, 12))
+
+
 MODES = {"append": {}, "upsert": {"key": "sold"}, "replace_time": {"time": "day"}}
 
 
