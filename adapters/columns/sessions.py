@@ -49,10 +49,14 @@ class _Sessions(EventTimeWindows):
         return self.groups.partial(table, self._grouped(table, rows=True))
 
     @override
+    def merged(self, partial: Table) -> Table:
+        if self._open is None:
+            return partial
+        whole = self.groups.joined([self._open, partial])
+        return self.groups.regrouped(whole, self._grouped(whole, rows=False))
+
+    @override
     def fold(self, partial: Table) -> None:
-        if self._open is not None:
-            whole = self.groups.joined([self._open, partial])
-            partial = self.groups.regrouped(whole, self._grouped(whole, rows=False))
         self._keep(partial)
 
     def _grouped(self, table: Table, *, rows: bool) -> Grouped:

@@ -56,6 +56,10 @@ class EventTimeWindows(EventTimes):
         """The least end of a window that a row at each time may change."""
         return self.ends(times)
 
+    def merged(self, partial: Table) -> Table:
+        """Partial results of further rows as `fold` takes them; it may fail, and changes nothing."""
+        return partial
+
     @abstractmethod
     def fold(self, partial: Table) -> None:
         """Take partial results of further rows."""
@@ -66,7 +70,7 @@ class EventTimeWindows(EventTimes):
 
     @abstractmethod
     def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
-        """Take the windows that end at or before a time: their groups, starts and ends."""
+        """Take the windows that end at or before a time: their groups, starts and ends; see `fails`."""
 
     # ---- the kernel
 
@@ -109,7 +113,7 @@ class EventTimeWindows(EventTimes):
         def partial(until: int) -> Table | None:
             chosen = [part <= until for part in changes]
             places = np.flatnonzero(np.concatenate(chosen))
-            return self._partial(waiting, chosen, number + places) if len(places) else None
+            return self.merged(self._partial(waiting, chosen, number + places)) if len(places) else None
 
         try:
             made = partial(self._fails_at - 1)
@@ -117,10 +121,14 @@ class EventTimeWindows(EventTimes):
             ends = np.unique(np.concatenate(changes))
             ends = ends[ends < self._fails_at].tolist()
             place, first = first_failure(partial, ends)
-            self._fails_at, self._failure = ends[place], first or exc
+            self.fails(ends[place], first or exc)
             made = partial(self._fails_at - 1)
         if made is not None:
             self.fold(made)
+
+    def fails(self, end: int, failure: Exception) -> None:
+        """Note that windows with this end or a later one have no results; the failure is raised after those before."""
+        self._fails_at, self._failure = end, failure
 
     def _partial(
         self, waiting: Sequence[tuple[ArrowRows, Numbers]], chosen: Sequence[Numbers], number: Numbers

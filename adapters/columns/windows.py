@@ -1,5 +1,6 @@
 """`tumbling` and `sliding`: windows of one size over a time column."""
 
+from contextlib import suppress
 from math import gcd
 from typing import Annotated, Any
 
@@ -11,9 +12,10 @@ from pullstream.authoring import Call, duration, not_negative, opens
 from .aggregates import Aggregate, aggregates
 from .event_times import FAR
 from .expressions import column_name
+from .frames import first_failure
 from .grouping import Numbers
 from .groups import Table
-from .package import np, pa
+from .package import ColumnError, np, pa
 from .reducing import TOGETHER, key_names
 from .stamping import Late
 from .windowing import FIRST, LAST, START, EventTimeWindows, numbers_of
@@ -67,8 +69,10 @@ class _OnGrid(EventTimeWindows):
         self._rows += len(panes)
         self._first = min(self._first, int(panes.min()))
         if self._rows > 2 * self._merged + TOGETHER:
-            self._parts = [self.groups.merged(self._parts)]
-            self._rows = self._merged = len(self._parts[0])
+            # Those that cannot be merged fail in their windows.
+            with suppress(ColumnError):
+                self._parts = [self.groups.merged(self._parts)]
+            self._rows = self._merged = sum(map(len, self._parts))
 
     @override
     def due(self) -> int:
@@ -76,23 +80,34 @@ class _OnGrid(EventTimeWindows):
 
     @override
     def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
-        if not self._parts:
+        try:
+            merged = self._until(until)
+        except ColumnError as exc:
+            ends = np.unique(np.concatenate([self._windows(part, until)[1] for part in self._parts])).tolist()
+            place, first = first_failure(self._until, ends)
+            self.fails(ends[place], first or exc)
+            until = ends[place] - 1
+            merged = self._until(until)
+        if merged is None:
             return None
-        whole = self.groups.joined(self._parts)
-        (panes,) = numbers_of(whole, WINDOW)
-        places, ends = self._windows(panes, until)
-        if not len(ends):
-            return None
-        self._keep(whole, panes, until)
-        self._closed = int(ends.max())
-        chosen = whole.take(pa.array(places))
-        place = chosen.schema.get_field_index(WINDOW)
-        merged = self.groups.regrouped(chosen.set_column(place, WINDOW, pa.array(ends)))
+        self._keep(until)
         (ends,) = numbers_of(merged, WINDOW)
+        self._closed = int(ends.max())
         return merged, ends - self._size, ends
 
-    def _windows(self, panes: Numbers, until: int) -> tuple[Numbers, Numbers]:
+    def _until(self, until: int) -> Table | None:
+        """The partial results of the windows that end at or before a time; None if there are none."""
+        found: list[Table] = []
+        for part in self._parts:
+            places, ends = self._windows(part, until)
+            if len(ends):
+                chosen = part.take(pa.array(places))
+                found.append(chosen.set_column(chosen.schema.get_field_index(WINDOW), WINDOW, pa.array(ends)))
+        return self.groups.regrouped(self.groups.joined(found)) if found else None
+
+    def _windows(self, part: Table, until: int) -> tuple[Numbers, Numbers]:
         """The places of the panes that are in windows to be emitted, and the windows' ends."""
+        (panes,) = numbers_of(part, WINDOW)
         found: list[Numbers] = []
         first = self.ends(panes)
         for number in range(-(-self._size // self._every)):
@@ -102,12 +117,18 @@ class _OnGrid(EventTimeWindows):
         places, ends = np.concatenate(found, axis=1)
         return places, ends
 
-    def _keep(self, whole: Table, panes: Numbers, until: int) -> None:
+    def _keep(self, until: int) -> None:
         """Keep the panes that are in a later window, too."""
-        keep = np.flatnonzero(panes // self._every * self._every + self._size > until)
-        self._parts = [whole.take(pa.array(keep))] if len(keep) else []
-        self._rows = self._merged = len(keep)
-        self._first = int(panes[keep].min(initial=FAR))
+        kept: list[Table] = []
+        for part in self._parts:
+            (panes,) = numbers_of(part, WINDOW)
+            kept.append(part.filter(pa.array(panes // self._every * self._every + self._size > until)))
+        self._parts = [part for part in kept if len(part)]
+        if self._parts:
+            with suppress(ColumnError):
+                self._parts = [self.groups.joined(self._parts)]
+        self._rows = self._merged = sum(map(len, self._parts))
+        self._first = min((int(numbers_of(part, WINDOW)[0].min()) for part in self._parts), default=FAR)
 
 
 def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:

@@ -211,7 +211,9 @@ async def parted(ctx, *parts):
 
 
 @pytest.mark.parametrize("shape", ["tumbling", "sessions"])
-@pytest.mark.parametrize("run", [(1, 0), (4096, 0), (1, 20), (4096, 20), (4096, 100)])
+@pytest.mark.parametrize(
+    "run", [(1, 0, 99), (4096, 0, 99), (1, 20, 99), (4096, 20, 1), (4096, 20, 99), (1, 100, 1), (4096, 100, 2)]
+)
 @pytest.mark.parametrize(
     ("made", "parts", "why"),
     [
@@ -219,22 +221,28 @@ async def parted(ctx, *parts):
         (columns.sum(pl.col("n").cast(pl.Int64)), [([1, 21, 22, 41, 99], [*"12x4x"])], "conversion from `str`"),
         (columns.sum(pl.col("n").map_elements(inverse_of, pl.Int64)), [([1, 22, 23], [1, 0, 1])], "no inverse"),
         (columns.min("n"), [([1, 21], [1, 2]), ([22, 41], [*"xy"])], "has values without a common type"),
+        (columns.min("n"), [([1, 21], [1, 2**60 + 1]), ([22, 41], [0.5, 1.5])], "has values without a common type"),
         (columns.sum("n"), [([1], [1]), ([22, 41], [*"xy"])], "common type|sum\\(\\) needs numbers"),
         (
             columns.sum("n"),
             [([1], [1]), ([22, 41], [dt.timedelta(1)] * 2)],
-            "common type|was one of integers",
+            "common type|it had integers",
         ),
     ],
 )
 def test_windows_before_one_without_a_result_are_delivered(made, parts, why, shape, run):
-    """What fails a window does not fail those that ended before it, even if all end together."""
-    limit, lateness = run
-    windows = getattr(columns, shape)(10, at="t", lateness=lateness, n=made)
+    """What fails a window does not fail those that ended before it, even if all end together.
+
+    Nor where it fails as partial results are merged, of rows that were aggregated apart.
+    """
+    limit, lateness, together = run
+    aggregated = getattr(columns, shape)(10, at="t", lateness=lateness, n=made)
     found = []
 
-    with pytest.raises(ValueError, match=why):
-        ps.run(ps.pipe(parted(*parts), windows, ps.drain(found.append)), limit=limit)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match=why):
+        for module in (windowing, windows):
+            patch.setattr(module, "TOGETHER", together)
+        ps.run(ps.pipe(parted(*parts), aggregated, ps.drain(found.append)), limit=limit)
 
     assert [row["start"] for row in found] == [parts[0][0][0] if shape == "sessions" else 0]
 
