@@ -76,10 +76,15 @@ class SinkLane(CheckedLane):
 class EdgeWatcher(Checker):
     """The checker of a simulated run, which sees every edge before its first ask, and may change its behaviour."""
 
-    def __init__(self, choices: Choices, arrived: Callable[[str, Sequence[Hashable], Sequence[Any]], object]) -> None:
+    def __init__(
+        self,
+        choices: Choices,
+        arrived: Callable[[str, Sequence[Hashable], Sequence[Any]], object],
+        asked: Callable[[str, int], object],
+    ) -> None:
         super().__init__()
         self._choices = choices
-        self._arrived = arrived
+        self._arrived, self._asked = arrived, asked
         self._seen: dict[str, int] = {}
         self.busy: dict[str, int] = {}
         """The edges whose modules are answering, each with the number of its ask."""
@@ -115,6 +120,7 @@ class EdgeWatcher(Checker):
 
         def begun(limit: int) -> int:
             number = self.asks[name] = self.asks.get(name, 0) + 1
+            self._asked(name, number)
             if self.raises == (name, number):
                 self.raised = ShakeFailure(f"raised by the simulation in ask {number} of {name}")
                 raise self.raised

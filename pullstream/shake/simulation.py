@@ -58,8 +58,8 @@ ROUNDS: Final = 20_000
 """The rounds of the scheduler that a run may take, or twenty times as many as the undisturbed run."""
 
 
-VALUES: Final = 100_000
-"""The values that a sink may receive in the undisturbed run: the schedules of more cannot be tried."""
+MOST: Final = 100_000
+"""The values that a sink may receive in the undisturbed run, and the asks of a module: more is taken for endless."""
 
 
 @attrs.frozen
@@ -279,7 +279,7 @@ class Simulation(trio.abc.Instrument):
         before = _tasks()
         pipeline, *companions = self._made()
         limit = LIMITS[choices.choose("limit", len(LIMITS), _told_limit, share=0.5)]
-        watcher = out.watcher = EdgeWatcher(choices, self._arrived)
+        watcher = out.watcher = EdgeWatcher(choices, self._arrived, self._asked)
         trace = io.StringIO()
         self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
         journal = None if self._disk is None else self._disk.journal
@@ -336,17 +336,23 @@ class Simulation(trio.abc.Instrument):
 
     def _arrived(self, sink: str, times: Sequence[Hashable], values: Sequence[Any]) -> None:
         row = self.out.delivered.setdefault(sink, [])
-        if self._like is None and len(row) > VALUES:
-            self.out.endless = (
-                f"shake() needs a pipeline that ends by itself, and {sink} has received more than {VALUES:,} values of "
-                f"this one. End its source, for example with take(n), or return it with an async function that calls "
-                f"running.finish()"
-            )
-            raise PullstreamError(self.out.endless)
+        self._more(len(row), f"{sink} has received more than {MOST:,} values of")
         for time, value in zip(times, values, strict=True):
             row.append(Delivery(time, value, shown(value)))
             if self._completed and not self.out.late and any(_at_most(time, over) for over in self._completed):
                 self.out.late = f"{shown(value)} came to {sink} at {time!r}, which was complete"
+
+    def _asked(self, name: str, number: int) -> None:
+        self._more(number, f"{name} was asked more than {MOST:,} times in")
+
+    def _more(self, number: int, what: str) -> None:
+        """Give the undisturbed run up if there is too much of something."""
+        if self._like is None and number > MOST:
+            self.out.endless = (
+                f"shake() needs a pipeline that ends by itself, and {what} this one. End its source, for example with "
+                f"take(n), or return it with an async function that calls running.finish()"
+            )
+            raise PullstreamError(self.out.endless)
 
     def _watch_times(self, running: Running[Any], nursery: trio.Nursery) -> None:
         """Wait for some times at all sinks, as a program may, so that every completion is announced."""

@@ -277,7 +277,6 @@ def test_an_undisturbed_run_that_is_wrong_is_refused(module, says):
     [
         ({"seeds": 0}, ValueError, "needs at least 1 seed, and was given 0"),
         ({"journal": True}, TypeError, "with a journal, .* must take one argument, a folder"),
-        ({"make": lambda: ps.pipe(ps.integers(), ps.drain())}, ps.PullstreamError, "ends by itself, and drain .* take"),
         ({"make": lambda folder: five_modules()}, TypeError, "must need no argument, or else a folder, .*journal=True"),
     ],
 )
@@ -285,6 +284,17 @@ def test_what_cannot_be_simulated_is_refused(options, kind, says):
     """With what is to be given instead."""
     with pytest.raises(kind, match=says):
         shake(**{"make": five_modules, **options})
+
+
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [(ps.map(str), "drain has received more"), (ps.filter(lambda n: n < 0), "filter was asked more")],
+)
+def test_what_never_ends_is_refused(module, says, monkeypatch):
+    """Also if nothing of it arrives."""
+    monkeypatch.setattr("pullstream.shake.simulation.MOST", 1_000)
+    with pytest.raises(ps.PullstreamError, match=rf"ends by itself, and {says} than 1,000 .* take\(n\)"):
+        shake(lambda: ps.pipe(ps.integers(), module, ps.drain()))
 
 
 def test_a_run_that_cannot_even_be_cancelled_is_judged():
