@@ -1,12 +1,12 @@
 """Conversion of values to Arrow record batches with one schema per file."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from typing import Any
 
 from .exact import TROUBLE, exact_array
-from .package import RecordBatch, Schema, pyarrow
+from .package import DataType, RecordBatch, Schema, pyarrow
 from .packing import Packing, SchemaError, batch_of, misfit, numbered, shown
 from .rows import KINDS, RowBlock, blocks
 
@@ -149,20 +149,37 @@ def _united(known: Schema, found: Schema) -> Schema:
 
 
 def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
-    """Schemas whose integers are decimals if another has decimals in this column; Arrow refuses most of them."""
+    """Schemas whose integers are decimals if another has decimals in their place; Arrow refuses most of them."""
     pa = pyarrow()
-    scales: dict[str, int] = {}
+    kinds: dict[str, dict[DataType, None]] = {}
     for field in chain.from_iterable(schemas):
-        if pa.types.is_decimal(field.type):
-            scales[field.name] = max(scales.get(field.name, 0), field.type.scale)
+        kinds.setdefault(field.name, {})[field.type] = None
+    return [
+        pa.schema([field.with_type(reduce(_with_decimals, kinds[field.name], field.type)) for field in schema])
+        for schema in schemas
+    ]
 
-    def of(field: Any) -> Any:
-        if field.name not in scales or not pa.types.is_integer(field.type):
-            return field
+
+def _with_decimals(kind: DataType, other: DataType) -> DataType:
+    """A type whose integers are decimals where another has decimals."""
+    pa = pyarrow()
+    types = pa.types
+    if types.is_integer(kind) and types.is_decimal(other):
         # 64 bits have up to 20 digits.
-        return field.with_type(pa.decimal128(min(38, 20 + scales[field.name]), scales[field.name]))
-
-    return [pa.schema(list(map(of, schema))) for schema in schemas] if scales else list(schemas)
+        return pa.decimal128(min(38, 20 + other.scale), other.scale)
+    if (types.is_list(kind) and types.is_list(other)) or (types.is_large_list(kind) and types.is_large_list(other)):
+        value = _with_decimals(kind.value_type, other.value_type)
+        if value != kind.value_type:
+            return (pa.list_ if types.is_list(kind) else pa.large_list)(kind.value_field.with_type(value))
+    if types.is_struct(kind) and types.is_struct(other):
+        places = [other.get_field_index(field.name) for field in kind]
+        return pa.struct(
+            [
+                field if place < 0 else field.with_type(_with_decimals(field.type, other.field(place).type))
+                for field, place in zip(kind, places, strict=True)
+            ]
+        )
+    return kind
 
 
 def derived_schema(

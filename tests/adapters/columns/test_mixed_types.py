@@ -68,22 +68,24 @@ def test_whether_types_can_be_mixed_does_not_depend_on_batches(one):
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize("turned", [1, -1])
-def test_whole_numbers_and_decimals_are_aggregated(limit, turned):
-    """As decimals, however the rows are batched."""
-    rows = [{"k": value, "c": value} for value in (2**60 + 1, Decimal("1.5"), 3, Decimal("0.25"))][::turned]
-    named = {
-        "sum": columns.sum("c"),
-        "min": columns.min("c"),
-        "last": columns.last("c"),
-        "n": columns.count_unique("c"),
-    }
+@pytest.mark.parametrize("together", [1, reducing.TOGETHER])
+def test_whole_numbers_and_decimals_are_aggregated(limit, turned, together, monkeypatch):
+    """As decimals, also in lists and structs, however the rows are batched and partial results are merged."""
+    monkeypatch.setattr(reducing, "TOGETHER", together)
+    monkeypatch.setattr(reducing, "PARTS", 1)
+    values = [2**60 + 1, Decimal("1.5"), 3, Decimal("0.25")][::turned]
+    of = columns.sum("c"), columns.min("c"), columns.last("c"), columns.count_unique("c")
+    named = dict(zip(("sum", "min", "last", "n"), of, strict=True))
+    rows = ps.values([{"k": value, "c": value} for value in values * 2])
+    small = [1, Decimal("1.5"), 3][::turned]
+    nested = [{"k": number, "list": [value], "struct": {"a": value}} for number, value in enumerate(small)]
 
-    found = ps.run(ps.pipe(ps.values(rows), columns.reduce_by_time(**named), ps.collect()), limit=limit)
-    keys = ps.run(ps.pipe(ps.values([*rows, *rows]), columns.distinct("k"), ps.collect()), limit=limit)
+    found = ps.run(ps.pipe(rows, columns.reduce_by_time(**named), ps.collect()), limit=limit)
+    keys = ps.run(ps.pipe(rows, columns.distinct("k"), ps.collect()), limit=limit)
 
-    values = [row["c"] for row in rows]
-    assert found == [{"sum": sum(values), "min": Decimal("0.25"), "last": values[-1], "n": 4}]
+    assert found == [{"sum": 2 * sum(values), "min": Decimal("0.25"), "last": values[-1], "n": 4}]
     assert [row["k"] for row in keys] == values
+    assert ps.run(ps.pipe(ps.values(nested), columns.distinct("k"), ps.collect()), limit=limit) == nested
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
