@@ -88,6 +88,7 @@ def test_a_table_that_others_compact(base, mode, monkeypatch):
             table = base.table("sales")
             if base.kind == "delta":
                 table.optimize.compact()
+                table.vacuum(0, dry_run=False, enforce_retention_duration=False)
             else:
                 table.overwrite(table.scan().to_arrow())
             compacted.append(time)
