@@ -10,6 +10,7 @@ from typing_extensions import override
 from ..arrow import NullTimeError, RecordBatch, pyarrow
 from .errors import TableError
 from .lake import plain
+from .plan import RowsPlan
 from .table import TargetTable, table_of
 from .target import Address, Name, quoted
 
@@ -47,7 +48,7 @@ class SqlCursor(RowCursor):
         self._parameters = parameters
         self._lateness = lateness
         self._follow = follow
-        self.table: Any = table_of(target, Name(query))
+        self.table: Any = table_of(RowsPlan(target, Name(query)))
         self._rows: Iterator[RecordBatch] | None = None
         self._last: tuple[Any, ...] = ()
         """The time of the last row, and its key within a time that may go on."""
@@ -60,7 +61,7 @@ class SqlCursor(RowCursor):
     @override
     def open(self, last: Any) -> None:
         self._last = () if last is None else (last,)
-        where = self.table.target
+        where = self.table.plan.target
         if where.kind != "postgresql" and not Path(where.location).exists():
             # The drivers would create an empty one.
             raise TableError(f"read_rows() cannot read {self.what}: there is no such file. Correct the path")
@@ -149,10 +150,10 @@ class ChangeCursor(RowCursor):
     time = "_commit_version"
 
     def __init__(self, target: Address, name: Name, begin: int) -> None:
-        self.table: Any = table_of(target, name)
+        self.table: Any = table_of(RowsPlan(target, name))
         self._version = begin
         self._rows: Iterator[RecordBatch] = iter(())
-        self.what = f"the changes of {self.table.shown}"
+        self.what = f"the changes of {self.table.plan.shown}"
 
     @override
     def open(self, last: Any) -> None:

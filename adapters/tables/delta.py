@@ -41,7 +41,7 @@ class DeltaTable(LakeTable):
     def connect(self) -> None:
         self._deltalake = of_extra("delta", "deltalake", ArrowMissing)
         self.failures = (self._deltalake.exceptions.DeltaError, OSError, pyarrow().ArrowException, ValueError)
-        self.path = self.name.folder(self.target.location)
+        self.path = self.name.folder(self.plan.target.location)
         with suppress(self._deltalake.exceptions.TableNotFoundError):
             self.delta = self._deltalake.DeltaTable(self.path)
 
@@ -85,8 +85,8 @@ class DeltaTable(LakeTable):
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         delta: Any = self.delta
         self._number = entry.number
-        if delta is not None and self.mode != "append":
-            # Others may have compacted it meanwhile. An append seldom depends on what they did.
+        if delta is not None and self.plan.mode != "append":
+            # Others may have compacted and vacuumed it meanwhile. An append seldom depends on what they did.
             delta.update_incremental()
         try:
             self._commit(entry, schema, spool)
@@ -111,15 +111,15 @@ class DeltaTable(LakeTable):
             app_transactions=[self._deltalake.Transaction(name, entry.number) for name in names],
         )
         rows = self.rows(schema, spool)
-        if self.mode == "upsert" and delta is not None:
-            same = " AND ".join(f"target.{quoted(key)} = source.{quoted(key)}" for key in self.keys)
+        if self.plan.mode == "upsert" and delta is not None:
+            same = " AND ".join(f"target.{quoted(key)} = source.{quoted(key)}" for key in self.plan.keys)
             merge = delta.merge(rows, same, "source", "target", commit_properties=properties)
             # The driver's own list of all columns does not quote their names well.
             columns = {quoted(name): f"source.{quoted(name)}" for name in schema.names}
             merge.when_matched_update(columns).when_not_matched_insert(columns).execute()
         else:
             replaced: dict[str, str] = {"mode": "append"}
-            if self.mode == "replace_time" and delta is not None:
+            if self.plan.mode == "replace_time" and delta is not None:
                 column, time = self.of_time(schema, spool)
                 text = time.cast("string").as_py().replace("'", "''")
                 replaced = {"mode": "overwrite", "predicate": f"{quoted(column)} = '{text}'"}

@@ -29,7 +29,7 @@ class DuckdbTable(SqlTable):
         duckdb = of_extra("duckdb", "duckdb", ArrowMissing)
         self.failures = (duckdb.Error,)
         try:
-            self._connection = duckdb.connect(self.target.location)
+            self._connection = duckdb.connect(self.plan.target.location)
         except duckdb.IOException as exc:
             if "Could not set lock" in str(exc):
                 raise self.busy("another process has the database open, which") from None
@@ -49,7 +49,7 @@ class DuckdbTable(SqlTable):
 
     @override
     def identity(self) -> tuple[Path, str]:
-        return Path(self.target.location), repr(self._names())
+        return Path(self.plan.target.location), repr(self._names())
 
     @override
     def schema(self) -> Schema | None:

@@ -38,7 +38,7 @@ class IcebergTable(LakeTable):
         sql = of_extra("iceberg", "sqlalchemy.exc", ArrowMissing, named="SQLAlchemy")
         own: list[type[Exception]] = [error for name in dir(errors) if isinstance(error := getattr(errors, name), type)]
         self.failures = (*own, sql.SQLAlchemyError, OSError, pyarrow().ArrowException, ValueError)
-        folder = Path(self.target.location).resolve()
+        folder = Path(self.plan.target.location).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         self._identifier = (self.name.schema or "default", self.name.table)
         for left in reversed(range(5)):
@@ -60,7 +60,7 @@ class IcebergTable(LakeTable):
 
     @override
     def identity(self) -> tuple[Path, str]:
-        return Path(self.target.location, "lake"), repr(self._identifier)
+        return Path(self.plan.target.location, "lake"), repr(self._identifier)
 
     @override
     def schema(self) -> Schema | None:
@@ -94,10 +94,10 @@ class IcebergTable(LakeTable):
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         details, replaced = self.details(entry), None
         iceberg: Any = self._iceberg
-        if iceberg is not None and self.mode != "append":
+        if iceberg is not None and self.plan.mode != "append":
             # Others may have compacted it meanwhile. The driver repeats an append, which does not depend on that.
             iceberg.refresh()
-        if self.mode == "replace_time" and iceberg is not None:
+        if self.plan.mode == "replace_time" and iceberg is not None:
             column, time = self.of_time(schema, spool)
             same = _driver("expressions").EqualTo(column, time.as_py())
             # The driver warns of replacing nothing.
@@ -114,8 +114,8 @@ class IcebergTable(LakeTable):
         )
         rows = self.rows(schema, spool)
         with begun as transaction:
-            if self.mode == "upsert" and iceberg is not None:
-                transaction.upsert(rows, list(self.keys), snapshot_properties=details)
+            if self.plan.mode == "upsert" and iceberg is not None:
+                transaction.upsert(rows, list(self.plan.keys), snapshot_properties=details)
             elif replaced is not None:
                 transaction.overwrite(rows, replaced, details)
             else:

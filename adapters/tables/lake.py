@@ -38,16 +38,16 @@ class LakeTable(TargetTable):
         They have the table's columns in its order: the drivers match some by position.
         """
         pa: Any = pyarrow()
-        found = schema if self.mode == "upsert" and self.merges else self.schema() or schema
+        found = schema if self.plan.mode == "upsert" and self.merges else self.schema() or schema
         batches = spool.batches()
         if found.names != schema.names:
             schema = pa.schema([schema.field(each.name) if each.name in schema.names else each for each in found])
             batches = (_arranged(batch, schema) for batch in batches)
-        if self.mode != "upsert":
+        if self.plan.mode != "upsert":
             return pa.RecordBatchReader.from_batches(schema, batches)
         rows = pa.Table.from_batches(batches, schema)
-        numbered = rows.select(self.keys).append_column(_ORDER, pa.array(range(rows.num_rows), pa.int64()))
-        last = numbered.group_by(list(self.keys)).aggregate([(_ORDER, "max")])
+        numbered = rows.select(self.plan.keys).append_column(_ORDER, pa.array(range(rows.num_rows), pa.int64()))
+        last = numbered.group_by(list(self.plan.keys)).aggregate([(_ORDER, "max")])
         return rows.take(last.column(f"{_ORDER}_max").combine_chunks().sort())
 
     def details(self, entry: Entry) -> dict[str, str]:

@@ -32,7 +32,7 @@ class PostgresqlTable(SqlTable):
     def connect(self) -> None:
         driver = of_extra("postgresql", "adbc_driver_postgresql.dbapi", ArrowMissing, named="adbc-driver-postgresql")
         self.failures = (driver.Error,)
-        self._connection = driver.connect(self.target.location, autocommit=True)
+        self._connection = driver.connect(self.plan.target.location, autocommit=True)
 
     @override
     def lock(self) -> None:

@@ -60,7 +60,7 @@ class Records:
         return ""
 
     def _refusal(self, why: str) -> TableError:
-        return TableError(f"write_rows() cannot write to {self._table.shown}: {why}")
+        return TableError(f"write_rows() cannot write to {self._table.plan.shown}: {why}")
 
     def entry(self, time: Hashable, rows: int) -> Entry:
         """Return the record for the next time."""

@@ -65,7 +65,7 @@ class SqlTable(TargetTable):
 
     @override
     def identity(self) -> tuple[Path, str]:
-        return Path(self.target.location), self.record_name
+        return Path(self.plan.target.location), self.record_name
 
     @abstractmethod
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -107,8 +107,8 @@ class SqlTable(TargetTable):
     @override
     def text(self, exc: BaseException) -> str:
         text = super().text(exc)
-        if self.mode == "upsert" and _NO_KEY.search(text):
-            text += f". The table needs a PRIMARY KEY or a UNIQUE constraint on {columns_of(self.keys)}: add one"
+        if self.plan.mode == "upsert" and _NO_KEY.search(text):
+            text += f". The table needs a PRIMARY KEY or a UNIQUE constraint on {columns_of(self.plan.keys)}: add one"
         return text
 
     def wait_for_turn(self) -> None:
@@ -152,7 +152,7 @@ class SqlTable(TargetTable):
             journal = "NULL" if entry.journal is None else "$3"
             given = filter(None, (name, entry.id, entry.journal))
             self.execute(f"INSERT INTO {targets} (name, id, journal) VALUES ($1, $2, {journal})", *given)
-        if self.mode == "replace_time":
+        if self.plan.mode == "replace_time":
             self.execute(f"DELETE FROM {times} WHERE name = $1 AND time = $2", name, entry.text)
         self.execute(
             f"INSERT INTO {times} (name, time, number, count) VALUES ($1, $2, $3, $4)",
@@ -174,17 +174,17 @@ class SqlTable(TargetTable):
     def _write(self, schema: Schema, spool: Spool, batches: Iterator[RecordBatch]) -> None:
         table, pa = self.name.sql, pyarrow()
         if not self.exists:
-            self.execute(f"CREATE TABLE {table} ({self._definition(schema, self.keys)})")
-        if self.mode == "replace_time":
+            self.execute(f"CREATE TABLE {table} ({self._definition(schema, self.plan.keys)})")
+        if self.plan.mode == "replace_time":
             column, time = self.of_time(schema, spool)
             self.execute(f"DELETE FROM {table} WHERE {quoted(column)} = $1", time.as_py())
-        if self.mode != "upsert":
+        if self.plan.mode != "upsert":
             self.load(None, schema, batches)
             return
         staged = schema.append(pa.field(_ORDER, pa.int64()))
-        columns, keys = columns_of(schema.names), columns_of(self.keys)
+        columns, keys = columns_of(schema.names), columns_of(self.plan.keys)
         changed = ", ".join(
-            f"{quoted(name)} = excluded.{quoted(name)}" for name in schema.names if name not in self.keys
+            f"{quoted(name)} = excluded.{quoted(name)}" for name in schema.names if name not in self.plan.keys
         )
         self.execute(f"CREATE TEMPORARY TABLE {_STAGE} ({self._definition(staged, ())})")
         self.load(_STAGE, staged, _numbered(batches, staged))

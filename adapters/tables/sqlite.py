@@ -44,7 +44,7 @@ class SqliteTable(SqlTable):
 
     @override
     def connect(self) -> None:
-        path = self.target.location
+        path = self.plan.target.location
         self._connection = sqlite3.connect(path, _TRY, isolation_level=None, check_same_thread=False)
         if not self.execute("SELECT 1 FROM sqlite_master"):
             # Readers of a new database do not wait for its writer, nor the writer for them.
@@ -118,7 +118,7 @@ class SqliteTable(SqlTable):
 
     @override
     def text(self, exc: BaseException) -> str:
-        folder = Path(self.target.location).parent
+        folder = Path(self.plan.target.location).parent
         if "unable to open" not in str(exc) or folder.exists():
             return super().text(exc)
         return f"{super().text(exc)}: there is no folder {folder}. Create it first"

@@ -3,18 +3,16 @@
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
-from ..arrow import Array, Schema, Spool
+from ..arrow import Array, Schema, Spool, pyarrow
 from .checking import exact_times
 from .entries import Entry, Recorded
 from .errors import TableBusyError
-from .target import Address, Name
-
-Mode: TypeAlias = Literal["append", "upsert", "replace_time"]
+from .plan import RowsPlan
+from .target import OWN, folded
 
 COMMON: Final = {
     "bool": "BOOLEAN", "int8": "SMALLINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "float": "REAL",
@@ -37,19 +35,9 @@ class TargetTable(ABC):
     """Whether the work was stopped."""
     _lock: "FileLock | None" = None
 
-    def __init__(
-        self, target: Address, name: Name, mode: Mode = "append", keys: Sequence[str] = (), time: str | None = None
-    ) -> None:
-        self.target = target
-        self.name = name
-        self.mode = mode
-        self.keys = keys
-        self.time = time
-
-    @property
-    def shown(self) -> str:
-        """The table, for messages."""
-        return f"the table {str(self.name)!r} in {self.target.shown}"
+    def __init__(self, plan: RowsPlan) -> None:
+        self.plan = plan
+        self.name = plan.name
 
     @abstractmethod
     def connect(self) -> None:
@@ -92,6 +80,53 @@ class TargetTable(ABC):
     def stored(self, type: Any) -> Any:
         """Return the type that `schema` finds for a column which was created for a type; None if none can be."""
 
+    def columns(self, found: Schema | None, derived: Schema | None = None) -> Schema:
+        """Return the columns to write, of an existing table with its types."""
+        plan, pa = self.plan, pyarrow()
+        schema: Any = plan.schema or derived or found
+        if not schema:
+            raise plan.refused("the rows have no columns: give them one, or leave out empty rows with ps.filter")
+        if self.ignores_case and len(set(map(folded, schema.names))) < len(schema):
+            raise plan.refused(
+                f"{plan.target.kind} takes names that differ only in case for one column, and the columns are "
+                f"{', '.join(schema.names)}: rename some, with ps.map for example"
+            )
+        if plan.schema is not None and plan.time is not None and plan.time not in plan.schema.names:
+            raise plan.refused(f"the schema has no column {plan.time!r}, which is to have the time: add it")
+        for field in schema:
+            if found is not None and field.name not in found.names:
+                raise plan.refused(f"it has no column {field.name!r}; its columns are {', '.join(found.names)}")
+            there = field if found is None else found.field(field.name)
+            if pa.types.is_null(there.type):
+                metadata: Any = there.metadata or {}
+                declared = metadata.get(b"type", b"null").decode()
+                raise plan.refused(
+                    f"the type of its column {field.name!r}, {declared}, is not supported: give a schema= without that "
+                    f"column, which then gets its default, or declare another type in the table"
+                )
+            if plan.target.kind == "postgresql" and len(field.name.encode(errors="replace")) > 63:
+                raise plan.refused(f"PostgreSQL cuts names off after 63 bytes: rename the column {field.name!r}")
+            if plan.keys and folded(field.name).startswith(OWN):
+                raise plan.refused(f"an upsert has columns of its own with {OWN}: rename the column {field.name!r}")
+            if found is not None and there.type not in {field.type, self.stored(field.type)}:
+                raise plan.refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
+            if found is None and self.kind(field.type) is None:
+                raise plan.refused(
+                    f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
+                    f"with ps.map, or give another type with schema="
+                )
+        if plan.mode == "upsert" and plan.target.kind == "iceberg" and found is not None:
+            for name in found.names:
+                if name not in schema.names:
+                    raise plan.refused(
+                        f"an upsert into Iceberg needs all columns of the table: add {name!r} to schema="
+                    )
+        for name in (*plan.keys, *filter(None, (plan.time,))):
+            if name not in schema.names:
+                raise plan.refused(f"there is no column {name!r}; the columns are {', '.join(schema.names)}")
+        fields = ((field if found is None else found.field(field.name)) for field in schema)
+        return pa.schema([(each.name, each.type, each.nullable and each.name not in plan.keys) for each in fields])
+
     @abstractmethod
     def recorded(self, journal: str | None) -> Recorded:
         """Return the record of earlier runs. `journal` is that of this run."""
@@ -109,8 +144,8 @@ class TargetTable(ABC):
 
     def of_time(self, schema: Schema, spool: Spool) -> tuple[str, Any]:
         """Return the column of the time, and the time of the rows as one of its values."""
-        assert self.time is not None
-        return self.time, exact_times([spool.time], schema.field(self.time).type)[0]
+        assert self.plan.time is not None
+        return self.plan.time, exact_times([spool.time], schema.field(self.plan.time).type)[0]
 
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:  # noqa: ARG002 - for subclasses
         """Return the first row that a failed commit is about, for its message; an empty text if it is none's."""
@@ -131,21 +166,20 @@ class TargetTable(ABC):
     def text(self, exc: BaseException) -> str:
         """Return the driver's message, on one line and without the password."""
         message = str(exc).partition("\nquery was:")[0]
-        return self.target.hidden(" ".join(message.split()))
+        return self.plan.target.hidden(" ".join(message.split()))
 
     def busy(self, holder: str = "another run, or another sink of this one,") -> TableBusyError:
         """Return the refusal of a second writer."""
         return TableBusyError(
-            f"write_rows(): {holder} is writing to {self.shown}: wait until it ends, or write to another table"
+            f"write_rows(): {holder} is writing to {self.plan.shown}: wait until it ends, or write to another table"
         )
 
 
-def table_of(
-    target: Address, name: Name, mode: Mode = "append", keys: Sequence[str] = (), time: str | None = None
-) -> TargetTable:
+def table_of(plan: RowsPlan) -> TargetTable:
     """Return a table, not connected: "sqlite" has the class `SqliteTable` in the file sqlite.py."""
-    make: Any = getattr(import_module(f"{__package__}.{target.kind}"), f"{target.kind.title()}Table")
-    return make(target, name, mode, keys, time)
+    kind = plan.target.kind
+    make: Any = getattr(import_module(f"{__package__}.{kind}"), f"{kind.title()}Table")
+    return make(plan)
 
 
 class FileLock:

@@ -28,9 +28,9 @@ from ..stopping import stoppably
 from .checking import CheckedPacking, CheckedTimes
 from .entries import Recorded, encoded
 from .errors import TableError
-from .plan import RowsPlan
+from .plan import Mode, RowsPlan
 from .records import Records
-from .table import Mode, table_of
+from .table import table_of
 from .target import Address, Name, refused
 
 FIRST_ROWS: Final = 8192
@@ -112,7 +112,7 @@ class RowsCommitter(SpoolCommitter):
     def __init__(self, plan: RowsPlan) -> None:
         super().__init__()
         self._plan = plan
-        self._table = table_of(plan.target, plan.name, plan.mode, plan.keys, plan.time)
+        self._table = table_of(plan)
         self._records: Records
         self._schema: Schema
         self._first: list[Batch[Any]] = []
@@ -134,7 +134,7 @@ class RowsCommitter(SpoolCommitter):
         committed, found = await stoppably(self._begin, self._table.cancel, remembered)
         ctx.status(lambda: f"{len(self.written)} times written to {self._plan.name}")
         if found is not None or self._plan.schema is not None:
-            self._use(self._plan.chosen(self._table, found))
+            self._use(self._table.columns(found))
         if self._plan.mode == "replace_time" or not committed.count:
             return ()
         self._recorded = committed
@@ -244,7 +244,7 @@ class RowsCommitter(SpoolCommitter):
             schema = schema.append(pa.field(plan.time, kind))
         if empty := [field.name for field in schema if pa.types.is_null(field.type)]:
             raise plan.refused(f"the column {empty[0]!r} has only nulls in the first rows: give a schema=")
-        opened = self._use(plan.chosen(self._table, None, schema))
+        opened = self._use(self._table.columns(None, schema))
         for batch in first:
             opened.add(batch)
         self._first = []
