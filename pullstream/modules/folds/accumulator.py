@@ -74,6 +74,8 @@ class Accumulator:
         # A list that is given while it grows must be a copy.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
         self._key = key
+        self._untried = True
+        """Whether no result was looked at yet, to see whether the functions are plain ones."""
         self.eager = eager
         self._catches = on_error != "fail"
         self.plain = not (eager or self._catches)
@@ -198,19 +200,26 @@ class Accumulator:
         Without a key, the result; none where every value was left out.
 
         Raises:
-            TypeError: the first key or state is a coroutine.
+            TypeError: the first of all keys, states or results is a coroutine.
         """
-        if self._key is not None and table:
-            result_of(self._key, next(iter(table)))
         if self._finish is itself:
-            for state in islice(table.values(), 1):
-                result_of(self._step, state)
+            if self._untried:
+                for name, state in islice(table.items(), 1):
+                    self._try(name, state, state)
             return list(table.values()) if self._key is None else list(table.items())
         return [self._result(name, state) for name, state in table.items()]
 
     def _result(self, name: Hashable, state: Any) -> Any:
-        result = result_of(self._finish, self._finish(state))
+        result = self._finish(state)
+        if self._untried:
+            self._try(name, state, result)
         return result if self._key is None else (name, result)
+
+    def _try(self, name: Hashable, state: Any, result: Any) -> None:
+        self._untried = False
+        if self._key is not None:
+            result_of(self._key, name)
+        result_of(self._finish, result_of(self._step, state) if result is state else result)
 
 
 class _States(dict[Hashable, Any]):

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
-from types import CoroutineType
-from typing import Any
+from types import CoroutineType, NoneType
+from typing import Any, Final
 
 from pullstream.engine.sidecar.location import no_place_in_an_order
 from pullstream.errors import CapabilityError
 from pullstream.protocol import Batch
 from pullstream.timely import less_equal
 from pullstream.timely.order import Ascending
+
+_NO_TIMES: Final = frozenset((NoneType, CoroutineType))
 
 
 class Batcher:
@@ -59,7 +61,8 @@ class Batcher:
             for value in islice(values, limit - len(taken)):
                 value_time = time_of(value)
                 if value_time is None or value_time != time:
-                    known(value_time, value)
+                    if value_time != value_time or value_time.__class__ in _NO_TIMES:  # noqa: PLR0124 - NaN
+                        known(value_time, value)
                     if times and not less_equal(time, value_time):
                         self._kept.append((value, value_time))
                         break
