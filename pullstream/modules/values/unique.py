@@ -67,7 +67,10 @@ def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> 
         name = value if key is None else key(value)
         if name in seen:
             return True
-        seen[name if key is None else result_of(key, name)] = None
+        if not seen and key is not None:
+            # The first key tells whether the function is a plain one.
+            result_of(key, name)
+        seen[name] = None
         return False
 
     def save(memory: MutableMapping[Any, Any]) -> None:
@@ -92,7 +95,9 @@ def _seen_lately(key: Callable[[Any], Hashable] | None, capacity: int) -> SeenKe
         if name in seen:
             seen.move_to_end(name)
             return True
-        seen[name if key is None else result_of(key, name)] = None
+        if not seen and key is not None:
+            result_of(key, name)
+        seen[name] = None
         if len(seen) > capacity:
             seen.popitem(last=False)
         return False
