@@ -17,7 +17,7 @@ from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import DONE, Batch, Done, Unanswered
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -88,7 +88,7 @@ class PoolKernel(PolledAsking[Any]):
             return DONE
         self._check_active()
         self._distribute(limit)
-        return self.pending()
+        return WAIT
 
     @property
     @override
