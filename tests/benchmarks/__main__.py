@@ -4,12 +4,11 @@ python -m tests.benchmarks                    # the table; some hours, on a mach
 python -m tests.benchmarks --quick --repeat 1 # a look, in some minutes
 python -m tests.benchmarks --plot             # and the page and chart of the docs, and the figures as JSON beside
 python -m tests.benchmarks --only W4 growth   # some of it
-python -m tests.benchmarks --only tracker     # a study of one thing, alone (--list); what follows -- is for it
 python -m tests.benchmarks --whole            # whole programs beside the same by hand; --whole main: the main job alone
+python -m tests.benchmarks.columns            # aggregates and windows in columns, beside polars and Arrow
 """
 
 import argparse
-import subprocess
 import sys
 import time
 from itertools import chain
@@ -25,23 +24,6 @@ from tests.benchmarks.tables import line, page, targets
 from tests.benchmarks.workload import LIMIT, ROOT, Way, Workload
 
 PAGE = ROOT / "tutorials" / "speed"
-STUDIES = {
-    "aborts": ("costs", "an abort through five stages"),
-    "checker": ("costs", "a run that is checked"),
-    "display": ("costs", "a run that a display looks on"),
-    "journal": ("costs", "a run with a journal, and a record of it"),
-    "times": ("costs", "a time of one record, through modules that keep times"),
-    "trace": ("costs", "a run that is traced"),
-    "incremental": ("incremental", "a change of a collection and its load, beside Pathway, and computed anew"),
-    "columns": ("columns", "aggregates and windows in columns, beside polars and Arrow"),
-    "databases": ("databases", "rows written to tables, beside each driver's own bulk load, and the memory"),
-    "spark_keyed": ("spark", "keyed state in Spark's streams"),
-    "spark_reading": ("spark", "ways to read a DataFrame: wide, shuffled, slow, on a cluster; what is left in Java"),
-    "spark_streaming": ("spark", "a micro-batch of Spark's"),
-    "tracker": ("tracker", "the tracker alone"),
-}
-"""What is measured by files of their own, each against what that thing is to be compared with."""
-
 WARM = {"full": 3.0, "quick": 0.3, "smoke": 0.0}
 """Seconds for the runs of one measurement."""
 
@@ -57,8 +39,6 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--smoke", dest="pace", action="store_const", const="smoke", help="tiny sizes: does it all run?"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there")
-    parser.add_argument("--read", type=Path, metavar="FILE", help="measure nothing: show what was written there")
     parser.add_argument(
         "--plot", type=Path, nargs="?", const=PAGE, metavar="FOLDER", help="write the page, its chart and its figures"
     )
@@ -70,8 +50,8 @@ def chosen(only: list[str]) -> list[Workload]:
     """The workloads that are meant, W3a and W3b by W3; all if nothing is."""
     named = {name: {name, name.rstrip(ascii_lowercase)} for name in WORKLOADS}
     for name in only:
-        if name not in (*STUDIES, "growth", *chain.from_iterable(named.values())):
-            sys.exit(f"nothing here is called {name}: there are {', '.join((*WORKLOADS, 'growth', *STUDIES))}")
+        if name not in ("growth", *chain.from_iterable(named.values())):
+            sys.exit(f"nothing here is called {name}: there are {', '.join((*WORKLOADS, 'growth'))}")
     return [workload for workload in WORKLOADS.values() if not only or named[workload.name] & set(only)]
 
 
@@ -120,8 +100,6 @@ def listed() -> None:
         print(f"{workload.name:16} {workload.title}: {', '.join(workload.ways)}")
     for name, growth in CURVES.items():
         print(f"{'growth':16} {name}: {growth.says}")
-    for name, (_, says) in STUDIES.items():
-        print(f"{name:16} {says}")
 
 
 def found(given: argparse.Namespace, only: list[str]) -> Results:
@@ -144,34 +122,17 @@ def found(given: argparse.Namespace, only: list[str]) -> Results:
 
 
 def main() -> int:
-    arguments, own = sys.argv[1:], list[str]()
-    if arguments[:1] == ["--whole"]:
+    if sys.argv[1:2] == ["--whole"]:
         from tests.benchmarks.whole.__main__ import main as whole
 
-        return whole(arguments[1:])
-    if "--" in arguments:
-        at = arguments.index("--")
-        arguments, own = arguments[:at], arguments[at + 1 :]
-    given = options(arguments)
+        return whole(sys.argv[2:])
+    given = options(sys.argv[1:])
     only: list[str] = given.only or []
     if given.list:
         listed()
         return 0
-    if set(only) & set(STUDIES):
-        if len(only) > 1:
-            sys.exit("a study is asked for alone")
-        file, _ = STUDIES[only[0]]
-        study = only if file != only[0] else []
-        command = [sys.executable, "-m", f"tests.benchmarks.studies.{file}", *study, *own]
-        return subprocess.run(command, cwd=ROOT, check=False).returncode
-    if given.read:
-        results = Results.read(given.read)
-        print(*map(line, results.rows), sep="\n")
-    else:
-        results = found(given, only)
+    results = found(given, only)
     print(*targets(results, WORKLOADS.values()), sep="\n")
-    if given.json:
-        results.write(given.json)
     if given.plot:
         write(results, given.plot)
     for name, why in results.troubles.items():

@@ -150,10 +150,3 @@ class Results:
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(attrs.asdict(self), indent=1) + "\n")
-
-    @classmethod
-    def read(cls, path: Path) -> "Results":
-        kept: dict[str, Any] = json.loads(path.read_text())
-        kept["rows"] = [Row(**row) for row in kept["rows"]]
-        kept["curves"] = [Curve(**curve) for curve in kept["curves"]]
-        return cls(**kept)

@@ -1,6 +1,6 @@
 """Columns beside polars and Arrow: aggregates of a day, windows, reading alone.
 
-    python -m tests.benchmarks --only columns [-- ROWS]    # ten million by default
+    python -m tests.benchmarks.columns [ROWS]    # ten million by default
 
 Windows are out of order. Each figure is the least processor time of a row in microseconds of some interleaved repeats,
 and its ratio to polars streaming and to Arrow, a batch at a time. Rows come from one Parquet file in order of the day.
