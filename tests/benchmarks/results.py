@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from math import log
 from pathlib import Path
-from typing import Any
 
 import attrs
 
