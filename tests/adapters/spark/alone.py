@@ -24,7 +24,8 @@ from tests.adapters.spark.helpers import settings
 
 def first(session):
     """Read sorted rows through a Python worker; return how many there are, and what the session is set to."""
-    frame = session.range(1000).selectExpr("id % 10 AS day", "id").mapInArrow(lambda batches: batches, "day long, id long")
+    rows = session.range(1000).selectExpr("id % 10 AS day", "id")
+    frame = rows.mapInArrow(lambda batches: batches, rows.schema)
     rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.collect()))
     assert rows == sorted(rows, key=lambda row: row.day)
     return [len(rows), *map(session.conf.get, ("spark.sql.session.timeZone", "spark.driver.host", "spark.ui.enabled"))]
