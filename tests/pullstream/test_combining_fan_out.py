@@ -87,6 +87,33 @@ def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
     assert len(probe.asked) < 200
 
 
+async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_clock):
+    """An error is not kept waiting by what the fast branch was ahead."""
+    slow = []
+    branches = kept(slow, pause=1), kept([], failing=5)
+    with pytest.raises(Unseen):
+        async with ps.pipe(ps.values(range(20), time=int), ps.tee(*branches, capacity=9)).open(limit=1) as running:
+            await running.result()
+    assert slow == [0]
+
+
+async def test_what_all_branches_have_left_is_abandoned(autojump_clock):
+    """Above branches that had enough no time completes, not even while upstream is released."""
+    branches = [ps.pipe(ps.take(count), ps.drain()) for count in (2, 4)]
+    async with ps.pipe(ps.values(range(20), time=int), ps.tee(*branches).named("both")).open() as running:
+        with pytest.raises(ps.errors.Abandoned):
+            await running.progress.completed(9, at="both")
+
+
+async def test_nothing_is_dealt_to_a_branch_that_has_left():
+    """Values that would have gone there are lost, and nobody keeps or counts them."""
+    branches = {0: ps.pipe(ps.take(1), ps.drain())}
+    pipeline = ps.pipe(ps.values(range(40)), ps.partition(lambda n: n % 2, branches, other=ps.drain()))
+    async with pipeline.open(limit=1) as running:
+        await running.result()
+    assert {row.module: row.values_in for row in running.counters()}["partition[0]"] == 1
+
+
 # ---- aside
 
 
