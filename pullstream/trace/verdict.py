@@ -140,7 +140,7 @@ class Judge:
 
     def verdict(self) -> Verdict:
         """Return the verdict on the events so far."""
-        replayed = self._replay.replayed()
+        replayed = self._replay
         objections = [Objection(wrong.index, wrong.rule, wrong.because) for wrong in replayed.violations]
         objections = sorted([*objections, *self._trouble], key=lambda objection: objection.event)
         return Verdict(objections, self._events, replayed.completions, self._until)

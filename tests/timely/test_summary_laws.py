@@ -35,7 +35,8 @@ from timely import (
 )
 from timely.products import Componentwise
 from timely.summary import Path
-from timely.theory import CallBody, CallTime, CheckedTracker
+from timely.theory import CallTime, CheckedTracker
+from timely.theory.model import Body
 
 HOURS, DAY, DAYS = timedelta(hours=12), timedelta(days=1), timedelta(days=1, hours=18)
 FLOATS = [0.0, 0.1, 0.3, 9.7, 1.0, 4.0000000000000009, 2.0**53, 1e16, 1e300, 1.7e308, -0.1, -2.5]
@@ -47,7 +48,7 @@ DATES = [date(2013, 1, 1), date(2013, 1, 2), date.max, date.max - DAY, date.min]
 DATETIMES = [datetime(2013, 1, 1), datetime(2013, 1, 1, 12), datetime.max, datetime.max - HOURS]
 AWARE = [moment.replace(tzinfo=UTC) for moment in DATETIMES]
 TIMEDELTAS = [timedelta(), HOURS, DAY, timedelta.max]
-BODY = CallBody([("in", "c"), ("c", "out"), ("in", "out")], calls={"c"})
+BODY = Body((), ("c",), (("in", "c"), ("c", "out"), ("in", "out")))
 CALLS = [CallTime(BODY, "in", stack) for stack in ((), ("c",), ("c", "c"))]
 SETS = [frozenset(text) for text in ("", "a", "b", "ab")]
 

@@ -9,7 +9,7 @@
 - `model`: the model of 000 itself, to check all of this against.
 """
 
-from .calls import CallBody, CallTime
+from .calls import CallTime
 from .capability import Capability, CapabilitySet, Output
 from .changes import ChangeBatch
 from .invariants import CheckedTracker, InvariantError, check_invariants
@@ -20,7 +20,6 @@ from .queries import find_cycles, frontier, summarize
 from .words import compare_words, loop_condition
 
 __all__ = [
-    "CallBody",
     "CallTime",
     "Capability",
     "CapabilitySet",

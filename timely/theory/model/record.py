@@ -182,21 +182,6 @@ class Violation:
     because: str
 
 
-@frozen
-class Replayed:
-    """The result of a replay: the violations, and how much was checked."""
-
-    violations: tuple[Violation, ...]
-    events: int
-    completions: int
-    settled: int
-
-    @property
-    def ok(self) -> bool:
-        """Whether the model allows the whole record."""
-        return not self.violations
-
-
 def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ...]]:
     """Give the least times in Clock at each location: the least fixpoint from the pending pointstamps.
 
@@ -224,7 +209,7 @@ def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ..
     return least
 
 
-def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
+def replay(plan: Plan, record: Iterable[RunEvent]) -> "Replay":
     """Check a recorded run against the model.
 
     The `rule` of a violation is one of:
@@ -245,16 +230,17 @@ def replay(plan: Plan, record: Iterable[RunEvent]) -> Replayed:
     >>> replay(plan, [Held("numbers", 1), Released("numbers", 0), Completed("in", 0), Settled()]).ok
     True
     """
-    check = Replay(plan)
+    replayed = Replay(plan)
     for index, event in enumerate(record):
-        check.see(index, event)
-    return check.replayed()
+        replayed.see(index, event)
+    return replayed
 
 
 class Replay:
     """A replay, event by event: pending pointstamps with their counts, waits, and announced completions.
 
-    `least` is the current Clock: the least times that may still come, for each location of the plan's graph.
+    `violations` are those so far; `events`, `completions` and `settled` count how much was checked. `least` is the
+    current Clock: the least times that may still come, for each location of the plan's graph.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -267,9 +253,10 @@ class Replay:
         self.violations: list[Violation] = []
         self.events = self.completions = self.settled = 0
 
-    def replayed(self) -> Replayed:
-        """The result so far."""
-        return Replayed(tuple(self.violations), self.events, self.completions, self.settled)
+    @property
+    def ok(self) -> bool:
+        """Whether the model allows the whole record so far."""
+        return not self.violations
 
     def see(self, index: int, event: RunEvent) -> None:
         """Check one event and apply it, allowed or not. Violations have its `index`."""
