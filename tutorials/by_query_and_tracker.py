@@ -314,7 +314,7 @@ def judged() -> None:
     *before, last, completed = RUN
     (wrong,) = model.replay(PLAN, [*before, completed, last]).violations
     print(f"{wrong.rule}: {wrong.because}")
-    # | ()
+    # | []
     # | too early: still pending: 0 at 'leaving'
 
 

@@ -16,17 +16,20 @@ SAMPLE: Final = 3
 
 
 class Act(Enum):
-    """An act of a module. Requests and indications come from downstream, answers from upstream."""
+    """An act of a module. Requests and indications come from downstream, answers from upstream.
+
+    Its value is the kind of the event in a trace.
+    """
 
     ASK = "ask"
     ABORT = "abort"
     ERROR = "error"
-    DONE_INDICATION = "done"
-    ERROR_INDICATION = "error "
+    DONE_INDICATION = "abort soon"
+    ERROR_INDICATION = "error soon"
     ACK = "ack"
     VALUE = "value"
-    DONE = "answered done"
-    FAILURE = "answered error"
+    DONE = "done"
+    FAILURE = "failed"
     CANCELLED = "cancelled"
 
     def __repr__(self) -> str:

@@ -3,22 +3,14 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from pullstream.trace.file import Trace, TraceError
 from pullstream.trace.verdict import judge
 from pullstream.trace.view import page_of
 
 
-class Commands(Protocol):
-    """The commands of an `ArgumentParser`, to which another one can be added."""
-
-    def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser:
-        """Add a command."""
-        ...
-
-
-def add_view(commands: Commands) -> None:
+def add_view(commands: Any) -> None:
     """Add the command to a parser."""
     view = commands.add_parser(
         "view",

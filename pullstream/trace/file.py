@@ -1,7 +1,7 @@
 """Traces, read from files."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Self, cast
@@ -106,6 +106,21 @@ def is_event(row: Sequence[Json]) -> bool:
             return True
         case _:
             return False
+
+
+def with_times(kind: str, about: Sequence[Any], read: Callable[[Any], Any]) -> Sequence[Any]:
+    """Return the content of an event with `read` applied to each of its times."""
+    match kind, about:
+        case "stamps", [changes]:
+            return [[(place, read(time), delta) for place, time, delta in changes]]
+        case (("awaited" | "completed" | "dismissed"), [place, time]):
+            return [place, read(time)]
+        case "said", [place, times]:
+            return [place, [read(time) for time in times]]
+        case "frontiers", [frontiers]:
+            return [[(place, [read(time) for time in times]) for place, times in frontiers]]
+        case _:
+            return about
 
 
 def _rows(lines: Iterable[str]) -> list[Any]:

@@ -1,11 +1,9 @@
 """The graph of a run, with which its trace begins: modules, places, edges, and how steps change times."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-import attrs
 
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
@@ -14,24 +12,18 @@ from pullstream.trace.domains import loops_of
 from pullstream.trace.times import Json, encode
 
 Row = Summary | Sequence[Summary]
+Functions = dict[int, Callable[[Any], list[Any]]]
+"""By the number of a step: the least times that leave it, as a function of a time that enters it."""
 
 
-@attrs.frozen
-class RunGraph:
-    """The graph of a run: its description for a trace, and the summaries that change times, by step."""
-
-    header: dict[str, Json]
-    summaries: dict[int, Sequence[Summary]]
-
-
-def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) -> RunGraph:
-    """Describe a run at its start."""
+def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) -> tuple[dict[str, Json], Functions]:
+    """Describe a run at its start; also return the functions of the steps that change times."""
     names = _distinct([location.name for location in sidecar.locations])
     modules: list[Json] = []
     places: list[Json] = []
     steps: list[Json] = []
     initial: list[Json] = []
-    summaries: dict[int, Sequence[Summary]] = {}
+    functions: Functions = {}
     for location, name in zip(sidecar.locations, names, strict=True):
         modules.append({"id": location.node, "name": name, "parts": list(location.names), "site": _site(location)})
         several = len(location.ports) > 1
@@ -45,7 +37,7 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
             row = _row(location.summaries[number] if location.summaries else IDENTITY)
             steps.append([upstream.output, port.place, "same"])
             if row != [IDENTITY]:
-                summaries[len(steps)] = row
+                functions[len(steps)] = _sends_of(row)
             steps.append([port.place, location.output, _worded(row)])
     places.sort(key=lambda place: place["id"])
     sinks = [location.node for location in sidecar.sinks]
@@ -59,7 +51,7 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
         "frames": loops_of(sidecar.locations),
         "plan": {"steps": steps, "initial": initial},
     }
-    return RunGraph(header, summaries)
+    return header, functions
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -85,7 +77,7 @@ def _worded(row: Sequence[Summary]) -> str:
     return "same" if list(row) == [IDENTITY] else type(row[0]).__name__ if row else "nothing"
 
 
-def sends_of(row: Sequence[Summary]) -> Any:
+def _sends_of(row: Sequence[Summary]) -> Callable[[Any], list[Any]]:
     """Return the function of times for a step with these summaries: to the minimal times that leave it."""
 
     def sends(time: Any) -> list[Any]:

@@ -18,9 +18,10 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
 from pullstream.history.events import Act, Batched, Times
 from pullstream.protocol import Batch
-from pullstream.trace.graph import graph_of, sends_of
+from pullstream.trace.file import with_times
+from pullstream.trace.graph import graph_of
 from pullstream.trace.times import Json, encode, shown
-from pullstream.trace.verdict import Judge, StepResults, Verdict
+from pullstream.trace.verdict import JUDGED, Judge, StepResults, Verdict
 
 TraceTo: TypeAlias = str | PathLike[str] | TextIO
 """The place of a trace: the path of a file, or an open text file."""
@@ -86,10 +87,9 @@ class TraceNotes:
         self._clock = trio.lowlevel.current_clock().current_time
         self._began = self._clock()
         self._changes.clear()
-        graph = graph_of(sidecar, edges, limit=limit)
-        functions = {number: sends_of(row) for number, row in graph.summaries.items()}
-        self._judge = Judge(graph.header, functions, self._table)
-        self._write([_encoded(graph.header)])
+        header, functions = graph_of(sidecar, edges, limit=limit)
+        self._judge = Judge(header, functions, self._table)
+        self._write([_encoded(header)])
         self._write(self._frontiers())
 
     def close(self, failure: BaseException | None) -> None:
@@ -209,14 +209,7 @@ class TraceNotes:
         if kind == "stamps":
             stamps = sorted([f"[{place},{_written(time)},{delta}]" for place, time, delta in about[0]])
             return f'[{self._number},{now},"stamps",[{",".join(stamps)}]]'
-        written: Iterable[Any]
-        if kind in {"awaited", "completed", "dismissed"}:
-            written = [about[0], encode(about[1])]
-        elif kind == "said":
-            written = [about[0], [encode(time) for time in about[1]]]
-        else:
-            written = about
-        return _encoded([self._number, now, kind, *written])
+        return _encoded([self._number, now, kind, *with_times(kind, about, encode)])
 
     def _frontiers(self, now: float = 0.0) -> list[str]:
         """Return the line for the frontiers that have moved, if any have."""
@@ -238,10 +231,6 @@ class TraceNotes:
             # The run continues; the error is raised at its end.
             self.trouble = PullstreamError(f"the trace could not be written: {exc}")
             self.trouble.__cause__ = exc
-
-
-JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "untracked"})
-"""The kinds of events that the model judges."""
 
 
 def _broken(failure: object, module: str) -> tuple[str, str, str] | None:

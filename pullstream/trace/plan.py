@@ -50,7 +50,7 @@ def _header(blueprint: Blueprint) -> dict[str, Json]:
         planning.sink(blueprint, above)
     else:
         planning.stream(blueprint.modules, above)
-    header = graph_of(run.scope.sidecar, [], limit=1).header
+    header, _ = graph_of(run.scope.sidecar, [], limit=1)
     header["plan"]["initial"] = []
     for module, location in zip(header["modules"], run.scope.sidecar.locations, strict=True):
         module["notes"] = _times(location)

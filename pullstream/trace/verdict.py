@@ -4,7 +4,7 @@ From the definitions, and from the times held and in flight, it computes which t
 where each frontier is after each change. The run's announcements must agree with it.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -28,10 +28,14 @@ from pullstream.timely.theory.model.record import (
     same,
 )
 from pullstream.trace.edges import Edges
-from pullstream.trace.file import Trace
+from pullstream.trace.file import Trace, with_times
 from pullstream.trace.times import Json, NotInTrace, decode, encode
 
 AT_HAND: Final = 1_000
+JUDGED: Final = frozenset(
+    {"stamps", "awaited", "completed", "dismissed", "rest", "said", "frontiers", "untracked"},
+)
+"""The kinds of events that the model judges."""
 
 
 @attrs.frozen
@@ -127,16 +131,6 @@ class Judge:
         self._events = 0
         self._trouble: list[Objection] = []
         self._until: tuple[int, str] | None = None
-        self._seen: Mapping[str, Callable[..., None]] = {
-            "stamps": self._stamps,
-            "awaited": self._awaited,
-            "completed": self._completed,
-            "dismissed": self._dismissed,
-            "rest": self._rest,
-            "frontiers": self._frontiers,
-            "said": self._said,
-            "untracked": self._untracked,
-        }
 
     def verdict(self) -> Verdict:
         """Return the verdict on the events so far."""
@@ -148,10 +142,9 @@ class Judge:
     def see(self, number: int, kind: str, about: Sequence[Any]) -> None:
         """Judge an event, with decoded times."""
         self._events += 1
-        see = self._seen.get(kind)
-        if see is not None and self._until is None:
+        if kind in JUDGED and self._until is None:
             try:
-                see(number, *about)
+                self._see(number, kind, about)
             except (TypeError, TimelyError, NotInTrace) as exc:
                 self._until = number, str(exc)
             except Exception as exc:  # noqa: BLE001 - places that are not there, events that are none
@@ -169,7 +162,29 @@ class Judge:
                 self._now[place] = now
                 yield place, now
 
-    def _stamps(self, number: int, changes: Sequence[tuple[int, Hashable, int]]) -> None:
+    def _see(self, number: int, kind: str, about: Sequence[Any]) -> None:
+        match kind, about:
+            case "stamps", [changes]:
+                self._replay.see(number, Together(self._together(changes)))
+            case "awaited", [place, time]:
+                self._replay.see(number, Awaited(self._names[place], time))
+            case "completed", [place, time]:
+                self._replay.see(number, Completed(self._names[place], time))
+            case "dismissed", [place, time]:
+                self._replay.see(number, Dismissed(self._names[place], time))
+            case "rest", []:
+                self._replay.see(number, Settled())
+            case "said", [place, times]:
+                self._replay.see(number, Frontier(self._names[place], times))
+            case "frontiers", [frontiers]:
+                for place, times in frontiers:
+                    self._replay.see(number, Frontier(self._names[place], times))
+            case "untracked", []:
+                self._until = number, "the run could not compare its times any more"
+            case _:
+                raise ValueError(f"a {kind} has other content than {about}")
+
+    def _together(self, changes: Iterable[tuple[int, Hashable, int]]) -> Sequence[Change]:
         together: list[Change] = []
         for change in changes:
             known = self._known.get(change)
@@ -178,7 +193,7 @@ class Judge:
                     self._known.clear()
                 known = self._known[change] = self._worded(*change)
             together += known
-        self._replay.see(number, Together(tuple(together)))
+        return together
 
     def _worded(self, place: int, time: Any, delta: int) -> Sequence[Change]:
         """Return a change in the model's terms."""
@@ -189,28 +204,6 @@ class Judge:
             name = self._edges[place]
             change = Sent(name, time) if delta > 0 else Taken(name, time)
         return [change] * abs(delta)
-
-    def _awaited(self, number: int, place: int, time: Any) -> None:
-        self._replay.see(number, Awaited(self._names[place], time))
-
-    def _completed(self, number: int, place: int, time: Any) -> None:
-        self._replay.see(number, Completed(self._names[place], time))
-
-    def _dismissed(self, number: int, place: int, time: Any) -> None:
-        self._replay.see(number, Dismissed(self._names[place], time))
-
-    def _rest(self, number: int) -> None:
-        self._replay.see(number, Settled())
-
-    def _said(self, number: int, place: int, times: Sequence[Any]) -> None:
-        self._replay.see(number, Frontier(self._names[place], tuple(times)))
-
-    def _untracked(self, number: int) -> None:
-        self._until = number, "the run could not compare its times any more"
-
-    def _frontiers(self, number: int, frontiers: Sequence[tuple[int, Sequence[Any]]]) -> None:
-        for place, times in frontiers:
-            self._said(number, place, times)
 
 
 def judge(trace: Trace) -> Verdict:
@@ -223,7 +216,7 @@ def judge(trace: Trace) -> Verdict:
     found: list[Objection] = []
     for number, _, kind, *about in trace.events:
         try:
-            was = _as_it_was(kind, about)
+            was = with_times(kind, about, decode)
         except (TypeError, ValueError, ArithmeticError) as exc:
             found.append(Objection(number, "cannot be judged", f"it is no {kind}: {exc}"))
             continue
@@ -232,20 +225,3 @@ def judge(trace: Trace) -> Verdict:
     verdict = heard.verdict()
     objections = sorted([*verdict.objections, *found], key=lambda objection: objection.event)
     return attrs.evolve(verdict, objections=objections)
-
-
-def _as_it_was(kind: str, about: Sequence[Json]) -> Sequence[Any]:
-    """Return the content of an event with its times decoded."""
-    match kind, about:
-        case "stamps", [changes]:
-            return [[(place, decode(time), delta) for place, time, delta in changes]]
-        case (("awaited" | "completed" | "dismissed"), [place, time]):
-            return [place, decode(time)]
-        case "said", [place, times]:
-            return [place, [decode(time) for time in times]]
-        case "frontiers", [frontiers]:
-            return [[(place, [decode(time) for time in times]) for place, times in frontiers]]
-        case (("stamps" | "awaited" | "completed" | "dismissed" | "said" | "frontiers"), _):
-            raise ValueError(f"that is told with something else than {about}")
-        case _:
-            return about

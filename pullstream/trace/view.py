@@ -12,7 +12,7 @@ from zlib import compress
 from pullstream.checker.rules import RULES
 from pullstream.trace.drawing.layout import layout_of
 from pullstream.trace.drawing.messages import times_of
-from pullstream.trace.file import Trace
+from pullstream.trace.file import Trace, with_times
 from pullstream.trace.times import Json, told
 
 SCRIPTS = ("model.js", "pictures.js", "page.js")
@@ -67,22 +67,10 @@ def data_of(trace: Trace) -> dict[str, Json]:
 def _with_words(event: Sequence[Json]) -> Sequence[Json]:
     number, clock, kind, *about = event
     match kind, about:
-        case "stamps", [changes]:
-            return [number, clock, kind, [[place, told(time), delta] for place, time, delta in changes]]
-        case "frontiers", [frontiers]:
-            return [number, clock, kind, [[place, _all(times)] for place, times in frontiers]]
-        case (("awaited" | "completed" | "dismissed"), [place, time]):
-            return [number, clock, kind, place, told(time)]
-        case "said", [place, times]:
-            return [number, clock, kind, place, _all(times)]
         case "value", [edge, lane, request, count, time, values]:
-            return [number, clock, kind, edge, lane, request, count, ", ".join(_all(times_of(time))), values]
+            return [number, clock, kind, edge, lane, request, count, ", ".join(map(told, times_of(time))), values]
         case _:
-            return event
-
-
-def _all(times: Sequence[Json]) -> list[str]:
-    return [told(time) for time in times]
+            return [number, clock, kind, *with_times(kind, about, told)]
 
 
 def _file(name: str) -> str:

@@ -31,7 +31,9 @@ class CallTime:
 
     def __attrs_post_init__(self) -> None:
         if not self.body.is_acyclic:
-            raise CycleError("the body of a recursion must be acyclic, or its stacks cannot be compared", self.body.places)
+            raise CycleError(
+                "the body of a recursion must be acyclic, or its stacks cannot be compared", self.body.places
+            )
         if self.node not in ("in", "out", *self.body.ordinary):
             raise GraphError(f"{self.node!r} is not an ordinary node of this body")
         if unknown := {*self.stack} - {*self.body.calls}:

@@ -5,15 +5,15 @@ from typing import Any, cast
 
 import attrs
 
-from pullstream.history.events import Act, Batched, Seen, Times
+from pullstream.history.events import REQUESTS, Act, Batched, Seen, Times
 from pullstream.trace.file import Trace
 from pullstream.trace.times import Json, encode, shown, told
 
-REQUESTS = frozenset({"ask", "abort", "error", "abort soon", "error soon", "ack"})
-"""The kinds of events that go upstream."""
-
-ANSWERS = frozenset({"value", "done", "failed", "cancelled"})
+ANSWERS = frozenset(act.value for act in Act if act not in REQUESTS)
 """The kinds of events that go downstream."""
+
+MESSAGES = frozenset(act.value for act in Act)
+"""The kinds of events on an edge."""
 
 
 @attrs.frozen
@@ -92,7 +92,7 @@ def messages_of(trace: Trace, edges: Sequence[int], notes: Collection[str] = ())
         if kind == "violation":
             if found:
                 found[-1] = attrs.evolve(found[-1], offence=f"{about[1]}: {about[2]}")
-        elif kind in REQUESTS | ANSWERS and about[0] in level:
+        elif kind in MESSAGES and about[0] in level:
             below = level[about[0]]
             answer = kind in ANSWERS
             sender, receiver = (below + 1, below) if answer else (below, below + 1)
@@ -116,27 +116,12 @@ def _notes(
                 yield places[place], f"{told(time)} {'in flight' if delta > 0 else 'dealt with'}"
 
 
-KINDS = {
-    Act.ASK: "ask",
-    Act.ABORT: "abort",
-    Act.ERROR: "error",
-    Act.DONE_INDICATION: "abort soon",
-    Act.ERROR_INDICATION: "error soon",
-    Act.ACK: "ack",
-    Act.VALUE: "value",
-    Act.DONE: "done",
-    Act.FAILURE: "failed",
-    Act.CANCELLED: "cancelled",
-}
-"""The kinds in a trace for the events of a watched edge."""
-
-
 def messages_seen(events: Iterable[Seen], offence: str = "") -> list[Message]:
     """Return the messages of one watched edge (`Violation.events`); the last is the offence, if there is one."""
     found: list[Message] = []
     for event in events:
         sides = (0, 1) if event.requested else (1, 0)
-        words = worded(KINDS[event.what], [event.lane, event.number, *_seen(event)])
+        words = worded(event.what.value, [event.lane, event.number, *_seen(event)])
         found.append(Message(*sides, words, not event.requested))
     if offence and found:
         found[-1] = attrs.evolve(found[-1], offence=offence)
