@@ -91,196 +91,118 @@ Parts of kernels
     calls a function in a thread of its own, which a simulation controls.
 """
 
-from inspect import currentframe
-from typing import Never
+from typing import TYPE_CHECKING
 
-from pullstream.blueprint import (
-    READS,
-    Call,
-    Count,
-    Each,
-    Instance,
-    Key,
-    Module,
-    Natural,
-    OneOf,
-    OneShot,
-    Positive,
-    Seconds,
-    Site,
-    Sync,
-    TimeOf,
-    advice,
-    bound,
-    checked,
-    nearest,
-    together,
-)
-from pullstream.blueprint.checks import function, seconds, sources
-from pullstream.decorators import opens
-from pullstream.engine.assembly import Assembly, Consuming, Wiring
-from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.edge.lane import Lane
-from pullstream.engine.edge.polled import PolledKernel
-from pullstream.engine.interfaces import Finishing
-from pullstream.engine.nested.expand import Expand
-from pullstream.engine.nested.hub import Branch, Copies, Hub
-from pullstream.engine.nested.side_by_side import SideBySide
-from pullstream.engine.parts.context import Hold
-from pullstream.engine.parts.eventful import Eventful
-from pullstream.engine.parts.fan_in import FanIn, Input
-from pullstream.engine.parts.fused import Kind, Stage, StageMemory
-from pullstream.engine.parts.notified import Notified
-from pullstream.engine.parts.pace import Pace, WaitingPace
-from pullstream.engine.parts.pass_through import Passing
-from pullstream.engine.parts.per_batch import PassOn, PerBatch
-from pullstream.engine.parts.tasks import TaskKernel
-from pullstream.engine.runtime.interrupts import Interrupts
-from pullstream.engine.runtime.threads import start_in_thread
-from pullstream.engine.sidecar.location import Location
-from pullstream.engine.traits import PROMPT, Carries, Traits
-from pullstream.errors import blame, of_extra, without_cancelled
-from pullstream.failures import caught
-from pullstream.frames import chain, is_between, users_frames
-from pullstream.late import missing, publish
-from pullstream.logger import LOG
-from pullstream.modules.combining.join_by_time import How, JoinByTime, Strategy, place_of_asof
-from pullstream.modules.folds.accumulator import Accumulator
-from pullstream.modules.folds.fold import a_fold
-from pullstream.modules.grouping.groups import Gather, Part
-from pullstream.modules.grouping.inline import InlineRow, Place, members_of
-from pullstream.modules.handles.handle import Grip
-from pullstream.modules.sinks.committer import Committer
-from pullstream.modules.sources.batcher import Batcher, stamped
-from pullstream.modules.times.late import LateOption
-from pullstream.modules.values.on_error import Handled, OnError, Skips, catches, with_policy
-from pullstream.modules.values.side_branch import SideBranch
-from pullstream.modules.windows.grid import duration, not_negative
-from pullstream.protocol import NOT_YET, WAIT, Done, State, Unanswered
-from pullstream.resuming.ahead import Ahead, TimeScale
-from pullstream.resuming.carryover import Carryover
-from pullstream.resuming.instalment import Instalment, InstalmentPlan
-from pullstream.resuming.instalments import Instalments, instalments
-from pullstream.resuming.interfaces import Outside, Resumable
-from pullstream.signature import present
-from pullstream.timely.order import Ascending, ascending, minimal
+from pullstream.late import late
 
-__all__ = [
-    "LOG",
-    "NOT_YET",
-    "PROMPT",
-    "READS",
-    "WAIT",
-    "Accumulator",
-    "Ahead",
-    "Ascending",
-    "Assembly",
-    "Backlog",
-    "Batcher",
-    "Branch",
-    "Call",
-    "Carries",
-    "Carryover",
-    "Committer",
-    "Consuming",
-    "Copies",
-    "Count",
-    "Done",
-    "Each",
-    "Eventful",
-    "Expand",
-    "FanIn",
-    "Finishing",
-    "Gather",
-    "Grip",
-    "Handled",
-    "Hold",
-    "How",
-    "Hub",
-    "InlineRow",
-    "Input",
-    "Instalment",
-    "InstalmentPlan",
-    "Instalments",
-    "Instance",
-    "Interrupts",
-    "JoinByTime",
-    "Kernel",
-    "Key",
-    "Kind",
-    "Lane",
-    "LateOption",
-    "Location",
-    "Module",
-    "Natural",
-    "Notified",
-    "OnError",
-    "OneOf",
-    "OneShot",
-    "Outside",
-    "Pace",
-    "Part",
-    "PassOn",
-    "Passing",
-    "PerBatch",
-    "Place",
-    "PolledKernel",
-    "Positive",
-    "Resumable",
-    "Seconds",
-    "SideBranch",
-    "SideBySide",
-    "Site",
-    "Skips",
-    "Stage",
-    "StageMemory",
-    "State",
-    "Strategy",
-    "Sync",
-    "TaskKernel",
-    "TimeOf",
-    "TimeScale",
-    "Traits",
-    "Unanswered",
-    "WaitingPace",
-    "Wiring",
-    "a_fold",
-    "advice",
-    "ascending",
-    "blame",
-    "bound",
-    "catches",
-    "caught",
-    "chain",
-    "checked",
-    "duration",
-    "function",
-    "instalments",
-    "is_between",
-    "members_of",
-    "minimal",
-    "nearest",
-    "not_negative",
-    "of_extra",
-    "opens",
-    "place_of_asof",
-    "present",
-    "publish",
-    "seconds",
-    "sources",
-    "stamped",
-    "start_in_thread",
-    "together",
-    "users_frames",
-    "with_policy",
-    "without_cancelled",
-]
-
-
-def __getattr__(name: str) -> Never:
-    raise missing(__name__, name, "pullstream.hints", currentframe())
-
-
-def __dir__() -> list[str]:
-    return __all__
+if TYPE_CHECKING:
+    from pullstream.blueprint import READS as READS
+    from pullstream.blueprint import Call as Call
+    from pullstream.blueprint import Count as Count
+    from pullstream.blueprint import Each as Each
+    from pullstream.blueprint import Instance as Instance
+    from pullstream.blueprint import Key as Key
+    from pullstream.blueprint import Module as Module
+    from pullstream.blueprint import Natural as Natural
+    from pullstream.blueprint import OneOf as OneOf
+    from pullstream.blueprint import OneShot as OneShot
+    from pullstream.blueprint import Positive as Positive
+    from pullstream.blueprint import Seconds as Seconds
+    from pullstream.blueprint import Site as Site
+    from pullstream.blueprint import Sync as Sync
+    from pullstream.blueprint import TimeOf as TimeOf
+    from pullstream.blueprint import advice as advice
+    from pullstream.blueprint import bound as bound
+    from pullstream.blueprint import checked as checked
+    from pullstream.blueprint import nearest as nearest
+    from pullstream.blueprint import together as together
+    from pullstream.blueprint.checks import function as function
+    from pullstream.blueprint.checks import seconds as seconds
+    from pullstream.blueprint.checks import sources as sources
+    from pullstream.decorators import opens as opens
+    from pullstream.engine.assembly import Assembly as Assembly
+    from pullstream.engine.assembly import Consuming as Consuming
+    from pullstream.engine.assembly import Wiring as Wiring
+    from pullstream.engine.edge.backlog import Backlog as Backlog
+    from pullstream.engine.edge.kernel import Kernel as Kernel
+    from pullstream.engine.edge.lane import Lane as Lane
+    from pullstream.engine.edge.polled import PolledKernel as PolledKernel
+    from pullstream.engine.interfaces import Finishing as Finishing
+    from pullstream.engine.nested.expand import Expand as Expand
+    from pullstream.engine.nested.hub import Branch as Branch
+    from pullstream.engine.nested.hub import Copies as Copies
+    from pullstream.engine.nested.hub import Hub as Hub
+    from pullstream.engine.nested.side_by_side import SideBySide as SideBySide
+    from pullstream.engine.parts.context import Hold as Hold
+    from pullstream.engine.parts.eventful import Eventful as Eventful
+    from pullstream.engine.parts.fan_in import FanIn as FanIn
+    from pullstream.engine.parts.fan_in import Input as Input
+    from pullstream.engine.parts.fused import Kind as Kind
+    from pullstream.engine.parts.fused import Stage as Stage
+    from pullstream.engine.parts.fused import StageMemory as StageMemory
+    from pullstream.engine.parts.notified import Notified as Notified
+    from pullstream.engine.parts.pace import Pace as Pace
+    from pullstream.engine.parts.pace import WaitingPace as WaitingPace
+    from pullstream.engine.parts.pass_through import Passing as Passing
+    from pullstream.engine.parts.per_batch import PassOn as PassOn
+    from pullstream.engine.parts.per_batch import PerBatch as PerBatch
+    from pullstream.engine.parts.tasks import TaskKernel as TaskKernel
+    from pullstream.engine.runtime.interrupts import Interrupts as Interrupts
+    from pullstream.engine.runtime.threads import start_in_thread as start_in_thread
+    from pullstream.engine.sidecar.location import Location as Location
+    from pullstream.engine.traits import PROMPT as PROMPT
+    from pullstream.engine.traits import Carries as Carries
+    from pullstream.engine.traits import Traits as Traits
+    from pullstream.errors import blame as blame
+    from pullstream.errors import of_extra as of_extra
+    from pullstream.errors import without_cancelled as without_cancelled
+    from pullstream.failures import caught as caught
+    from pullstream.frames import chain as chain
+    from pullstream.frames import is_between as is_between
+    from pullstream.frames import users_frames as users_frames
+    from pullstream.late import publish as publish
+    from pullstream.logger import LOG as LOG
+    from pullstream.modules.combining.join_by_time import How as How
+    from pullstream.modules.combining.join_by_time import JoinByTime as JoinByTime
+    from pullstream.modules.combining.join_by_time import Strategy as Strategy
+    from pullstream.modules.combining.join_by_time import place_of_asof as place_of_asof
+    from pullstream.modules.folds.accumulator import Accumulator as Accumulator
+    from pullstream.modules.folds.fold import a_fold as a_fold
+    from pullstream.modules.grouping.groups import Gather as Gather
+    from pullstream.modules.grouping.groups import Part as Part
+    from pullstream.modules.grouping.inline import InlineRow as InlineRow
+    from pullstream.modules.grouping.inline import Place as Place
+    from pullstream.modules.grouping.inline import members_of as members_of
+    from pullstream.modules.handles.handle import Grip as Grip
+    from pullstream.modules.sinks.committer import Committer as Committer
+    from pullstream.modules.sources.batcher import Batcher as Batcher
+    from pullstream.modules.sources.batcher import stamped as stamped
+    from pullstream.modules.times.late import LateOption as LateOption
+    from pullstream.modules.values.on_error import Handled as Handled
+    from pullstream.modules.values.on_error import OnError as OnError
+    from pullstream.modules.values.on_error import Skips as Skips
+    from pullstream.modules.values.on_error import catches as catches
+    from pullstream.modules.values.on_error import with_policy as with_policy
+    from pullstream.modules.values.side_branch import SideBranch as SideBranch
+    from pullstream.modules.windows.grid import duration as duration
+    from pullstream.modules.windows.grid import not_negative as not_negative
+    from pullstream.protocol import NOT_YET as NOT_YET
+    from pullstream.protocol import WAIT as WAIT
+    from pullstream.protocol import Done as Done
+    from pullstream.protocol import State as State
+    from pullstream.protocol import Unanswered as Unanswered
+    from pullstream.resuming.ahead import Ahead as Ahead
+    from pullstream.resuming.ahead import TimeScale as TimeScale
+    from pullstream.resuming.carryover import Carryover as Carryover
+    from pullstream.resuming.instalment import Instalment as Instalment
+    from pullstream.resuming.instalment import InstalmentPlan as InstalmentPlan
+    from pullstream.resuming.instalments import Instalments as Instalments
+    from pullstream.resuming.instalments import instalments as instalments
+    from pullstream.resuming.interfaces import Outside as Outside
+    from pullstream.resuming.interfaces import Resumable as Resumable
+    from pullstream.signature import present as present
+    from pullstream.timely.order import Ascending as Ascending
+    from pullstream.timely.order import ascending as ascending
+    from pullstream.timely.order import minimal as minimal
+else:
+    __getattr__, __dir__, __all__ = late(__name__, hints="pullstream.hints")

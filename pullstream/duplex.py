@@ -9,24 +9,11 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.modules.handles.duplex import Duplex, duplex_pair, pair
-    from pullstream.modules.handles.handshake import Talk, handshake
-    from pullstream.program.connect import connect
+    from pullstream.modules.handles.duplex import Duplex as Duplex
+    from pullstream.modules.handles.duplex import duplex_pair as duplex_pair
+    from pullstream.modules.handles.duplex import pair as pair
+    from pullstream.modules.handles.handshake import Talk as Talk
+    from pullstream.modules.handles.handshake import handshake as handshake
+    from pullstream.program.connect import connect as connect
 else:
-    __getattr__, __dir__ = late(
-        __name__,
-        {
-            "pullstream.modules.handles.duplex": "Duplex duplex_pair pair",
-            "pullstream.modules.handles.handshake": "Talk handshake",
-            "pullstream.program.connect": "connect",
-        },
-    )
-
-__all__ = [
-    "Duplex",
-    "Talk",
-    "connect",
-    "duplex_pair",
-    "handshake",
-    "pair",
-]
+    __getattr__, __dir__, __all__ = late(__name__)

@@ -1,21 +1,23 @@
 """Package names that are loaded on first use, so that a program pays only for what it uses (PEP 562).
 
-Such a package writes its imports for type checkers only, and a table with the same content for Python:
+Such a package imports its names for type checkers only:
 
     if TYPE_CHECKING:
-        from package.file import name
+        from package.file import name as name
     else:
-        __getattr__, __dir__ = late(__name__, {"package.file": "name"})
+        __getattr__, __dir__, __all__ = late(__name__)
 
-A test checks that both have the same content. No name may equal a file name in the package: the file would replace it.
+Python compiles these imports without running them. `late` finds all imports below its own in the compiled code, and
+runs each at the first use of its name. No name may equal a file name in the package: the file would replace it.
 """
 
 import dis
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from inspect import currentframe
-from types import FrameType
+from itertools import dropwhile
+from types import CodeType, FrameType
 from typing import Any
 
 from pullstream.signature import present
@@ -26,26 +28,41 @@ PROVIDED: dict[str, Callable[[Any], str]] = {}
 IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
-def late(
-    package: str, files: Mapping[str, str], *, hints: str = ""
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make the `__getattr__` and `__dir__` of a package; `files` maps each file to the names it defines.
+def late(package: str, *, hints: str = "") -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Make the `__getattr__`, `__dir__` and `__all__` of the package that calls this, from its imports.
 
-    A name that its file does not define is the file itself. `hints` names a module whose `hint(package, name)` returns
-    a sentence about what to use instead of a missing name, or "" if there is no hint.
+    `hints` names a module whose `hint(package, name)` returns a sentence about what to use instead of a missing name,
+    or "" if there is no hint.
     """
-    where = {name: file for file, names in files.items() for name in names.split()}
+    here = currentframe()
+    assert here is not None
+    assert here.f_back is not None
+    where = dict(dropwhile(lambda found: found != ("late", __name__), _imports(here.f_back.f_code)))
+    del where["late"]
+    names = sorted(where)
 
     def load(name: str) -> object:
         if name not in where:
             raise missing(package, name, hints, currentframe())
-        file = import_module(where[name])
-        found: object = getattr(file, name, file)
+        file = where[name]
+        # Not by `getattr`, which would ask this function again for a file of the package itself.
+        content = vars(import_module(file))
+        found: object = content[name] if name in content else import_module(f"{file}.{name}")
         present(found)
         setattr(sys.modules[package], name, found)
         return found
 
-    return load, lambda: sorted(where)
+    return load, lambda: names, names
+
+
+def _imports(code: CodeType) -> Iterator[tuple[str, str]]:
+    """Find the names that a module imports, each with its file."""
+    file = ""
+    for step in dis.get_instructions(code):
+        if step.opname == "IMPORT_NAME":
+            file = step.argval
+        elif step.opname == "IMPORT_FROM":
+            yield step.argval, file
 
 
 def publish(package: str) -> None:

@@ -9,58 +9,23 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.blueprint import Blueprint
-    from pullstream.engine.sidecar.counters import Counters
-    from pullstream.engine.sidecar.explain import Blocking
-    from pullstream.modules.flow.in_flight import Quota
-    from pullstream.modules.handles.broadcast import Broadcast
-    from pullstream.modules.handles.deferred import DeferredSink, DeferredSource, DeferredTransformer
-    from pullstream.modules.handles.dynamic_merge import DynamicMerge
-    from pullstream.modules.handles.probe import Probed
-    from pullstream.modules.handles.pushable import Pushable
-    from pullstream.modules.handles.switches import Abortable, Pausable
-    from pullstream.modules.nested.worker_pool import WorkerPool
-    from pullstream.modules.sources.callback import Emit
-    from pullstream.program.progress import Progress
-    from pullstream.program.running import Companion, Running
+    from pullstream.blueprint import Blueprint as Blueprint
+    from pullstream.engine.sidecar.counters import Counters as Counters
+    from pullstream.engine.sidecar.explain import Blocking as Blocking
+    from pullstream.modules.flow.in_flight import Quota as Quota
+    from pullstream.modules.handles.broadcast import Broadcast as Broadcast
+    from pullstream.modules.handles.deferred import DeferredSink as DeferredSink
+    from pullstream.modules.handles.deferred import DeferredSource as DeferredSource
+    from pullstream.modules.handles.deferred import DeferredTransformer as DeferredTransformer
+    from pullstream.modules.handles.dynamic_merge import DynamicMerge as DynamicMerge
+    from pullstream.modules.handles.probe import Probed as Probed
+    from pullstream.modules.handles.pushable import Pushable as Pushable
+    from pullstream.modules.handles.switches import Abortable as Abortable
+    from pullstream.modules.handles.switches import Pausable as Pausable
+    from pullstream.modules.nested.worker_pool import WorkerPool as WorkerPool
+    from pullstream.modules.sources.callback import Emit as Emit
+    from pullstream.program.progress import Progress as Progress
+    from pullstream.program.running import Companion as Companion
+    from pullstream.program.running import Running as Running
 else:
-    __getattr__, __dir__ = late(
-        __name__,
-        {
-            "pullstream.blueprint": "Blueprint",
-            "pullstream.engine.sidecar.counters": "Counters",
-            "pullstream.engine.sidecar.explain": "Blocking",
-            "pullstream.modules.flow.in_flight": "Quota",
-            "pullstream.modules.handles.broadcast": "Broadcast",
-            "pullstream.modules.handles.deferred": "DeferredSink DeferredSource DeferredTransformer",
-            "pullstream.modules.handles.dynamic_merge": "DynamicMerge",
-            "pullstream.modules.handles.probe": "Probed",
-            "pullstream.modules.handles.pushable": "Pushable",
-            "pullstream.modules.handles.switches": "Abortable Pausable",
-            "pullstream.modules.nested.worker_pool": "WorkerPool",
-            "pullstream.modules.sources.callback": "Emit",
-            "pullstream.program.progress": "Progress",
-            "pullstream.program.running": "Companion Running",
-        },
-    )
-
-__all__ = [
-    "Abortable",
-    "Blocking",
-    "Blueprint",
-    "Broadcast",
-    "Companion",
-    "Counters",
-    "DeferredSink",
-    "DeferredSource",
-    "DeferredTransformer",
-    "DynamicMerge",
-    "Emit",
-    "Pausable",
-    "Probed",
-    "Progress",
-    "Pushable",
-    "Quota",
-    "Running",
-    "WorkerPool",
-]
+    __getattr__, __dir__, __all__ = late(__name__)

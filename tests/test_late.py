@@ -1,4 +1,4 @@
-"""Names that are loaded when they are asked for: their tables say what the imports beside them say."""
+"""Names that are loaded when they are asked for: those that a package imports for type checkers."""
 
 import ast
 import importlib
@@ -28,27 +28,22 @@ SELDOM += tuple(f"pullstream.{name}" for name in ("trace.tracer", "trace.verdict
 
 
 def read(path):
-    """What a file imports for type checkers, by file, and its table for Python."""
+    """What a file imports for type checkers, each name with its file."""
     (branch,) = [node for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.If)]
-    found = {}
-    for node in branch.body:
-        for alias in node.names:
-            whole = f"{node.module}.{alias.name}"
-            itself = (ROOT / whole.replace(".", "/")).is_dir() or (ROOT / f"{whole.replace('.', '/')}.py").is_file()
-            found.setdefault(whole if itself else node.module, []).append(alias.name)
-    (made,) = branch.orelse
-    table = {file: names.split() for file, names in ast.literal_eval(made.value.args[1]).items()}
-    return found, table
+    assert all(alias.asname == alias.name for node in branch.body for alias in node.names), "it is exported"
+    return {alias.name: node.module for node in branch.body for alias in node.names}
 
 
 @pytest.mark.parametrize("path", LATE, ids=str)
-def test_a_table_says_what_type_checkers_read(path):
-    """Each name comes from the same file to both, and all of them are published."""
-    checked, loaded = read(path)
-    names = [name for row in loaded.values() for name in row]
+def test_what_type_checkers_read_is_published(path):
+    """All of it, each name from the same file."""
+    late = importlib.import_module(module(path))
+    checked = read(path)
 
-    assert loaded == checked
-    assert sorted(names) == sorted(importlib.import_module(module(path)).__all__)
+    assert sorted(checked) == late.__all__
+    for name, file in checked.items():
+        exec(f"from {file} import {name} as found", found := {})
+        assert getattr(late, name) is found["found"]
 
 
 @pytest.mark.parametrize("path", LATE, ids=str)
@@ -57,9 +52,8 @@ def test_no_file_takes_the_place_of_a_name(path):
     if path.name != "__init__.py":
         return
     beside = {file.stem for file in (ROOT / path).parent.iterdir()}
-    _, loaded = read(path)
 
-    taken = {name for file, names in loaded.items() for name in names if file != f"{module(path)}.{name}"}
+    taken = {name for name, file in read(path).items() if file != module(path)}
     assert not taken & beside
 
 

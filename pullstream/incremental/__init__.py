@@ -12,25 +12,19 @@ stores their state in a journal. `changes` and `feeds` convert input and output.
 record.
 """
 
-from pullstream.incremental.changes import integrate, upserts
-from pullstream.incremental.collection import Collection, iterate
-from pullstream.incremental.errors import DivergenceError, MultiplicityError
-from pullstream.incremental.explaining import explain
-from pullstream.incremental.feeds import change_of
-from pullstream.incremental.module import maintain
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Collection",
-    "DivergenceError",
-    "MultiplicityError",
-    "change_of",
-    "explain",
-    "integrate",
-    "iterate",
-    "maintain",
-    "upserts",
-]
+from pullstream.late import late
 
-
-def __dir__() -> list[str]:
-    return __all__
+if TYPE_CHECKING:
+    from pullstream.incremental.changes import integrate as integrate
+    from pullstream.incremental.changes import upserts as upserts
+    from pullstream.incremental.collection import Collection as Collection
+    from pullstream.incremental.collection import iterate as iterate
+    from pullstream.incremental.errors import DivergenceError as DivergenceError
+    from pullstream.incremental.errors import MultiplicityError as MultiplicityError
+    from pullstream.incremental.explaining import explain as explain
+    from pullstream.incremental.feeds import change_of as change_of
+    from pullstream.incremental.module import maintain as maintain
+else:
+    __getattr__, __dir__, __all__ = late(__name__)

@@ -5,21 +5,12 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.checker.pipeline import Check, Checker, checker_for
-    from pullstream.journal.keeper import Keeper
-    from pullstream.journal.store import Journal
-    from pullstream.trace.notes import TraceTo
-    from pullstream.trace.tracer import Tracer
+    from pullstream.checker.pipeline import Check as Check
+    from pullstream.checker.pipeline import Checker as Checker
+    from pullstream.checker.pipeline import checker_for as checker_for
+    from pullstream.journal.keeper import Keeper as Keeper
+    from pullstream.journal.store import Journal as Journal
+    from pullstream.trace.notes import TraceTo as TraceTo
+    from pullstream.trace.tracer import Tracer as Tracer
 else:
-    __getattr__, __dir__ = late(
-        __name__,
-        {
-            "pullstream.checker.pipeline": "Check Checker checker_for",
-            "pullstream.journal.keeper": "Keeper",
-            "pullstream.journal.store": "Journal",
-            "pullstream.trace.notes": "TraceTo",
-            "pullstream.trace.tracer": "Tracer",
-        },
-    )
-
-__all__ = ["Check", "Checker", "Journal", "Keeper", "TraceTo", "Tracer", "checker_for"]
+    __getattr__, __dir__, __all__ = late(__name__)

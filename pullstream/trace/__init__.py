@@ -13,41 +13,18 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.trace.drawing.edge import draw_edge
-    from pullstream.trace.drawing.graph import draw_graph, mermaid
-    from pullstream.trace.drawing.pipeline import Picture, draw
-    from pullstream.trace.every import traced_runs
-    from pullstream.trace.file import Trace, TraceError
-    from pullstream.trace.plan import planned
-    from pullstream.trace.verdict import Objection, Verdict, judge
-    from pullstream.trace.view import page_of
+    from pullstream.trace.drawing.edge import draw_edge as draw_edge
+    from pullstream.trace.drawing.graph import draw_graph as draw_graph
+    from pullstream.trace.drawing.graph import mermaid as mermaid
+    from pullstream.trace.drawing.pipeline import Picture as Picture
+    from pullstream.trace.drawing.pipeline import draw as draw
+    from pullstream.trace.every import traced_runs as traced_runs
+    from pullstream.trace.file import Trace as Trace
+    from pullstream.trace.file import TraceError as TraceError
+    from pullstream.trace.plan import planned as planned
+    from pullstream.trace.verdict import Objection as Objection
+    from pullstream.trace.verdict import Verdict as Verdict
+    from pullstream.trace.verdict import judge as judge
+    from pullstream.trace.view import page_of as page_of
 else:
-    __getattr__, __dir__ = late(
-        __name__,
-        {
-            "pullstream.trace.drawing.edge": "draw_edge",
-            "pullstream.trace.drawing.graph": "draw_graph mermaid",
-            "pullstream.trace.drawing.pipeline": "Picture draw",
-            "pullstream.trace.every": "traced_runs",
-            "pullstream.trace.file": "Trace TraceError",
-            "pullstream.trace.verdict": "Objection Verdict judge",
-            "pullstream.trace.plan": "planned",
-            "pullstream.trace.view": "page_of",
-        },
-    )
-
-__all__ = [
-    "Objection",
-    "Picture",
-    "Trace",
-    "TraceError",
-    "Verdict",
-    "draw",
-    "draw_edge",
-    "draw_graph",
-    "judge",
-    "mermaid",
-    "page_of",
-    "planned",
-    "traced_runs",
-]
+    __getattr__, __dir__, __all__ = late(__name__)
