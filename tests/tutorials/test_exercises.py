@@ -29,7 +29,7 @@ SEEDS = amount(1, 3)
 def verdict_on(answer, folder):
     """Judge an answer; one that never yields has to be ended with its process."""
     if "spin" in answer.kinds:
-        return judged_apart(answer.exercise, answer.written(folder), SEEDS, limit=4)
+        return judged_apart(answer.exercise, answer.written(folder), SEEDS, limit=2)
     return judged(answer.exercise, answer.written(folder), SEEDS)
 
 

@@ -220,8 +220,9 @@ def base_of(kind, path):
 
 
 @pytest.fixture(params=[*SQL, *PACKAGES])
-def base(request, tmp_path):
-    """A database with nothing in it."""
+def base(request, tmp_path, monkeypatch):
+    """A database with nothing in it; a lock of a server's that another one has is refused after a second."""
+    monkeypatch.setattr("adapters.tables.postgresql.PATIENCE", 1.0)
     if request.param in PACKAGES:
         pytest.importorskip(PACKAGES[request.param])
         pytest.importorskip("duckdb")

@@ -73,7 +73,7 @@ def test_the_last_day_computed_again(base, caplog, tmp_path):
     folder.mkdir()
 
     def run(mode, table):
-        days = files.read_csv(folder / "*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d"), available=True)
+        days = files.read_csv(folder / "*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d"), available=True, every=0.01)
         return write(days, base, table, journal=tmp_path / f"{mode}.journal", mode=mode, time="day")
 
     (folder / "2026-03-02-a.csv").write_text("sold\n1\n")
