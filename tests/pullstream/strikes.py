@@ -1,29 +1,21 @@
-"""Strikes Ctrl-C into programs: at one instruction after the other, or at random moments. Run as a script.
+"""Strikes Ctrl-C into programs, at one line or instruction after the other. Run as a script.
 
-    strikes.py each SCENE ... [--opcodes] [--every N] [--seed S]    at every line (instruction) that SCENE's runs pass
-    strikes.py random TRIES [--seed S] [--scenes A,B]            at random moments: the first 20 ms, the end, anywhere
+    strikes.py [SCENE ...] [--opcodes] [--every N] [--seed S]    at every line (instruction) that the scenes' runs pass
 
-What each prints at the end is its finding; it exits with 1 if there was one that is wrong, and says which.
+It prints what it found, and exits with 1 if something was wrong, and says what.
 """
 
 import argparse
 import asyncio
 import faulthandler
 import os
-import pkgutil
 import random
 import signal
 import sys
 import tempfile
 import threading
-import time
-import traceback
 import warnings
-from collections import Counter
 from contextlib import suppress
-from importlib import import_module
-from itertools import count
-from pathlib import Path
 
 import trio
 
@@ -244,154 +236,11 @@ def each(name, opcodes, every, seed):
     return bad
 
 
-# ---- the same programs in processes of their own, struck at random moments; some go on until they are struck
-
-
-def again_and_again(scene, folder, endless):
-    for number in count() if endless else range(5):
-        inside = Path(folder, str(number))
-        inside.mkdir()
-        scene(inside)
-
-
-LOST, OTHER, LEFT, HANGS = "lost", "another exception", "left behind", "hangs"
-
-
-def program(scene, endless, folder, begun):
-    """What is struck, in a child; gives what was wrong."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
-    found = None
-    try:
-        os.write(begun, b"x")
-        again_and_again(scene, folder, endless)
-        # The signal has not come yet, and strikes here, or it is lost.
-        time.sleep(LIMIT / 2)
-        found = LOST
-    except KeyboardInterrupt:
-        pass
-    except BaseException:
-        traceback.print_exc()
-        found = OTHER
-    with suppress(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
-        found = f"{LEFT}: a process"
-    ours = [thread.name for thread in threading.enumerate() if "pullstream" in thread.name]
-    if ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        found = f"{LEFT}: {ours or signal.getsignal(signal.SIGINT)}"
-    return found
-
-
-def struck_at(scene, endless, seconds, folder):
-    """Run a program in a child, strike it after that time; gives what was wrong, and what it wrote of it."""
-    with tempfile.TemporaryFile() as said:
-        code = _struck_at(scene, endless, seconds, folder, said.fileno())
-        said.seek(0)
-        text = said.read().decode()
-    return (HANGS if code is None else text.rpartition("found: ")[2].strip() or f"exit {code}" if code else None), text
-
-
-def _struck_at(scene, endless, seconds, folder, said):
-    begun, beginning = os.pipe()
-    child = os.fork()
-    if not child:
-        os.dup2(said, 2)
-        found = program(scene, endless, folder, beginning)
-        if found:
-            print("found:", found, file=sys.stderr, flush=True)
-        os._exit(bool(found))
-    os.close(beginning)
-    os.read(begun, 1)
-    os.close(begun)
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        pass
-    os.kill(child, signal.SIGINT)
-    code = ended(child)
-    if code is None:
-        os.kill(child, signal.SIGUSR1)
-        time.sleep(1)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return code
-
-
-def unstruck(scene):
-    """The seconds that a program takes which is not struck."""
-    began = time.perf_counter()
-    child = os.fork()
-    if not child:
-        with tempfile.TemporaryDirectory() as folder:
-            again_and_again(scene, folder, endless=False)
-        os._exit(0)
-    assert ended(child) == 0
-    return time.perf_counter() - began
-
-
-def ended(child):
-    """The exit code of a process; none, if it hangs."""
-    until = time.monotonic() + LIMIT
-    while time.monotonic() < until:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.001)
-    return None
-
-
-def load_all():
-    """Load what programs would load when they first need it.
-
-    An import that is struck may lose that, in Python itself: its locks are let go of by the garbage collector.
-    """
-    for package in (ps, import_module("adapters.files")):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith("__main__"):
-                import_module(module.name)
-
-
-def at_random(tries, seed, names):
-    """Strike every scene in its first 20 ms, at its end, and anywhere; each try has a seed of its own."""
-    load_all()
-    wrong = Counter()
-    longest = 0.0
-    usual = {name: unstruck(SCENES[name]) for name in names}
-    for number in range(tries):
-        draw = random.Random(f"{seed} {number}")
-        name = names[number % len(names)]
-        when = draw.choice(["first", "end", "anywhere"])
-        seconds = {"first": 0.02, "end": 2 * usual[name], "anywhere": 0.3}[when] * draw.random()
-        with tempfile.TemporaryDirectory() as folder:
-            began = time.monotonic()
-            found, text = struck_at(SCENES[name], when == "anywhere", seconds, folder)
-            longest = max(longest, time.monotonic() - began)
-        if found:
-            wrong[found.split(":")[0]] += 1
-            print(
-                f"try {number} of seed {seed}: {name}, {when}, after {seconds:.5f} s: {found}\n{text[-3000:]}",
-                flush=True,
-            )
-    print(
-        f"{tries:,} interrupts: {wrong[HANGS]} hang, {wrong[LOST]} lost, {wrong[OTHER]} another exception, "
-        f"{wrong[LEFT]} with something left behind, {sum(wrong.values())} wrong in all; "
-        f"the longest took {longest:.1f} s"
-    )
-    return sum(wrong.values())
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    ways = parser.add_subparsers(dest="way", required=True)
-    way = ways.add_parser("each")
-    way.add_argument("scenes", nargs="*", metavar="SCENE")
-    way.add_argument("--opcodes", action="store_true")
-    way.add_argument("--every", type=int, default=1)
-    way.add_argument("--seed", type=int, default=0)
-    way = ways.add_parser("random")
-    way.add_argument("tries", type=int)
-    way.add_argument("--seed", type=int, default=0)
-    way.add_argument("--scenes", default=",".join(SCENES))
+    parser.add_argument("scenes", nargs="*", metavar="SCENE")
+    parser.add_argument("--opcodes", action="store_true")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.way == "random":
-        sys.exit(at_random(options.tries, options.seed, options.scenes.split(",")) > 0)
     sys.exit(sum(each(scene, options.opcodes, options.every, options.seed) for scene in options.scenes or SCENES) > 0)

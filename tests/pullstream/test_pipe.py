@@ -2,13 +2,10 @@
 
 import inspect
 import pickle
-import sys
 
 import pytest
 
 import pullstream as ps
-from pullstream.engine.assembly import ASK_FRAMES, TERMINATION_FRAMES
-from pullstream.engine.edge.kernel import STEPS
 
 SOURCE, TRANSFORMER, SINK = ps.values([1, 2]), ps.map(str), ps.collect()
 
@@ -240,20 +237,6 @@ def test_ten_thousand_maps_are_one_loop():
     """Stateless neighbours are joined, however many they are."""
     pipeline = ps.pipe(ps.values([1, 2]), *[ps.map(lambda n: n + 1)] * 10_000, ps.collect())
     assert ps.run(pipeline) == [10_001, 10_002]
-
-
-@pytest.mark.parametrize("source", [ps.integers(), ps.values([0]), ps.fail(KeyError("end"))])
-def test_a_long_row_of_modules_runs_or_is_refused(source):
-    """As deep as Python's stack allows, every ending passes; what is deeper is refused by name, and does not hang."""
-    deepest = (sys.getrecursionlimit() - 200 - STEPS * TERMINATION_FRAMES) // ASK_FRAMES - 2
-    long = ps.pipe(source, *[ps.take(1)] * deepest, ps.collect())
-    if source.modules[0].name == "fail":
-        with pytest.raises(KeyError):
-            ps.run(long)
-    else:
-        assert ps.run(long) == [0]
-    with pytest.raises(ps.CompositionError, match=r"take, composed at .*test_pipe.py:\d+, is module number"):
-        ps.run(ps.pipe(source, *[ps.take(1)] * (deepest + 3), ps.collect()))
 
 
 def test_help_shows_what_a_decorated_function_takes():
