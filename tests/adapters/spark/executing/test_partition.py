@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import pullstream as ps
 from adapters.arrow import arrow_rows
 from adapters.spark.executing import partition as partition_module
-from adapters.spark.executing.answers import KeyAnswer
 from adapters.spark.executing.input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
 from adapters.spark.executing.partition import ROWS, ResultQueue
 from pullstream.blueprint import Module, Site, Source
@@ -47,16 +46,6 @@ class TestBackPressure:
         rest = sum(batch.num_rows for batch in results)
         assert first.num_rows + rest == 200_000
         assert len(read) == 200
-
-    def test_nothing_is_read_before_spark_asks(self, partition):
-        """A generator that was not advanced has started nothing."""
-
-        def batches():
-            raise Oops
-            yield
-
-        results = partition(batches(), ps.map(len), schema=N).results()
-        results.close()
 
     def test_results_are_delivered_while_the_input_blocks(self, partition):
         """Finished results do not wait for a slow input."""
@@ -101,13 +90,6 @@ class TestBackPressure:
 
 
 class TestEndings:
-    @pytest.mark.parametrize("size", [1, 3, 100])
-    def test_every_row_is_processed_once_in_order(self, ran, numbers, size):
-        """However the rows are divided into batches."""
-        rows, failure = ran(numbers(100, size), ps.map(lambda row: row.n * 2), schema=N)
-        assert failure is None
-        assert [row["n"] for row in rows] == list(range(0, 200, 2))
-
     def test_an_empty_partition_gives_nothing(self, ran):
         """Without batches, or with batches without rows."""
         empty = pa.record_batch({"c0": pa.array([], pa.int64())})
@@ -200,33 +182,6 @@ class TestEndings:
         assert str(failure).startswith("the column 'n' is int64, and cannot hold 'x' (str)")
         assert failure.__notes__[0].startswith("raised in on_executors, composed at ")
         assert failure.__notes__[1] == "on an executor, partition ?"
-
-    def test_calls_wait_concurrently(self, ran, numbers):
-        """On trio's clock."""
-
-        now = most = 0
-
-        async def slowly(row):
-            nonlocal now, most
-            now += 1
-            most = max(now, most)
-            await trio.sleep(0.05)
-            now -= 1
-            return row.n
-
-        rows, _ = ran(numbers(100), ps.map_async(slowly, 50), schema=N)
-        assert [row["n"] for row in rows] == list(range(100))
-        assert most > 10
-
-    def test_a_run_inside_a_run_is_refused(self, ran, numbers):
-        """A function that starts its own trio program gets an explanation."""
-
-        def nested(row):
-            return ps.run(ps.pipe(ps.values([row.n]), ps.first()))
-
-        _, failure = ran(numbers(5), ps.map(nested), schema=N)
-        assert isinstance(failure, ps.PullstreamError)
-        assert "starts a trio program" in str(failure)
 
 
 def batches_of(rows, size):
@@ -412,10 +367,3 @@ class TestConformance:
 
 
 as_answers = ps.transformer(Answers)
-
-
-def test_an_answer_counts_its_rows():
-    """An Arrow batch counts as its number of rows."""
-    batch = pa.record_batch({"n": [1, 2, 3]})
-    assert KeyAnswer(ps.Batch(0, [batch, batch])).rows == 6
-    assert KeyAnswer(ps.Batch(0, [1, 2])).rows == 2

@@ -43,23 +43,6 @@ class TestContents:
         assert rows == [tuple(row) for row in frame.collect()]
         assert rows[0]._fields == ("id", "five", "text")
 
-    def test_all_forms_have_the_same_values(self, frame):
-        """Tuples, dicts and batches have the same values as rows."""
-        few = frame.where("id < 500").coalesce(1)
-        rows = read(few)
-        assert read(few, as_="tuples") == rows
-        assert read(few, as_="dicts") == [row._asdict() for row in rows]
-        batches = read(few, as_="batches")
-        assert [row for batch in batches for row in batch.to_pylist()] == [row._asdict() for row in rows]
-
-    @pytest.mark.parametrize("limit", [1, 2, 7])
-    def test_the_limit_changes_nothing(self, frame, limit):
-        """The result does not depend on batching, sorted by a time or not."""
-        few = frame.where("id < 300")
-        rows = read(few, limit, time="five")
-        assert sorted(rows) == sorted(read(few, limit)) == sorted(read(few))
-        assert [row.five for row in rows] == sorted(row.five for row in rows)
-
     def test_empty_frames_end_at_once(self, session, frame):
         """Without rows, with or without partitions."""
         assert read(session.range(0)) == read(session.range(0), time="id") == []
@@ -102,12 +85,6 @@ class TestContents:
             "timestamp[us, tz=UTC]",
             "timestamp[us]",
         ]
-
-    def test_names_with_dots_and_python_words_are_kept(self, session):
-        """A dict and a batch have the frame's original names."""
-        df = session.range(1).selectExpr("id AS `a.b`", "id AS class")
-        assert read(df, as_="dicts") == [{"a.b": 0, "class": 0}]
-        assert read(df, as_="batches")[0].schema.names == ["a.b", "class"]
 
     def test_functions_on_executors_do_not_import_these_packages(self):
         """The functions are pickled by value: unpickling and calling them imports none of these packages."""

@@ -25,31 +25,6 @@ def ids(source):
     return sorted(row.id for row in ps.run(ps.pipe(source, ps.collect())))
 """
 
-LOST = """
-import glob, tempfile
-from adapters.spark.reading import ordered
-
-folder = tempfile.mkdtemp()
-session = spark.session(master="local[2]", config={"spark.local.dir": folder, "spark.ui.enabled": "false"})
-
-def lose(row):
-    if not lost:
-        lost.append(row)
-        for file in glob.glob(folder + "/**/shuffle_*", recursive=True):
-            os.remove(file)
-
-for way in sys.argv[1:]:
-    if way == "workers":
-        ordered.offered = lambda session: False
-    for adaptive in ("true", "false"):
-        session.conf.set("spark.sql.adaptive.enabled", adaptive)
-        lost = []
-        source = spark.from_dataframe(session.range(0, 120_000, 1, 4).repartition(24))
-        found[f"{way}, adaptive={adaptive}"] = message(ps.pipe(source, ps.tap(lose)))
-print(json.dumps(found))
-session.stop()
-"""
-
 OVERLAPPING = """
 import glob, tempfile, threading
 from adapters.spark.reading.arrow_rdd import ArrowRdd
@@ -139,17 +114,6 @@ session = spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
 found["write_table"] = message(late(session, spark.write_table(tempfile.mkdtemp(), "id BIGINT", session=session)))
 print(json.dumps(found))
 """
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["arrow", "workers"])
-def test_a_recomputed_shuffle_is_detected(way):
-    """Spark makes its deleted files again: in one process the rows cannot be compared, so it is an error."""
-    found = ran(BEGIN + LOST, way)
-    assert len(found) == 2
-    for case, error in found.items():
-        assert error is not None, case
-        assert error.startswith("ShuffleRerunError: Spark recomputed a shuffle"), (case, error)
 
 
 @pytest.mark.slow

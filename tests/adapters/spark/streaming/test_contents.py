@@ -47,31 +47,12 @@ class TestContents:
         assert (status.committed, status.input_rows, status.details["batchId"]) == (2, 5, 2)
         assert status.processed_rows_per_second > 0
 
-    @pytest.mark.sampled(2)
-    @pytest.mark.parametrize("limit", [1, 2, 7])
-    def test_the_limit_changes_nothing(self, landing, limit):
-        """With any limit, the same rows arrive in the same order."""
-        landing.arrive(5, 8)
-        rows = ps.run(ps.pipe(landing.source(), ps.collect(timed=True)), limit=limit)
-        assert [(at, row.number) for at, row in rows] == [(int(n >= 5), n) for n in range(13)]
-
     def test_several_arrow_batches_are_one_time(self, session, landing):
         """A micro-batch larger than an Arrow batch is one time."""
         with settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
             landing.arrive(450, 10)
             batches = ps.run(ps.pipe(landing.source(as_="batches"), ps.collect(timed=True)))
         assert [(at, batch.num_rows) for at, batch in batches] == [(0, 100)] * 4 + [(0, 50), (1, 10)]
-
-    @pytest.mark.parametrize(
-        ("as_", "expected"),
-        [("rows", (0, "a")), ("tuples", (0, "a")), ("dicts", {"number": 0, "key": "a"})],
-    )
-    def test_all_forms_of_rows(self, landing, as_, expected):
-        """Named tuples, tuples or dicts, as in from_dataframe."""
-        landing.arrive(1)
-        (row,) = ps.run(ps.pipe(landing.source(as_=as_), ps.collect()))
-        assert row == expected
-        assert hasattr(row, "number") == (as_ == "rows")
 
     def test_an_empty_micro_batch_is_complete_at_once(self, landing):
         """If a filter drops all rows, micro-batches are empty; they have times, too, and are committed."""

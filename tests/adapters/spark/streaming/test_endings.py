@@ -52,25 +52,6 @@ class TestFailures:
         assert rest() == {3: [6, 7, 8, 9, 10], 4: [11, 12, 13, 14]}
         assert landing.commits == [0, 1, 2, 3, 4]
 
-    def test_a_failing_sink_leaves_its_micro_batch_uncommitted(self, landing, rest, capfd):
-        """A sink that fails when its time completes has had no effect yet; nothing is logged."""
-        landing.arrive(1, 1)
-
-        @ps.sink
-        async def fails(upstream, ctx):
-            async for event in ctx.events(upstream):
-                match event:
-                    case ps.Batch(at):
-                        ctx.notify_at(at)
-                    case ps.Completed():
-                        raise OSError("the disk is full")
-
-        with pytest.raises(OSError, match="disk is full"):
-            ps.run(ps.pipe(landing.source(), fails()))
-        assert landing.commits == []
-        assert capfd.readouterr() == ("", "")
-        assert rest() == {0: [0], 1: [1]}
-
     def test_a_bad_file_fails_the_stream(self, landing):
         """The error has the essence of Spark's, and comes after earlier rows; nothing is committed."""
         landing.arrive(2)
@@ -81,22 +62,6 @@ class TestFailures:
             ps.run(ps.pipe(source, ps.map(seen.append), ps.drain()))
         assert "\tat org." not in str(caught.value)
         assert len(seen) == 2
-        assert landing.commits == [0]
-
-    def test_a_failing_function_in_spark_fails_the_stream(self, landing):
-        """The message has the exception of the user's function."""
-        from pyspark.sql import functions as sql
-
-        @sql.udf("long")
-        def fail(number):
-            if number == 3:
-                raise ZeroDivisionError("three is not allowed")
-            return number
-
-        landing.arrive(3, 2)
-        df = landing.frame().select(fail("number").alias("number"))
-        with pytest.raises(spark.SparkStreamError, match="ZeroDivisionError: three is not allowed"):
-            ps.run(ps.pipe(landing.source(df), ps.drain()))
         assert landing.commits == [0]
 
     def test_a_query_that_cannot_start_explains(self, landing):

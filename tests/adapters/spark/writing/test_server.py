@@ -153,13 +153,6 @@ class TestReading:
         assert max(batch.num_rows for batch in batches) <= 10_000
         assert handle.wait(5)
 
-    def test_nothing_is_asked_before_a_task_asks(self, served, server):
-        """Offering a source opens nothing."""
-        seen = []
-        served(ps.pipe(ps.integers(), ps.tap(seen.append)))
-        time.sleep(0.05)
-        assert seen == []
-
     def test_the_source_is_at_most_two_batches_ahead(self, served, task):
         """While a task does not ask, the source gives at most two more batches of 10,000."""
         seen = []
@@ -388,21 +381,6 @@ class TestReplay:
         with pytest.raises(remote.PullSourceError, match="the driver has closed the connection"):
             list(batches)
         handle.close()
-
-    def test_a_slow_source_is_released_with_its_name(self, kept, task):
-        """It waits for the next action until it is withdrawn; then nothing is left, and reads are refused."""
-        released = []
-        handle = kept(then_waits(2, released))
-        batches = task()
-        assert sum(next(batches).num_rows for _ in range(1)) >= 1
-        batches.close()
-        assert not handle.wait(0.2)
-        file = handle._served._file
-        handle.close()
-        assert released == [True]
-        assert file._file.closed
-        with pytest.raises(remote.PullSourceError, match="it has been withdrawn"):
-            list(task())
 
     def test_it_leaves_no_file(self, context, tmp_path, monkeypatch):
         """Neither during a read, nor after the server has ended, even with an open connection."""

@@ -1,7 +1,6 @@
 """`to_dataframe`, and reads of a registered source, in Spark itself; Arrow schemas."""
 
 import datetime as dt
-import itertools
 from decimal import Decimal
 
 import pyarrow as pa
@@ -162,49 +161,29 @@ class TestEndings:
         assert len(given) < 2_000_000
 
 
-class TestStreams:
-    def test_the_source_is_asked_for_sparks_micro_batches(self, session, tmp_path):
-        """While one is processed, no more than it holds is computed; all values are counted."""
-        made, seen = [], []
+def test_a_stream_computes_what_a_micro_batch_holds_and_continues_where_it_failed(session, tmp_path):
+    """While one is processed, no more is computed; with the same checkpoint, every value arrives once."""
+    made, seen = [], []
 
-        def body(frame, number):
-            seen.append((frame.count(), len(made)))
-            if number == 3:
-                raise ValueError("enough")
+    def body(frame, number):
+        rows = [row.n for row in frame.collect()]
+        if number == 3 and len(seen) == 3:
+            seen.append((None, len(made)))
+            raise ValueError("the fourth fails once")
+        seen.append((rows, len(made)))
 
-        with spark.register_source("made", ps.pipe(ps.integers(), ps.tap(made.append)), "n BIGINT", session=session):
-            frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 100).load("made")
-            query = (
-                frame.writeStream.foreachBatch(body).option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-            )
-            with pytest.raises(Exception, match="enough"):
-                query.awaitTermination(120)
-        assert seen == [(100, 100), (100, 200), (100, 300), (100, 400)]
+    def query():
+        frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 100).load("made")
+        writer = frame.writeStream.foreachBatch(body).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination(120)
 
-    def test_a_query_continues_where_it_was_stopped(self, session, tmp_path):
-        """Two queries with one checkpoint: every value arrives once, although the first query was stopped."""
-        source = ps.pipe(ps.values(range(50)), ps.map(lambda n: (n, n * n)))
-        seen = []
-
-        def body(frame, number):
-            if number == 3 and not any(at == 3 for at, _ in seen):
-                seen.append((3, None))
-                raise ValueError("the third fails once")
-            seen.append((number, [row.n for row in frame.collect()]))
-
-        def query():
-            frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 10).load("numbers")
-            writer = frame.writeStream.foreachBatch(body).option("checkpointLocation", str(tmp_path / "checkpoint"))
-            running = writer.trigger(availableNow=True).start()
-            running.awaitTermination(120)
-
-        with spark.register_source("numbers", source, "n BIGINT, square BIGINT", session=session):
-            with pytest.raises(Exception, match="the third fails once"):
-                query()
+    source = ps.pipe(ps.values(range(600)), ps.tap(made.append))
+    with spark.register_source("made", source, "n BIGINT", session=session):
+        with pytest.raises(Exception, match="the fourth fails once"):
             query()
-        got = [part for _, part in seen if part is not None]
-        assert [*itertools.chain.from_iterable(got)] == list(range(50))
-        assert [len(part) for part in got] == [10] * 5
+        query()
+    assert [rows for rows, _ in seen if rows] == [list(range(start, start + 100)) for start in range(0, 600, 100)]
+    assert [count for _, count in seen] == [100, 200, 300, 400, 400, 500, 600]
 
 
 COLUMNS = pa.schema([("item", pa.string()), ("sold", pa.int32()), ("at", pa.timestamp("us", tz="UTC"))])

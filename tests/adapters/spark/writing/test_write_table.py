@@ -173,14 +173,6 @@ class TestRefusals:
 
 
 class TestEndings:
-    def test_a_failure_leaves_complete_partitions(self, session, tmp_path, until_idle):
-        """Times that were complete before may be there; others are not, and nothing else is left."""
-        rows = ps.pipe(sales(1000), ps.map(lambda row: (row[0], row[1] * (1 // (25 - row[1]) + 1) and row[1])))
-        with pytest.raises(ZeroDivisionError):
-            ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)), limit=5)
-        assert set(names(tmp_path)) <= {"time=0", "time=1"}
-        until_idle()
-
     @on_both
     def test_times_before_a_refused_row_are_written(self, chosen, tmp_path):
         """In one batch with it."""
