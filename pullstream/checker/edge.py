@@ -118,7 +118,7 @@ class WatchedEdge:
     def __str__(self) -> str:
         return f"{self.above.name} => {self.below.name}"
 
-    def lane(self) -> int:
+    def number_lane(self) -> int:
         """Return the number of a new lane."""
         self._lanes += 1
         return self._lanes - 1

@@ -1,6 +1,7 @@
 """The requests and answers of one lane of a run, as its observers see them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from typing_extensions import override
@@ -11,7 +12,7 @@ from pullstream.checker.rules import Violation
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.observer import LaneObserver
+from pullstream.engine.observer import EdgeObserver, LaneObserver
 from pullstream.engine.sidecar.location import NOTHING, Location
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, Batch, Unanswered
@@ -72,13 +73,19 @@ class Requester(LaneObserver, ABC):
             self.send(reason, waits=False)
 
 
-class RunEdge(WatchedEdge):
-    """The record of an edge of a run."""
+class RunEdge(WatchedEdge, EdgeObserver):
+    """Verifies what passes on an edge of a run."""
 
     machine: Edge[Any]
     resource: Resource
     consumer: Location
     dismissed = False
+    arrived: Callable[[Batch[Any]], object] | None = None
+    """Receives each answer, for a simulation."""
+
+    @override
+    def lane(self) -> "CheckedLane":
+        return CheckedLane(self)
 
 
 class CheckedLane(Requester):
@@ -87,7 +94,7 @@ class CheckedLane(Requester):
     def __init__(self, record: RunEdge) -> None:
         super().__init__(record)
         self._record = record
-        self._index = record.lane()
+        self._index = record.number_lane()
         self._front: Antichain[Any] | None = None
         """The times that could still arrive at the last ask, until an answer has used them."""
         self._time: Any = NOTHING
@@ -115,6 +122,8 @@ class CheckedLane(Requester):
     @override
     def answered(self, lane: Lane[Any], sent: int | None, answer: Any) -> Any:
         record = self._record
+        if record.arrived is not None and isinstance(answer, Batch):
+            record.arrived(cast("Batch[Any]", answer))
         if sent is None:
             if answer is not DONE:
                 record.violated("R5", record.above, "a value came after the termination")

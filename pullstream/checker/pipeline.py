@@ -9,12 +9,12 @@ import trio
 from typing_extensions import override
 
 from pullstream.checker.edge import Partner, WatchedEdge
-from pullstream.checker.lanes import CheckedLane, RunEdge
+from pullstream.checker.lanes import RunEdge
 from pullstream.checker.resource import Resource, watch
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.edge.edge import Edge
-from pullstream.engine.observer import EdgeObserver, Observer
+from pullstream.engine.observer import Observer
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.errors import ReleaseTimeout
 from pullstream.history.diagram import module_diagram
@@ -22,18 +22,6 @@ from pullstream.protocol import Event
 
 KEPT: Final = 100
 """The most edges that a checker keeps for drawing, because modules may open any number of streams."""
-
-
-class CheckedEdge(EdgeObserver):
-    """Verifies what passes on an edge of a run."""
-
-    def __init__(self, record: RunEdge) -> None:
-        self.record = record
-        self.resource = record.resource
-
-    @override
-    def lane(self) -> CheckedLane:
-        return CheckedLane(self.record)
 
 
 class Checker(Observer):
@@ -55,7 +43,7 @@ class Checker(Observer):
     # ---- for the run
 
     @override
-    def edge(self, edge: Edge[Any], port: Port) -> CheckedEdge:
+    def edge(self, edge: Edge[Any], port: Port) -> RunEdge:
         consumer = port.location
         record = RunEdge(
             _partner(edge.location),
@@ -70,7 +58,7 @@ class Checker(Observer):
         self._above[edge.location] = record
         if len(self._edges) < KEPT:
             self._edges.append(record)
-        return CheckedEdge(record)
+        return record
 
     def verdict(self) -> Violation | None:
         """Return the first violation. Call it when the run is over: it verifies that all edges and resources are."""

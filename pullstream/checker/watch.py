@@ -21,7 +21,7 @@ class WatchedReader(Reader[T_co]):
         self._reader = reader
         self._edge = edge
         self._above = above
-        self._lane = edge.lane()
+        self._lane = edge.number_lane()
 
     @property
     def events(self) -> list[Seen]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from pickle import dumps, loads
 from typing import Any, Final, cast
 
-import attrs
 import trio
 
+from pullstream.conformance.report import Trouble
 from pullstream.errors import PullstreamError
 from pullstream.frames import OURS, chain, users_frames
 
@@ -39,21 +39,12 @@ _NOBODYS: Final = tuple(
 """Folders that contain no author's files: the toolkit's and the libraries'."""
 
 
-@attrs.frozen
-class CutShort:
-    """The premature end of a process: `spin` or `crash`."""
-
-    rule: str
-    message: str
-    place: str | None
-
-
 def can_be_apart() -> bool:
     """Whether this system can run any function in a separate process."""
     return "fork" in multiprocessing.get_all_start_methods()
 
 
-def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float) -> CutShort | None:
+def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float) -> Trouble | None:
     """Run `work` in a separate process, and call `hear` with everything that it sends.
 
     The process is ended when it has sent nothing for `limit` seconds.
@@ -115,15 +106,13 @@ def _told(exc: BaseException) -> BaseException:
     return exc
 
 
-def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, dump: Any) -> CutShort | None:
+def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, dump: Any) -> Trouble | None:
     while mine.poll(limit):
         try:
             kind, message = mine.recv()
         except EOFError:
             process.join()
-            return CutShort(
-                "crash", f"its process ended in the middle of a cell with exit code {process.exitcode}", None
-            )
+            return Trouble("crash", f"its process ended in the middle of a cell with exit code {process.exitcode}")
         if kind == "end":
             return None
         if kind == "raised":
@@ -135,7 +124,7 @@ def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: fl
     frames = [(file, line, name) for file, line, name in _FRAME.findall(dump.read()) if is_authors(file)]
     where = f"; it is in {frames[0][2]}, line {frames[0][1]}" if frames else ""
     place = shown_place(frames[0][0], int(frames[0][1])) if frames else None
-    return CutShort("spin", f"it has not finished within {limit:.0f} seconds of real time{where}", place)
+    return Trouble("spin", f"it has not finished within {limit:.0f} seconds of real time{where}", place)
 
 
 def is_authors(filename: str) -> bool:

@@ -10,25 +10,16 @@ import trio
 from pullstream.blueprint import Blueprint, Site, Source
 from pullstream.conformance.cells import ALIKE, APART, DELAY, NUMBERS, Cell
 from pullstream.conformance.partners import CallableRaised, SourceFailed, Usage, reference_source
+from pullstream.conformance.report import Trouble
 from pullstream.conformance.subject import Subject
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import CompositionError, PullstreamError
 
 
-class CheckFailed(Exception):
-    """A failed check, with advice for this particular case."""
-
-    def __init__(self, rule: str, message: str, advice: str = "", *, exact: bool = False) -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.advice = advice
-        self.exact = exact
-
-
 def expect(condition: object, rule: str, message: str, advice: str = "", *, exact: bool = False) -> None:
-    """Raise CheckFailed with the rule unless the condition holds."""
+    """Raise a Trouble with the rule unless the condition holds."""
     if not condition:
-        raise CheckFailed(rule, message, advice, exact=exact)
+        raise Trouble(rule, message, advice=advice, exact=exact)
 
 
 @attrs.frozen
@@ -134,9 +125,8 @@ class Bench:
             raise failure
         if failure in (self.failure, self.raised) or subject.absorbs or subject.timing:
             return
-        raise CheckFailed(
-            "failure", f"it failed by itself though nothing disturbed it: {failure!r}", _way_out(failure, subject)
-        ) from failure
+        what = f"it failed by itself though nothing disturbed it: {failure!r}"
+        raise Trouble("failure", what, advice=_way_out(failure, subject)) from failure
 
     def was_told(self, *reasons: BaseException | None) -> None:
         """Check that every open source was notified of the end once, with one of the reasons (R6)."""

@@ -1,6 +1,6 @@
 """The ways in which partners may behave; each combination is a cell of the grid."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice, product
 from random import Random
@@ -114,47 +114,28 @@ class Cell:
         Raises:
             ValueError: the text is not a cell.
         """
+        kinds = {field.name: field.type for field in attrs.fields(cls)}
         given: dict[str, Any] = {}
         for word in text.replace(",", " ").split():
             name, equals, value = word.partition("=")
-            if not equals or name not in _READ:
+            if not equals or name not in kinds:
                 raise ValueError(
-                    f"a cell consists of name=value pairs with the names {', '.join(_READ)}, but got {word!r}"
+                    f"a cell consists of name=value pairs with the names {', '.join(kinds)}, but got {word!r}"
                 )
-            given[name] = _READ[name](value)
+            given[name] = _read(kinds[name], value)
         return cls(**given)
 
 
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"{text!r} is not one of {', '.join(filter(None, choices))}")
-        return text
-
-    return read
-
-
-def _yes(text: str) -> bool:
-    return _one_of("True", "False")(text) == "True"
-
-
-_READ: Final[dict[str, Callable[[str], object]]] = {
-    "values": int,
-    "ending": _one_of(*get_args(SourceEnding)),
-    "delayed": _yes,
-    "timed": _yes,
-    "limit": int,
-    "way": _one_of(*get_args(Way)),
-    "position": int,
-    "moment": lambda text: None if text == "None" else float(text),
-    "waits": _yes,
-    "again": _yes,
-    "seed": int,
-    "many": _one_of(*get_args(Many)),
-    "whole": _yes,
-    "quiet": _yes,
-    "alike": _yes,
-}
+def _read(kind: Any, text: str) -> object:
+    """Return the value of a field of a type for its text."""
+    if kind is int:
+        return int(text)
+    if kind == float | None:
+        return None if text == "None" else float(text)
+    known: dict[str, object] = {str(value): value for value in ((True, False) if kind is bool else get_args(kind))}
+    if text not in known:
+        raise ValueError(f"{text!r} is not one of {', '.join(filter(None, known))}")
+    return known[text]
 
 
 def supplies(*, fed: bool) -> Iterator[Cell]:

@@ -1,13 +1,11 @@
 """Tests of sinks that commit complete times: their process is killed before any step, and the next run goes on."""
 
-import multiprocessing
 import os
 import random
 import signal
 import sys
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final, Self, cast
@@ -15,7 +13,7 @@ from typing import Any, Final, Self, cast
 import attrs
 
 from pullstream.blueprint import Blueprint
-from pullstream.conformance.apart import shown_place
+from pullstream.conformance.apart import Send, apart, can_be_apart, shown_place
 from pullstream.conformance.report import ConformanceError
 from pullstream.errors import PullstreamError
 from pullstream.modules.sinks.committer import STEPS, Committer
@@ -111,7 +109,7 @@ def kills(
     Raises:
         PullstreamError: this system cannot copy a process, or an undisturbed run failed.
     """
-    if "fork" not in multiprocessing.get_all_start_methods():
+    if not can_be_apart():
         raise PullstreamError("kills() copies this process for each run, and this system cannot: use Linux or macOS")
     trial = _KillTrial(make, read, values, limit)
     with tempfile.TemporaryDirectory(prefix="pullstream-kills-") as folder:
@@ -206,36 +204,18 @@ class _KillTrial:
 
     def _apart(self, work: Callable[[], object]) -> tuple[str, Any]:
         """Return ("end", result), ("raised", text) or ("killed", "")."""
-        context: Any = multiprocessing.get_context("fork")
-        mine: Any
-        its: Any
-        mine, its = context.Pipe(duplex=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            process = context.Process(target=_inside, args=(work, its))
-            process.start()
-        its.close()
-        try:
-            if not mine.poll(self._limit):
-                return "raised", f"it had not finished after {self._limit:.0f} seconds"
-            return mine.recv()
-        except EOFError:
-            return "killed", ""
-        finally:
-            process.kill()
-            process.join()
-            process.close()
-            mine.close()
+        answers: list[tuple[str, Any]] = []
 
+        def answer(send: Send) -> None:
+            try:
+                send(("end", work()))
+            except BaseException as exc:  # noqa: BLE001 - reported by the parent
+                send(("raised", f"{type(exc).__name__}: {exc}"))
 
-def _inside(work: Callable[[], object], its: Any) -> None:
-    try:
-        its.send(("end", work()))
-    except BaseException as exc:  # noqa: BLE001 - reported by the parent
-        its.send(("raised", f"{type(exc).__name__}: {exc}"))
-    finally:
-        its.close()
-        os._exit(0)
+        ended = apart(answer, answers.append, self._limit)
+        if ended is None:
+            return answers[0]
+        return ("killed", "") if ended.rule == "crash" else ("raised", ended.message)
 
 
 class _Steps:

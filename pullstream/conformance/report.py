@@ -15,6 +15,20 @@ class ConformanceError(PullstreamError, AssertionError):
     """A module does not conform; the message shows the first findings with their cells."""
 
 
+@attrs.define
+class Trouble(Exception):
+    """A fault found in a cell: the broken rule or another finding, and what happened; see `Finding`."""
+
+    rule: str
+    message: str
+    place: str | None = None
+    advice: str = ""
+    exact: bool = False
+
+    def __str__(self) -> str:
+        return self.message
+
+
 @attrs.frozen
 class Finding:
     """A fault of a module, and the cell that shows it.

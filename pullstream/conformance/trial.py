@@ -15,12 +15,12 @@ import trio
 
 from pullstream.blueprint import Sink, Source
 from pullstream.conformance.apart import is_authors, place_of, shown_place
-from pullstream.conformance.bench import Bench, CheckFailed, Outcome
+from pullstream.conformance.bench import Bench, Outcome
 from pullstream.conformance.cells import Cell, grid
 from pullstream.conformance.drive_sink import SinkDriver
 from pullstream.conformance.drive_stream import StreamDriver
 from pullstream.conformance.partners import CallableRaised, SourceFailed
-from pullstream.conformance.report import Finding
+from pullstream.conformance.report import Finding, Trouble
 from pullstream.conformance.subject import Subject
 from pullstream.conformance.words import in_words
 from pullstream.errors import (
@@ -48,17 +48,6 @@ AGAIN: Final = 3
 
 HAVE_TO_DIFFER: Final = "some of the values are equal here; if all input values must differ, say so with differ=True"
 """The advice for failures in cells with equal values."""
-
-
-@attrs.frozen
-class Trouble:
-    """A fault found in a cell."""
-
-    rule: str
-    message: str
-    place: str | None = None
-    advice: str = ""
-    exact: bool = False
 
 
 _ENDS: Final = (StopIteration, StopAsyncIteration)
@@ -147,13 +136,13 @@ class Trial:
         """Run one cell alone; return its outcome, or its trouble."""
         _shuffle(cell.seed)
         driver = self.driver(self.subject, cell)
-        before = _tasks()
+        before = living_tasks()
         outcome: Outcome | None = None
         trouble: Trouble | None = None
         try:
             with trio.fail_after(PATIENCE):
                 outcome = await driver.drive()
-            left = _tasks() - before
+            left = living_tasks() - before
             if left:
                 trouble = Trouble("R10", f"it left behind {_named(left)}")
         except (KeyboardInterrupt, trio.Cancelled):
@@ -234,20 +223,9 @@ class Trial:
 
     async def _reference(self, cell: Cell) -> Outcome | None:
         """Return the outcome for the same values, available at once and asked for one by one, undisturbed."""
-        raising = cell.way == "raise"
-        key = attrs.evolve(
-            cell,
-            delayed=False,
-            limit=1,
-            way="raise" if raising else "end",
-            position=cell.position if raising else 0,
-            moment=None,
-            waits=True,
-            again=False,
-            seed=0,
-            whole=False,
-            quiet=False,
-        )
+        key = Cell(cell.values, cell.ending, timed=cell.timed, many=cell.many, alike=cell.alike)
+        if cell.way == "raise":
+            key = attrs.evolve(key, way="raise", position=cell.position)
         if key not in self._undisturbed:
             self._undisturbed[key], _ = await self.drive(key)
         return self._undisturbed[key]
@@ -319,8 +297,8 @@ def _pairs(values: list[Any]) -> str:
 def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
     rest = failure_in(exc) or exc
     place = place_of(rest)
-    if isinstance(rest, CheckFailed):
-        return Trouble(rest.rule, str(rest), place, rest.advice, rest.exact)
+    if isinstance(rest, Trouble):
+        return attrs.evolve(rest, place=place)
     if isinstance(rest, trio.TooSlowError):
         return Trouble("hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds", place)
     match = re.match(r"(R\d+): ", str(rest))
@@ -369,7 +347,7 @@ def _is_called_rightly(subject: Subject) -> None:
         pass  # it has no signature to check
 
 
-def _tasks() -> set[trio.lowlevel.Task]:
+def living_tasks() -> set[trio.lowlevel.Task]:
     """Return all living tasks."""
     root = trio.lowlevel.current_root_task()
     found: set[trio.lowlevel.Task] = set()

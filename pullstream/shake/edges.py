@@ -1,18 +1,17 @@
 """The edges of a simulated run: they delay asks, cut batches, raise failures, and note what arrives at sinks."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import trio
 from typing_extensions import override
 
 from pullstream.authoring import Kernel, Traits
-from pullstream.checker.lanes import CheckedLane, RunEdge
-from pullstream.checker.pipeline import CheckedEdge, Checker
+from pullstream.checker.lanes import RunEdge
+from pullstream.checker.pipeline import Checker
 from pullstream.engine.edge.behaviour import method_of
 from pullstream.engine.edge.edge import Edge
-from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
@@ -42,44 +41,13 @@ class InsertedPause(Kernel[Any]):
         return await self.upstream.ask(limit)
 
 
-Arrived = Callable[[Sequence[Hashable], Sequence[Any]], object]
-"""Receives what arrives at a sink: the times and the values."""
-
-
-class SinkEdge(CheckedEdge):
-    """The edge above a sink, which tells what arrives there."""
-
-    def __init__(self, record: RunEdge, arrived: Arrived) -> None:
-        super().__init__(record)
-        self._arrived = arrived
-
-    @override
-    def lane(self) -> "SinkLane":
-        return SinkLane(self.record, self._arrived)
-
-
-class SinkLane(CheckedLane):
-    """A lane of a sink."""
-
-    def __init__(self, record: RunEdge, arrived: Arrived) -> None:
-        super().__init__(record)
-        self._arrived = arrived
-
-    @override
-    def answered(self, lane: Lane[Any], sent: int | None, answer: Any) -> Any:
-        if isinstance(answer, Batch):
-            batch = cast("Batch[Any]", answer)
-            self._arrived(batch.times, batch.values)
-        return super().answered(lane, sent, answer)
-
-
 class EdgeWatcher(Checker):
     """The checker of a simulated run, which sees every edge before its first ask, and may change its behaviour."""
 
     def __init__(
         self,
         choices: Choices,
-        arrived: Callable[[str, Sequence[Hashable], Sequence[Any]], object],
+        arrived: Callable[[str, Batch[Any]], object],
         asked: Callable[[str, int], object],
     ) -> None:
         super().__init__()
@@ -98,14 +66,14 @@ class EdgeWatcher(Checker):
         """The sidecar of the pipeline itself."""
 
     @override
-    def edge(self, edge: Edge[Any], port: Port) -> CheckedEdge:
+    def edge(self, edge: Edge[Any], port: Port) -> RunEdge:
         checked = super().edge(edge, port)
         self._shake(edge, self._name(edge.location))
         sidecar = edge.scope.sidecar
         if not sidecar.inner:
             self.sidecar = sidecar
         if port.location in sidecar.sinks and not sidecar.inner:
-            return SinkEdge(checked.record, partial(self._arrived, self._name(port.location)))
+            checked.arrived = partial(self._arrived, self._name(port.location))
         return checked
 
     def _name(self, location: Location) -> str:

@@ -18,12 +18,14 @@ import trio
 from trio.testing import MockClock
 from typing_extensions import override
 
+from pullstream.conformance.trial import living_tasks
 from pullstream.decorators import transformer
 from pullstream.engine.sidecar.location import Ending
 from pullstream.errors import Abandoned, CompositionError, PullstreamError, failure_in
 from pullstream.logger import LOG
 from pullstream.program.pipeline import Pipeline
 from pullstream.program.running import Running
+from pullstream.protocol import Batch
 from pullstream.shake.choices import Choice, Choices
 from pullstream.shake.disk import Disk, Killed
 from pullstream.shake.door import decided_by, enter
@@ -276,7 +278,7 @@ class Simulation(trio.abc.Instrument):
     async def _main(self) -> None:
         out, choices = self.out, self._choices
         enter(self)
-        before = _tasks()
+        before = living_tasks()
         pipeline, *companions = self._made()
         limit = LIMITS[choices.choose("limit", len(LIMITS), _told_limit, share=0.5)]
         watcher = out.watcher = EdgeWatcher(choices, self._arrived, self._asked)
@@ -307,7 +309,7 @@ class Simulation(trio.abc.Instrument):
         if self._outside.cancelled_caught and out.ending != "hanging":
             out.ending = "abandoned" if out.way == "cancel" else "hanging"
         out.trace = trace.getvalue()
-        out.left += [f"a task, {name}" for name in sorted(_task_name(task) for task in _tasks() - before)]
+        out.left += [f"a task, {name}" for name in sorted(_task_name(task) for task in living_tasks() - before)]
         if out.ending == "complete":
             # A module that was aborted by a cancelled ask keeps its times until the module below has ended.
             locations = watcher.sidecar.locations if watcher.sidecar else ()
@@ -334,10 +336,10 @@ class Simulation(trio.abc.Instrument):
             modules += (module,)
         return [Pipeline[Any](modules), *parts[1:]]
 
-    def _arrived(self, sink: str, times: Sequence[Hashable], values: Sequence[Any]) -> None:
+    def _arrived(self, sink: str, batch: Batch[Any]) -> None:
         row = self.out.delivered.setdefault(sink, [])
         self._more(len(row), f"{sink} has received more than {MOST:,} values of")
-        for time, value in zip(times, values, strict=True):
+        for time, value in zip(batch.times, batch.values, strict=True):
             row.append(Delivery(time, value, shown(value)))
             if self._completed and not self.out.late and any(_at_most(time, over) for over in self._completed):
                 self.out.late = f"{shown(value)} came to {sink} at {time!r}, which was complete"
@@ -447,18 +449,6 @@ def _at_most(time: Any, other: Any) -> bool:
         return less_equal(time, other)
     except TypeError:
         return False
-
-
-def _tasks() -> set[trio.lowlevel.Task]:
-    """Return all tasks of the program."""
-    found: set[trio.lowlevel.Task] = set()
-    root = trio.lowlevel.current_root_task()
-    todo = [] if root is None else [root]
-    while todo:
-        task = todo.pop()
-        found.add(task)
-        todo += [child for nursery in task.child_nurseries for child in nursery.child_tasks]
-    return found
 
 
 def _task_name(task: trio.lowlevel.Task) -> str:
