@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullstream as ps
-from tests.pullstream.common import run
+from tests.pullstream.common import Unseen, run
 from tests.sampling import amount
 
 
@@ -91,6 +91,27 @@ def test_zip_strict(values, limit, seed):
     with pytest.raises(ps.errors.LengthError, match=told) if uneven else nullcontext():
         run(ps.pipe(ps.zip(*sources_of(values, seed), mode="strict"), ps.drain(seen.append)), limit, seed=seed)
     assert seen == whole
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+@pytest.mark.parametrize(("ends", "fails"), [(0, 1), (1, 0), (1, 1)])
+def test_zip_fails_only_where_a_value_is_needed(ends, fails, limit):
+    """As with the builtin: the first source without a value decides, whichever is known sooner."""
+
+    @ps.source
+    async def ending(ctx):
+        yield 1
+        await trio.sleep(ends)
+
+    @ps.source
+    async def failing(ctx):
+        yield 2
+        await trio.sleep(fails)
+        raise Unseen
+
+    assert run(ps.pipe(ps.zip(ending(), failing()), ps.collect()), limit) == [(1, 2)]
+    with pytest.raises(Unseen):
+        run(ps.pipe(ps.zip(failing(), ending()), ps.collect()), limit)
 
 
 def test_merge_takes_turns():

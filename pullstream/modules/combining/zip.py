@@ -41,8 +41,6 @@ class _Zip(ManyInputs):
         ended = len(self.all) - self.going if padded else 0
         if there and len(there) + ended == len(self.all):
             return self._batch(there, min(limit, *(each.left for each in there)))
-        if self.failure_above is not None:
-            raise self.failure_above
         return DONE if self._over() else self.ask_inputs(limit, self.empty)
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
@@ -88,7 +86,11 @@ class _Zip(ManyInputs):
             # As with the builtin, the first source without a next value decides, whatever the later ones have.
             while self.all[self._first]:
                 self._first += 1
-            return self.all[self._first].done
+            first = self.all[self._first]
+            if first.reached() is not None or self.asking(first.lane):
+                return first.done
+        if self.failure_above is not None:
+            raise self.failure_above
         if self._mode == "strict" and self.going < len(self.all) and self.having:
             ended = next(number for number, each in enumerate(self.all) if each.done)
             raise LengthError(
@@ -140,7 +142,7 @@ def zip(
 
     The time of a tuple is the least upper bound of its values' times. All sources are asked at the same time, and at
     most one batch of each is kept. If a source fails, the failure is raised when its next value would be needed, and
-    the others are ended (R6, R8).
+    the others are ended (R6, R8). As with the builtin, it is not needed where an earlier source has ended.
 
     Raises: LengthError: in "strict" mode, one source has ended and another has more.
     """
