@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from pullstream.errors import StalledError as StalledError
     from pullstream.failures import Failed as Failed
     from pullstream.journal.store import Journal as Journal
-    from pullstream.modules.combining.combine_latest import combine_latest as combine_latest
-    from pullstream.modules.combining.concat import concat as concat
-    from pullstream.modules.combining.fork import fork as fork
     from pullstream.modules.combining.join import join as join
+    from pullstream.modules.combining.merge import concat as concat
     from pullstream.modules.combining.merge import merge as merge
     from pullstream.modules.combining.merge_sorted import merge_sorted as merge_sorted
     from pullstream.modules.combining.partition import partition as partition
+    from pullstream.modules.combining.tee import fork as fork
     from pullstream.modules.combining.tee import tee as tee
+    from pullstream.modules.combining.zip import combine_latest as combine_latest
     from pullstream.modules.combining.zip import zip as zip
     from pullstream.modules.flow.in_flight import in_flight as in_flight
     from pullstream.modules.flow.prefetch import prefetch as prefetch
     from pullstream.modules.flow.rate_limit import rate_limit as rate_limit
-    from pullstream.modules.flow.skip import skip as skip
+    from pullstream.modules.flow.take import skip as skip
     from pullstream.modules.flow.take import take as take
     from pullstream.modules.flow.take import take_times as take_times
     from pullstream.modules.flow.throttle import debounce as debounce
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from pullstream.modules.flow.throttle import throttle as throttle
     from pullstream.modules.flow.timeout import timeout as timeout
     from pullstream.modules.folds import agg as agg
-    from pullstream.modules.folds.aggregate import aggregate as aggregate
     from pullstream.modules.folds.fold import Fold as Fold
+    from pullstream.modules.folds.reduce import aggregate as aggregate
     from pullstream.modules.folds.reduce import count_by_key as count_by_key
     from pullstream.modules.folds.reduce import reduce_by_key as reduce_by_key
     from pullstream.modules.folds.reduce import reduce_by_time as reduce_by_time
@@ -90,33 +90,33 @@ if TYPE_CHECKING:
     from pullstream.modules.sources.channel import from_channel as from_channel
     from pullstream.modules.sources.from_asyncio import from_asyncio as from_asyncio
     from pullstream.modules.sources.generate import integers as integers
+    from pullstream.modules.sources.generate import interval as interval
     from pullstream.modules.sources.generate import repeat as repeat
     from pullstream.modules.sources.generate import unfold as unfold
-    from pullstream.modules.sources.interval import interval as interval
+    from pullstream.modules.sources.values import empty as empty
     from pullstream.modules.sources.values import fail as fail
+    from pullstream.modules.sources.values import once as once
     from pullstream.modules.sources.values import values as values
     from pullstream.modules.times.at_completion import at_completion as at_completion
     from pullstream.modules.times.map_time import delay as delay
     from pullstream.modules.times.map_time import map_time as map_time
+    from pullstream.modules.times.map_time import timed as timed
     from pullstream.modules.times.per_time import accumulate as accumulate
     from pullstream.modules.times.per_time import sort_by_time as sort_by_time
     from pullstream.modules.times.per_time import unique_by_time as unique_by_time
     from pullstream.modules.times.stamp import stamp as stamp
     from pullstream.modules.times.stamp_epochs import stamp_epochs as stamp_epochs
-    from pullstream.modules.times.timed import timed as timed
-    from pullstream.modules.twins import duplicates as duplicates
-    from pullstream.modules.twins import empty as empty
-    from pullstream.modules.twins import filter_not as filter_not
-    from pullstream.modules.twins import once as once
     from pullstream.modules.values.flat_map import flat_map as flat_map
     from pullstream.modules.values.flat_map import map_batches as map_batches
     from pullstream.modules.values.map import filter as filter
+    from pullstream.modules.values.map import filter_not as filter_not
     from pullstream.modules.values.map import map as map
+    from pullstream.modules.values.map import tap as tap
     from pullstream.modules.values.map_async import map_async as map_async
     from pullstream.modules.values.map_process import map_process as map_process
     from pullstream.modules.values.map_thread import map_thread as map_thread
     from pullstream.modules.values.scan import scan as scan
-    from pullstream.modules.values.tap import tap as tap
+    from pullstream.modules.values.unique import duplicates as duplicates
     from pullstream.modules.values.unique import unique as unique
     from pullstream.modules.windows.sessions import sessions as sessions
     from pullstream.modules.windows.tumbling import sliding as sliding

@@ -14,13 +14,12 @@ from typing import Annotated, Any, Final, ParamSpec, TypeAlias
 
 import attrs
 import trio
-from typing_extensions import TypeVar
 
 from pullstream.blueprint import Instance, checked, checks
+from pullstream.blueprint.variables import R
 from pullstream.errors import PullstreamError, raised_when_cancelled
 
 P = ParamSpec("P")
-R = TypeVar("R")
 
 GRACE: Final = 5.0
 """Seconds to wait for a cancelled asyncio task to end."""

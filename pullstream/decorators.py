@@ -13,15 +13,13 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Sink, Site, Source, Transformer
 from pullstream.blueprint.factory import factory, read_annotation
+from pullstream.blueprint.variables import A, B, R
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.errors import CompositionError
 from pullstream.protocol import Batch, Reader
 
-A = TypeVar("A")
-B = TypeVar("B")
-R = TypeVar("R")
 P = ParamSpec("P")
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 SourceFactory = TypeVar("SourceFactory", bound=Callable[..., Source[Any]])

@@ -172,7 +172,7 @@ async def some():
         (lambda: ps.take(3, last=True), "which need a test"),
         (lambda: ps.take(bool, ahead=0), "ahead"),
         (lambda: ps.skip("3"), "count"),
-        (lambda: ps.skip(3, on_error="skip"), "applies only to a test"),
+        (lambda: ps.skip(3, on_error="skip"), "which need a test"),
         (lambda: ps.from_callback(3), r"from_callback\(\) at"),
         (lambda: ps.from_callback(print, capacity=0), r"from_callback\(\) at"),
         (lambda: ps.from_callback(print, overflow="drop"), r"from_callback\(\) at"),

@@ -4,9 +4,10 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Annotated, Any, Final, Literal, cast, get_args, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, OneOf, Positive, Source, checks, together
+from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
@@ -25,10 +26,6 @@ from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 from pullstream.timely import BEGINNING
-
-A = TypeVar("A")
-B = TypeVar("B")
-K = TypeVar("K", bound=Hashable)
 
 HOW: Final[tuple[str, ...]] = get_args(How)
 CAPACITY: Final = 1_000_000

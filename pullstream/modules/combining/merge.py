@@ -1,20 +1,18 @@
-"""`merge`: several sources, values as they arrive."""
+"""`merge` and `concat`: several sources, all at once or one after another."""
 
+from collections.abc import Awaitable
 from typing import Annotated, Any, overload
 
-from typing_extensions import TypeVar, override
+import attrs
+from typing_extensions import override
 
 from pullstream.blueprint import Source, checks
-from pullstream.decorators import opens, source
-from pullstream.engine.parts.fan_in import ManyInputs
-from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done, Unanswered
-
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
-T = TypeVar("T")
+from pullstream.blueprint.variables import A, B, C, D, T
+from pullstream.decorators import alike, opens, source
+from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.parts.fan_in import ManyInputs, Meeting
+from pullstream.engine.traits import PROMPT, Traits
+from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 
 
 class Merge(ManyInputs):
@@ -72,3 +70,46 @@ def merge(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
     earlier values have been delivered (R6, R8).
     """
     return opens(Merge(*sources))
+
+
+class _Concat(PolledKernel[Any]):
+    def __init__(self, *sources: Source[Any]) -> None:
+        self.traits = attrs.evolve(PROMPT, sources=sources)
+        self._turn = 0
+
+    @override
+    def placed(self) -> None:
+        self._meeting = Meeting(self)
+
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        if self._turn == len(self.inputs):
+            return DONE
+        lane = self.inputs[self._turn]
+        answer = lane.poll(limit)
+        if answer is DONE:
+            self._turn += 1
+            return NOT_YET
+        if isinstance(answer, Batch):
+            self._meeting.meet(answer)
+            lane.settle()
+        return answer
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.inputs[self._turn].ready()
+
+
+@alike(merge)
+@source
+def concat(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
+    """Give the values of one source after another.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.concat(ps.values("ab"), ps.once("c")), ps.collect()))
+    ['a', 'b', 'c']
+
+    A source is opened only when the one before it has ended. Each batch keeps its time. While an earlier source runs,
+    the times that a later source may still give are not complete. An abort or a failure ends all of them (R6).
+    """
+    return opens(_Concat(*sources))

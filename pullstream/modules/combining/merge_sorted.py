@@ -4,10 +4,11 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from typing import Annotated, Any
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Source, Sync, checks, shortened
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.parts.fan_in import FanIn, Input
@@ -16,8 +17,6 @@ from pullstream.errors import PullstreamError
 from pullstream.failures import Caught
 from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import DONE, Batch, Done, Unanswered
-
-T = TypeVar("T")
 
 
 class _MergeSorted(FanIn):

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sink, Sync
 from pullstream.blueprint.parts import Function, Into
+from pullstream.blueprint.variables import A, R
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -18,9 +19,7 @@ from pullstream.modules.combining.tee import Several
 from pullstream.modules.values.on_error import OnErrorHere, Reveals
 from pullstream.protocol import Batch
 
-A = TypeVar("A")
 K = TypeVar("K")
-R = TypeVar("R")
 R2 = TypeVar("R2")
 
 

@@ -1,37 +1,45 @@
-"""`tee`: several sinks over one stream."""
+"""`tee` and `fork`: several sinks, or several transformers, over one stream."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, cast, overload
 
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Sink
-from pullstream.decorators import opens, sink
+from pullstream.blueprint import Blueprint, Each, Instance, Module, Natural, Sink, Transformer
+from pullstream.blueprint.variables import A, B, C, D
+from pullstream.decorators import opens, sink, transformer
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, consume_all, named
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.nested.hub import Copies
+from pullstream.engine.nested.hub import Branch, Copies
+from pullstream.modules.combining.merge import Merge
 
-A = TypeVar("A")
 R1 = TypeVar("R1")
 R2 = TypeVar("R2")
 R3 = TypeVar("R3")
 R4 = TypeVar("R4")
 
 
-class Tee(Wiring):
-    """The wiring of `tee`."""
+class _Branches(Wiring):
+    """The wiring of several modules over one stream."""
 
-    def __init__(self, *sinks: Blueprint, capacity: int = 0) -> None:
-        self._sinks = sinks
+    def __init__(self, *modules: Blueprint, capacity: int) -> None:
+        self._modules = modules
         self._capacity = capacity
 
+    def branches(
+        self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None, name: str
+    ) -> list[tuple[Blueprint, Branch]]:
+        """Make a branch for each of the modules, before any of these is placed."""
+        assert upstream is not None, "only a source has no upstream"
+        hub = Copies(assembly, module, name, upstream, self._capacity)
+        return [(inner, hub.branch(f"{named(module)}[{n}]")) for n, inner in enumerate(self._modules)]
+
+
+class _Tee(_Branches):
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
-        assert upstream is not None, "a tee is a sink"
-        name = named(module)
-        hub = Copies(assembly, module, name, upstream, self._capacity)
-        branches = [hub.branch(f"{name}[{number}]") for number in range(len(self._sinks))]
-        return Several([assembly.sink(sink, branch) for sink, branch in zip(self._sinks, branches, strict=True)])
+        branches = self.branches(assembly, module, upstream, named(module))
+        return Several([assembly.sink(sink, branch) for sink, branch in branches])
 
 
 class Several:
@@ -45,7 +53,7 @@ class Several:
         return tuple(await consume_all(self._consumers))
 
 
-# Plain Sink types, not those of `parts`: mypy and pyrefly would infer lists of nothing from several without a fixed
+# Plain Sink and Transformer types, not those of `parts`: mypy and pyrefly infer nothing from several without a fixed
 # type.
 @overload
 def tee(a: Sink[A, R1], /, *, capacity: int = 0) -> Sink[A, tuple[R1]]: ...
@@ -86,4 +94,51 @@ def tee(
     If a sink ends early, the others continue; the stream ends when the last one does. If a sink fails, all are ended
     (R6). `completed` waits for every sink.
     """
-    return opens(Tee(*cast("Any", sinks), capacity=capacity))
+    return opens(_Tee(*cast("Any", sinks), capacity=capacity))
+
+
+class _Fork(_Branches):
+    @override
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
+        name = named(module)
+        branches = self.branches(assembly, module, upstream, f"into {name}")
+        ways = [assembly.stream(transformer.modules, branch) for transformer, branch in branches]
+        return assembly.install(Merge(), [name], module.site, ways)
+
+
+@overload
+def fork(a: Transformer[A, B], /, *, capacity: int = 0) -> Transformer[A, B]: ...
+@overload
+def fork(a: Transformer[A, B], b: Transformer[A, C], /, *, capacity: int = 0) -> Transformer[A, B | C]: ...
+@overload
+def fork(
+    a: Transformer[A, B], b: Transformer[A, C], c: Transformer[A, D], /, *, capacity: int = 0
+) -> Transformer[A, B | C | D]: ...
+@overload
+def fork(
+    a: Transformer[A, B],
+    b: Transformer[A, B],
+    c: Transformer[A, B],
+    d: Transformer[A, B],
+    /,
+    *transformers: Transformer[A, B],
+    capacity: int = 0,
+) -> Transformer[A, B]: ...
+@transformer
+def fork(
+    *transformers: Annotated[Transformer[Any, Any], Each(Instance(Transformer, "needs transformers"))],
+    capacity: Natural = 0,
+) -> Transformer[Any, Any]:
+    """Send every value through each of several transformers, and merge their results as they arrive.
+
+    >>> import pullstream as ps
+    >>> ways = ps.fork(ps.map(lambda n: ("half", n / 2)), ps.map(lambda n: ("twice", n * 2)))
+    >>> sorted(ps.run(ps.pipe(ps.values([2, 4]), ways, ps.collect())))
+    [('half', 1.0), ('half', 2.0), ('twice', 4), ('twice', 8)]
+
+    The slowest transformer sets the pace; with `capacity`, the others may be that many values ahead of it. The results
+    of each transformer keep their order and their times. A time is complete when it is complete in every transformer.
+    If a transformer ends by itself, the others continue; when the last one has ended, the stream is aborted. A failure
+    ends all of them (R6).
+    """
+    return opens(_Fork(*cast("Any", transformers), capacity=capacity))

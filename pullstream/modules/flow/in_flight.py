@@ -3,10 +3,11 @@
 from typing import Annotated, Any, cast
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Site, Transformer
 from pullstream.blueprint.parts import Onward
+from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -15,9 +16,6 @@ from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class _Gate(Kernel[Any]):

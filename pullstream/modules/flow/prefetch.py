@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Positive
 from pullstream.blueprint.parts import Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
@@ -13,8 +14,6 @@ from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.traits import Traits
 from pullstream.protocol import Batch, Done
 from pullstream.timely.order import Ascending, in_one_order
-
-A = TypeVar("A", default=Any)
 
 FEW: Final = 64
 """Number of values whose times may be compared pairwise; for thousands, that would take seconds."""
@@ -58,7 +57,7 @@ class Prefetch(Asking[Any]):
 
 
 @transformer
-def prefetch(capacity: Positive) -> Same[A]:
+def prefetch(capacity: Positive) -> Same[V]:
     """Ask ahead, and buffer up to `capacity` values, so that upstream works while downstream does.
 
     Two stages with a `prefetch` between them take as long, together, as the slower one alone.

@@ -4,16 +4,15 @@ from collections import deque
 from typing import Annotated, Any
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Count, Seconds
 from pullstream.blueprint.parts import Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done
-
-A = TypeVar("A", default=Any)
 
 
 class _RateLimit(Kernel[Any]):
@@ -57,7 +56,7 @@ def _count(call: Call, count: Any) -> Any:
 
 
 @transformer
-def rate_limit(count: Annotated[int, _count], per: Seconds = 1.0) -> Same[A]:
+def rate_limit(count: Annotated[int, _count], per: Seconds = 1.0) -> Same[V]:
     """Let at most `count` values pass in any `per` seconds; delay the others, and drop nothing.
 
     >>> import time, pullstream as ps

@@ -1,15 +1,16 @@
-"""`take` and `take_times`: the beginning of a stream."""
+"""`take`, `take_times` and `skip`: the beginning of a stream, and the stream without it."""
 
 from collections.abc import Callable, Hashable, Sequence
 from types import CoroutineType
 from typing import Annotated, Any, Final, Literal, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
 from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.fused import result_of
@@ -20,8 +21,6 @@ from pullstream.failures import Caught, Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
-
-A = TypeVar("A", default=Any)
 
 
 class _Take(PassOn, Inline, Resumable):
@@ -69,27 +68,29 @@ class _TakeWhile(PerBatch, Inline):
             out.append(holds if type(holds) is Caught else value)
 
 
-_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then take by its results", TRUTH)
+_AT_ONCE: Final = Sync("a test cannot await; use map_async first, then use its results", TRUTH)
 
 
 def _count_or_test(call: Call, what: Any) -> Any:
     if callable(what):
         return _AT_ONCE(call.about("test"), what)
-    if call["last"] or call["ahead"] != 1 or call["on_error"] != "fail":
-        raise call.refuse("got last=, ahead= or on_error=, which need a test: take(lambda value: ..., last=True)")
+    takes = call.module == "take"
+    if call["on_error"] != "fail" or (takes and (call["last"] or call["ahead"] != 1)):
+        options = "last=, ahead= or on_error=" if takes else "on_error="
+        raise call.refuse(f"got {options}, which need a test: {call.module}(lambda value: ...)")
     return Count()(call.about("count"), what)
 
 
 @overload
-def take(what: int, /) -> Same[A]: ...
+def take(what: int, /) -> Same[V]: ...
 @overload
 def take(
-    what: Function[A, object], /, *, last: bool = False, ahead: int = 1, on_error: OnError[A] = "fail"
-) -> Same[A]: ...
+    what: Function[V, object], /, *, last: bool = False, ahead: int = 1, on_error: OnError[V] = "fail"
+) -> Same[V]: ...
 @overload
 def take(
-    what: Function[A, object], /, *, last: bool = False, ahead: int = 1, on_error: Literal["result"]
-) -> SameOrFailed[A, A | Failed[A]]: ...
+    what: Function[V, object], /, *, last: bool = False, ahead: int = 1, on_error: Literal["result"]
+) -> SameOrFailed[V, V | Failed[V]]: ...
 @transformer
 def take(
     what: Annotated[int | Callable[[Any], object], _count_or_test],
@@ -166,7 +167,7 @@ class _TakeTimes(Notified, Resumable):
 
 
 @transformer
-def take_times(count: Natural) -> Same[A]:
+def take_times(count: Natural) -> Same[V]:
     """Give all values of the first `count` times to arrive, then abort upstream and end.
 
     >>> import pullstream as ps
@@ -178,3 +179,81 @@ def take_times(count: Natural) -> Same[A]:
     dropped.
     """
     return opens(_TakeTimes(count))
+
+
+class _Skip(PassOn, Inline, Resumable):
+    traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
+
+    def __init__(self, count: int) -> None:
+        self.left_out = count
+
+    @override
+    def restore(self) -> None:
+        self.left_out = self.memory.get("left", self.left_out)
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        return self.run_by_run(batch, self._skip) if self.left_out else batch
+
+    def _skip(self, run: Batch[Any]) -> Batch[Any] | None:
+        rest = run.values[self.left_out :]
+        self.left_out -= len(run.values) - len(rest)
+        self.memory.at(run.time)["left"] = self.left_out
+        return Batch(run.time, rest) if rest else None
+
+
+class _SkipWhile(PerBatch, Inline, Resumable):
+    traits = Traits(waits=False, trusted=True, carries=Carries.MEMORY)
+
+    def __init__(self, test: Callable[[Any], object], on_error: object = "fail") -> None:
+        self._test = guarded(test) if catches(on_error) else test
+        self._skipping = True
+
+    @override
+    def restore(self) -> None:
+        self._skipping = self.memory.get("skipping", True)
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
+        return super().answer(batch) if self._skipping else batch
+
+    @override
+    def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
+        if not self._skipping:
+            out += values
+            return
+        for position, value in enumerate(values):
+            holds = self._test(value)
+            if holds.__class__ is CoroutineType:
+                result_of(self._test, holds)
+            if not holds:
+                self._skipping = False
+                out += values[position:]
+                break
+            if type(holds) is Caught:
+                out.append(holds)
+        self.memory.at(time)["skipping"] = self._skipping
+
+
+@overload
+def skip(what: int, /) -> Same[V]: ...
+@overload
+def skip(what: Function[V, object], /, *, on_error: OnError[V] = "fail") -> Same[V]: ...
+@overload
+def skip(what: Function[V, object], /, *, on_error: Literal["result"]) -> SameOrFailed[V, V | Failed[V]]: ...
+@transformer
+def skip(
+    what: Annotated[int | Callable[[Any], object], _count_or_test], /, *, on_error: Handled = "fail"
+) -> Transformer[Any, Any]:
+    """Drop the first values, either a number of them or while a test is true, and give the rest.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abcd"), ps.skip(2), ps.collect()))
+    ['c', 'd']
+    >>> ps.run(ps.pipe(ps.values([1, 2, 9, 1]), ps.skip(lambda n: n < 5), ps.collect()))
+    [9, 1]
+
+    Values keep their times. Errors in the test are handled as in `map`; a value whose test raised does not end the
+    skipping.
+    """
+    return opens(_SkipWhile(what, on_error) if callable(what) else _Skip(what))

@@ -7,10 +7,11 @@ from typing import Any
 
 import attrs
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Seconds
 from pullstream.blueprint.parts import Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.eventful import Eventful
@@ -19,8 +20,6 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, Reader
-
-A = TypeVar("A", default=Any)
 
 
 @attrs.define(eq=False)
@@ -218,7 +217,7 @@ class _Sample(KeepLatest):
 
 
 @transformer
-def throttle(seconds: Seconds) -> Same[A]:
+def throttle(seconds: Seconds) -> Same[V]:
     """Give at most one value in any `seconds`: the first at once, then the latest of each period; drop the others.
 
     >>> import pullstream as ps
@@ -238,7 +237,7 @@ def throttle(seconds: Seconds) -> Same[A]:
 
 
 @transformer
-def debounce(seconds: Seconds) -> Same[A]:
+def debounce(seconds: Seconds) -> Same[V]:
     """Give the latest value once no other has arrived for `seconds`: the last of every burst; drop the others.
 
     >>> import pullstream as ps
@@ -251,7 +250,7 @@ def debounce(seconds: Seconds) -> Same[A]:
 
 
 @transformer
-def sample(seconds: Seconds) -> Same[A]:
+def sample(seconds: Seconds) -> Same[V]:
     """Give the latest value every `seconds`, if one arrived since the last tick; drop the others.
 
     >>> import pullstream as ps

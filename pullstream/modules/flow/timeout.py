@@ -4,16 +4,15 @@ from typing import Any, ClassVar
 
 import attrs
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Seconds
 from pullstream.blueprint.parts import Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.errors import AskTimeout
 from pullstream.protocol import Batch, Done
-
-A = TypeVar("A", default=Any)
 
 
 class _Timeout(Passing):
@@ -38,7 +37,7 @@ class _Timeout(Passing):
 
 
 @transformer
-def timeout(seconds: Seconds) -> Same[A]:
+def timeout(seconds: Seconds) -> Same[V]:
     """Fail with `AskTimeout`, a `TimeoutError`, if upstream does not answer an ask within `seconds`.
 
     >>> import trio, pullstream as ps

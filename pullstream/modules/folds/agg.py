@@ -19,17 +19,13 @@ from inspect import currentframe
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast, overload
 
 import attrs
-from typing_extensions import TypeVar
 
 from pullstream.blueprint import Call, Example, Positive, Sync, checked
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import A, B, V
 from pullstream.late import missing
 from pullstream.modules.folds import sketches
 from pullstream.modules.folds.fold import Fold, folds, itself, one_more
-
-A = TypeVar("A")
-V = TypeVar("V", default=Any)
-B = TypeVar("B")
 
 _KEY: Final = Sync("a fold cannot await; use map_async first", "a value")
 Of: TypeAlias = Annotated[Function[A, B] | None, _KEY]

@@ -7,18 +7,14 @@ from functools import partial
 from typing import Any, Final, Generic, cast, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Site, Sync
 from pullstream.blueprint.checks import function
 from pullstream.blueprint.parts import Function, Function2
 from pullstream.blueprint.shown import shown_callable
+from pullstream.blueprint.variables import A, R, S
 from pullstream.errors import CompositionError
-
-A = TypeVar("A")
-S = TypeVar("S")
-R = TypeVar("R")
-
 
 # Functions by name, and no closures, so that a blueprint can be pickled by name as well.
 

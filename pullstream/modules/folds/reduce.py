@@ -1,30 +1,24 @@
-"""`reduce_by_time`, `reduce_by_key` and `count_by_key`: results per time, and per key and time."""
+"""`reduce_by_time`, `reduce_by_key`, `count_by_key` and `aggregate`: results per time, and per key and time."""
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated, Any, Final, Generic, overload
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
-from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint import Example, Key, Transformer
 from pullstream.blueprint.parts import Function, WithCounts
+from pullstream.blueprint.variables import A, K, R, S, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.notified import Notified
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
-from pullstream.modules.folds.agg import count
-from pullstream.modules.folds.fold import Fold, a_fold, itself
+from pullstream.modules.folds.agg import count, several
+from pullstream.modules.folds.fold import Fold, a_fold, folds, itself
 from pullstream.modules.values.on_error import OnError
 from pullstream.protocol import Batch
 from pullstream.timely.order import in_one_order
-
-A = TypeVar("A")
-K = TypeVar("K", bound=Hashable)
-R = TypeVar("R")
-V = TypeVar("V", default=Any)
-S = TypeVar("S")
-
 
 MANY: Final = 8
 """The length from which handling a run of values at one time as a whole costs less than value by value."""
@@ -199,3 +193,34 @@ def count_by_key(
     Without `key`, a value is its own key. Order, `eager` and `on_error` are as in `reduce_by_key`.
     """
     return opens(Folding(count(), key=key or itself, eager=eager, on_error=on_error))
+
+
+@overload
+def aggregate(
+    *, key: None = None, eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
+) -> Transformer[A, dict[str, Any]]: ...
+@overload
+def aggregate(
+    *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
+) -> Transformer[A, tuple[K, dict[str, Any]]]: ...
+@transformer
+def aggregate(
+    *,
+    key: Key[Any, Hashable] | None = None,
+    eager: bool = False,
+    on_error: OnError[Any] = "fail",
+    **aggregates: Annotated[Fold[Any, Any], folds, Example("n=agg.count()")],
+) -> Transformer[Any, Any]:
+    """Compute several named results for each time, or for each key and time; emit them when the time is complete.
+
+    >>> import pullstream as ps
+    >>> sales = ps.values([("tea", 3), ("rice", 5), ("tea", 4)])
+    >>> table = ps.aggregate(key=lambda sale: sale[0], n=ps.agg.count(), most=ps.agg.max(lambda sale: sale[1]))
+    >>> ps.run(ps.pipe(sales, table, ps.collect()))
+    [('tea', {'n': 2, 'most': 4}), ('rice', {'n': 1, 'most': 5})]
+
+    Each keyword argument names a result, and its value is a `Fold`; `ps.agg` has ready-made ones. Without `key`, the
+    result is the dict alone. For a single result per key, use `reduce_by_key`. Order, `eager` and `on_error` are as in
+    `reduce_by_key`.
+    """
+    return opens(Folding(several(**aggregates), key=key, eager=eager, on_error=on_error))

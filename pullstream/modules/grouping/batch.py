@@ -5,14 +5,13 @@ from math import inf
 from typing import Any, ClassVar, Final
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Positive, Seconds
 from pullstream.blueprint.parts import Lists
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.modules.grouping.groups import Gather, Part
-
-A = TypeVar("A", default=Any)
 
 MOST: Final = 10_000
 """The default limit on the length of a list."""
@@ -51,7 +50,7 @@ class _Row(Part):
 
 
 @transformer
-def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> Lists[A]:
+def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> Lists[V]:
     """Group values into lists of `count`, which do not overlap.
 
     >>> import pullstream as ps

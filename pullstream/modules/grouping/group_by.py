@@ -6,11 +6,12 @@ from functools import cached_property, partial
 from typing import Annotated, Any, cast
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Positive, Sync, Transformer, advice
 from pullstream.blueprint.advice import PLAIN
 from pullstream.blueprint.parts import Function, Onward
+from pullstream.blueprint.variables import A, B, K
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Inline
@@ -27,10 +28,6 @@ from pullstream.modules.grouping.inline import InlineRow, Place, members_of
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.protocol import Batch, Done
 from pullstream.timely import Antichain
-
-A = TypeVar("A")
-B = TypeVar("B")
-K = TypeVar("K", bound=Hashable)
 
 
 class _Group(Input):

@@ -4,14 +4,13 @@ import codecs
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, overload
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Positive, Transformer
 from pullstream.blueprint.parts import Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.modules.grouping.groups import Gather, Part
-
-A = TypeVar("A", default=Any)
 
 CAPACITY: Final = 2**24
 """The default limit on the length of a piece, in characters or bytes."""
@@ -140,13 +139,13 @@ def _separator(call: Call, separator: Any) -> Any:
 
 
 @overload
-def split(*, capacity: int = CAPACITY) -> Same[A]: ...
+def split(*, capacity: int = CAPACITY) -> Same[V]: ...
 @overload
 def split(separator: str, *, capacity: int = CAPACITY) -> Transformer[str, str]: ...
 @overload
 def split(separator: bytes, *, capacity: int = CAPACITY) -> Transformer[bytes, bytes]: ...
 @overload
-def split(*, size: int) -> Same[A]: ...
+def split(*, size: int) -> Same[V]: ...
 @transformer
 def split(
     separator: Annotated[Any, _separator] = None,

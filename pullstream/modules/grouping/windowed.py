@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from typing import Any, Final, overload
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Positive, Seconds, together
 from pullstream.blueprint.parts import Lists
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.logger import LOG
 from pullstream.modules.grouping.groups import Gather, Part
-
-A = TypeVar("A", default=Any)
 
 CAPACITY: Final = 10_000
 """The default limit on the values that windows by the clock keep."""
@@ -152,9 +151,9 @@ def _count_or_clock(call: Call) -> None:
 
 
 @overload
-def windowed(count: int, step: int = 1) -> Lists[A]: ...
+def windowed(count: int, step: int = 1) -> Lists[V]: ...
 @overload
-def windowed(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Lists[A]: ...
+def windowed(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Lists[V]: ...
 @transformer
 @together(_count_or_clock)
 def windowed(
@@ -164,7 +163,7 @@ def windowed(
     seconds: Seconds | None = None,
     every: Seconds | None = None,
     capacity: Positive = CAPACITY,
-) -> Lists[A]:
+) -> Lists[V]:
     """Give lists of the latest values, which may overlap: the last `count` after every `step` values, or by the clock.
 
     >>> import pullstream as ps

@@ -4,9 +4,10 @@ from collections.abc import Hashable
 from typing import Annotated, Any, ClassVar, Generic, Literal, NoReturn
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Module, OneOf, Positive, Site, Source, checked
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.deadlock import Signal
@@ -15,8 +16,6 @@ from pullstream.errors import CapabilityError, Ended
 from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, less_equal
-
-T = TypeVar("T")
 
 
 class Broadcast(Generic[T]):

@@ -4,9 +4,10 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Generic, Literal, cast, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site, Source, Transformer
+from pullstream.blueprint.variables import A, B, R
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
@@ -19,10 +20,6 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done, Reader
-
-A = TypeVar("A")
-B = TypeVar("B")
-R = TypeVar("R")
 
 
 class Later(Grip):

@@ -21,13 +21,9 @@ from pullstream.errors import Abandoned, CompositionError, ReuseError, without_c
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.timely import BEGINNING
 
-A = TypeVar("A")
-B = TypeVar("B")
 T_co = TypeVar("T_co", covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
-R = TypeVar("R")
-S = TypeVar("S")
 
 
 @attrs.frozen

@@ -5,9 +5,10 @@ from collections.abc import Hashable, Iterable
 from typing import Any, cast
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Module, Site, Source, checks
+from pullstream.blueprint.variables import T
 from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.parts.fan_in import Input
@@ -17,8 +18,6 @@ from pullstream.modules.combining.merge import Merge
 from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import Unanswered
 from pullstream.timely import BEGINNING
-
-T = TypeVar("T")
 
 
 @attrs.frozen(repr=False)

@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Annotated, Any, NoReturn
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Instance, Module, OfOneRun, Seconds, Sink, Site, Source, checked, checks
+from pullstream.blueprint.variables import A, B, R
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.tasks import TaskKernel
@@ -16,10 +17,6 @@ from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_
 from pullstream.modules.handles.duplex import Duplex
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING
-
-A = TypeVar("A")
-B = TypeVar("B")
-R = TypeVar("R")
 
 
 class Talk(OfOneRun):

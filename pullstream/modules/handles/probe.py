@@ -6,10 +6,11 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Sync
 from pullstream.blueprint.parts import Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import PROMPT
@@ -17,8 +18,6 @@ from pullstream.errors import without_cancelled
 from pullstream.history.diagram import shown
 from pullstream.history.events import Act, seen
 from pullstream.protocol import DONE, Batch, Done
-
-A = TypeVar("A", default=Any)
 
 _LOG: Final = logging.getLogger("pullstream.probe")
 
@@ -60,7 +59,7 @@ def _label_or_function(call: Call, show: Any) -> Any:
 
 
 @transformer
-def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Same[A]:
+def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Same[V]:
     """Show every request and answer that passes, without changing them; for values alone, use `tap`.
 
     >>> import pullstream as ps

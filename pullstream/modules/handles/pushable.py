@@ -7,9 +7,10 @@ from weakref import WeakValueDictionary
 
 import attrs
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Module, Positive, Site, Source, checked
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.run import Run
@@ -20,8 +21,6 @@ from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledEr
 from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, less_equal
-
-T = TypeVar("T")
 
 
 @attrs.frozen(repr=False)

@@ -4,14 +4,13 @@ from functools import partial
 from typing import Any, ClassVar, Generic, cast
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Module, Site, Transformer
+from pullstream.blueprint.variables import V
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, Batch, Done
-
-V = TypeVar("V", default=Any)
 
 
 class _Pause(Grip):

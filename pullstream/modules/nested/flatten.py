@@ -7,10 +7,11 @@ from itertools import islice
 from math import inf
 from typing import Any, Final, cast, overload
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, Positive, Source, Transformer
 from pullstream.blueprint.parts import Flattened
+from pullstream.blueprint.variables import A
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
@@ -20,8 +21,6 @@ from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import Batch
-
-A = TypeVar("A")
 
 _WHOLE: Final = (str, bytes, bytearray, memoryview)
 """Iterables that count as one value."""

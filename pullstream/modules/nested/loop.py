@@ -17,6 +17,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Blueprint, Instance, Module, Positive, Transformer
 from pullstream.blueprint.parts import Onward
+from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.backlog import Backlog, of_runs
@@ -33,8 +34,6 @@ from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, less_equal
 
-A = TypeVar("A")
-B = TypeVar("B")
 V_co = TypeVar("V_co", covariant=True)
 
 

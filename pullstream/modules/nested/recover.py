@@ -5,7 +5,7 @@ from math import inf
 from typing import Annotated, Any, cast
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import (
     Blueprint,
@@ -18,6 +18,7 @@ from pullstream.blueprint import (
     checks,
 )
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import B, V
 from pullstream.decorators import opens, source, transformer
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
@@ -29,9 +30,6 @@ from pullstream.logger import LOG
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, Antichain, TimeDomainError, less_equal
-
-A = TypeVar("A", default=Any)
-B = TypeVar("B")
 
 Failures = type[BaseException] | tuple[type[BaseException], ...]
 
@@ -194,7 +192,7 @@ def catch(
     ] = None,
     *,
     on: Annotated[Failures, _failures] = Exception,
-) -> Transformer[A, A | B]:
+) -> Transformer[V, V | B]:
     """Handle a failure upstream: end the stream, continue with something else, or raise.
 
     >>> import pullstream as ps
@@ -332,15 +330,15 @@ def _resume(call: Call, resume: Any) -> Any:
 
 @source
 def retry(
-    source: Annotated[Source[A], _source],
+    source: Annotated[Source[V], _source],
     times: Natural | None = 3,
     *,
     delay: Annotated[float, _delay] = 0.0,
     backoff: Annotated[float, _backoff] = 2.0,
     on: Annotated[Failures, _failures] = Exception,
-    resume: Annotated[Function[A, Source[A]] | None, _resume] = None,
+    resume: Annotated[Function[V, Source[V]] | None, _resume] = None,
     skip_delivered: bool = False,
-) -> Source[A]:
+) -> Source[V]:
     """Read a source, and reopen it when it fails: at most `times` times (None: no limit), then pass the failure on.
 
     >>> import pullstream as ps

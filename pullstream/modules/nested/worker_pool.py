@@ -5,10 +5,11 @@ from collections.abc import Hashable
 from typing import Annotated, Any, Final, Generic, Literal, cast, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Instance, Module, Positive, Site, Transformer, checked, together
 from pullstream.blueprint.parts import Onward
+from pullstream.blueprint.variables import A, B
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
@@ -18,9 +19,6 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.modules.handles.handle import Grip
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 @attrs.define(eq=False)

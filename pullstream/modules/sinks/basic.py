@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
 from typing import Annotated, Any, Final, Literal, cast, get_origin, overload
 
-from typing_extensions import TypeVar
-
 from pullstream.blueprint import Call, Module, Sink, Sync, checked
 from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Function, Function2
+from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import before_last, countable
@@ -17,10 +16,6 @@ from pullstream.modules.folds.fold import Fold, fold_instead, fresh
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader
 from pullstream.timely.order import is_total
-
-A = TypeVar("A")
-V = TypeVar("V", default=Any)
-R = TypeVar("R")
 
 
 @overload

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import trio
-from typing_extensions import TypeVar
 
 from pullstream.blueprint import Instance
+from pullstream.blueprint.variables import A
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.protocol import DONE, Reader
-
-A = TypeVar("A")
 
 
 @sink

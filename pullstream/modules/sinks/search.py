@@ -3,21 +3,16 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, overload
 
-from typing_extensions import TypeVar
-
 from pullstream.blueprint import Positive, Sync
 from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, OneOr
+from pullstream.blueprint.variables import A, D, V
 from pullstream.decorators import alike, sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fused import result_of
 from pullstream.modules.values.on_error import Skips
 from pullstream.protocol import DONE, Reader
-
-A = TypeVar("A")
-V = TypeVar("V", default=Any)
-D = TypeVar("D")
 
 Skip = Literal["fail", "skip"]
 

@@ -5,9 +5,10 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaita
 from typing import Annotated, Any, cast
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Call, OneShot, Source, TimeOf
+from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
@@ -17,8 +18,6 @@ from pullstream.errors import raised_by_closing, without_cancelled
 from pullstream.modules.sources.batcher import stamped
 from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
-
-T = TypeVar("T")
 
 
 class _FromAwaitable(Kernel[Any]):

@@ -7,16 +7,15 @@ from threading import RLock
 from types import FunctionType
 from typing import Annotated, Any, Generic, Literal
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, OneOf, Positive, Source, Sync, TimeOf
+from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.errors import Overflow
 from pullstream.modules.sources.threaded import ThreadedSource
 from pullstream.protocol import DONE, Done
-
-T = TypeVar("T")
 
 OverflowPolicy = Literal["fail", "drop_oldest", "drop_newest"]
 _POLICIES = ("fail", "drop_oldest", "drop_newest")

@@ -5,9 +5,10 @@ from typing import Annotated, Any, cast, overload
 
 import attrs
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Instance, Positive, Source
+from pullstream.blueprint.variables import S, T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
@@ -15,9 +16,6 @@ from pullstream.engine.parts.fan_in import Input
 from pullstream.modules.flow.prefetch import Prefetch
 from pullstream.modules.sources.values import values
 from pullstream.protocol import Batch, Done
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 
 class _CatchUp(Prefetch):

@@ -4,17 +4,16 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Annotated, Any
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Instance, Source, TimeOf
+from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from pullstream.modules.sources.batcher import Batcher
 from pullstream.modules.sources.closing import close_unread
 from pullstream.protocol import DONE, Batch, Done
-
-T = TypeVar("T")
 
 
 class _Received(Kernel[Any]):

@@ -7,15 +7,14 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaita
 from contextlib import suppress
 from typing import Annotated, Any, cast
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.asyncio_bridge import AsyncioLoop, AsyncioTask, bridge_to, came_of_cancelling
 from pullstream.blueprint import Blueprint, Call, OneShot, Source, TimeOf
+from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.modules.sources.threaded import ThreadedSource
-
-T = TypeVar("T")
 
 
 class _Bridged(ThreadedSource):

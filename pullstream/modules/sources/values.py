@@ -1,20 +1,20 @@
-"""`values` and `fail`: sources of given values, and of a failure."""
+"""`values`, `once`, `empty` and `fail`: sources of given values, and of a failure."""
 
 import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, cast
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Instance, OneShot, Source, TimeOf, table_advice
+from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.traits import PROMPT
 from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
-
-T = TypeVar("T")
 
 
 class Values(PolledKernel[Any]):
@@ -117,3 +117,23 @@ def fail(failure: Annotated[BaseException, Instance(BaseException, "needs an exc
     raised in fail, composed at ...
     """
     return opens(_Fail(failure))
+
+
+def once(value: T, *, time: Function[T, Hashable] | None = None) -> Source[T]:
+    """Give one value, then end: `values([value])`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.once(None), ps.collect()))
+    [None]
+    """
+    return values((value,), time=time)
+
+
+def empty() -> Source[Any]:
+    """End at once: `values([])`.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.empty(), ps.collect()))
+    []
+    """
+    return values(())

@@ -2,14 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Hashable
 from inspect import isawaitable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pullstream.blueprint import checks
+from pullstream.blueprint.variables import A
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.protocol import Batch, Reader
-
-A = TypeVar("A")
 
 
 @sink

@@ -1,24 +1,25 @@
-"""`map_time` and `delay`: new times computed from the old ones."""
+"""`map_time` and `delay`: new times computed from the old ones. `timed`: times as part of the values."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
-from pullstream.blueprint import Call, Sync
-from pullstream.blueprint.parts import Same
+from pullstream.blueprint import Call, Sync, Transformer
+from pullstream.blueprint.parts import Same, TimedValues
+from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import NO_ORDER, has_nan
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
+from pullstream.failures import Failed, caught
+from pullstream.modules.values.on_error import Handled, OnError, catches
 from pullstream.modules.windows.grid import in_microseconds
 from pullstream.protocol import Batch, Done, Unanswered
 from pullstream.timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
-
-A = TypeVar("A", default=Any)
 
 
 class Retiming(PassOn):
@@ -83,7 +84,7 @@ class Restamping(Retiming):
 
 
 @transformer
-def map_time(function: Annotated[Callable[[Any], Hashable], Sync("a time cannot be awaited", "a time")]) -> Same[A]:
+def map_time(function: Annotated[Callable[[Any], Hashable], Sync("a time cannot be awaited", "a time")]) -> Same[V]:
     """Replace the time of every value by `function(time)`: days instead of seconds, a coarser or another clock.
 
     >>> import pullstream as ps
@@ -127,7 +128,7 @@ def _step(call: Call, step: Any) -> Any:
 
 
 @transformer
-def delay(step: Annotated[Any, _step]) -> Same[A]:
+def delay(step: Annotated[Any, _step]) -> Same[V]:
     """Add `step` to the time of every value: a number to numbers, a `timedelta` to dates.
 
     >>> import pullstream as ps
@@ -140,3 +141,62 @@ def delay(step: Annotated[Any, _step]) -> Same[A]:
     Raises: SummaryError: the step cannot be added to a time, or the result is beyond the last possible time.
     """
     return opens(_Delaying(step))
+
+
+def _pair(time: Hashable, value: Any) -> tuple[Hashable, Any]:
+    return time, value
+
+
+class _Timed(PassOn):
+    def __init__(self, function: Callable[[Any, Any], Any], on_error: object) -> None:
+        self._function = function
+        self._catches = catches(on_error)
+
+    @override
+    def answer(self, batch: Batch[Any]) -> Batch[Any]:
+        out: list[Any] = []
+        times = batch.times
+        try:
+            for value, time in zip(batch.values, times, strict=True):
+                try:
+                    out.append(self._function(time, value))
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    out.append(caught(value, exc))
+        except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
+            self.fail(exc, out, batch, len(out))
+        return Batch(batch.time, out) if batch.uniform else Batch.of(times[: len(out)], out)
+
+
+@overload
+def timed() -> TimedValues[V]: ...
+@overload
+def timed(function: Callable[[Any, A], B], *, on_error: OnError[A] = "fail") -> Transformer[A, B]: ...
+@overload
+def timed(function: Callable[[Any, A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
+@transformer
+def timed(
+    function: Annotated[
+        Callable[[Any, Any], Any], Sync("use timed() without a function, then map_async(function, concurrency)")
+    ] = _pair,
+    *,
+    on_error: Handled = "fail",
+) -> Transformer[Any, Any]:
+    """Replace every value by `function(time, value)`; by default, by the pair `(time, value)`.
+
+    Use it, for example, to write the day into each line of a report:
+
+    >>> import pullstream as ps
+    >>> sold = ps.values([(1, "tea"), (1, "rice"), (1, "tea"), (2, "tea")], time=lambda sale: sale[0])
+    >>> lines = ps.timed(lambda day, counted: {"day": day, "item": counted[0], "sold": counted[1]})
+    >>> for line in ps.run(ps.pipe(sold, ps.count_by_key(lambda sale: sale[1]), lines, ps.collect())):
+    ...     print(line)
+    {'day': 1, 'item': 'tea', 'sold': 2}
+    {'day': 1, 'item': 'rice', 'sold': 1}
+    {'day': 2, 'item': 'tea', 'sold': 1}
+
+    Values stay at their times; to change those, use `map_time`. In a stream without times, the time is 0. Errors in the
+    function are handled as in `map`.
+    """
+    return opens(_Timed(function, on_error))

@@ -4,10 +4,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import is_, itemgetter
 from typing import Annotated, Any, cast, overload
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Key, Sync, Transformer
 from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
@@ -23,11 +24,6 @@ from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import BEGINNING, less_equal
-
-A = TypeVar("A")
-V = TypeVar("V", default=Any)
-K = TypeVar("K", bound=Hashable)
-R = TypeVar("R")
 
 
 class _UniqueByTime(Notified, Inline):

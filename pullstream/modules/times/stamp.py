@@ -12,10 +12,11 @@ from operator import le
 from typing import Annotated, Any, Literal
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Sink, Sync
 from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
@@ -30,8 +31,6 @@ from pullstream.protocol import Batch
 from pullstream.resuming.consequences import LAST
 from pullstream.timely import BEGINNING, TimelyError, less_equal
 from pullstream.timely.order import Ascending, in_one_order
-
-A = TypeVar("A", default=Any)
 
 
 @attrs.frozen
@@ -284,13 +283,13 @@ def several_times(location: Location, first: Hashable, second: Hashable) -> Capa
 
 @transformer
 def stamp(
-    time: Annotated[Function[A, Hashable], Sync("a time cannot be awaited; use map_async first", "a time")],
+    time: Annotated[Function[V, Hashable], Sync("a time cannot be awaited; use map_async first", "a time")],
     *,
     lateness: Annotated[Any, not_negative] = None,
-    late: Annotated[Literal["error", "drop"] | Sink[A, Any], LateOption(_Late, _value_of)] = "error",
+    late: Annotated[Literal["error", "drop"] | Sink[V, Any], LateOption(_Late, _value_of)] = "error",
     nest: bool = False,
-    on_error: OnError[A] = "fail",
-) -> Same[A]:
+    on_error: OnError[V] = "fail",
+) -> Same[V]:
     """Assign each value the time that a function computes from it: event time.
 
     >>> import pullstream as ps

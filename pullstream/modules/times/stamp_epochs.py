@@ -5,10 +5,11 @@ from functools import partial
 from typing import Annotated, Any, Final, overload
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Positive, Seconds, Sync, Transformer, together
 from pullstream.blueprint.parts import Function, Same
+from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
@@ -18,8 +19,6 @@ from pullstream.modules.times.stamp import Clock, Stamping, several_times
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING
-
-A = TypeVar("A", default=Any)
 
 _AT_ONCE: Final = Sync("a test or key cannot be awaited; use map_async first")
 _NOTHING: Final = object()
@@ -144,13 +143,13 @@ def _one_of_four(call: Call) -> None:
 
 
 @overload
-def stamp_epochs(count: int, *, nest: bool = False) -> Same[A]: ...
+def stamp_epochs(count: int, *, nest: bool = False) -> Same[V]: ...
 @overload
-def stamp_epochs(*, begin: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
+def stamp_epochs(*, begin: Function[V, object], nest: bool = False, on_error: OnError[V] = "fail") -> Same[V]: ...
 @overload
-def stamp_epochs(*, key: Function[A, object], nest: bool = False, on_error: OnError[A] = "fail") -> Same[A]: ...
+def stamp_epochs(*, key: Function[V, object], nest: bool = False, on_error: OnError[V] = "fail") -> Same[V]: ...
 @overload
-def stamp_epochs(*, seconds: float) -> Same[A]: ...
+def stamp_epochs(*, seconds: float) -> Same[V]: ...
 @transformer
 @together(_one_of_four)
 def stamp_epochs(

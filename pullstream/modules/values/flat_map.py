@@ -4,17 +4,15 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal, overload
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Call, Source, Sync, Transformer, checks
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.engine.nested.expand import Expand
 from pullstream.failures import Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_iterable
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class _MapBatches(Expand):

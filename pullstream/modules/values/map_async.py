@@ -8,10 +8,11 @@ from typing import Annotated, Any, Final, Literal, overload
 
 import attrs
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Positive, Transformer, checks
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
@@ -24,9 +25,6 @@ from pullstream.failures import Failed
 from pullstream.logger import LOG
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
 from pullstream.protocol import DONE, Batch, Done
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 PENDING: Final = object()
 CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - we need what it yields

@@ -4,17 +4,15 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, overload
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Positive, Sync, Transformer
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class MapThread(MapAsync):

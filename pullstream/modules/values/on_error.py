@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Call, Module, OneOf, advice
 from pullstream.blueprint.parts import Into
+from pullstream.blueprint.variables import A
 from pullstream.engine.parts.fused import Kind, Stage
 from pullstream.errors import blame
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.values.side_branch import SideBranch
-
-A = TypeVar("A")
 
 
 @attrs.frozen

@@ -3,18 +3,14 @@
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Annotated, Any, Final, Literal, cast, overload
 
-from typing_extensions import TypeVar
-
 from pullstream.blueprint import Call, Sync, Transformer
 from pullstream.blueprint.parts import Function2, Same, SameOrFailed
+from pullstream.blueprint.variables import A, R
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
 from pullstream.modules.folds.fold import Fold, fresh
 from pullstream.modules.values.on_error import Handled, OnError, catches
-
-A = TypeVar("A")
-R = TypeVar("R")
 
 _NOTHING: Final = object()
 

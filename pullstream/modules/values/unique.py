@@ -1,30 +1,27 @@
-"""`unique`: drops values whose key was seen before. Its test also serves `duplicates`."""
+"""`unique` and `duplicates`: the values whose key is new, and the others."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, MutableMapping
 from itertools import islice
 from typing import Any, Literal, overload
 
-from typing_extensions import TypeVar
-
 from pullstream.blueprint import Key, Positive, Transformer
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
-from pullstream.decorators import opens, transformer
+from pullstream.blueprint.variables import V
+from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory, result_of
 from pullstream.failures import Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches
 
-A = TypeVar("A", default=Any)
-
 
 @overload
 def unique(
-    key: Function[A, Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[A] = "fail"
-) -> Same[A]: ...
+    key: Function[V, Hashable] | None = None, *, capacity: int | None = None, on_error: OnError[V] = "fail"
+) -> Same[V]: ...
 @overload
 def unique(
-    key: Function[A, Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
-) -> SameOrFailed[A, A | Failed[A]]: ...
+    key: Function[V, Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
+) -> SameOrFailed[V, V | Failed[V]]: ...
 @transformer
 def unique(
     key: Key[Any, Hashable] | None = None,
@@ -49,14 +46,32 @@ def unique(
 
     Values keep their times. Errors in `key`, and keys that cannot be hashed, are handled as in `map`.
     """
-    test, memory = seen_before(key, capacity)
+    test, memory = _seen_before(key, capacity)
     return opens(Stage(Kind.FILTER_NOT, test, catches(on_error), memory))
+
+
+@alike(unique)
+@transformer
+def duplicates(
+    key: Key[Any, Hashable] | None = None,
+    *,
+    capacity: Positive | None = None,
+    on_error: Handled = "fail",
+) -> Transformer[Any, Any]:
+    """Keep the values whose key was seen before in the stream: the ones that `unique(key)` drops.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values(["tea", "rice", "Tea"]), ps.duplicates(str.lower), ps.collect()))
+    ['Tea']
+    """
+    test, memory = _seen_before(key, capacity)
+    return opens(Stage(Kind.FILTER, test, catches(on_error), memory))
 
 
 SeenKeys = tuple[Callable[[Any], bool], StageMemory]
 
 
-def seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> SeenKeys:
+def _seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> SeenKeys:
     """Make a test that remembers the keys it has seen. Each run needs its own."""
     if capacity is not None:
         return _seen_lately(key, capacity)

@@ -12,10 +12,11 @@ from operator import attrgetter
 from typing import Annotated, Any, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
@@ -23,17 +24,11 @@ from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyS
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, refusal
-from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
-from pullstream.modules.windows.window import OpenWindow, Window, Windowed
+from pullstream.modules.windows.window import OpenWindow, Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay, TimeDomainError
 from pullstream.timely.order import in_one_order, is_total
-
-A = TypeVar("A")
-V = TypeVar("V", default=Any)
-K = TypeVar("K", bound=Hashable)
-R = TypeVar("R")
 
 
 @attrs.define(eq=False)

@@ -11,26 +11,20 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Annotated, Any, TypeAlias, cast, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Key, Transformer, together
 from pullstream.blueprint.parts import Function
+from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
 from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError
 from pullstream.modules.windows.grid import Grid, duration, of_one_kind
-from pullstream.modules.windows.lists import WindowLists, WindowListsByKey
-from pullstream.modules.windows.window import OpenWindow, Window, Windowed
+from pullstream.modules.windows.window import OpenWindow, Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 from pullstream.timely.order import Ascending, in_one_order
-
-A = TypeVar("A")
-V = TypeVar("V", default=Any)
-K = TypeVar("K", bound=Hashable)
-R = TypeVar("R")
-
 
 _Cell: TypeAlias = tuple[Any, Any, Sequence[OpenWindow]]
 """A range of times (end excluded) and the open windows that contain all of it."""

@@ -1,13 +1,17 @@
-"""Windows in event time: their results, their state, and when they are over."""
+"""Windows in event time: their results, their state, when they are over, and the types of modules that deliver them."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+
+# pyright: reportIncompatibleMethodOverride=false
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import attrs
 from typing_extensions import TypeVar, override
 
+from pullstream.blueprint import Source, Transformer
+from pullstream.blueprint.variables import A
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
@@ -120,3 +124,36 @@ class Windowed(Notified):
             if first is not None:
                 self.remind(first, before=True)
             self.listening = first
+
+
+K = TypeVar("K")
+K_co = TypeVar("K_co", covariant=True)
+X = TypeVar("X")
+
+if TYPE_CHECKING:
+    from pullstream.blueprint.structural import Takes
+
+    class _OfWindowLists(Protocol):
+        def __get__(
+            self, module: object, owner: object = None, /
+        ) -> Callable[[Source[X]], Source[Window[list[X]]]]: ...
+
+    class WindowLists(Transformer[A, Window[list[A]]]):
+        """A transformer that delivers values in windows."""
+
+        _takes: Takes[A]
+        _gives: _OfWindowLists
+
+    class _OfWindowListsByKey(Protocol[K_co]):
+        def __get__(
+            self, module: object, owner: object = None, /
+        ) -> Callable[[Source[X]], Source[Window[tuple[K_co, list[X]]]]]: ...
+
+    class WindowListsByKey(Transformer[A, Window[tuple[K, list[A]]]], Generic[A, K]):
+        """A transformer that delivers values in windows per key."""
+
+        _takes: Takes[A]
+        _gives: _OfWindowListsByKey[K]
+else:  # so that help() shows plain types
+    WindowLists = Transformer[A, Window[list[A]]]
+    WindowListsByKey = Transformer[A, Window[tuple[K, list[A]]]]

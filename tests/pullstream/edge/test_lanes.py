@@ -10,7 +10,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, Notified, PolledKernel
 from pullstream.checker import Checker
-from pullstream.resuming.dropping import drop_in
+from pullstream.resuming.resuming import drop_in
 from tests.pullstream.common import run
 
 

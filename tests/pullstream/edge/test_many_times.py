@@ -10,7 +10,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.authoring import Traits
-from pullstream.resuming.dropping import drop_in
+from pullstream.resuming.resuming import drop_in
 from tests.pullstream.common import run
 from timely import Product, TimeDomainError
 from timely.order import minimal

@@ -6,7 +6,7 @@ import trio
 import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, Kernel, PolledKernel
 from pullstream.engine.traits import PROMPT
-from pullstream.resuming.dropping import drop_in
+from pullstream.resuming.resuming import drop_in
 
 
 @ps.source
