@@ -18,7 +18,7 @@ from typing_extensions import override
 from .errors import SummaryError
 from .order import BEGINNING, less_equal, sort_key
 from .products import join, meet
-from .summary import IDENTITY, Identity, Path, Summary
+from .summary import DERIVED, IDENTITY, Identity, Path, Summary, derive
 
 
 @final
@@ -113,9 +113,13 @@ class LoopSummary(Summary):
     feedback: int = 0
     enters: tuple[int, ...] = ()
 
+    up: int = DERIVED()
+    down: int = DERIVED()
+    strict: bool = DERIVED()
     lexicographic: ClassVar[bool] = False
 
     def __attrs_post_init__(self) -> None:
+        derive(self, up=self.leaves, down=len(self.enters), strict=self.feedback > 0)
         if self.leaves < 0 or self.feedback < 0 or any(step < 0 for step in self.enters):
             raise SummaryError(f"a loop cannot be left, fed back or entered a negative number of times: {self.letters}")
 
@@ -138,21 +142,6 @@ class LoopSummary(Summary):
     def letters(self) -> str:
         """The normal form spelled out."""
         return "e" * self.leaves + "f" * self.feedback + "".join("i" + "f" * step for step in self.enters)
-
-    @property
-    @override
-    def up(self) -> int:
-        return self.leaves
-
-    @property
-    @override
-    def down(self) -> int:
-        return len(self.enters)
-
-    @property
-    @override
-    def strict(self) -> bool:
-        return self.feedback > 0
 
     @property
     @override

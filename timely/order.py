@@ -21,19 +21,11 @@ from fractions import Fraction
 from itertools import compress, islice, pairwise
 from math import isnan
 from operator import le, ne
-from typing import Any, Final, Protocol, TypeVar, cast, final, overload, runtime_checkable
+from typing import Any, Final, TypeVar, cast, final, overload
 
 from .errors import TimeDomainError
 
 T = TypeVar("T", bound=Hashable)
-
-
-@runtime_checkable
-class PartialOrder(Protocol):
-    """The interface of times: a partial order by `<=`, and a hash that agrees with `==`."""
-
-    def __le__(self, other: Any, /) -> bool: ...
-    def __hash__(self) -> int: ...
 
 
 @final

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from .errors import SummaryError, TimeDomainError
 from .order import BEGINNING, is_total, less_equal, sort_key
-from .summary import Delay, Identity, Path, Summary
+from .summary import DERIVED, Delay, Identity, Path, Summary, derive
 
 T = TypeVar("T", bound=Hashable)
 
@@ -179,18 +179,14 @@ class Componentwise(Summary):
     """
 
     parts: tuple[Summary, ...]
-    strict: bool = attrs.field(init=False, repr=False, eq=False)  # pyright: ignore[reportIncompatibleMethodOverride]
+    strict: bool = DERIVED()
+    converts: bool = DERIVED()
 
     def __attrs_post_init__(self) -> None:
         if any(part.up or part.down for part in self.parts):
             raise SummaryError("a part of a product cannot enter or leave a loop: only whole times can")
-        strict = any(part.strict for part in self.parts) and not self.converts
-        object.__setattr__(self, "strict", strict)
-
-    @property
-    @override
-    def converts(self) -> bool:
-        return any(part.converts for part in self.parts)
+        converts = any(part.converts for part in self.parts)
+        derive(self, converts=converts, strict=any(part.strict for part in self.parts) and not converts)
 
     @override
     def results_in(self, time: Any) -> Any:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, final
 
 import attrs
@@ -31,31 +32,29 @@ from typing_extensions import override
 from .errors import SummaryError
 from .order import BEGINNING, less_equal
 
+DERIVED: Final = partial(attrs.field, init=False, repr=False, eq=False)
+"""A field that follows from the others: `__attrs_post_init__` sets it with `derive`."""
+
+
+def derive(value: object, **fields: object) -> None:
+    """Set derived fields of a frozen value."""
+    for name, content in fields.items():
+        object.__setattr__(value, name, content)
+
 
 class Summary(ABC):
     """A path's effect on times. Subclasses are immutable values with `==` and `hash`."""
 
     __slots__ = ()
 
-    @property
-    def up(self) -> int:
-        """The number of loop contexts that the path leaves."""
-        return 0
-
-    @property
-    def down(self) -> int:
-        """The number of loop contexts that the path then enters."""
-        return 0
-
-    @property
-    def strict(self) -> bool:
-        """Whether every time is strictly advanced in the outermost context the path visits."""
-        return False
-
-    @property
-    def converts(self) -> bool:
-        """Whether the path leads to another domain of times."""
-        return False
+    up: int = 0
+    """The number of loop contexts that the path leaves."""
+    down: int = 0
+    """The number of loop contexts that the path then enters."""
+    strict: bool = False
+    """Whether every time is strictly advanced in the outermost context the path visits."""
+    converts: bool = False
+    """Whether the path leads to another domain of times."""
 
     @abstractmethod
     def results_in(self, time: Any) -> Any:
@@ -146,12 +145,12 @@ class Delay(Summary):
 
     step: Any = attrs.field(eq=_typed)  # pyright: ignore[reportUnknownVariableType]
     limit: Any = attrs.field(default=None, eq=_typed)  # pyright: ignore[reportUnknownVariableType]
-    strict: bool = attrs.field(init=False, repr=False, eq=False)  # pyright: ignore[reportIncompatibleMethodOverride]
+    strict: bool = DERIVED()
 
     def __attrs_post_init__(self) -> None:
         try:
             zero: Any = self.step - self.step
-            object.__setattr__(self, "strict", bool(zero < self.step))
+            derive(self, strict=bool(zero < self.step))
             backwards = not zero <= self.step
         except TypeError as error:
             raise SummaryError(
@@ -212,8 +211,8 @@ class MapTime(Summary):
     """
 
     function: Callable[[Any], Any]
-    strict: bool = False  # pyright: ignore[reportIncompatibleMethodOverride]
-    converts: bool = False  # pyright: ignore[reportIncompatibleMethodOverride]
+    strict: bool = False
+    converts: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.strict and self.converts:
@@ -239,6 +238,23 @@ class Path(Summary):
     """Several summaries in a row that have no shorter form."""
 
     steps: tuple[Summary, ...]
+    up: int = DERIVED()
+    down: int = DERIVED()
+    strict: bool = DERIVED()
+    converts: bool = DERIVED()
+
+    def __attrs_post_init__(self) -> None:
+        height = top = 0
+        strict = False
+        for step in self.steps:
+            apex = height + step.up
+            if apex > top:
+                top, strict = apex, step.strict
+            elif apex == top:
+                strict = strict or step.strict
+            height = apex - step.down
+        converts = any(step.converts for step in self.steps)
+        derive(self, up=top, down=top - height, strict=strict and not converts, converts=converts)
 
     @classmethod
     def of(cls, *parts: Summary) -> Summary:
@@ -271,38 +287,6 @@ class Path(Summary):
                 return None
             time = step.results_in(time)
         return time
-
-    @property
-    @override
-    def up(self) -> int:
-        return self._shape()[0]
-
-    @property
-    @override
-    def down(self) -> int:
-        return self._shape()[1]
-
-    @property
-    @override
-    def strict(self) -> bool:
-        return self._shape()[2]
-
-    @property
-    @override
-    def converts(self) -> bool:
-        return any(step.converts for step in self.steps)
-
-    def _shape(self) -> tuple[int, int, bool]:
-        height = top = 0
-        strict = False
-        for step in self.steps:
-            apex = height + step.up
-            if apex > top:
-                top, strict = apex, step.strict
-            elif apex == top:
-                strict = strict or step.strict
-            height = apex - step.down
-        return top, top - height, strict and not self.converts
 
     @staticmethod
     def below(small: Summary, large: Summary) -> bool:

@@ -9,6 +9,7 @@ import attrs
 from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.traits import Carries
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
+from pullstream.frames import chain
 from pullstream.shake.edges import counted_values
 from pullstream.shake.simulation import Delivery, Simulated, shown
 from pullstream.trace.file import Trace
@@ -87,7 +88,7 @@ class Judgement:
             isinstance(failure, PullstreamError) or shown(failure) == shown(like.failure)
         ):
             return None
-        if run.injected is not None and _comes_from(failure, run.injected):
+        if any(each is run.injected for each in chain(failure)):
             return None
         kind = "failure" if not isinstance(failure, PullstreamError) else type(failure).__name__
         return Wrong(kind, f"the run failed with {_shortened(shown(failure))}, and the undisturbed run {_how(like)}")
@@ -222,21 +223,6 @@ def _equal(one: Any, other: Any) -> bool:
         return bool(one == other)
     except Exception:  # noqa: BLE001 - arrays and the like; their texts are compared
         return False
-
-
-def _comes_from(failure: BaseException, injected: BaseException) -> bool:
-    seen: list[BaseException] = []
-    todo: list[BaseException | None] = [failure]
-    while todo:
-        exc = todo.pop()
-        if exc is injected:
-            return True
-        if exc is None or any(exc is each for each in seen):
-            continue
-        seen.append(exc)
-        todo += [exc.__cause__, exc.__context__]
-        todo += cast("BaseExceptionGroup[Any]", exc).exceptions if isinstance(exc, BaseExceptionGroup) else ()
-    return False
 
 
 def _how(like: Simulated) -> str:

@@ -1,6 +1,7 @@
 """The edge diagram: lifelines of modules, and requests and answers between them, from top to bottom."""
 
 from collections.abc import Collection, Sequence
+from textwrap import wrap
 
 from pullstream.trace.drawing.messages import Message, lifelines, messages_of
 from pullstream.trace.drawing.svg import arrow, drawing, element, line, short, text
@@ -78,16 +79,7 @@ def _note(x: float, y: float, words: str, bad: str, *, last: bool) -> str:
 
 def _offence(rows: list[str], y: float, words: str) -> float:
     """Draw the broken rule below; return where the next row begins."""
-    for part in _lines(words, 50) if words else ():
+    for part in wrap(words, 50, break_long_words=False, break_on_hyphens=False):
         rows.append(text(WIDTH / 2, y - 10, part, "small bad", "middle"))
         y += 16
     return y + 6 if words else y
-
-
-def _lines(words: str, width: int) -> list[str]:
-    rows = [""]
-    for word in words.split():
-        if len(rows[-1]) + len(word) + 1 > width:
-            rows.append("")
-        rows[-1] = f"{rows[-1]} {word}".strip()
-    return rows
