@@ -99,44 +99,6 @@ def test_a_day_is_a_file_of_airlines_in_order_with_the_day_s_weather(tmp_path):
     assert [(line["day"], line["weather_severity"]) for line in second] == [("2013-01-02", None)]
 
 
-def test_a_failure_in_the_middle_of_a_day_leaves_that_day_out(tmp_path):
-    """The day before is there, whole; the day that was under way is not, nor any part of it."""
-    first = tmp_path / "2013-01-01.jsonl"
-
-    def flights():
-        yield flight(1)
-        for _ in range(1_000_000):
-            yield flight(2)
-            if first.exists():
-                raise OSError("the line is dead")
-
-    with pytest.raises(OSError, match="the line is dead"):
-        ps.run(daily_delays(ps.values(flights(), time=lambda one: one.day), tmp_path), limit=1)
-
-    assert list(written(tmp_path)) == ["2013-01-01.jsonl"]
-
-
-def test_a_day_s_file_waits_for_its_last_flight_and_for_no_more(tmp_path):
-    """While a flight of a day is still to come its file is not there; it appears while later days still come."""
-    first = tmp_path / "2013-01-01.jsonl"
-    early, late = [], []
-
-    def flights():
-        for delay in (0, 10, 20):
-            early.append(first.exists())
-            yield flight(1, delay=delay)
-        while not first.exists() and len(late) < 1_000_000:
-            late.append(first.exists())
-            yield flight(2)
-        late.append(first.exists())
-
-    ps.run(daily_delays(ps.values(flights(), time=lambda one: one.day), tmp_path), limit=1)
-
-    assert early == [False, False, False]
-    assert late[-1]
-    assert [line["flights"] for line in written(tmp_path)["2013-01-01.jsonl"]] == [3]
-
-
 FLIGHTS = st.lists(
     st.builds(
         flight,

@@ -7,13 +7,14 @@ import logging
 import re
 import subprocess
 import sys
+import time
 import types
 
 import pytest
 import trio
 
 import pullstream as ps
-from adapters.display import display
+from adapters.display import blocked, display
 from pullstream.incremental import maintain
 from pullstream.timely import Product
 
@@ -85,13 +86,6 @@ class TestInALog:
             ["enrich", "30", "30"],
             ["collect", "30", "1.0"],
         ]
-
-    async def test_a_short_run_shows_only_its_end(self, autojump_clock):
-        """Nothing is written before the first interval has passed."""
-        paper = Paper()
-        await shown(ps.pipe(slowly(1, 2), ps.drain()), console=paper.console)
-        assert paper.lines[0] == "finished in 0:00:02 · 2 times done · 2 values, 1.0/s"
-        assert len(paper.lines) == 5
 
     async def test_a_wait_is_reported_once(self, autojump_clock):
         """After 5 s without progress, a line shows what is busy, and what blocks the frontier's time."""
@@ -433,12 +427,9 @@ async def test_a_resumed_run(tmp_path):
     ]
 
 
-def test_the_module_that_keeps_the_run_busy_is_named(monkeypatch):
-    """A function that never waits blocks the display as well: another thread reports it."""
-    import time
-
-    from adapters.display import blocked
-
+@pytest.mark.parametrize("blocks", [True, False])
+def test_the_module_that_keeps_the_run_busy_is_named(blocks, monkeypatch):
+    """A function that never waits blocks the display as well: another thread reports it. One that waits does not."""
     monkeypatch.setattr(blocked, "LOOK", 0.02)
     monkeypatch.setattr(blocked, "QUIET", 0.1)
     paper = Paper()
@@ -447,24 +438,15 @@ def test_the_module_that_keeps_the_run_busy_is_named(monkeypatch):
         time.sleep(0.4)
         return n
 
-    ps.run(ps.pipe(ps.values([1, 2, 3]), ps.map(computing), ps.drain()), beside=display(console=paper.console))
-    assert re.search(r"computing \(test_display\.py:\d+\) has blocked the run for 0 s", paper.written)
-
-
-def test_a_waiting_run_is_not_called_busy(monkeypatch):
-    """If nothing is computed, only the display runs."""
-    from adapters.display import blocked
-
-    monkeypatch.setattr(blocked, "LOOK", 0.02)
-    monkeypatch.setattr(blocked, "QUIET", 0.1)
-    paper = Paper()
-
     async def waiting(n):
-        await trio.sleep(0.5)
+        await trio.sleep(0.4)
         return n
 
-    ps.run(ps.pipe(ps.values([1]), ps.map_async(waiting, 1), ps.drain()), beside=display(console=paper.console))
-    assert "blocked the run" not in paper.written
+    work = ps.map(computing) if blocks else ps.map_async(waiting, 1)
+    ps.run(ps.pipe(ps.values([1, 2]), work, ps.drain()), beside=display(console=paper.console))
+    told = re.search(r"computing \(test_display\.py:\d+\) has blocked the run for 0 s", paper.written)
+    assert bool(told) is blocks
+    assert blocks or "blocked the run" not in paper.written
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import threading
-import time
 from contextlib import closing, contextmanager
 
 import pyarrow as pa
@@ -132,35 +131,6 @@ def test_a_lock_timeout(base):
         ps.run(ps.pipe(rows(), impatient))
     assert numbers(base) == list(range(6))
     assert ps.run(ps.pipe(rows(), plain)) == list(range(2, 10))
-
-
-@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
-def test_a_deadlock_with_another_writer(base):
-    """The other one has b and then wants a, and this one the reverse."""
-    source = ps.values([{"item": item, "n": day} for day in (1, 2) for item in "ab"], time=lambda row: row["n"])
-    sink = tables.write_rows(base.target, base.name("sales"), mode="upsert", key="item")
-    ps.run(ps.pipe(source, ps.take(2), sink))
-    failed = []
-
-    def upsert():
-        with pytest.raises(tables.TableError) as caught:
-            ps.run(ps.pipe(source, sink))
-        failed.append(str(caught.value))
-
-    # The server finds the deadlock for the one who waits first.
-    with statement(base, "SET deadlock_timeout = '100s'", "UPDATE sales SET n = 7 WHERE item = 'b'") as go_on:
-        run = threading.Thread(target=upsert)
-        run.start()
-        waits = "SELECT count(*)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        while base.query(waits) == [(0,)]:
-            time.sleep(0.01)
-        go_on("UPDATE sales SET n = 7 WHERE item = 'a'")
-        run.join(60)
-    assert "at the time 2: " in failed[0]
-    assert "deadlock detected" in failed[0]
-    assert base.query("SELECT DISTINCT n FROM sales") == [(7,)]
-    assert ps.run(ps.pipe(source, sink)) == [2]
-    assert base.query("SELECT DISTINCT n FROM sales") == [(2,)]
 
 
 @pytest.mark.parametrize("base", ["duckdb"], indirect=True)

@@ -17,16 +17,6 @@ sql = pytest.mark.parametrize("base", SQL, indirect=True)
 
 
 @sql
-def test_rows_come_in_the_order_of_their_times(base):
-    begun(base, [(3, 0), (1, 1), (2, 2), (1, 3)])
-
-    got = numbers(read(base))
-
-    assert sorted(got) == [(1, 1), (1, 3), (2, 2), (3, 0)]
-    assert [day for day, _ in got] == [1, 1, 2, 3]
-
-
-@sql
 def test_many_rows_in_many_batches(base, monkeypatch):
     from adapters.tables import postgresql, sqlite
 

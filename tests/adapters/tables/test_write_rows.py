@@ -178,20 +178,6 @@ def test_two_sinks_of_one_run(base):
     assert sold(base, "one") == sold(base, "two") == list(range(90))
 
 
-def test_a_stream_that_fails(base):
-    """What was complete is there, and nothing of the rest."""
-
-    def fails(row):
-        if row["sold"] == 7:
-            raise ValueError("no")
-        return row
-
-    with pytest.raises(ValueError, match="no"):
-        write(ps.pipe(sales(9), ps.map(fails)), base)
-    assert sold(base) == list(range(6))
-    assert write(sales(9), base) == [2]
-
-
 def test_no_rows(base):
     assert write(ps.empty(), base) == []
     assert not base.has("sales")

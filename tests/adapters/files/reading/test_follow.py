@@ -79,21 +79,6 @@ async def test_a_file_counts_when_it_no_longer_changes(following, until):
         await running.abort()
 
 
-async def test_times_from_names(following):
-    """A day is complete when there is a file of a later one."""
-    rename_into(following, "2026-03-02.log", "b\n")
-    rename_into(following, "2026-03-01.log", "a\n")
-    run = Followed(files.read_text(following, time=files.name_time(r"\d+-\d+-\d+"), **QUICK))
-    async with run.open() as running:
-        await running.progress.completed("2026-03-01")
-        rename_into(following, "2026-03-02-more.log", "c\n")
-        rename_into(following, "2026-03-03.log", "d\n")
-        await running.progress.completed("2026-03-02")
-        await running.abort()
-    days = [("2026-03-01", "a"), ("2026-03-02", "b"), ("2026-03-02", "c"), ("2026-03-03", "d")]
-    assert run.got in (days, days[:3])
-
-
 async def test_a_file_with_an_earlier_time(following):
     """It is too late, and the error has its name."""
     rename_into(following, "2.log", "b\n")
@@ -104,18 +89,6 @@ async def test_a_file_with_an_earlier_time(following):
             rename_into(following, "1.log", "a\n")
             await running.result()
     assert run.got == [(2, "b")]
-
-
-async def test_times_of_rows_continue_from_file_to_file(following, until):
-    """A column gives the times; a file may begin at the last time of the one before."""
-    rename_into(following, "a.csv", "t\n1\n2\n")
-    run = Followed(files.read_csv(following, as_="tuples", time="t", **QUICK))
-    async with run.open() as running:
-        await until(lambda: len(run.got) == 2)
-        rename_into(following, "b.csv", "t\n2\n3\n")
-        await running.progress.completed(2)
-        await running.abort()
-    assert run.got[:3] == [(1, (1,)), (2, (2,)), (2, (2,))]
 
 
 @pytest.mark.parametrize(
@@ -151,52 +124,6 @@ async def test_files_that_were_read_may_be_deleted(following):
             await running.progress.completed(2 * number + 1)
         await running.abort()
     assert run.got == [(0, "0"), (2, "1"), (4, "2")]
-
-
-async def test_a_glob_and_a_list_are_followed(following):
-    """Both may be empty at first."""
-    run = Followed(files.read_text([str(following / "*.log"), following / "*.txt"], **QUICK))
-    async with run.open() as running:
-        rename_into(following, "a.txt", "1\n")
-        await running.progress.completed(0)
-        rename_into(following, "b.csv", "no\n")
-        rename_into(following, "b.log", "2\n")
-        await running.progress.completed(1)
-        await running.abort()
-    assert run.got == [(0, "1"), (1, "2")]
-
-
-async def test_values_of_late_files(following):
-    """The advice in the message works: times from the values instead of the files, with some lateness."""
-    rename_into(following, "2.jsonl", '{"day": 2}\n')
-    below = ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda row: row["day"], lateness=1))
-    run = Followed(ps.pipe(files.read_jsonl(following, **QUICK), below))
-    async with run.open() as running:
-        await running.progress.completed(0)
-        rename_into(following, "1.jsonl", '{"day": 1}\n')
-        rename_into(following, "4.jsonl", '{"day": 4}\n')
-        await running.progress.completed(2)
-        await running.finish()
-    assert run.got == [(2, {"day": 2}), (1, {"day": 1}), (4, {"day": 4})]
-
-
-async def test_finish_completes_the_last_day(following):
-    """Only a file of a later day completes a day, or `finish()`, which another task calls."""
-    rename_into(following, "1.log", "a\n")
-    rename_into(following, "2.log", "b\n")
-    source = files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK)
-    read = trio.Event()
-    seen = ps.tap(lambda line: read.set() if line == "b" else None)
-    pipeline = ps.pipe(source, seen, ps.count_by_key(lambda _: "lines"), ps.collect(timed=True))
-
-    async def evening(running):
-        await running.progress.completed(1)
-        await read.wait()
-        assert running.progress.explain(2)
-        await running.finish()
-
-    async with pipeline.open(beside=evening) as running:
-        assert await running.result() == [(1, ("lines", 1)), (2, ("lines", 1))]
 
 
 @pytest.mark.parametrize("path", ["later", "later/*.log", "later/a.log"])

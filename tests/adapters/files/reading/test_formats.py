@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import pickle
-from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -66,16 +65,6 @@ def test_schema_sets_types(put, folder, read):
         got = read(source)
         assert got == [(1, 2.0), (3, None)]
         assert isinstance(got[0][1], float)
-
-
-def test_timestamps_are_microseconds_and_dates_are_dates(put, read):
-    """The same values as from Spark."""
-    path = put("a.csv", "at,day\n2026-03-01 00:00:01,2026-03-01\n")
-
-    (row,) = read(files.read_csv(path))
-
-    assert row.at == int(datetime(2026, 3, 1, 0, 0, 1, tzinfo=UTC).timestamp() * 1e6)
-    assert row.day == date(2026, 3, 1)
 
 
 def test_json_lines_are_exact(put, read):

@@ -107,12 +107,6 @@ def test_other_things_than_files(make, given, follow, told, tmp_path, autojump_c
         ps.run(ps.pipe(files.read_text(f"{tmp_path}{given}", follow=follow), ps.take(5), ps.collect()))
 
 
-def test_a_device_by_its_own_name():
-    """It is no file, either."""
-    with pytest.raises(files.FileReadError, match="zero: is a pipe, socket or device"):
-        ps.run(ps.pipe(files.read_bytes("/dev/zero"), ps.collect()))
-
-
 def test_a_pipe_that_replaces_a_file(tmp_path, monkeypatch):
     """Between the search and opening, which would block."""
     path = tmp_path / "a.txt"

@@ -181,25 +181,6 @@ def test_several_files_in_order(column, put, folder, journal):
     assert min(fs.read) >= "5.csv"
 
 
-def test_times_of_names(put, folder, journal):
-    """Files whose time is complete are not opened; new ones at later times are read."""
-    for day in range(1, 5):
-        for part in "ab":
-            put(f"in/{day}{part}", f"{day}{part}\n")
-    fs = Counting()
-
-    def make():
-        return files.read_text(folder / "in", time=files.name_time("[0-9](?=[ab]$)", int), filesystem=fs)
-
-    out = killed(make(), 3, journal)
-    fs.read.clear()
-    put("in/9a", "9a\n")
-    ps.run(kept(out, make()), journal=journal)
-
-    assert sorted(fs.read) == ["3a", "3b", "4a", "4b", "9a"]
-    assert out == {day: [f"{day}a", f"{day}b"] for day in range(1, 5)} | {9: ["9a"]}
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -303,20 +284,6 @@ def test_a_changed_file_with_the_same_size_and_time_is_refused(begin, put, folde
     refused(source, journal, r"in/1 has changed since a run with this journal finished")
 
 
-def test_a_file_that_has_changed_in_its_middle_is_refused(put, folder, journal):
-    """Its ends are the same; its size, and the moment it was written, tell."""
-
-    def lines(middle):
-        return "".join(f"{day} {text}\n" for day, text in ((1, "x" * 100_000), (2, middle), (3, "x" * 100_000)))
-
-    source = files.read_text(put("in/1", lines("as it was")), time=lambda line: int(line[0]))
-    with pytest.raises(Killed):
-        ps.run(kept({}, source, 3), journal=journal)
-    put("in/1", lines("now another"))
-    with pytest.raises(ps.errors.JournalError, match=r"in/1 has changed since it was read"):
-        ps.run(kept({}, source), journal=journal)
-
-
 def new(put):
     return put("in/4", "x\n")
 
@@ -375,31 +342,6 @@ def test_a_run_that_had_enough_ignores_changes_of_unread_files(put, folder, jour
     put("in/a", "other\n")
     with pytest.raises(ps.errors.JournalError, match="in/a has changed since"):
         ps.run(pipeline, journal=journal)
-
-
-def test_a_source_continues_for_the_second_of_two_sinks(put, folder, journal):
-    """New files are for the sink that needs more; when that has ended, too, they are refused."""
-    for day in (1, 2, 3):
-        put(f"in/{day}", f"{day}\n")
-    out = {}
-
-    def pipeline(stop=None):
-        def keep(time, values):
-            if time == stop:
-                raise Killed
-            out[time] = list(values)
-
-        source = files.read_text(folder / "in", time=files.name_time("[0-9]$", int))
-        return ps.pipe(source, ps.tee(ps.first(), ps.at_completion(keep)))
-
-    with pytest.raises(Killed):
-        ps.run(pipeline(3), journal=journal)
-    put("in/4", "4\n")
-    assert ps.run(pipeline(), journal=journal) == ("1", None)
-    assert out == {day: [str(day)] for day in (1, 2, 3, 4)}
-    put("in/5", "5\n")
-    with pytest.raises(ps.errors.JournalError, match="in/5 is new since"):
-        ps.run(pipeline(), journal=journal)
 
 
 def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, folder, journal):

@@ -1,7 +1,6 @@
 """The content of files: every format can be read back, and its bytes do not depend on batching."""
 
 import bz2
-import datetime as dt
 import gzip
 import lzma
 from typing import NamedTuple
@@ -167,12 +166,6 @@ def test_a_schema_may_be_a_mapping(write, tmp_path):
     assert b"sold" in content
 
 
-def test_a_single_column_takes_any_value(tmp_path):
-    """Once the column is known."""
-    (path,) = written([1, (2,), {"n": 3}], files.write_csv(tmp_path / "{time}", schema={"n": "int8"}))
-    assert path.read_text() == '"n"\n1\n2\n3\n'
-
-
 @pytest.mark.parametrize("schema", [None, {"unit price": "int64", "class": "string", "_1": "int64"}])
 def test_invalid_python_names_are_copied(schema, tmp_path):
     """From file to file, columns keep their names, whatever a row's attributes are; a key is found by them, too."""
@@ -186,22 +179,6 @@ def test_invalid_python_names_are_copied(schema, tmp_path):
         assert ps.run(ps.pipe(rows, write(target, key="class", **given))) == [tmp_path / f"0-a.{suffix}"]
         back = getattr(files, f"read_{suffix}")(tmp_path / f"0-a.{suffix}", as_="dicts")
         assert ps.run(ps.pipe(back, ps.collect())) == expected
-
-
-def test_named_tuples_of_several_kinds(tmp_path):
-    """Each uses its own names."""
-    one, other = NamedTuple("One", [("a", int), ("b", int)]), NamedTuple("Other", [("b", int), ("a", int)])
-    (path,) = written([one(1, 2), other(3, 4), one(5, 6)], files.write_csv(tmp_path / "{time}"))
-    assert path.read_text() == '"a","b"\n1,2\n4,3\n5,6\n'
-
-
-def test_a_schema_orders_and_casts(tmp_path):
-    """Dicts in any order, tuples by position; missing values are null, and batches are cast."""
-    schema = pa.schema([("a", pa.float32()), ("b", pa.date32())])
-    day = dt.date(2020, 1, 2)
-    values = [{"b": day, "a": 1}, (2, day), {"a": 3}, pa.table({"b": [day], "a": pa.array([4], pa.int64())})]
-    (path,) = written(values, files.write_parquet(tmp_path / "{time}.parquet", schema=schema))
-    assert pa.parquet.read_table(path).to_pylist() == [{"a": n, "b": None if n == 3 else day} for n in (1, 2, 3, 4)]
 
 
 def test_csv(tmp_path):

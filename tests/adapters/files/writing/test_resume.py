@@ -33,19 +33,6 @@ def stopped(folder, stop):
         ps.run(growing(folder, stop), journal=ps.Journal(folder / "j", version="1"), limit=1)
 
 
-def test_a_growing_file_is_truncated(tmp_path):
-    """What was not recorded as complete is removed, and written again; also in the manifest and the result."""
-    stopped(tmp_path, 7)
-    assert (tmp_path / "all").read_text() == "0\n1\n2\n3\n4\n5\n"
-    with (tmp_path / "all").open("a") as file:
-        file.write("6\n7")
-    with (tmp_path / "m").open("a") as file:
-        file.write('{"time"')
-    assert ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1")) == [tmp_path / "all"]
-    assert (tmp_path / "all").read_text() == "".join(f"{n}\n" for n in range(10))
-    assert len((tmp_path / "m").read_text().splitlines()) == 5
-
-
 @pytest.mark.parametrize("change", [lambda path: path.write_text("0\n"), lambda path: path.unlink()])
 def test_a_growing_file_that_was_truncated_elsewhere(change, tmp_path):
     """It is refused with an explanation, because its content cannot be restored."""
@@ -209,16 +196,6 @@ def test_manifest(tmp_path):
         (1, "b", 1),
     ]
     assert [entry["bytes"] for entry in entries] == [path.stat().st_size for path in paths]
-
-
-def test_the_manifest_of_a_growing_file(tmp_path):
-    """It has each time's start and number of bytes."""
-    written([1, 2, 11], ps.pipe(ps.map(str), files.write_text(tmp_path / "a", manifest=tmp_path / "m")), time=of_day)
-    entries = [json.loads(line) for line in (tmp_path / "m").read_text().splitlines()]
-    assert [(entry["time"], entry["offset"], entry["bytes"], entry["rows"]) for entry in entries] == [
-        (0, 0, 4, 2),
-        (1, 4, 3, 1),
-    ]
 
 
 def test_a_manifest_belongs_to_one_run(tmp_path):

@@ -7,7 +7,6 @@ import socket
 import ssl
 import subprocess
 import sys
-from typing import NamedTuple
 
 import fsspec
 import pytest
@@ -38,13 +37,6 @@ def test_times_and_keys_in_a_path(tmp_path):
         "{x}/2020/02/a-02.txt",
         "{x}/2020/02/b-01.txt",
     ]
-
-
-class Sale(NamedTuple):
-    """A row."""
-
-    shop: str
-    n: int
 
 
 @pytest.mark.parametrize(
@@ -129,18 +121,6 @@ def test_a_missing_package_for_a_url(monkeypatch):
     for module in (files.write_text, files.read_text):
         with pytest.raises(ps.CompositionError, match="Install s3fs to access S3"):
             module("s3://bucket/{time}")
-
-
-def test_a_missing_bucket(monkeypatch):
-    """Errors of file systems without error numbers get the same message."""
-
-    def refuse(*_, **__):
-        raise FileNotFoundError("The specified bucket does not exist")
-
-    monkeypatch.setattr(fsspec.get_filesystem_class("memory"), "put_file", refuse)
-    told = "^The specified bucket does not exist, so write_text cannot write to 'memory://b/{time}'; its disk"
-    with pytest.raises(FileNotFoundError, match=told):
-        written(["a"], files.write_text("memory://b/{time}"))
 
 
 def test_many_keys(tmp_path, monkeypatch):
