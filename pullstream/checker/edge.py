@@ -11,7 +11,7 @@ from pullstream.blueprint import Site
 from pullstream.checker.rules import SHARING, Violation
 from pullstream.errors import ReleaseTimeout, without_cancelled
 from pullstream.history.diagram import diagram
-from pullstream.history.events import SAMPLE, Act, EventLog, Seen, shown_time
+from pullstream.history.events import SAMPLE, Act, Batched, EventLog, Seen
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
 
@@ -218,7 +218,7 @@ class WatchedEdge:
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]", *, many: bool) -> None:
         count = len(batch.values)
         # Of a large batch, keep only what would be shown.
-        summary = batch if count <= SAMPLE else (shown_time(batch), count, tuple(batch.values[:SAMPLE]))
+        summary = batch if count <= SAMPLE else Batched.of(batch)
         self.record.note((self.clock(), VALUE, number, lane, summary))
         if not 1 <= count <= limit:
             wanted = "one value" if limit == 1 else f"1 to {limit} values"

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Hashable
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import attrs
 
@@ -55,6 +55,12 @@ class Batched:
     time: Hashable
     count: int
     sample: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, batch: Batch[Any]) -> Self:
+        """Summarize a batch."""
+        time = batch.time if batch.uniform else Times(batch.times[:SAMPLE])
+        return cls(time, len(batch.values), tuple(batch.values[:SAMPLE]))
 
 
 @attrs.frozen
@@ -113,11 +119,6 @@ class EventLog:
         return [seen(event) for event in (*self._first, *self._last)]
 
 
-def shown_time(batch: Batch[Any]) -> Hashable:
-    """Return the time of a batch for display; for a multi-time batch, the times of the values that are kept."""
-    return batch.time if batch.uniform else Times(batch.times[:SAMPLE])
-
-
 Noted = tuple[int, Act, int, int, Any]
 
 
@@ -125,8 +126,5 @@ def seen(event: Noted) -> Seen:
     """Make the event that was noted as a tuple."""
     order, what, number, lane, about = event
     if what is Act.VALUE and isinstance(about, Batch):
-        batch = cast("Batch[Any]", about)
-        about = Batched(shown_time(batch), len(batch.values), tuple(batch.values[:SAMPLE]))
-    elif what is Act.VALUE and isinstance(about, tuple):
-        about = Batched(*cast("tuple[Hashable, int, tuple[Any, ...]]", about))
+        about = Batched.of(cast("Batch[Any]", about))
     return Seen(order, what, number, lane, about)

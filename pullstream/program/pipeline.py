@@ -53,25 +53,12 @@ class Pipeline(Blueprint, Generic[R_co]):
         `trace` is the path of a file or an open text file. Everything that passes between modules and every change of
         the run's progress is written to it, with the model's verdict at the end: see `pullstream.trace`.
 
-        `journal` is the path of a file. With it, the run can be killed at any moment, and the next run with the same
-        journal resumes after the last time that all sinks had completed: sources are read again, and values at
-        completed times are dropped. A sink may receive again a time that it had not quite completed, so its effects
-        must replace the earlier ones. A run that had finished does nothing and returns its result again; if files it
-        read have changed, it is refused. The journal does not check what sinks have written: a deleted output file is
-        not written again, unless you delete the journal too. A stream without times is all at one time, and starts over
-        until it is complete. Only one run at a time can use a journal.
-
-        A journal belongs to one program: its modules, their arguments, and what its functions do and refer to (their
-        code, defaults and closures, and the functions, classes and constants they name; not their place in the source,
-        global collections and objects, or imports inside a function). Another program is refused, with the difference.
-        So are objects that cannot be compared (a connection in a closure), and the same program under another minor
-        version of Python, which compiles it differently. `Journal(path, version=...)` replaces this comparison by a
-        version you choose.
-
-        Times and module state are pickled, and unpickling can run code: trust a journal as you trust the program. The
-        file is readable only by its owner (mode 0600). It is opened only if it belongs to the current user, is not a
-        link, and nobody else may write to it; each record is verified before use. Open a journal that has been where
-        others could write only if it was written with a secret, see `Journal`.
+        `journal` is the path of a file, or a `Journal`. With it, the run can be killed at any moment, and the next run
+        with the same journal resumes after the last time that all sinks had completed. A sink may receive again a time
+        that it had not quite completed, so its effects must replace the earlier ones. A run that had finished does
+        nothing and returns its result again. A journal belongs to one program, and one run at a time can use it. It
+        contains pickles, which can run code: trust it as you trust the program. The guide "Resuming" says what makes a
+        program another one, and who may open a journal.
 
         >>> import trio, pullstream as ps
         >>> async def main():

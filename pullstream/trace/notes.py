@@ -5,7 +5,7 @@ Events are only noted as they happen. But values are turned into text at once, b
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from os import PathLike
 from typing import Any, Final, Protocol, TextIO, TypeAlias, cast
@@ -16,18 +16,16 @@ from pullstream.checker.pipeline import Checker
 from pullstream.checker.rules import Violation
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
-from pullstream.history.events import Act, Batched, Times
+from pullstream.history.events import Act, Batched
 from pullstream.protocol import Batch
 from pullstream.trace.file import with_times
 from pullstream.trace.graph import graph_of
-from pullstream.trace.times import Json, encode, shown
+from pullstream.trace.times import Json, encode, shown, written_batch
 from pullstream.trace.verdict import JUDGED, Judge, StepResults, Verdict
 
 TraceTo: TypeAlias = str | PathLike[str] | TextIO
 """The place of a trace: the path of a file, or an open text file."""
 
-SAMPLE: Final = 3
-"""The number of values shown of a batch."""
 
 AT_A_TIME: Final = 1_000
 """The number of events written at a time."""
@@ -116,13 +114,8 @@ class TraceNotes:
         if kind == "ask":
             self.note(kind, edge.number, lane, number, about)
         elif isinstance(about, Batch):
-            batch = cast("Batch[Any]", about)
-            values: Sequence[Any] = batch.values
-            count = len(values)
-            sample = values if count <= SAMPLE else values[:SAMPLE]
-            time: Json
-            time = encode(batch.time) if batch.uniform else {"times": [encode(each) for each in batch.times[:SAMPLE]]}
-            self.note(kind, edge.number, lane, number, count, time, [shown(value) for value in sample])
+            batch = Batched.of(cast("Batch[Any]", about))
+            self.note(kind, edge.number, lane, number, *written_batch(batch))
         elif about is None or kind == "done":
             self.note(kind, edge.number, lane, number)
         else:
@@ -151,8 +144,7 @@ class TraceNotes:
         if violation not in self._told and last is not None and last.number == sent:
             what, about = last.what, last.about
             if what is Act.VALUE and isinstance(about, Batched):
-                time = {"times": [*map(encode, about.time)]} if isinstance(about.time, Times) else encode(about.time)
-                self.note("value", edge.number, lane, number, about.count, time, [*map(shown, about.sample)])
+                self.note("value", edge.number, lane, number, *written_batch(about))
             elif what is Act.DONE:
                 self.note("done", edge.number, lane, number)
             elif what is Act.FAILURE:

@@ -25,18 +25,9 @@ UPSTREAM: Final = "upstream"
 def planned(blueprint: Blueprint) -> Trace:
     """Return the trace of a run that has not begun: its modules, for `draw_graph` and `mermaid`, and no events.
 
-    >>> import pullstream as ps
-    >>> from pullstream.trace import mermaid, planned
-    >>> print(mermaid(planned(ps.pipe(ps.values("ab"), ps.map(str.upper), ps.filter(str.isalpha), ps.collect()))))
-    flowchart TD
-        m0["values"]
-        m1["map -> filter"]
-        m2["collect"]
-        m0 --> m1
-        m1 --> m2
-
     The modules are made, as in a run; nothing is acquired, called or asked for. Arguments that belong to one run, such
-    as handles and iterators, are not touched. A source, transformer or sink alone is drawn without neighbours.
+    as handles and iterators, are not touched. A source, transformer or sink alone is drawn without neighbours. `draw`
+    shows an example.
     """
     return Trace(_header(blueprint), [])
 

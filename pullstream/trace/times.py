@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import attrs
 
+from pullstream.history.events import Batched, Times
 from pullstream.timely import BEGINNING, Lexicographic, LoopTime, Product
 
 Json: TypeAlias = Any
@@ -68,6 +69,12 @@ def decode(written: Json) -> Any:
     ((name, value),) = cast("dict[str, Any]", written).items()
     read = _READERS.get(name)
     return Opaque(value) if read is None else read(value)
+
+
+def written_batch(batch: Batched) -> list[Json]:
+    """Return the number of a batch's values, their time or times, and the first of them."""
+    time = {"times": [*map(encode, batch.time)]} if isinstance(batch.time, Times) else encode(batch.time)
+    return [batch.count, time, [*map(shown, batch.sample)]]
 
 
 def _row(values: Iterable[Any]) -> list[Json]:

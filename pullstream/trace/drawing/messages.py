@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import attrs
 
-from pullstream.history.events import REQUESTS, Act, Batched, Seen, Times
+from pullstream.history.events import REQUESTS, Act, Batched, Seen
 from pullstream.trace.file import Trace
-from pullstream.trace.times import Json, encode, shown, told
+from pullstream.trace.times import Json, shown, told, written_batch
 
 ANSWERS = frozenset(act.value for act in Act if act not in REQUESTS)
 """The kinds of events that go downstream."""
@@ -130,9 +130,8 @@ def messages_seen(events: Iterable[Seen], offence: str = "") -> list[Message]:
 
 def _seen(event: Seen) -> list[Json]:
     match event.about:
-        case Batched(time, count, sample):
-            written = {"times": [*map(encode, time)]} if isinstance(time, Times) else encode(time)
-            return [count, written, [*map(shown, sample)]]
+        case Batched() as batch:
+            return written_batch(batch)
         case BaseException() as failure:
             return [shown(failure)]
         case None:
