@@ -4,12 +4,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from typing import Any, Final
-
-from pullstream import PullstreamError
+from typing import Any, Final, TypeVar
 
 from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, with_decimals
 from .package import ColumnError, pa, pl
+
+T = TypeVar("T")
 
 Frame = Any
 """A polars DataFrame."""
@@ -57,8 +57,8 @@ class ColumnReader:
 
     def until_failure(
         self, values: Sequence[Any], read: Callable[[ArrowRows], Any] = lambda rows: rows
-    ) -> tuple[Any, Exception | None]:
-        """Read the values before the first that cannot be converted or read, and return the error for that one.
+    ) -> tuple[Any, int, Exception | None]:
+        """Read the values before the first that cannot be converted or read; return their number and its error, too.
 
         The result is None if there are no values before it.
         """
@@ -68,11 +68,8 @@ class ColumnReader:
             self._plain = before
             return read(self.rows(values[:size]))
 
-        try:
-            return read(self.rows(values)), None
-        except PullstreamError as exc:
-            place, first = first_failure(some, range(1, len(values) + 1))
-            return (some(place) if place else None), first or exc
+        made, size, failure = as_far_as(some, len(values), lambda: range(1, len(values) + 1))
+        return made, size if failure is None else size - 1, failure
 
     def _check(self, names: list[str], place: str) -> None:
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -128,8 +125,13 @@ def _columns(value: Any) -> Any:
     return value.keys() if issubclass(value.__class__, Mapping) else value.__class__
 
 
-def first_failure(compute: Callable[[int], object], sizes: Sequence[int]) -> tuple[int, Exception | None]:
-    """The place of the first size for which a computation fails, and why; it has failed for the last."""
+def as_far_as(
+    compute: Callable[[int], T], most: int, sizes: Callable[[], Sequence[int]]
+) -> tuple[T | None, int, Exception | None]:
+    """The result for the largest size, and that size; or for the size before the first that fails, that one and why.
+
+    The last of the sizes gives what `most` gives. The result is None if the first of them fails.
+    """
     failures: dict[int, Exception] = {}
 
     def fails(size: int) -> bool:
@@ -139,9 +141,13 @@ def first_failure(compute: Callable[[int], object], sizes: Sequence[int]) -> tup
             failures[size] = exc
         return size in failures
 
-    # A function in an expression may fail once and not again.
-    place = min(bisect_left(sizes, x=True, key=fails), len(sizes) - 1)
-    return place, failures.get(sizes[place])
+    try:
+        return compute(most), most, None
+    except Exception as exc:  # noqa: BLE001 - as above
+        # A function in an expression may fail once and not again.
+        tried = sizes()
+        place = min(bisect_left(tried, x=True, key=fails), len(tried) - 1)
+        return (compute(tried[place - 1]) if place else None), tried[place], failures.get(tried[place], exc)
 
 
 def frame_from(where: str, batch: RecordBatch) -> Frame:

@@ -48,7 +48,7 @@ class _Joining(JoinByTime):
     def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
         self._began[number] = True
         reader = self._readers[number]
-        rows, failure = reader.until_failure(values)
+        rows, _, failure = reader.until_failure(values)
         if rows is None:
             return (), failure
         self._forms[number] = rows.form

@@ -12,7 +12,7 @@ from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Pace
 
 from ..arrow import ArrowRows
 from .expressions import Expression, check_names, expressions, named_expressions, roots
-from .frames import ColumnReader, Frame, computed, first_failure, first_line, frame_of, rows_at_once, rows_of
+from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_at_once, rows_of
 from .package import ColumnError, pa, pl
 
 
@@ -40,40 +40,29 @@ class _PerRow(PassOn):
 
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
-        made = self._all(batch)
-        if made is None:
-            return None
-        return Batch(batch.time, made) if batch.uniform else Batch.of(self.times(batch.times, len(made)), made)
-
-    def _computed(self, rows: Any) -> ArrowRows:
-        check_names(self._columns.where, rows, self._roots)
-        return self.computed(rows, frame_of(self._columns.where, rows, self._roots))
-
-    def _all(self, batch: Batch[Any]) -> ArrowRows | None:
-        """The result for all values of a batch, or for those before the first that fails; None if there is none."""
-        rows, failure = self._columns.until_failure(batch.values)
-        made, count = None, 0
-        if rows is not None:
-            try:
-                made, count = self._computed(rows), len(rows)
-            except ColumnError:
-                raise
-            except Exception as exc:  # noqa: BLE001 - of polars, or of a Python function in an expression
-                count, first = first_failure(lambda size: self._computed(rows[:size]), range(1, len(rows) + 1))
-                failure = self._named(first or exc, rows, count)
-                made = self._computed(rows[:count]) if count else None
+        made, count, failure = self._columns.until_failure(batch.values, self._computed)
         if failure is not None:
             self.fail(failure, made or (), batch, count)
         self._rows += count
-        return made or None
+        if not made:
+            return None
+        return Batch(batch.time, made) if batch.uniform else Batch.of(self.times(batch.times, len(made)), made)
 
-    def _named(self, exc: Exception, rows: ArrowRows, place: int) -> Exception:
-        """An error that names the row that an expression failed for."""
-        what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
-        if isinstance(exc, pl.exceptions.PolarsError):
-            return ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}")
-        exc.add_note(what)
-        return exc
+    def _computed(self, rows: ArrowRows) -> ArrowRows:
+        check_names(self._columns.where, rows, self._roots)
+        frame = frame_of(self._columns.where, rows, self._roots)
+        try:
+            return self.computed(rows, frame)
+        except ColumnError:
+            raise
+        except Exception as exc:
+            # Of the fewest rows for which it fails, the last one is to blame.
+            place = len(rows) - 1
+            what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
+            if isinstance(exc, pl.exceptions.PolarsError):
+                raise ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}") from None
+            exc.add_note(what)
+            raise
 
     def _untyped(self, rows: ArrowRows) -> str:
         """Advice about a column whose type is not known, as all its values so far are null; empty if there is none."""

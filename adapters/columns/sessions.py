@@ -7,7 +7,6 @@ from typing_extensions import override
 from pullstream import Transformer, transformer
 from pullstream.authoring import duration, not_negative, opens
 
-from .event_times import FAR
 from .expressions import column_name
 from .grouping import Grouped, Numbers, grouped
 from .groups import Table
@@ -28,8 +27,6 @@ class _Sessions(EventTimeWindows):
     def __init__(self, gap: Any, *groups: Any, **times: Any) -> None:
         super().__init__(*groups, **times)
         self._duration = gap
-        self._open: Table | None = None
-        self._first_stop = FAR
 
     @override
     def begin(self) -> None:
@@ -50,14 +47,7 @@ class _Sessions(EventTimeWindows):
 
     @override
     def merged(self, partial: Table) -> Table:
-        if self._open is None:
-            return partial
-        whole = self.groups.joined([self._open, partial])
-        return self.groups.regrouped(whole, self._grouped(whole, rows=False))
-
-    @override
-    def fold(self, partial: Table) -> None:
-        self._keep(partial)
+        return self.groups.regrouped(partial, self._grouped(partial, rows=False))
 
     def _grouped(self, table: Table, *, rows: bool) -> Grouped:
         """The sessions of all keys, of single rows or of sessions that may overlap."""
@@ -87,24 +77,19 @@ class _Sessions(EventTimeWindows):
             made.last = order[np.append(begins[1:], len(keys)) - 1]
         return made
 
-    def _keep(self, rest: Table) -> None:
-        self._open = rest if len(rest) else None
-        self._first_stop = int(numbers_of(rest, STOP)[0].min(initial=FAR))
+    @override
+    def due(self, partial: Table) -> int:
+        return self.least_end(int(numbers_of(partial, STOP)[0].min()))
 
     @override
-    def due(self) -> int:
-        return self._first_stop + self._gap
+    def close(self, partial: Table, until: int) -> tuple[Table, Table]:
+        over = self.bounds(partial)[1] <= until
+        return partial.filter(pa.array(over)), partial.filter(pa.array(~over))
 
     @override
-    def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
-        if self._open is None:
-            return None
-        array, whole = pa.array, self._open
-        starts, stops = numbers_of(whole, START, STOP)
-        ends = stops + self._gap
-        over = ends <= until
-        self._keep(whole.filter(array(~over)))
-        return whole.filter(array(over)), starts[over], ends[over]
+    def bounds(self, partial: Table) -> tuple[Numbers, Numbers]:
+        starts, stops = numbers_of(partial, START, STOP)
+        return starts, stops + self._gap
 
 
 @transformer

@@ -90,7 +90,7 @@ class EventTimes(InColumns):
     def receive(self, batch: Batch[Any]) -> None:
         for run in self.apart(batch):
             self._enter(run.time)
-            found, failure = self.reader.until_failure(run.values, self._timed)
+            found, _, failure = self.reader.until_failure(run.values, self._timed)
             if found is not None:
                 self.form = found[0].form
                 self._arrive(*found)

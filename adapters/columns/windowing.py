@@ -12,7 +12,7 @@ from pullstream.authoring import Ascending
 from ..arrow import ArrowRows
 from .aggregates import Aggregate
 from .event_times import FAR
-from .frames import first_failure
+from .frames import as_far_as
 from .grouping import Numbers
 from .groups import Groups, Marks, Table
 from .package import ColumnError, np, pa
@@ -27,7 +27,10 @@ START, STOP = "__start__", "__stop__"
 
 
 class EventTimeWindows(EventTimes):
-    """Assigns rows to windows by a time column, and emits a window when no more of its rows can arrive."""
+    """Assigns rows to windows by a time column, and emits a window when no more of its rows can arrive.
+
+    Rows wait, and are aggregated many at once.
+    """
 
     marks: ClassVar[Marks]
     added: ClassVar[Sequence[str]] = ()
@@ -39,9 +42,11 @@ class EventTimeWindows(EventTimes):
         self._waiting: list[tuple[ArrowRows, Numbers]] = []
         self._count = 0
         self._earliest = FAR
-        """The least time of the rows that are not folded."""
-        self._empty: tuple[Table, ...] = ()
-        """No partial results, with the types that those so far have in common."""
+        """The least time of the rows that wait."""
+        self._open: Table | None = None
+        """The partial results of open windows; without any, it has the types of those before."""
+        self._due = 2 * FAR
+        """The least end of a window that has some."""
         self._failure: Exception | None = None
         self._fails_at = 2 * FAR
         """The first end of a window that may have no result, as a row of it failed."""
@@ -56,21 +61,25 @@ class EventTimeWindows(EventTimes):
         """The least end of a window that a row at each time may change."""
         return self.ends(times)
 
+    @abstractmethod
     def merged(self, partial: Table) -> Table:
-        """Partial results of further rows as `fold` takes them; it may fail, and changes nothing."""
+        """Merge partial results of the same windows and keys; it may fail."""
+
+    @abstractmethod
+    def due(self, partial: Table) -> int:
+        """The least end of a window that has partial results; there are some."""
+
+    @abstractmethod
+    def close(self, partial: Table, until: int) -> tuple[Table, Table]:
+        """The partial results of windows that end at or before a time, and those of later windows."""
+
+    def whole(self, partial: Table) -> Table:
+        """Merge the partial results of each window that is over."""
         return partial
 
     @abstractmethod
-    def fold(self, partial: Table) -> None:
-        """Take partial results of further rows."""
-
-    @abstractmethod
-    def due(self) -> int:
-        """The least end of a window that has partial results; a number beyond all times if there is none."""
-
-    @abstractmethod
-    def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
-        """Take the windows that end at or before a time: their groups, starts and ends; see `fails`."""
+    def bounds(self, partial: Table) -> tuple[Numbers, Numbers]:
+        """The starts and ends of windows that are over."""
 
     # ---- the kernel
 
@@ -87,11 +96,12 @@ class EventTimeWindows(EventTimes):
 
     @override
     def advance(self, hold: int) -> int:
-        # A waiting row may also extend what is due.
-        if self._count >= TOGETHER or min(self.due(), self.least_end(self._earliest)) <= hold:
+        # Merging costs as much for a group as for a row. A waiting row may also extend what is due.
+        enough = self._count >= max(TOGETHER, len(self._open or ()) // 4)
+        if enough or min(self._due, self.least_end(self._earliest)) <= hold:
             self._flush()
         self._emit(hold)
-        return min(self.due(), self.least_end(hold), self.least_end(self._earliest))
+        return min(self._due, self.least_end(hold), self.least_end(self._earliest))
 
     def least_end(self, time: int) -> int:
         """The least end of a window of a row."""
@@ -113,22 +123,21 @@ class EventTimeWindows(EventTimes):
         def partial(until: int) -> Table | None:
             chosen = [part <= until for part in changes]
             places = np.flatnonzero(np.concatenate(chosen))
-            return self.merged(self._partial(waiting, chosen, number + places)) if len(places) else None
+            if not len(places):
+                return self._open
+            made = self._partial(waiting, chosen, number + places)
+            return made if self._open is None else self.merged(self.groups.joined([self._open, made]))
 
-        try:
-            made = partial(self._fails_at - 1)
-        except Exception as exc:  # noqa: BLE001 - raised after the windows that end before
-            ends = np.unique(np.concatenate(changes))
-            ends = ends[ends < self._fails_at].tolist()
-            place, first = first_failure(partial, ends)
-            self.fails(ends[place], first or exc)
-            made = partial(self._fails_at - 1)
+        def ends() -> list[int]:
+            found = np.unique(np.concatenate(changes))
+            return found[found < self._fails_at].tolist()
+
+        made, end, failure = as_far_as(partial, self._fails_at - 1, ends)
+        if failure is not None:
+            # Raised after the windows that end before.
+            self._fails_at, self._failure = end, failure
         if made is not None:
-            self.fold(made)
-
-    def fails(self, end: int, failure: Exception) -> None:
-        """Note that windows with this end or a later one have no results; the failure is raised after those before."""
-        self._fails_at, self._failure = end, failure
+            self._keep(made)
 
     def _partial(
         self, waiting: Sequence[tuple[ArrowRows, Numbers]], chosen: Sequence[Numbers], number: Numbers
@@ -138,32 +147,38 @@ class EventTimeWindows(EventTimes):
         times = np.concatenate([times[mask] for _, times, mask in some])
         columns = {FIRST: number, LAST: number, START: times, STOP: times}
         more = {name: pa.array(column) for name, column in columns.items()}
-        table = self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
-        made = self.partial(table)
-        # Values without a common type fail here, and not where windows are merged.
-        self._empty = (self.groups.joined([*self._empty, made.slice(0, 0)]),)
-        return made
+        return self.partial(
+            self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
+        )
+
+    def _keep(self, partial: Table) -> None:
+        self._open = partial
+        self._due = self.due(partial) if len(partial) else 2 * FAR
 
     def _emit(self, until: int) -> None:
-        found = self.close(min(until, self._fails_at - 1)) if self.due() <= until else None
-        if found is not None and len(found[0]):
-            partial, starts, ends = found
-            order = np.lexsort((*numbers_of(partial, FIRST), starts, ends))
-            self._give(partial.take(pa.array(order)), starts[order], ends[order])
+        before = min(until, self._fails_at - 1)
+        if self._due <= before:
+            over, rest = self.close(self._open, before)
+            self._keep(rest)
+            self._give(over)
         if self._failure is not None and self._fails_at <= until:
             raise self._failure
 
-    def _give(self, partial: Table, starts: Numbers, ends: Numbers) -> None:
+    def _give(self, over: Table) -> None:
         """Give the results of windows, in order of their ends; if one fails, those that ended before it."""
         try:
+            partial = self.whole(over)
             made = self.groups.finished(partial)
         except ColumnError:
-            if ends[0] == ends[-1]:
+            _, ends = self.bounds(over)
+            if (ends == ends[0]).all():
                 raise
             for end in np.unique(ends):
-                chosen = ends == end
-                self._give(partial.filter(pa.array(chosen)), starts[chosen], ends[chosen])
+                self._give(over.filter(pa.array(ends == end)))
             return
+        starts, ends = self.bounds(partial)
+        order = np.lexsort((*numbers_of(partial, FIRST), starts, ends))
+        starts, ends, made = starts[order], ends[order], made.take(pa.array(order))
         columns = [self.kind.column_of(starts), self.kind.column_of(ends), *made.columns]
         batch = pa.RecordBatch.from_arrays(columns, names=["start", "end", *made.schema.names])
         self.ready.put(Batch.of(Ascending(self.kind.times(ends)), ArrowRows(batch, self.form)))

@@ -12,7 +12,6 @@ from pullstream.authoring import Call, duration, not_negative, opens
 from .aggregates import Aggregate, aggregates
 from .event_times import FAR
 from .expressions import column_name
-from .frames import first_failure
 from .grouping import Numbers
 from .groups import Table
 from .package import ColumnError, np, pa
@@ -35,12 +34,10 @@ class _OnGrid(EventTimeWindows):
     def __init__(self, size: Any, every: Any, *groups: Any, **times: Any) -> None:
         super().__init__(*groups, **times)
         self._durations = size, every
-        self._parts: list[Table] = []
-        self._rows = self._merged = 0
-        self._first = FAR
-        """The first pane."""
+        self._merged = 0
+        """The number of panes and keys when they were merged last."""
         self._closed = -FAR
-        """The end of the last window that was emitted."""
+        """All windows that end by then have been emitted."""
 
     @override
     def begin(self) -> None:
@@ -54,81 +51,50 @@ class _OnGrid(EventTimeWindows):
     @override
     def partial(self, table: Table) -> Table:
         panes = numbers_of(table, START)[0] // self._pane * self._pane
-        return self.groups.partial(table.append_column(WINDOW, pa.array(panes)))
-
-    @override
-    def fold(self, partial: Table) -> None:
-        (panes,) = numbers_of(partial, WINDOW)
+        table = table.append_column(WINDOW, pa.array(panes))
         if self._every > self._size:
             # The others are between two windows.
-            inside = panes % self._every < self._size
-            partial, panes = partial.filter(pa.array(inside)), panes[inside]
-        if not len(panes):
-            return
-        self._parts.append(partial)
-        self._rows += len(panes)
-        self._first = min(self._first, int(panes.min()))
-        if self._rows > 2 * self._merged + TOGETHER:
+            table = table.filter(pa.array(panes % self._every < self._size))
+        return self.groups.partial(table)
+
+    @override
+    def merged(self, partial: Table) -> Table:
+        if len(partial) > 2 * self._merged + TOGETHER:
             # Those that cannot be merged fail in their windows.
             with suppress(ColumnError):
-                self._parts = [self.groups.merged(self._parts)]
-            self._rows = self._merged = sum(map(len, self._parts))
+                partial = self.groups.regrouped(partial)
+            self._merged = len(partial)
+        return partial
 
     @override
-    def due(self) -> int:
-        return max(self.least_end(self._first), self._closed + self._every)
+    def due(self, partial: Table) -> int:
+        return self.least_end(max(int(numbers_of(partial, WINDOW)[0].min()), self._closed))
 
     @override
-    def close(self, until: int) -> tuple[Table, Numbers, Numbers] | None:
-        try:
-            merged = self._until(until)
-        except ColumnError as exc:
-            ends = np.unique(np.concatenate([self._windows(part, until)[1] for part in self._parts])).tolist()
-            place, first = first_failure(self._until, ends)
-            self.fails(ends[place], first or exc)
-            until = ends[place] - 1
-            merged = self._until(until)
-        if merged is None:
-            return None
-        self._keep(until)
-        (ends,) = numbers_of(merged, WINDOW)
-        self._closed = int(ends.max())
-        return merged, ends - self._size, ends
-
-    def _until(self, until: int) -> Table | None:
-        """The partial results of the windows that end at or before a time; None if there are none."""
-        found: list[Table] = []
-        for part in self._parts:
-            places, ends = self._windows(part, until)
-            if len(ends):
-                chosen = part.take(pa.array(places))
-                found.append(chosen.set_column(chosen.schema.get_field_index(WINDOW), WINDOW, pa.array(ends)))
-        return self.groups.regrouped(self.groups.joined(found)) if found else None
-
-    def _windows(self, part: Table, until: int) -> tuple[Numbers, Numbers]:
-        """The places of the panes that are in windows to be emitted, and the windows' ends."""
-        (panes,) = numbers_of(part, WINDOW)
-        found: list[Numbers] = []
+    def close(self, partial: Table, until: int) -> tuple[Table, Table]:
+        (panes,) = numbers_of(partial, WINDOW)
         first = self.ends(panes)
+        found: list[Numbers] = []
         for number in range(-(-self._size // self._every)):
             ends = first + number * self._every
             chosen = (ends - self._size <= panes) & (ends > self._closed) & (ends <= until)
             found.append(np.stack([np.flatnonzero(chosen), ends[chosen]]))
         places, ends = np.concatenate(found, axis=1)
-        return places, ends
+        over = partial.take(pa.array(places))
+        over = over.set_column(over.schema.get_field_index(WINDOW), WINDOW, pa.array(ends))
+        # The panes that are in a later window, too.
+        rest = partial.filter(pa.array(panes // self._every * self._every + self._size > until))
+        self._closed, self._merged = until, min(self._merged, len(rest))
+        return over, rest
 
-    def _keep(self, until: int) -> None:
-        """Keep the panes that are in a later window, too."""
-        kept: list[Table] = []
-        for part in self._parts:
-            (panes,) = numbers_of(part, WINDOW)
-            kept.append(part.filter(pa.array(panes // self._every * self._every + self._size > until)))
-        self._parts = [part for part in kept if len(part)]
-        if self._parts:
-            with suppress(ColumnError):
-                self._parts = [self.groups.joined(self._parts)]
-        self._rows = self._merged = sum(map(len, self._parts))
-        self._first = min((int(numbers_of(part, WINDOW)[0].min()) for part in self._parts), default=FAR)
+    @override
+    def whole(self, partial: Table) -> Table:
+        return self.groups.regrouped(partial)
+
+    @override
+    def bounds(self, partial: Table) -> tuple[Numbers, Numbers]:
+        (ends,) = numbers_of(partial, WINDOW)
+        return ends - self._size, ends
 
 
 def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
