@@ -1,6 +1,8 @@
 """`reduce_by_key`, `reduce_by_time` and `distinct`: aggregates of each time, which keep groups and not rows."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count, pairwise
 from typing import Annotated, Any, Final
 
 from typing_extensions import override
@@ -12,6 +14,7 @@ from ..arrow import ArrowRows
 from .aggregates import Aggregate, aggregates, first
 from .by_time import ByTime
 from .expressions import without_brackets
+from .grouping import Numbers
 from .groups import Groups, Table
 from .package import ColumnError, np, pa
 
@@ -19,65 +22,36 @@ TOGETHER: Final = 65_536
 """The number of rows that are aggregated at once."""
 
 PARTS: Final = 64
-"""The number of partial results of a time that are kept apart."""
+"""The number of partial results that are kept apart."""
 
 TIME: Final = "__time__"
-"""A column of the rows: the number of their time among those that are aggregated together."""
+"""A column of the rows: the number of their time."""
 
 
 class _Fold:
     """The partial results of rows of several times. Their results are computed together, once the first is wanted."""
 
     def __init__(self, table: Table) -> None:
+        numbers = table.column(TIME).to_numpy()
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers, kind="stable")
+            table, numbers = table.take(pa.array(order)), numbers[order]
+        begins = np.flatnonzero(np.diff(numbers, prepend=-1))
         self.table = table
+        self.places = dict(zip(numbers[begins].tolist(), pairwise([*begins.tolist(), len(numbers)]), strict=True))
+        """The first and last place of each time that is open."""
         self.results: ArrowRows | None = None
 
-
-def _of_one_time(partial: Table) -> Table:
-    """The partial results of a time, with the same number for it in every fold."""
-    numbers = pa.array(np.zeros(len(partial), dtype="int64"))
-    return partial.set_column(partial.schema.get_field_index(TIME), TIME, numbers)
+    def still_open(self) -> Table:
+        """The partial results of times that are open."""
+        return self.table.filter(pa.array(np.isin(self.table.column(TIME).to_numpy(), list(self.places))))
 
 
-class _TimeState:
-    """The partial results of a time: ranges in those of several folds."""
-
-    def __init__(self) -> None:
-        self.parts: list[tuple[_Fold, int, int]] = []
-        self.waits = False
-        """Whether rows of the time are not aggregated yet."""
-        self.failure: Exception | None = None
-        self._size = 0
-        self._merged = 0
-
-    def add(self, fold: _Fold, begin: int, end: int, groups: Groups) -> None:
-        """Add partial results, and merge those that there are if they are many."""
-        self.parts.append((fold, begin, end))
-        self._size += end - begin
-        many = self._size > 2 * self._merged + TOGETHER or len(self.parts) > PARTS
-        if many and len(self.parts) > 1:
-            self.merge(groups)
-
-    def alone(self) -> None:
-        """Copy the last partial results, as an open time must not keep the memory of all others."""
-        fold, begin, end = self.parts[-1]
-        if end - begin < len(fold.table):
-            places = pa.array(np.arange(begin, end))
-            self.parts[-1] = _Fold(fold.table.take(places)), 0, end - begin
-
-    def merge(self, groups: Groups) -> Table:
-        """Merge all partial results."""
-        merged = groups.merged([_of_one_time(fold.table.slice(begin, end - begin)) for fold, begin, end in self.parts])
-        self._size = self._merged = len(merged)
-        self.parts = [(_Fold(merged), 0, len(merged))]
-        return merged
-
-
-class _Reducing(ByTime[_TimeState]):
+class _Reducing(ByTime[int]):
     """Emits the aggregates of a time when the time is complete.
 
-    Rows of several times wait together, and are grouped by time and key at once: the cost of a row does not depend on
-    the number of times.
+    Every time has a number. Rows of several times wait together, and are grouped by time and key at once: the cost of a
+    row does not depend on the number of times.
     """
 
     _groups: Groups
@@ -87,14 +61,19 @@ class _Reducing(ByTime[_TimeState]):
     def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate]) -> None:
         super().__init__()
         self._keys, self._named = keys, named
-        self._waiting: list[tuple[Hashable, Any]] = []
+        self._numbers = count()
+        self._waiting: list[tuple[ArrowRows, Numbers]] = []
+        self._waits: set[int] = set()
+        """The times of the rows that wait."""
         self._count = 0
-        self._fresh: set[Hashable] = set()
-        """The times of the last fold."""
+        self._folds: list[_Fold] = []
+        self._merged = 0
+        """The size of the partial results when they were merged last."""
+        self._failures: dict[int, Exception] = {}
 
     @override
-    def begin(self) -> _TimeState:
-        return _TimeState()
+    def begin(self) -> int:
+        return next(self._numbers)
 
     def grouping(self, names: Sequence[str]) -> Groups:
         """The groups of rows with some columns."""
@@ -107,23 +86,25 @@ class _Reducing(ByTime[_TimeState]):
             if not self._names:
                 self._names = rows.schema.names
                 self._groups = self.grouping(self._names)
-            for time, place in ranges:
-                self.kept[time].waits = True
-                self._waiting.append((time, rows[place]))
+            numbers = [self.kept[time] for time, _ in ranges]
+            self._waits.update(numbers)
+            self._waiting.append((rows, np.repeat(numbers, [place.stop - place.start for _, place in ranges])))
             self._count += len(rows)
             if self._count >= TOGETHER:
                 self._fold()
 
     @override
     def complete(self, time: Hashable) -> None:
-        if self.kept[time].waits:
-            self._fold(time)
-        state = self.kept.pop(time)
-        if state.failure is not None:
-            raise state.failure
-        if len(state.parts) > 1:
-            state.merge(self._groups)
-        ((fold, begin, end),) = state.parts
+        number = self.kept.pop(time)
+        if number in self._waits:
+            self._fold()
+        if number in self._failures:
+            raise self._failures[number]
+        parts = [(fold, *fold.places.pop(number)) for fold in self._folds if number in fold.places]
+        fold, begin, end = parts[0]
+        if len(parts) > 1:
+            fold = _Fold(self._groups.merged([each.table.slice(at, to - at) for each, at, to in parts]))
+            begin, end = 0, len(fold.table)
         if fold.results is None:
             try:
                 fold.results = self._results(fold.table)
@@ -136,56 +117,33 @@ class _Reducing(ByTime[_TimeState]):
     def _results(self, partial: Table) -> ArrowRows:
         return ArrowRows(self._groups.finished(partial), self.form)
 
-    def _fold(self, *wanted: Hashable) -> None:
-        """Aggregate the rows that wait, but not those of the last time, of which more may follow, unless it is wanted.
+    def _fold(self) -> None:
+        """Aggregate the rows that wait, and merge partial results if there are many."""
+        waiting, self._waiting, self._waits, self._count = self._waiting, [], set(), 0
+        self._aggregate(waiting)
+        size = sum(len(fold.table) for fold in self._folds)
+        if size > 2 * self._merged + TOGETHER or len(self._folds) > PARTS:
+            tables = [fold.still_open() for fold in self._folds if fold.places]
+            # Those that cannot be merged fail when their time is complete.
+            with suppress(ColumnError):
+                self._folds = [_Fold(self._groups.merged(tables))] if tables else []
+            self._merged = sum(len(fold.table) for fold in self._folds)
 
-        So most times are in one fold.
-        """
-        last = self._waiting[-1][0]
-        rest = [each for each in self._waiting if each[0] == last]
-        self._count = sum(len(rows) for _, rows in rest)
-        if last in wanted or self._count > TOGETHER // 2:
-            rest, self._count = [], 0
-        waiting = self._waiting if not rest else [each for each in self._waiting if each[0] != last]
-        self._waiting = rest
-        for time in self._fresh & self.kept.keys():
-            self.kept[time].alone()
-        self._fresh = set()
-        self._fold_all(waiting)
-
-    def _fold_all(self, waiting: Sequence[tuple[Hashable, Any]]) -> None:
-        times: dict[Hashable, int] = {}
-        runs = [(times.setdefault(time, len(times)), len(rows)) for time, rows in waiting]
-        numbers, counts = np.array(runs).T
-        more = {TIME: pa.array(np.repeat(numbers, counts))}
+    def _aggregate(self, waiting: Sequence[tuple[ArrowRows, Numbers]]) -> None:
+        numbers = np.concatenate([part for _, part in waiting])
         try:
-            table = self._groups.partial(self._groups.table([rows for _, rows in waiting], more))
+            table = self._groups.table([rows for rows, _ in waiting], {TIME: pa.array(numbers)})
+            self._folds.append(_Fold(self._groups.partial(table)))
         except Exception as exc:  # noqa: BLE001 - raised when its time is complete; also of a Python function
             # An error of one time must not hide the results of another.
+            times = np.unique(numbers)
             if len(times) == 1:
-                state = self.kept[waiting[0][0]]
-                state.failure, state.waits = exc, False
+                self._failures[int(times[0])] = exc
                 return
-            alone: dict[Hashable, list[tuple[Hashable, Any]]] = {time: [] for time in times}
-            for each in waiting:
-                alone[each[0]].append(each)
-            for part in alone.values():
-                self._fold_all(part)
-            return
-        numbers = table.column(TIME).to_numpy()
-        if (numbers[1:] < numbers[:-1]).any():
-            order = np.argsort(numbers, kind="stable")
-            table, numbers = table.take(pa.array(order)), numbers[order]
-        fold = _Fold(table)
-        places = np.searchsorted(numbers, np.arange(len(times) + 1)).tolist()
-        for time, begin, end in zip(times, places, places[1:], strict=False):
-            state = self.kept[time]
-            state.waits = False
-            self._fresh.add(time)
-            try:
-                state.add(fold, begin, end, self._groups)
-            except ColumnError as exc:
-                state.failure = exc
+            for half in np.array_split(times, 2):
+                masks = [np.isin(part, half) for _, part in waiting]
+                some = [(*part, mask) for part, mask in zip(waiting, masks, strict=True) if mask.any()]
+                self._aggregate([(rows.filtered(mask), part[mask]) for rows, part, mask in some])
 
 
 def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
@@ -230,8 +188,8 @@ def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _res
     `keys` are columns. Each keyword names a result: `count`, `sum`, `min`, `max`, `mean`, `variance`, `first`, `last`,
     `any`, `all`, `count_unique` or `quantile` of a column or an expression. The keys of a time are in the order in
     which they first arrived; null is a key of its own, and so is NaN. Times complete earliest first, as in
-    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and for each open time the partial results of at most
-    64 such portions: three rows for each key and 65,536 more, until they are merged.
+    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and the partial results of at most 64 such portions:
+    three rows for each key of each open time and 65,536 more, until they are merged.
 
     Raises:
         ColumnError: at an ask; a column is missing, has a type that the aggregate does not take, or a sum overflows.

@@ -111,27 +111,23 @@ def test_sums_that_do_not_fit_in_a_later_fold(monkeypatch):
     assert got == [{"s": 2}]
 
 
-def test_an_open_time_does_not_keep_the_rows_of_others(monkeypatch):
-    """Its partial results are copied, those of its first fold and those that were merged."""
+def test_the_rows_of_complete_times_are_not_kept(monkeypatch):
+    """The partial results of complete times are dropped when there are many."""
     monkeypatch.setattr(reducing, "TOGETHER", 8)
     monkeypatch.setattr(reducing, "PARTS", 3)
     kept = []
-    alone = reducing._TimeState.alone
+    fold = reducing._Reducing._fold
 
-    def measured(state):
-        alone(state)
-        used = sum(fold.table.slice(begin, end - begin).nbytes for fold, begin, end in state.parts)
-        kept.append((sum(fold.table.get_total_buffer_size() for fold, *_ in state.parts), used, len(state.parts)))
+    def measured(module):
+        fold(module)
+        kept.append(sum(len(each.table) for each in module._folds))
 
-    monkeypatch.setattr(reducing._TimeState, "alone", measured)
-    parts = [
-        [(0, f"{part} {n}") for n in range(10)] + [(10 * part + n % 9 + 1, str(n)) for n in range(90)]
-        for part in range(9)
-    ]
+    monkeypatch.setattr(reducing._Reducing, "_fold", measured)
+    parts = [[(part, str(n)) for n in range(10)] for part in range(90)]
     counts = columns.reduce_by_key("n", count=columns.count())
 
-    found = ps.run(ps.pipe(folds(*parts), columns.stamp("t", lateness=1000), counts, ps.collect(timed=True)))
+    found = ps.run(ps.pipe(folds(*parts), columns.stamp("t", lateness=1), counts, ps.collect(timed=True)))
 
-    assert [time for time, _ in found].count(0) == 90
-    assert {parts for _, _, parts in kept} == {1, 2, 3}
-    assert [(size, used) for size, used, _ in kept if size > 2 * used] == []
+    assert len(found) == 900
+    assert len(kept) == 90
+    assert max(kept) <= 60
