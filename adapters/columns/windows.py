@@ -160,7 +160,8 @@ def tumbling(
 
     Times are whole numbers, dates, or timestamps (results are at ints, microseconds since 1970, UTC); `size` and
     `lateness` are whole numbers or timedeltas. Windows start at multiples of the size from 0, or from 1970 (UTC).
-    Keys are in the order in which they first arrived. Memory holds the groups of open windows, and up to 100,000 rows.
+    Keys are in the order in which they first arrived. Memory holds the groups of open windows, and up to 100,000 rows
+    or a quarter as many as groups.
     The input may have only one time; see `ps.stamp`.
 
     Raises:
