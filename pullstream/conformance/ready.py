@@ -23,6 +23,12 @@ from pullstream.conformance.subject import Subject
 
 Function = Callable[[Any], Any]
 
+around = partial(Subject, around=True)
+"""A row for a module that takes a function, and calls it with every value."""
+
+handling = partial(around, absorbs=True)
+"""A row for one that handles the failures of its function."""
+
 
 def calling(function: Function) -> Callable[[Any], Awaitable[Any]]:
     """Make an async function that calls the function after a moment of (virtual) time."""
@@ -91,21 +97,6 @@ def bytes_of(value: int) -> Any:
     return "é".encode() * value
 
 
-def shown_results(function: Function) -> ps.Transformer[Any, str]:
-    """Map values to results as text, because errors are equal only to themselves."""
-    return ps.pipe(ps.map(function, on_error="result"), ps.map(str))
-
-
-def timed_failures(function: Function) -> ps.Transformer[Any, Any]:
-    """Apply a function, which may fail, to values with their times."""
-    return ps.timed(lambda _, value: function(value), on_error="skip")
-
-
-def failing_calls(function: Function) -> ps.Transformer[Any, Any]:
-    """Make calls of which some may fail."""
-    return ps.map_async(calling(function), 2, on_error="skip")
-
-
 async def moments(resource: AbstractContextManager[object]) -> AsyncIterator[int]:
     """Yield values that take a moment each."""
     with resource:
@@ -172,11 +163,6 @@ def inner(resource: AbstractContextManager[object]) -> ps.Transformer[int, ps.So
     return ps.map(lambda n: opened(n % 3, resource))
 
 
-def late() -> ps.Source[int]:
-    """Return a source whose values are later than all others."""
-    return ps.values([7, 8], time=lambda _: 99)
-
-
 SOURCES: Final = (
     Subject("values", lambda: ps.values(range(5))),
     Subject("values, each at its time", lambda: ps.values(range(5), time=lambda n: n)),
@@ -202,20 +188,20 @@ SOURCES: Final = (
 )
 
 TRANSFORMERS: Final = (
-    Subject("map", ps.map, around=True),
-    Subject("filter, all pass", lambda function: ps.filter(passing(function)), around=True),
+    around("map", ps.map),
+    around("filter, all pass", lambda function: ps.filter(passing(function))),
     Subject("filter, half pass", lambda: ps.filter(lambda n: n % 2)),
     Subject("filter, none passes", lambda: ps.filter(lambda _: False), silent=True),
-    Subject("flat_map, two each", lambda function: ps.flat_map(twice(function)), around=True),
+    around("flat_map, two each", lambda function: ps.flat_map(twice(function))),
     Subject("flat_map, none", lambda: ps.flat_map(lambda _: ()), silent=True),
-    Subject("flat_map, sources", lambda function: ps.flat_map(streamed(function)), around=True),
-    Subject("map_batches", lambda function: ps.map_batches(listing(function)), around=True, batches=True),
-    Subject("map_async 1", lambda function: ps.map_async(calling(function), 1), around=True),
-    Subject("map_async 3", lambda function: ps.map_async(calling(function), 3), around=True),
-    Subject("map_async 3, as ready", lambda f: ps.map_async(calling(f), 3, ordered=False), around=True, ordered=False),
+    around("flat_map, sources", lambda function: ps.flat_map(streamed(function))),
+    around("map_batches", lambda function: ps.map_batches(listing(function)), batches=True),
+    around("map_async 1", lambda function: ps.map_async(calling(function), 1)),
+    around("map_async 3", lambda function: ps.map_async(calling(function), 3)),
+    around("map_async 3, as ready", lambda f: ps.map_async(calling(f), 3, ordered=False), ordered=False),
     Subject("prefetch 1", lambda: ps.prefetch(1), grows=True),
     Subject("prefetch 3", lambda: ps.prefetch(3), grows=True),
-    Subject("in_flight", lambda function: ps.in_flight(ps.map_async(calling(function), 3), 2), around=True),
+    around("in_flight", lambda function: ps.in_flight(ps.map_async(calling(function), 3), 2)),
     Subject("timeout", lambda: ps.timeout(1e6)),
     Subject("rate_limit", lambda: ps.rate_limit(2, per=0.1)),
     Subject("throttle", lambda: ps.throttle(0.1), timing=True, grows=True),
@@ -229,51 +215,43 @@ TRANSFORMERS: Final = (
     Subject("take_times 0", lambda: ps.take_times(0), silent=True),
     Subject("take_times 2", lambda: ps.take_times(2)),
     Subject("take_times 9", lambda: ps.take_times(9)),
-    Subject("reduce_by_key", counted, around=True, flushes=True),
-    Subject(
-        "reduce_by_key, eager", lambda f: ps.reduce_by_key(ps.agg.count(), key=f, eager=True), around=True, flushes=True
-    ),
-    Subject("reduce_by_time", lambda f: ps.reduce_by_time(ps.agg.sum(f)), around=True, flushes=True),
-    Subject("count_by_key", ps.count_by_key, around=True, flushes=True),
-    Subject("aggregate", lambda f: ps.aggregate(key=f, n=ps.agg.count()), around=True, flushes=True),
-    Subject("unique_by_time", ps.unique_by_time, around=True),
-    Subject("sort_by_time", ps.sort_by_time, around=True, flushes=True),
-    Subject("accumulate", lambda f: ps.accumulate(ps.agg.sum(f)), around=True, flushes=True),
-    Subject("accumulate, by key", lambda f: ps.accumulate(ps.agg.count(), key=f), around=True, flushes=True),
-    Subject("stamp", lambda f: ps.stamp(f, nest=True), around=True, ascending=True),
-    Subject(
-        "stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop")), around=True
-    ),
+    around("reduce_by_key", counted, flushes=True),
+    around("reduce_by_key, eager", lambda f: ps.reduce_by_key(ps.agg.count(), key=f, eager=True), flushes=True),
+    around("reduce_by_time", lambda f: ps.reduce_by_time(ps.agg.sum(f)), flushes=True),
+    around("count_by_key", ps.count_by_key, flushes=True),
+    around("aggregate", lambda f: ps.aggregate(key=f, n=ps.agg.count()), flushes=True),
+    around("unique_by_time", ps.unique_by_time),
+    around("sort_by_time", ps.sort_by_time, flushes=True),
+    around("accumulate", lambda f: ps.accumulate(ps.agg.sum(f)), flushes=True),
+    around("accumulate, by key", lambda f: ps.accumulate(ps.agg.count(), key=f), flushes=True),
+    around("stamp", lambda f: ps.stamp(f, nest=True), ascending=True),
+    around("stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop"))),
     Subject("stamp, what is late aside", lambda: untimed(ps.stamp(lambda n: -n, lateness=1, late=ps.drain()))),
     Subject("stamp_epochs of 2", lambda: untimed(ps.stamp_epochs(2))),
     Subject("stamp_epochs of 2, within times", lambda: ps.stamp_epochs(2, nest=True)),
-    Subject(
-        "stamp_epochs by a test", lambda f: ps.stamp_epochs(begin=lambda n: f(n) % 20 == 0, nest=True), around=True
-    ),
-    Subject("stamp_epochs by key", lambda f: ps.stamp_epochs(key=lambda n: f(n) // 20, nest=True), around=True),
+    around("stamp_epochs by a test", lambda f: ps.stamp_epochs(begin=lambda n: f(n) % 20 == 0, nest=True)),
+    around("stamp_epochs by key", lambda f: ps.stamp_epochs(key=lambda n: f(n) // 20, nest=True)),
     Subject("stamp_epochs by the clock", lambda: untimed(ps.stamp_epochs(seconds=1.5)), timing=True),
     Subject("map_time", lambda: ps.map_time(lambda n: n // 2)),
     Subject("delay", lambda: ps.delay(3)),
-    Subject("timed", lambda function: ps.timed(lambda _, n: function(n)), around=True),
-    Subject("map, failures left out", lambda f: ps.map(f, on_error="skip"), around=True, absorbs=True),
-    Subject("map, failures as results", shown_results, around=True, absorbs=True),
-    Subject("map, failures diverted", lambda f: ps.map(f, on_error=ps.drain()), around=True, absorbs=True),
-    Subject("filter_not", lambda function: ps.filter_not(lambda n: function(n) < 0), around=True),
-    Subject("tap", ps.tap, around=True),
-    Subject("tap, with its end", lambda function: ps.tap(function, lambda _: None), around=True),
+    around("timed", lambda function: ps.timed(lambda _, n: function(n))),
+    handling("map, failures left out", lambda f: ps.map(f, on_error="skip")),
+    handling("map, failures as results", lambda f: ps.pipe(ps.map(f, on_error="result"), ps.map(str))),
+    handling("map, failures diverted", lambda f: ps.map(f, on_error=ps.drain())),
+    around("filter_not", lambda function: ps.filter_not(lambda n: function(n) < 0)),
+    around("tap", ps.tap),
+    around("tap, with its end", lambda function: ps.tap(function, lambda _: None)),
     Subject("probe", lambda: ps.probe(lambda _: None)),
-    Subject("unique", ps.unique, around=True),
-    Subject("unique, with a capacity", lambda function: ps.unique(function, capacity=1), around=True),
-    Subject(
-        "duplicates", lambda function: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.duplicates(function)), around=True
-    ),
-    Subject("scan", lambda function: ps.scan(lambda total, n: total + function(n), 0), around=True),
-    Subject("take by a test", lambda function: ps.take(passing(function)), around=True),
-    Subject("take by a test, ahead", lambda function: ps.take(passing(function), ahead=3), around=True),
+    around("unique", ps.unique),
+    around("unique, with a capacity", lambda function: ps.unique(function, capacity=1)),
+    around("duplicates", lambda function: ps.pipe(ps.flat_map(lambda n: [n, n]), ps.duplicates(function))),
+    around("scan", lambda function: ps.scan(lambda total, n: total + function(n), 0)),
+    around("take by a test", lambda function: ps.take(passing(function))),
+    around("take by a test, ahead", lambda function: ps.take(passing(function), ahead=3)),
     Subject("take by a test, up to 2", lambda: ps.take(lambda n: n < 2)),
     Subject("take by a test, with the last", lambda: ps.take(lambda n: n < 2, last=True)),
     Subject("skip 2", lambda: ps.skip(2)),
-    Subject("skip by a test", lambda function: ps.skip(passing(function)), around=True, silent=True),
+    around("skip by a test", lambda function: ps.skip(passing(function)), silent=True),
     Subject("skip by a test, up to 2", lambda: ps.skip(lambda n: n < 2)),
     Subject("batch 2", lambda: ps.batch(2)),
     Subject("batch by the clock", lambda: ps.batch(3, seconds=1.5), timing=True),
@@ -282,55 +260,42 @@ TRANSFORMERS: Final = (
     Subject("windowed by the clock", lambda: ps.windowed(seconds=1.5), timing=True, flushes=True),
     Subject("windowed by the clock, sliding", lambda: ps.windowed(seconds=3, every=1), timing=True, flushes=True),
     Subject("tumbling", lambda: ps.tumbling(2), flushes=True),
-    Subject("tumbling, by key", lambda key: ps.tumbling(2, ps.agg.count(), key=key), around=True, flushes=True),
-    Subject("tumbling, eager", lambda f: ps.tumbling(2, ps.agg.sum(f), eager=True), around=True, flushes=True),
-    Subject("sliding", lambda f: ps.sliding(2, 1, ps.agg.sum(f)), around=True, flushes=True),
-    Subject("sliding, by key", lambda key: ps.sliding(2, 1, key=key), around=True, flushes=True),
-    Subject("sliding, eager", lambda f: ps.sliding(2, 1, ps.agg.sum(f), eager=True), around=True, flushes=True),
-    Subject("sessions", lambda f: ps.sessions(2, ps.agg.sum(f)), around=True, flushes=True),
-    Subject("sessions, by key", lambda key: ps.sessions(1, key=key), around=True, flushes=True),
-    Subject("sessions, eager", lambda f: ps.sessions(1, ps.agg.sum(f), eager=True), around=True, flushes=True),
+    around("tumbling, by key", lambda key: ps.tumbling(2, ps.agg.count(), key=key), flushes=True),
+    around("tumbling, eager", lambda f: ps.tumbling(2, ps.agg.sum(f), eager=True), flushes=True),
+    around("sliding", lambda f: ps.sliding(2, 1, ps.agg.sum(f)), flushes=True),
+    around("sliding, by key", lambda key: ps.sliding(2, 1, key=key), flushes=True),
+    around("sliding, eager", lambda f: ps.sliding(2, 1, ps.agg.sum(f), eager=True), flushes=True),
+    around("sessions", lambda f: ps.sessions(2, ps.agg.sum(f)), flushes=True),
+    around("sessions, by key", lambda key: ps.sessions(1, key=key), flushes=True),
+    around("sessions, eager", lambda f: ps.sessions(1, ps.agg.sum(f), eager=True), flushes=True),
     Subject("split, lines", lambda: ps.pipe(ps.map(two_lines), ps.split()), flushes=True),
     Subject("split, at a separator", lambda: ps.pipe(ps.map(two_lines), ps.split("\n\n")), flushes=True),
     Subject("split, blocks", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=4)), flushes=True),
     Subject("decode", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=3), ps.decode(errors="ignore")), flushes=True),
-    Subject("map_async, failures left out", failing_calls, around=True, absorbs=True),
-    Subject("reduce_by_key, failures left out", lambda f: counted(f, on_error="skip"), around=True, absorbs=True),
-    Subject("distinct, failures left out", lambda f: ps.unique_by_time(f, on_error="skip"), around=True, absorbs=True),
-    Subject(
-        "sort_by_time, failures left out", lambda f: ps.sort_by_time(f, on_error="skip"), around=True, absorbs=True
-    ),
-    Subject("sessions, failures left out", lambda f: ps.sessions(1, key=f, on_error="skip"), around=True, absorbs=True),
-    Subject("timed, failures left out", timed_failures, around=True, absorbs=True),
-    Subject(
-        "group_by, failures left out",
-        lambda f: ps.group_by(f, ps.map(str), on_error="skip"),
-        around=True,
-        absorbs=True,
-        ordered=False,
-    ),
-    Subject("loop", lambda function: ps.loop(ps.map(rounds(function, 2))), around=True, ordered=False),
-    Subject("loop around calls", lambda f: ps.loop(ps.map_async(calling(rounds(f, 1)), 2)), around=True, ordered=False),
+    handling("map_async, failures left out", lambda f: ps.map_async(calling(f), 2, on_error="skip")),
+    handling("reduce_by_key, failures left out", lambda f: counted(f, on_error="skip")),
+    handling("distinct, failures left out", lambda f: ps.unique_by_time(f, on_error="skip")),
+    handling("sort_by_time, failures left out", lambda f: ps.sort_by_time(f, on_error="skip")),
+    handling("sessions, failures left out", lambda f: ps.sessions(1, key=f, on_error="skip")),
+    handling("timed, failures left out", lambda f: ps.timed(lambda _, n: f(n), on_error="skip")),
+    handling("group_by, failures left out", lambda f: ps.group_by(f, ps.map(str), on_error="skip"), ordered=False),
+    around("loop", lambda function: ps.loop(ps.map(rounds(function, 2))), ordered=False),
+    around("loop around calls", lambda f: ps.loop(ps.map_async(calling(rounds(f, 1)), 2)), ordered=False),
     Subject("loop that nothing goes round", lambda: ps.loop(ps.loop(ps.filter(lambda _: True)))),
-    Subject("flatten, sources", lambda f: ps.pipe(ps.map(streamed(f)), ps.flatten()), around=True),
-    Subject("flatten, lists", lambda f: ps.pipe(ps.map(twice(f)), ps.flatten()), around=True),
-    Subject("flatten, all levels", lambda f: ps.pipe(ps.map(twice(twice(f))), ps.flatten(depth=None)), around=True),
-    Subject(
-        "flatten, side by side",
-        lambda f: ps.pipe(ps.map(streamed(f)), ps.flatten(concurrency=2)),
-        around=True,
-        ordered=False,
-    ),
-    Subject("group_by", lambda f: ps.group_by(lambda n: n % 2, ps.map(f)), around=True, ordered=False),
-    Subject("group_by, one at a time", lambda f: ps.group_by(f, ps.take(1), capacity=1), around=True, ordered=False),
-    Subject("worker_pool", lambda f: ps.worker_pool(ps.map_async(calling(f), 1), ps.map(f)), around=True, absorbs=True),
+    around("flatten, sources", lambda f: ps.pipe(ps.map(streamed(f)), ps.flatten())),
+    around("flatten, lists", lambda f: ps.pipe(ps.map(twice(f)), ps.flatten())),
+    around("flatten, all levels", lambda f: ps.pipe(ps.map(twice(twice(f))), ps.flatten(depth=None))),
+    around("flatten, side by side", lambda f: ps.pipe(ps.map(streamed(f)), ps.flatten(concurrency=2)), ordered=False),
+    around("group_by", lambda f: ps.group_by(lambda n: n % 2, ps.map(f)), ordered=False),
+    around("group_by, one at a time", lambda f: ps.group_by(f, ps.take(1), capacity=1), ordered=False),
+    handling("worker_pool", lambda f: ps.worker_pool(ps.map_async(calling(f), 1), ps.map(f))),
     Subject("worker_pool, as ready", lambda: ps.worker_pool(*workers(), concurrency=2, ordered=False), ordered=False),
     Subject("worker_pool, dynamic", lambda: ps.worker_pool(*workers(), dynamic=True)),
-    Subject("deferred transformer", lambda function: resolved("transformer", ps.map(function)), around=True),
-    Subject("catch, ends", lambda function: ps.pipe(ps.map(function), ps.catch()), around=True, absorbs=True),
-    Subject("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"])), around=True, absorbs=True),
-    Subject("catch, a source", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ps.empty())), around=True, absorbs=True),
-    Subject("catch, passes", lambda f: ps.pipe(ps.map(f), ps.catch(on=NotImplementedError)), around=True),
+    around("deferred transformer", lambda function: resolved("transformer", ps.map(function))),
+    handling("catch, ends", lambda function: ps.pipe(ps.map(function), ps.catch())),
+    handling("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"]))),
+    handling("catch, a source", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ps.empty()))),
+    around("catch, passes", lambda f: ps.pipe(ps.map(f), ps.catch(on=NotImplementedError))),
     Subject("flatten, opening", lambda opens: ps.pipe(inner(opens), ps.flatten()), resource=True, reopens=True),
     Subject(
         "flatten, opening two",
@@ -339,8 +304,8 @@ TRANSFORMERS: Final = (
         reopens=True,
         ordered=False,
     ),
-    Subject("catch, a later source", lambda: ps.catch(lambda _: late()), absorbs=True),
-    Subject("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4)), around=True),
+    Subject("catch, a later source", lambda: ps.catch(lambda _: ps.values([7, 8], time=lambda _: 99)), absorbs=True),
+    around("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4))),
 )
 
 
@@ -371,39 +336,29 @@ COMBINING: Final = (
     Subject("concat", ps.concat, inputs=2),
     Subject("merge", ps.merge, inputs=3, ordered=False),
     Subject("merge_sorted", ps.merge_sorted, ascending=True, inputs=3),
-    Subject(
-        "merge_sorted, by key",
-        lambda key, *sources: ps.merge_sorted(*sources, key=key),
-        around=True,
-        ascending=True,
-        inputs=2,
-    ),
+    around("merge_sorted, by key", lambda key, *sources: ps.merge_sorted(*sources, key=key), ascending=True, inputs=2),
     Subject("zip", ps.zip, inputs=2),
     Subject("zip, strict", lambda *sources: ps.zip(*sources, mode="strict"), inputs=2),
     Subject("zip, padded", lambda *sources: ps.zip(*sources, mode="padded"), inputs=2),
-    Subject("join", lambda key, *both: ps.join(*both, on=alike(key)), around=True, inputs=2, ordered=False),
-    Subject(
+    around("join", lambda key, *both: ps.join(*both, on=alike(key)), inputs=2, ordered=False),
+    handling(
         "join, failures left out",
         lambda key, *both: ps.join(*both, on=alike(key), on_error="skip"),
-        around=True,
-        absorbs=True,
         inputs=2,
         ordered=False,
     ),
-    Subject(
+    handling(
         "merge_sorted, failures left out",
         lambda key, *sources: ps.merge_sorted(*sources, key=key, on_error="skip"),
-        around=True,
         ascending=True,
-        absorbs=True,
         inputs=2,
     ),
-    Subject("join, left", lambda key, *both: joined(key, *both, how="left"), around=True, inputs=2, ordered=False),
-    Subject("join, near", lambda key, *both: joined(key, *both, within=1), around=True, inputs=2, ordered=False),
+    around("join, left", lambda key, *both: joined(key, *both, how="left"), inputs=2, ordered=False),
+    around("join, near", lambda key, *both: joined(key, *both, within=1), inputs=2, ordered=False),
     Subject("combine_latest", ps.combine_latest, inputs=2, timing=True),
     Subject("dynamic_merge", added, inputs=2, ordered=False),
-    Subject("fork", lambda f: ps.fork(ps.map(f), ps.filter(lambda _: False)), around=True, ordered=False),
-    Subject("fork, with a capacity", lambda f: ps.fork(ps.map(f), ps.take(2), capacity=2), around=True, ordered=False),
+    around("fork", lambda f: ps.fork(ps.map(f), ps.filter(lambda _: False)), ordered=False),
+    around("fork, with a capacity", lambda f: ps.fork(ps.map(f), ps.take(2), capacity=2), ordered=False),
 )
 
 
@@ -415,24 +370,24 @@ def sent() -> ps.Sink[Any, None]:
 
 SINKS: Final = (
     Subject("collect", ps.collect),
-    Subject("drain", ps.drain, around=True),
+    around("drain", ps.drain),
     Subject("reduce", lambda: ps.reduce(operator.add, 0)),
     Subject("reduce, by a Fold", lambda: ps.reduce(ps.agg.top(2))),
     Subject("find", lambda: ps.find(lambda n: n == 2)),
-    Subject("find, none", lambda function: ps.find(lambda n: function(n) is None), around=True),
-    Subject("find, 3 at a time", lambda function: ps.find(lambda n: function(n) is None, limit=3), around=True),
+    around("find, none", lambda function: ps.find(lambda n: function(n) is None)),
+    around("find, 3 at a time", lambda function: ps.find(lambda n: function(n) is None, limit=3)),
     Subject("first", ps.first),
     Subject("last", ps.last),
     Subject("concat_values", lambda: ps.pipe(ps.map(str), ps.concat_values())),
     Subject("to_channel", sent),
     Subject("on_end", lambda: ps.on_end(lambda _: None)),
-    Subject("deferred sink", lambda function: resolved("sink", ps.drain(function)), around=True),
-    Subject("at_completion", lambda f: ps.at_completion(lambda _, values: [f(n) for n in values]), around=True),
+    around("deferred sink", lambda function: resolved("sink", ps.drain(function))),
+    around("at_completion", lambda f: ps.at_completion(lambda _, values: [f(n) for n in values])),
     Subject("at_completion, async", lambda: ps.at_completion(lambda _, values: calling(len)(values))),
-    Subject("tee", lambda function: ps.tee(ps.collect(), ps.drain(function)), around=True),
-    Subject("tee, with a capacity", lambda function: ps.tee(ps.collect(), ps.drain(function), capacity=2), around=True),
-    Subject("partition", parted, around=True),
-    Subject("partition, with a capacity", lambda function: parted(function, 2), around=True),
+    around("tee", lambda function: ps.tee(ps.collect(), ps.drain(function))),
+    around("tee, with a capacity", lambda function: ps.tee(ps.collect(), ps.drain(function), capacity=2)),
+    around("partition", parted),
+    around("partition, with a capacity", lambda function: parted(function, 2)),
 )
 
 READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
