@@ -42,30 +42,15 @@ class KeepLatest(Kernel[Any]):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
+        self.came = self.answered = -inf
+        """The moments of the latest arrival and of the latest answer."""
         self._kept: dict[Hashable, Latest] = {}
         self._given: tuple[Hashable, Any] | None = None
         self._waited_for = False
 
-    # ---- for subclasses
-
-    def began(self, now: float) -> None:
-        """Note the moment of the first ask."""
-
     @abstractmethod
-    def due(self, kept: Latest, now: float) -> bool:
-        """Whether a value may be answered now."""
-
-    @abstractmethod
-    def deadline(self) -> float:
-        """Give the moment at which a kept value will be due."""
-
-    def came(self, now: float) -> None:
-        """Note the arrival of a value."""
-
-    def passed(self, now: float) -> None:
-        """Note that a value is answered."""
-
-    # ----
+    def due(self, kept: Latest) -> float:
+        """Give the moment at which a kept value is due."""
 
     @override
     def placed(self) -> None:
@@ -77,7 +62,7 @@ class KeepLatest(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        self.began(trio.current_time())
+        self.began = trio.current_time()
 
     @override
     def halt(self) -> None:
@@ -99,17 +84,17 @@ class KeepLatest(Kernel[Any]):
             if self._input.known:
                 return self._input.reached() or DONE
             self._waited_for = True
-            deadline = self.deadline() if self._kept else inf
+            deadline = min(map(self.due, self._kept.values()), default=inf)
             await self.events.wait(deadline=deadline, outside=bool(self._kept))
             self._waited_for = False
 
     def _pick(self) -> tuple[Hashable, Any] | None:
         now = trio.current_time()
         for time, kept in self._kept.items():
-            if kept.final or self._input.known or self.due(kept, now):
+            if kept.final or self._input.known or self.due(kept) <= now:
                 del self._kept[time]
                 self.events.requests.pop(time, None)
-                self.passed(now)
+                self.answered = now
                 return time, kept.value
         return None
 
@@ -145,7 +130,7 @@ class KeepLatest(Kernel[Any]):
             self._kept[time] = Latest(value, now)
         else:
             kept.value, kept.came = value, now
-        self.came(now)
+        self.came = now
         self._give()
 
     def _give(self) -> None:
@@ -162,58 +147,25 @@ class KeepLatest(Kernel[Any]):
 
 
 class _Throttle(KeepLatest):
-    _next = -inf
-
     @override
-    def due(self, kept: Latest, now: float) -> bool:
-        return now >= self._next
-
-    @override
-    def deadline(self) -> float:
-        return self._next
-
-    @override
-    def passed(self, now: float) -> None:
-        self._next = now + self.seconds
+    def due(self, kept: Latest) -> float:
+        return self.answered + self.seconds
 
 
 class _Debounce(KeepLatest):
-    _last = -inf
-
     @override
-    def came(self, now: float) -> None:
-        self._last = now
-
-    @override
-    def due(self, kept: Latest, now: float) -> bool:
-        return now >= self._last + self.seconds
-
-    @override
-    def deadline(self) -> float:
-        return self._last + self.seconds
+    def due(self, kept: Latest) -> float:
+        return self.came + self.seconds
 
 
 class _Sample(KeepLatest):
     @override
-    def began(self, now: float) -> None:
-        self._first = now
-        self._ticks = 0
-
-    @override
-    def due(self, kept: Latest, now: float) -> bool:
-        self._count(now)
+    def due(self, kept: Latest) -> float:
         # A value that arrives exactly at a tick counts for the next one, whichever is processed first.
-        return kept.came < self._first + self._ticks * self.seconds
-
-    @override
-    def deadline(self) -> float:
-        self._count(trio.current_time())
-        return self._first + (self._ticks + 1) * self.seconds
-
-    def _count(self, now: float) -> None:
-        self._ticks = max(self._ticks, int((now - self._first) / self.seconds))
-        while self._first + (self._ticks + 1) * self.seconds <= now:
-            self._ticks += 1
+        tick = int((kept.came - self.began) / self.seconds)
+        while self.began + tick * self.seconds <= kept.came:
+            tick += 1
+        return self.began + tick * self.seconds
 
 
 @transformer
