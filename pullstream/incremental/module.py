@@ -55,7 +55,7 @@ class _Maintaining(Notified, Resumable):
         """The holders of a time, by name: inputs that change at it, and operators that have work to do at it."""
         names = [*self._changes.get(time, ())]
         if self._flow is not None and self._lattice is not None:
-            names += self._flow.names((time,))
+            names += self._flow.region.names((time,))
         return names
 
     def _change(self, value: Any) -> tuple[str, Any, int]:
@@ -91,7 +91,7 @@ class _Maintaining(Notified, Resumable):
         for name, changes in self._changes.pop(time, {}).items():
             flow.take(name, place, changes)
         out = flow.run(place)
-        for other in flow.times:
+        for other in [*flow.region.times]:
             # Two incomparable times may cause further output at their join.
             self._await(other[0])
         if self.memory.saves:

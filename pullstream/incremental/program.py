@@ -54,15 +54,6 @@ class Dataflow:
     def _noting(self, name: str) -> Callable[[Time, Changes], None]:
         return lambda _, changes: self._out.extend((name, record, diff) for record, diff in changes)
 
-    @property
-    def times(self) -> Sequence[Time]:
-        """The times at which there is still work to do."""
-        return list(self.region.times)
-
-    def names(self, time: Time) -> list[str]:
-        """Name the operators that have work to do at a time."""
-        return self.region.names(time)
-
     def take(self, name: str, time: Time, changes: Changes) -> None:
         """Change an input at a time."""
         self.inputs[name].give(time, changes)

@@ -301,26 +301,6 @@ class InstalmentRun(StateSaver):
             memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)
         return memory
 
-    @override
-    def stop(self) -> None:
-        """Do nothing: sources are never told to end."""
-
-    @override
-    async def until_recorded(self, location: Location, time: Hashable) -> None:
-        """Do nothing: whoever makes the instalments keeps all that comes of one, or nothing."""
-
-    @override
-    def finished(self, location: Location) -> None:
-        return None
-
-    @override
-    def result(self, location: Location) -> NoReturn:
-        raise NotImplementedError("no sink has come to its end before")
-
-    @override
-    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
-        """Do nothing: that nothing more may come is all there is to know."""
-
 
 def _times(batch: Batch[Any]) -> Sequence[Hashable]:
     return (batch.time,) if batch.uniform else batch.times

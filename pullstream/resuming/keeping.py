@@ -1,6 +1,5 @@
 """The state that the streams of a run keep for later runs, and have from earlier ones."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
@@ -16,34 +15,34 @@ from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.memory import Memory
 
 
-class StateSaver(ABC):
-    """A place where what a stream keeps is saved: a journal, or what is kept between two instalments."""
+class StateSaver:
+    """A place where what a stream keeps is saved: a journal, or what is kept between two instalments.
 
-    @abstractmethod
-    def done(self, location: Location, time: Hashable) -> bool:
+    By default nothing is saved.
+    """
+
+    def done(self, location: Location, time: Hashable) -> bool:  # noqa: ARG002
         """Whether an earlier run has completed everything that follows from a time at a module's output."""
+        return False
 
-    @abstractmethod
     def memory(self, location: Location) -> Memory:
         """The memory of a module."""
+        return Memory(location)
 
-    @abstractmethod
     def stop(self) -> None:
         """Record nothing from now on: sources are about to end in the middle of a time."""
 
-    @abstractmethod
     async def until_recorded(self, location: Location, time: Hashable) -> None:
         """Wait until it is recorded that everything `time` at a module's output leads to is complete."""
 
-    @abstractmethod
-    def finished(self, location: Location) -> bool | None:
+    def finished(self, location: Location) -> bool | None:  # noqa: ARG002
         """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
+        return None
 
-    @abstractmethod
     def result(self, location: Location) -> Any:
         """The result of a sink that ended in an earlier run."""
+        raise NotImplementedError(f"{location} has not ended in an earlier run")
 
-    @abstractmethod
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
         """Note that a sink has ended, and that all its effects are done."""
 
@@ -53,8 +52,8 @@ class StreamKeeping(Keeping):
 
     def __init__(self, sidecar: Sidecar, outer: Keeping | None, *, fed: bool) -> None:
         self._sidecar = sidecar
-        self._saving: StateSaver | None = None
-        """The place to save it; None without a journal, and in a stream inside a module."""
+        self._saving = StateSaver()
+        """The place to save it; none without a journal, and in a stream inside a module."""
         self.saves = False
         self.resumable: list[Resumable] = []
         """Modules that must restore, before this run begins, what they kept in an earlier one."""
@@ -94,7 +93,7 @@ class StreamKeeping(Keeping):
     def memory(self, location: Location) -> Memory:
         if self.loses:
             self._refuse(str(location))
-        return Memory(location) if self._saving is None else self._saving.memory(location)
+        return self._saving.memory(location)
 
     def _refuse(self, who: str) -> NoReturn:
         raise JournalError(
@@ -111,7 +110,7 @@ class StreamKeeping(Keeping):
 
     @override
     def done(self, location: Location, time: Hashable) -> bool:
-        return self._saving is not None and self._saving.done(location, time)
+        return self._saving.done(location, time)
 
     @override
     def fulfilled(self, location: Location, time: Hashable) -> bool:
@@ -130,8 +129,7 @@ class StreamKeeping(Keeping):
         consequences = self.consequences.from_output(location, time)
         await sidecar.until([fulfilment(location, time, consequences)])
         if fulfilled(consequences, sidecar.frontiers):
-            if self._saving is not None:
-                await self._saving.until_recorded(location, time)
+            await self._saving.until_recorded(location, time)
             return
         for sink in sidecar.sinks:
             if sink.failure is not None:
@@ -150,19 +148,16 @@ class StreamKeeping(Keeping):
 
     @override
     def stop(self) -> None:
-        if self._saving is not None:
-            self._saving.stop()
+        self._saving.stop()
 
     @override
     def finished(self, location: Location) -> bool | None:
-        return None if self._saving is None else self._saving.finished(location)
+        return self._saving.finished(location)
 
     @override
     def result(self, location: Location) -> Any:
-        assert self._saving is not None
         return self._saving.result(location)
 
     @override
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
-        if self._saving is not None:
-            self._saving.finishes(location, result, exhausted=exhausted)
+        self._saving.finishes(location, result, exhausted=exhausted)

@@ -65,7 +65,7 @@ def min(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def min(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """Find the least value; among equal ones, the first."""
-    return Fold(list, partial(_less, of or itself), _only, _less_of)
+    return Fold(list, partial(_less, of or itself), partial(_best, 0), _less_of)
 
 
 @overload
@@ -75,7 +75,7 @@ def max(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def max(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """Find the greatest value; among equal ones, the first."""
-    return Fold(list, partial(_greater, of or itself), _only, _greater_of)
+    return Fold(list, partial(_greater, of or itself), partial(_best, 0), _greater_of)
 
 
 @checked
@@ -86,13 +86,13 @@ def min_by(of: Annotated[Function[V, Any], _KEY]) -> Fold[V, V]:
     >>> ps.run(ps.pipe(ps.values(["melon", "fig", "plum"]), ps.reduce(ps.agg.min_by(len))))
     'fig'
     """
-    return Fold(list, partial(_less_by, of), _value, _less_by_of)
+    return Fold(list, partial(_less_by, of), partial(_best, 1), _less_of)
 
 
 @checked
 def max_by(of: Annotated[Function[V, Any], _KEY]) -> Fold[V, V]:
     """Find the value for which `of` is greatest; among equal ones, the first."""
-    return Fold(list, partial(_greater_by, of), _value, _greater_by_of)
+    return Fold(list, partial(_greater_by, of), partial(_best, 1), _greater_of)
 
 
 @checked
@@ -199,20 +199,6 @@ def _greater(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]
     return best
 
 
-def _less_of(best: list[Any], other: list[Any]) -> list[Any]:
-    return _less(itself, best, other[0]) if other else best
-
-
-def _greater_of(best: list[Any], other: list[Any]) -> list[Any]:
-    return _greater(itself, best, other[0]) if other else best
-
-
-def _only(best: list[Any]) -> Any:
-    if not best:
-        raise ValueError("no values, so there is no least or greatest one; reduce(f, initial) has a result then")
-    return best[0]
-
-
 def _less_by(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
     key = of(value)
     if not best or key < best[0]:
@@ -227,17 +213,18 @@ def _greater_by(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[A
     return best
 
 
-def _less_by_of(best: list[Any], other: list[Any]) -> list[Any]:
+def _less_of(best: list[Any], other: list[Any]) -> list[Any]:
     return other if other and (not best or other[0] < best[0]) else best
 
 
-def _greater_by_of(best: list[Any], other: list[Any]) -> list[Any]:
+def _greater_of(best: list[Any], other: list[Any]) -> list[Any]:
     return other if other and (not best or best[0] < other[0]) else best
 
 
-def _value(best: list[Any]) -> Any:
-    _only(best)
-    return best[1]
+def _best(place: int, best: list[Any]) -> Any:
+    if not best:
+        raise ValueError("no values, so there is no least or greatest one; reduce(f, initial) has a result then")
+    return best[place]
 
 
 def _add_up(of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:
@@ -287,12 +274,15 @@ def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> lis
         state[:] = [0, []]
     number, heap = state
     state[0] = number + 1
-    entry = (of(value), -number, value)
+    _keep_greatest(k, heap, (of(value), -number, value))
+    return state
+
+
+def _keep_greatest(k: int, heap: list[Any], entry: tuple[Any, int, Any]) -> None:
     if len(heap) < k:
         heapq.heappush(heap, entry)
     else:
         heapq.heappushpop(heap, entry)
-    return state
 
 
 def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
@@ -303,11 +293,7 @@ def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
         state[:] = [0, []]
     number, heap = state
     for given, order, value in other[1]:
-        entry = (given, order - number, value)
-        if len(heap) < k:
-            heapq.heappush(heap, entry)
-        else:
-            heapq.heappushpop(heap, entry)
+        _keep_greatest(k, heap, (given, order - number, value))
     state[0] = number + other[0]
     return state
 

@@ -170,3 +170,16 @@ def folds(call: Call, named: Any) -> Any:
     for name, fold in named.items():
         a_fold(Call(f"{call.module}({name}=...)"), fold)
     return named
+
+
+NOTHING: Final = object()
+"""The initial state that was left out."""
+
+
+def step_or_fold(call: Call, function: Any) -> Any:
+    """Check for a fold, or a step with an initial state of its own."""
+    if not isinstance(function, Fold):
+        return _STATE(call, function)
+    if call["initial"] is not NOTHING:
+        raise call.refuse("got a Fold and an initial state. A Fold has its own initial state: leave the other one out")
+    return cast("Fold[Any, Any]", function)

@@ -25,13 +25,15 @@ class Broadcast(Generic[T]):
 
     def __init__(self, capacity: int, *, drops: bool) -> None:
         self._site = Site.here()
-        self._capacity = capacity
+        self.capacity = capacity
+        """The number of values that a listener may be behind."""
         self._drops = drops
         self._listeners: list[_Listener] = []
         self._lock = trio.Lock()
         self._room = trio.Event()
         self._sending = 0
-        self._last: Hashable = BEGINNING
+        self.last: Hashable = BEGINNING
+        """The time before which nothing will be sent."""
         self._ending = Backlog()
 
     def listen(self) -> Source[T]:
@@ -84,7 +86,7 @@ class Broadcast(Generic[T]):
         self._end(failure)
 
     def __repr__(self) -> str:
-        return f"broadcast({self._capacity})"
+        return f"broadcast({self.capacity})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -92,16 +94,6 @@ class Broadcast(Generic[T]):
         )
 
     # ---- for listeners
-
-    @property
-    def capacity(self) -> int:
-        """The number of values that a listener may be behind."""
-        return self._capacity
-
-    @property
-    def last(self) -> Hashable:
-        """The time before which nothing will be sent."""
-        return self._last
 
     @property
     def ending(self) -> Backlog:
@@ -135,11 +127,11 @@ class Broadcast(Generic[T]):
             raise Ended(f"broadcast, made at {self._site}, cannot send after end() or fail()")
 
     def _follow(self, time: Hashable) -> None:
-        if not less_equal(self._last, time):
+        if not less_equal(self.last, time):
             raise CapabilityError(
-                f"broadcast, made at {self._site}, cannot send {time!r} after {self._last!r}: times must not go back",
+                f"broadcast, made at {self._site}, cannot send {time!r} after {self.last!r}: times must not go back",
             )
-        self._last = time
+        self.last = time
 
     def _end(self, ending: Done | BaseException) -> None:
         self._ending.end(ending)

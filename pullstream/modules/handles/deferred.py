@@ -7,7 +7,7 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, Sink, Site, Source, Transformer
-from pullstream.blueprint.variables import A, B, R
+from pullstream.blueprint.variables import A, B, R, T
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
@@ -123,10 +123,14 @@ class _LaterSink(Wiring):
         return consumer
 
 
-class _Handle(Blueprint):
+class _Handle(Blueprint, Generic[T]):
     @property
     def _later(self) -> Later:
         return cast("Later", self.modules[-1].args[0])
+
+    def resolve(self, module: T) -> None:
+        """Set the module."""
+        self._later.settle(module)
 
     def fail(self, failure: BaseException) -> None:
         """Fail the stream instead of resolving it."""
@@ -134,30 +138,18 @@ class _Handle(Blueprint):
 
 
 @attrs.frozen(repr=False)
-class DeferredSource(_Handle, Source[B], Generic[B]):
+class DeferredSource(_Handle[Source[B]], Source[B], Generic[B]):
     """A placeholder for a source; made by `deferred`."""
 
-    def resolve(self, source: Source[B]) -> None:
-        """Set the source."""
-        self._later.settle(source)
-
 
 @attrs.frozen(repr=False)
-class DeferredTransformer(_Handle, Transformer[A, B], Generic[A, B]):
+class DeferredTransformer(_Handle[Transformer[A, B]], Transformer[A, B], Generic[A, B]):
     """A placeholder for a transformer; made by `deferred`."""
 
-    def resolve(self, transformer: Transformer[A, B]) -> None:
-        """Set the transformer."""
-        self._later.settle(transformer)
-
 
 @attrs.frozen(repr=False)
-class DeferredSink(_Handle, Sink[A, R], Generic[A, R]):
+class DeferredSink(_Handle[Sink[A, R]], Sink[A, R], Generic[A, R]):
     """A placeholder for a sink; made by `deferred`."""
-
-    def resolve(self, sink: Sink[A, R]) -> None:
-        """Set the sink."""
-        self._later.settle(sink)
 
 
 @overload

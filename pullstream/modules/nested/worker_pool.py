@@ -49,13 +49,11 @@ class PoolKernel(PolledAsking[Any]):
 
     traits = Traits(trusted=True, reorders=True, asks_apart=True)
 
-    def __init__(
-        self, workers: tuple[Any, ...], concurrency: int, *, ordered: bool, pool: "Pool | None" = None
-    ) -> None:
-        self._joining = list(workers)
+    def __init__(self, *workers: Any, concurrency: int = 1, ordered: bool = True, dynamic: bool = False) -> None:
+        self._pool: Pool | None = workers[0] if dynamic else None
+        self._joining = list(workers if self._pool is None else self._pool.workers)
         self._concurrency = concurrency
         self._ordered = ordered
-        self._pool = pool
         self._active: dict[Lane[Any], _PoolWorker] = {}
         self._row: deque[_Assignment] = deque()
         self._ready: deque[_Assignment] = deque()
@@ -64,9 +62,8 @@ class PoolKernel(PolledAsking[Any]):
         self._outer = Backlog()
         self._last_failure: BaseException | None = None
         self._failed: BaseException | None = None
-        if pool is not None:
-            pool.attach(self)
-            self._joining += pool.workers
+        if self._pool is not None:
+            self._pool.attach(self)
 
     def join(self, worker: Any) -> None:
         """Add a worker, while running."""
@@ -272,15 +269,6 @@ def worker_pool(
     options += (("concurrency", concurrency),) if concurrency != 1 else ()
     options += (("ordered", False),) if not ordered else ()
     if not dynamic:
-        return Transformer((Module("worker_pool", _fixed, workers, options),))
+        return Transformer((Module("worker_pool", PoolKernel, workers, options),))
     pool = Pool(workers, Site.here())
-    return WorkerPool[Any, Any]((Module("worker_pool", _dynamic, (pool,), (*options, ("dynamic", True))),))
-
-
-def _fixed(*workers: Any, concurrency: int = 1, ordered: bool = True) -> PoolKernel:
-    return PoolKernel(workers, concurrency, ordered=ordered)
-
-
-def _dynamic(pool: Pool, *, concurrency: int = 1, ordered: bool = True, dynamic: bool) -> PoolKernel:
-    assert dynamic, "shown, so that a pipeline reads as it was written"
-    return PoolKernel((), concurrency, ordered=ordered, pool=pool)
+    return WorkerPool[Any, Any]((Module("worker_pool", PoolKernel, (pool,), (*options, ("dynamic", True))),))

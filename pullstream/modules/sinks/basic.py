@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
-from typing import Annotated, Any, Final, Literal, cast, get_origin, overload
+from typing import Annotated, Any, Literal, cast, get_origin, overload
 
 from pullstream.blueprint import Call, Module, Sink, Sync, checked
 from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Function, Function2
@@ -12,7 +12,7 @@ from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fused import Kind, Stage, result_of
-from pullstream.modules.folds.fold import Fold, fold_instead, fresh
+from pullstream.modules.folds.fold import NOTHING, Fold, fold_instead, fresh, step_or_fold
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader
 from pullstream.timely.order import is_total
@@ -108,37 +108,24 @@ def _drain(function: Callable[[Any], object] | None = None) -> Callable[[Reader[
     return body
 
 
-_NOTHING: Final = object()
-
-
-def _step_or_fold(call: Call, function: Any) -> Any:
-    given = call["initial"] is not _NOTHING
-    if not isinstance(function, Fold):
-        step = Sync("a fold cannot await; use map_async first", "the new state")(call, function)
-        if not given:
-            instead = fold_instead(function) or ". Or pass a Fold, such as agg.sum()"
-            raise call.refuse(f"needs an initial value: reduce(function, initial){instead}")
-        return step
-    if given:
-        raise call.refuse("got a Fold and an initial state. A Fold has its own initial state: leave the other one out")
-    return cast("Fold[Any, Any]", function)
+def _fold_or_step_from(call: Call, function: Any) -> Any:
+    if not isinstance(function, Fold) and call["initial"] is NOTHING:
+        instead = fold_instead(function) or ". Or pass a Fold, such as agg.sum()"
+        raise call.refuse(f"needs an initial value: reduce(function, initial){instead}")
+    return step_or_fold(call, function)
 
 
 # Overloads, because not every type checker keeps the type variables of a decorated function.
 @overload
-def reduce(function: Fold[A, R]) -> Sink[A, R]: ...
+def reduce(function: Fold[A, R], *, on_error: Skips = "fail") -> Sink[A, R]: ...
 @overload
-def reduce(function: Fold[A, R], *, on_error: Literal["fail", "skip"]) -> Sink[A, R]: ...
-@overload
-def reduce(function: Function2[R, A, R], initial: R) -> Sink[A, R]: ...
-@overload
-def reduce(function: Function2[R, A, R], initial: R, *, on_error: Literal["fail", "skip"]) -> Sink[A, R]: ...
+def reduce(function: Function2[R, A, R], initial: R, *, on_error: Skips = "fail") -> Sink[A, R]: ...
 @sink
 async def reduce(
     upstream: Reader[Any],
     ctx: Context,
-    function: Annotated[Any, _step_or_fold],
-    initial: Any = _NOTHING,
+    function: Annotated[Any, _fold_or_step_from],
+    initial: Any = NOTHING,
     *,
     on_error: Skips = "fail",
 ) -> Any:
@@ -158,7 +145,7 @@ async def reduce(
     to a sink, use `map` or `filter` with its `on_error` before `reduce`.
     """
     memory = ctx.memory
-    fold = cast("Fold[Any, Any]", function) if initial is _NOTHING else Fold(lambda: fresh(initial), function)
+    fold = cast("Fold[Any, Any]", function) if initial is NOTHING else Fold(lambda: fresh(initial), function)
     result = memory["result"] if "result" in memory else fold.initial()
     function = fold.step
     # A journal saves time by time.

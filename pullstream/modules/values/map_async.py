@@ -86,8 +86,10 @@ class MapAsync(TaskKernel[Any]):
     need.
     """
 
-    def __init__(self, function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool) -> None:
-        self._function = function
+    def __init__(
+        self, function: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool, on_error: object
+    ) -> None:
+        self._function = guarded_async(function) if catches(on_error) else function
         self._concurrency = concurrency
         self._pace = WaitingPace(concurrency)
         self._ordered = ordered
@@ -347,4 +349,4 @@ def map_async(
     are delivered, the other calls are cancelled, and the exception is raised at the sink (R8). An abort cancels the
     calls. With any other `on_error` (see `map`), a call that raises stops nothing.
     """
-    return opens(MapAsync(guarded_async(function) if catches(on_error) else function, concurrency, ordered=ordered))
+    return opens(MapAsync(function, concurrency, ordered=ordered, on_error=on_error))

@@ -16,7 +16,7 @@ from pullstream.decorators import alike, opens, transformer
 from pullstream.errors import CompositionError, Unpicklable, WorkerDied
 from pullstream.modules.values.map_async import MapAsync
 from pullstream.modules.values.map_thread import map_thread
-from pullstream.modules.values.on_error import Handled, catches, guarded_async
+from pullstream.modules.values.on_error import Handled
 from pullstream.modules.values.process_worker import HEADER, IMPORTING, RAISED, RESULT, dumps, frame
 
 SCRIPT: Final = Path(__file__).with_name("process_worker.py")
@@ -92,10 +92,8 @@ class Worker:
 class MapProcess(MapAsync):
     """Calls await processes, which are started as needed and reused."""
 
-    def __init__(
-        self, function: Callable[[Any], Any], concurrency: int, *, ordered: bool, on_error: object = "fail"
-    ) -> None:
-        super().__init__(guarded_async(self._call) if catches(on_error) else self._call, concurrency, ordered=ordered)
+    def __init__(self, function: Callable[[Any], Any], concurrency: int, **options: Any) -> None:
+        super().__init__(self._call, concurrency, **options)
         # In the workers, the script's classes are pickled under this module name.
         sys.modules.setdefault("__mp_main__", sys.modules["__main__"])
         self._hello = dumps((sys.path, _script() if dumps is pickle.dumps else None, dumps(function)))

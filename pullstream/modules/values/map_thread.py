@@ -12,16 +12,14 @@ from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.failures import Failed
 from pullstream.modules.values.map_async import MapAsync
-from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
+from pullstream.modules.values.on_error import Handled, OnError
 
 
 class MapThread(MapAsync):
     """Calls await threads. Each thread holds one of the limiter's tokens until it has finished."""
 
-    def __init__(
-        self, function: Callable[[Any], Any], concurrency: int, *, ordered: bool, on_error: object = "fail"
-    ) -> None:
-        super().__init__(guarded_async(self._call) if catches(on_error) else self._call, concurrency, ordered=ordered)
+    def __init__(self, function: Callable[[Any], Any], concurrency: int, **options: Any) -> None:
+        super().__init__(self._call, concurrency, **options)
         self._blocking = function
         self._tokens = trio.CapacityLimiter(concurrency)
 

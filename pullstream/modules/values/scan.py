@@ -1,26 +1,17 @@
 """`scan`: a running fold that emits every intermediate state."""
 
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Annotated, Any, Final, Literal, cast, overload
+from functools import partial
+from typing import Annotated, Any, Literal, cast, overload
 
-from pullstream.blueprint import Call, Sync, Transformer
+from pullstream.blueprint import Transformer
 from pullstream.blueprint.parts import Function2, Same, SameOrFailed
 from pullstream.blueprint.variables import A, R
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory
 from pullstream.failures import Failed
-from pullstream.modules.folds.fold import Fold, fresh
+from pullstream.modules.folds.fold import NOTHING, Fold, fresh, itself, step_or_fold
 from pullstream.modules.values.on_error import Handled, OnError, catches
-
-_NOTHING: Final = object()
-
-
-def _step_or_fold(call: Call, function: Any) -> Any:
-    if not isinstance(function, Fold):
-        return Sync("a fold cannot await; use map_async first", "the new state")(call, function)
-    if call["initial"] is not _NOTHING:
-        raise call.refuse("got a Fold and an initial state. A Fold has its own initial state: leave the other one out")
-    return cast("Fold[Any, Any]", function)
 
 
 @overload
@@ -39,7 +30,7 @@ def scan(
 ) -> Transformer[A, R | Failed[A]]: ...
 @transformer
 def scan(
-    function: Annotated[Any, _step_or_fold], initial: Any = _NOTHING, /, *, on_error: Handled = "fail"
+    function: Annotated[Any, step_or_fold], initial: Any = NOTHING, /, *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
     """Fold the values, and emit the state after each one: one output per input.
 
@@ -60,40 +51,30 @@ def scan(
     Each state is at the time of its value; the fold continues across times. If a function raises, the state stays as it
     was, and the error is handled as in `map`.
     """
-    folds = isinstance(cast("object", function), Fold)
-    step, memory = _folding(function) if folds else _stepping(function, initial)
+    if isinstance(cast("object", function), Fold):
+        step, memory = _keeping(function.step, function.initial, function.finish)
+    else:
+        step, memory = _keeping(function, partial(fresh, initial), itself)
     return opens(Stage(Kind.MAP, step, catches(on_error), memory))
 
 
-def _stepping(function: Callable[[Any, Any], Any], initial: Any) -> tuple[Callable[[Any], Any], StageMemory]:
-    first = fresh(initial)
-
-    def begin(value: Any) -> Any:
-        return value if first is _NOTHING else function(first, value)
-
-    return _keeping(begin, function, None)
-
-
-def _folding(fold: Fold[Any, Any]) -> tuple[Callable[[Any], Any], StageMemory]:
-    def begin(value: Any) -> Any:
-        return fold.step(fold.initial(), value)
-
-    return _keeping(begin, fold.step, fold.finish)
-
-
 def _keeping(
-    begin: Callable[[Any], Any], function: Callable[[Any, Any], Any], finish: Callable[[Any], Any] | None
+    function: Callable[[Any, Any], Any], initial: Callable[[], Any], finish: Callable[[Any], Any]
 ) -> tuple[Callable[[Any], Any], StageMemory]:
     """Make a step that keeps its state, and the memory that saves it."""
-    state = _NOTHING
+    state = NOTHING
+
+    def begin(value: Any) -> Any:
+        first = initial()
+        return value if first is NOTHING else function(first, value)
 
     def step(value: Any) -> Any:
         nonlocal state
-        state = begin(value) if state is _NOTHING else function(state, value)
-        return state if finish is None else finish(state)
+        state = begin(value) if state is NOTHING else function(state, value)
+        return state if finish is itself else finish(state)
 
     def save(memory: MutableMapping[Any, Any]) -> None:
-        if state is not _NOTHING:
+        if state is not NOTHING:
             memory["state"] = state
 
     def load(memory: Mapping[Any, Any]) -> None:
