@@ -1,4 +1,4 @@
-"""Calls in threads that a cancellation stops, for drivers with a function that cancels their work."""
+"""Calls of drivers in threads, where a cancellation leaves them running or, with a function for that, stops them."""
 
 import threading
 from collections.abc import Callable
@@ -9,6 +9,15 @@ from typing_extensions import TypeVar
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+
+async def in_thread(function: Callable[[*Ts], T], *args: *Ts) -> T:
+    """Call `function(*args)` in a thread; a cancelled wait leaves the call running.
+
+    The thread does not count against trio's default limit: if blocked calls use up that limit, there must still be a
+    thread for the call that cancels them.
+    """
+    return await trio.to_thread.run_sync(function, *args, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
 
 
 async def stoppably(work: Callable[[*Ts], T], cancel: Callable[[], object], *arguments: *Ts) -> T:
@@ -28,8 +37,8 @@ async def stoppably(work: Callable[[*Ts], T], cancel: Callable[[], object], *arg
             cancel()
 
     try:
-        return await trio.to_thread.run_sync(working, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))
+        return await in_thread(working)
     except trio.Cancelled:
         with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(stopping, limiter=trio.CapacityLimiter(1))
+            await in_thread(stopping)
         raise

@@ -1,6 +1,9 @@
 """Rows that stay in Arrow until someone needs them: the values of a batch, backed by an Arrow record batch."""
 
-from collections.abc import Callable, Iterator, Sequence
+import gc
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, cast, overload
@@ -8,7 +11,6 @@ from typing import Any, Final, Literal, TypeAlias, cast, overload
 import attrs
 from typing_extensions import override
 
-from .collector import between_its_rounds
 from .columns import converted, values
 from .package import RecordBatch, pyarrow, serialized
 from .row_types import row_type
@@ -268,3 +270,34 @@ def _rows(batch: RecordBatch, form: RowForm) -> list[Any]:
 def _new(names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Any]:
     # Bypasses the generated constructor, which is written in Python.
     return partial(cast("Any", tuple).__new__, row_type(names))
+
+
+_lock: Final = threading.Lock()
+_makers: Final[set[object]] = set()
+_found = False
+"""Whether the collector was enabled when the first of the current users began."""
+
+
+@contextmanager
+def between_its_rounds() -> Generator[None]:
+    """Disable the garbage collector in a block, or in several at once in threads; the last to end restores it.
+
+    The collector tracks rows as long as they could be part of a cycle. Ten thousands of new rows would survive several
+    collections and so trigger full ones again and again, which costs more than making the named tuples. With the
+    collector off, most rows are freed before the next collection.
+    """
+    global _found  # noqa: PLW0603 - there is one collector per process
+    maker = object()
+    try:
+        # The lock keeps one user from enabling the collector between another's check and use.
+        with _lock:
+            if not _makers:
+                _found = gc.isenabled()
+            _makers.add(maker)
+            gc.disable()
+        yield
+    finally:
+        with _lock:
+            _makers.discard(maker)
+            if _found and not _makers:
+                gc.enable()

@@ -9,7 +9,6 @@ from functools import cache
 from importlib import import_module
 from io import StringIO
 from threading import RLock
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 from rich.console import Console, Group
@@ -37,9 +36,7 @@ class Screen(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._guarded(self._stack.close)
 
     def show(self, history: History, *, last: bool = False) -> None:

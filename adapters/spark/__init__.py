@@ -29,10 +29,10 @@ from .errors import (
     SparkMissing,
     SparkStreamError,
 )
-from .executing.answers import RowError
 from .executing.combine import reduce_by_key
 from .executing.function import OnExecutors, on_executors
-from .executing.key_state import StateMismatch
+from .executing.input import RowError
+from .executing.keyed import StateMismatch
 from .executing.shipping import send_packages
 from .reading.ordered import OrderedBatches
 from .reading.source import from_dataframe

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, cast
 from pullstream import CompositionError
 from pullstream.authoring import Site, bound
 
-from .connect.session import connect_session, is_meant
+from .connect.session import connect_session, is_meant, match
 from .ended import java_ended
 from .errors import SparkJobError, SparkMissing
 from .failures import start_error
 from .gateway import guard
 from .java import java_home
-from .matching import match
 from .reading.jobs import is_connect, stands
 from .refusals import refused
 from .starting import Starting

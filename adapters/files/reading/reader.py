@@ -1,28 +1,64 @@
 """Reading of files in a run's threads: their values, and the times of these."""
 
 from collections.abc import Generator, Hashable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Self, cast
 
 import attrs
 
 from pullstream import Batch
-from pullstream.authoring import caught
+from pullstream.authoring import caught, start_in_thread
 from pullstream.errors import CapabilityError
 from pullstream.timely import less_equal
 
 from ...arrow import Shape
 from ..conflicts import RunFiles
-from .digests import ends_of
 from .errors import FileChangedError, FileReadError, NoColumnError
 from .formats import AT_A_TIME, Agreed, Bad, Piece, Start, TablePiece
 from .listing import File, Listing
 from .order import FileOrder, ReadPlan
-from .read_ahead import ReadAhead
-from .resuming import EarlierRun, Position, Turn
+from .resuming import EarlierRun, Position, Turn, ends_of
 from .streams import RawFile, Stop, explained
 from .times import PathTime, Timing
+
+_END: Final = object()
+
+
+class ReadAhead:
+    """Iterates over the pieces of a file, and prepares the next one meanwhile; for formats decoded outside Python.
+
+    Only one thread at a time uses `pieces`.
+    """
+
+    def __init__(self, pieces: Generator[Piece]) -> None:
+        self._pieces = pieces
+        self._next: Future[object] | None = None
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self
+
+    def __next__(self) -> Piece:
+        found = next(self._pieces, _END) if self._next is None else self._next.result()
+        self._next = None
+        if found is _END:
+            raise StopIteration
+        piece = cast("Piece", found)
+        if not piece.more:
+            # If more pieces are ready, starting a thread would cost more than the piece.
+            self._next = start_in_thread(next, self._pieces, _END)
+        return piece
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._next is not None:
+            wait([self._next])
+            self._next = None
+        self._pieces.close()
+
 
 SCHEMA: Final = ("schema",)
 """The journal key for the columns that the files agreed on."""

@@ -1,16 +1,41 @@
 """The files that an earlier run with the same journal read, and the position where this run continues."""
 
+import hashlib
+import os
+import stat
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import attrs
 
 from pullstream.errors import JournalError
 
-from .digests import ends_of
 from .formats import Start
-from .listing import File
+from .listing import File, is_local
 from .times import PathTime
+
+AT_AN_END: Final = 1 << 16
+"""The number of bytes at each end; smaller files are digested as a whole."""
+
+
+def ends_of(file: File) -> bytes | None:
+    """A digest of a file's ends; None if the file is remote, missing or not a regular file."""
+    if not is_local(file.fs):
+        return None
+    try:
+        opened = os.open(file.key, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError:
+        # Reading the file will report the error.
+        return None
+    with open(opened, "rb", buffering=0) as raw:  # noqa: PTH123 - a file that is open already
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        digest = hashlib.sha256(raw.read(AT_AN_END))
+        raw.seek(max(AT_AN_END, status.st_size - AT_AN_END))
+        digest.update(raw.read(AT_AN_END))
+    return digest.digest()[:16]
+
 
 Identity = tuple[int | None, str | None]
 

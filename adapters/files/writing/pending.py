@@ -1,13 +1,41 @@
 """An unfinished target: its values, and its temporary file."""
 
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
+
+from pullstream.authoring import start_in_thread
 
 from .disk import Disk, Out
 from .encoding import Encoder
 from .formats import WriteFormat
-from .write_behind import WriteBehind
+
+P = ParamSpec("P")
+
+
+class WriteBehind:
+    """A thread for one call at a time; an exception is raised by the next call, or by `done`."""
+
+    def __init__(self) -> None:
+        self._call: Future[object] | None = None
+
+    def put(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Start a call after the previous one has ended."""
+        self.done()
+        self._call = start_in_thread(function, *args, **kwargs)
+
+    def done(self) -> None:
+        """Wait for the running call."""
+        call, self._call = self._call, None
+        if call is not None:
+            call.result()
+
+    def leave(self) -> None:
+        """Wait for the running call and ignore its result."""
+        call, self._call = self._call, None
+        if call is not None:
+            wait([call])
 
 
 class PendingFile:

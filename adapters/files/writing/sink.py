@@ -17,12 +17,11 @@ from .formats import WriteFormat
 from .growing import GrowingFiles, Length
 from .keys import Key, by_key
 from .manifest import FileEntry, Manifest, plain
-from .pending import PendingFile
+from .pending import PendingFile, WriteBehind
 from .refusals import explained
 from .staging import StagingFolder
 from .store import FileStore, Local, Remote
 from .target import Names, Target
-from .write_behind import WriteBehind
 
 MEMORY = 64 << 20
 """The bytes that may wait in memory, over all targets; more go to disk."""

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from pullstream import CompositionError
 
 from ..errors import SessionMismatch, SparkJobError, SparkMissing
-from ..matching import match
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,3 +129,21 @@ def _place(address: str) -> tuple[str, int]:
     """The host and port of an address; the host may be missing."""
     place = urlsplit(address)
     return place.hostname or "", place.port or DEFAULT_PORT
+
+
+def match(found: Any, wanted: Mapping[str, str], differences: Sequence[str] = ()) -> None:
+    """Refuse a session whose settings are not the wanted ones, or that has other known differences.
+
+    Raises:
+        SessionMismatch: it differs; the message lists all differences.
+    """
+    reasons = [*differences]
+    for key, value in wanted.items():
+        current = found.conf.get(key, None)
+        if current != value:
+            reasons.append(f"its {key} is {current!r}, not {value!r}")
+    if reasons:
+        raise SessionMismatch(
+            f"a Spark session is already active, and {'; '.join(reasons)}. This cannot be changed in a session: call "
+            f"session() without these arguments to use it as it is, or stop() it first",
+        )

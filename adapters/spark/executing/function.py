@@ -1,30 +1,48 @@
 """`on_executors`: transformers as a function of a DataFrame."""
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
 
 from pullstream import CompositionError, Transformer, pipe
 from pullstream.authoring import Module, Site, advice, checked
+from pullstream.errors import JournalError
 from pullstream.types import Blueprint
 
 from ...arrow import As, Schema, shape_argument
-from ..columns import TIMES
-from ..schemas import spark_schema
-from .frames import KEYS, Asked, Frame
+from ..columns import TIMES, check_frame, column, functions, looked_up
+from ..errors import SparkMissing
+from ..refusals import refused
+from ..schemas import arrow_schema, spark_schema
+from .keyed import KeyedPlan
 from .partition import PartitionPlan
-from .shipping import pickled, shipped
-from .streams import keyed_streams
+from .shipping import keyed, pickled, shipped
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
+KEYS = TIMES | {"boolean", "binary", "decimal"}
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+_WATERMARK = "spark.watermarkDelayMs"
+"""Spark's metadata key for the column that has a frame's watermark."""
+
 
 @attrs.frozen(eq=False, repr=False)
-class OnExecutors(Asked):
+class OnExecutors:
     """A function of a DataFrame, made by `on_executors`; for `DataFrame.transform`."""
+
+    modules: tuple[Module, ...]
+    schema: "str | StructType | Schema"
+    time: "str | Column | None"
+    by: "tuple[str | Column, ...]"
+    as_: As
+    site: Site
 
     instead_of_a_module: ClassVar = "it is a function of a DataFrame: a source is from_dataframe(df.transform(...))"
 
@@ -35,19 +53,92 @@ class OnExecutors(Asked):
         """Apply the transformers to a DataFrame, lazily; nothing runs until Spark needs the result.
 
         Raises:
-            CompositionError: the schema, the time or a key is invalid for this DataFrame.
+            CompositionError: the schema, the time or a key is invalid for this DataFrame; or, for streams of keys, the
+                session or a module does not support them.
         """
-        frame = Frame(df)
+        check_frame("on_executors", df)
         schema = spark_schema("on_executors", self.schema)
         if df.isStreaming and (self.by or self.time is not None):
-            return keyed_streams(self, frame, schema)
-        keys = [frame.column("by", key, KEYS) for key in self.by]
-        time = None if self.time is None else frame.column("time", self.time, TIMES)
-        marks = [*keys, *([] if time is None else [time])]
-        names = [name for name, _ in keys]
-        plan = self.plan(PartitionPlan, df.columns, names, None if time is None else time[0], schema)
-        arranged = frame.arranged([column for _, column in keys], [column for _, column in marks])
-        return cast("Any", arranged).mapInArrow(shipped(pickled(self.modules, plan)), schema)
+            return self._streams(df, schema)
+        keys = [_column(df, "by", key) for key in self.by]
+        times = [] if self.time is None else [_column(df, "time", self.time)]
+        plan = PartitionPlan(*self._plan(df, keys, times[0][0] if times else None, schema))
+        marks = [column for _, column in (*keys, *times)]
+        if keys:
+            df = df.repartition(*marks[: len(keys)])
+        if marks:
+            df = df.sortWithinPartitions(*marks)
+        return cast("Any", _numbered(df, marks)).mapInArrow(shipped(pickled(self.modules, plan)), schema)
+
+    def _plan(
+        self, df: "DataFrame", keys: "Sequence[tuple[str, Column]]", time: str | None, schema: "StructType"
+    ) -> tuple[Any, ...]:
+        """The fields of the executors' plan."""
+        names = tuple(name for name, _ in keys)
+        places = {name: 1 + place for place, name in enumerate(names)}
+        if time is not None:
+            places.setdefault(time, 0)
+        given = {name: place for name, place in places.items() if name in schema.names}
+        return self.modules, self.site, self.as_, tuple(df.columns), names, time, arrow_schema(schema), given
+
+    def _streams(self, df: "DataFrame", schema: "StructType") -> "DataFrame":
+        """The results of a stream for each key, which Spark keeps (`transformWithState`)."""
+        if not self.by or self.time is None:
+            raise _refusal(
+                "has a stream for each key of a streaming DataFrame, at the times of its watermark: give both by= and "
+                "time=, or neither to process rows as they come"
+            )
+        time, column = _column(df, "time", self.time)
+        (field,) = df.select(column).schema.fields
+        if _WATERMARK not in field.metadata or df.columns.count(time) != 1:
+            raise _refusal(
+                f"uses the watermark of a streaming DataFrame, but time={self.time!r} is not its column: "
+                f"df.withWatermark(column, delay) sets the column, and how late rows may be; map_time() makes other "
+                f"times"
+            )
+        keys = [_column(df, "by", key) for key in self.by]
+        _check_session(df)
+        numbered = _numbered(df, [key for _, key in keys])
+        plan = KeyedPlan(*self._plan(df, keys, time, schema), columns=arrow_schema(numbered.schema))
+        try:
+            plan.instalments.ahead()
+        except JournalError as exc:
+            raise CompositionError(f"on_executors() at {self.site} cannot keep a stream's state: {exc}") from None
+        processor = keyed(pickled(self.modules, plan))
+        micros = functions(df).unix_micros(numbered.columns[df.columns.index(time)])
+        rows: Any = numbered.select("*", micros.alias("t")).groupBy(*numbered.columns[len(df.columns) :])
+        return cast("DataFrame", rows.transformWithState(processor, schema, "Append", "EventTime"))
+
+
+def _column(df: "DataFrame", option: str, given: Any) -> "tuple[str, Column]":
+    """A column's name, and the column; a type that cannot be a time or a key is refused."""
+    chosen = column(df, option, given, _refusal)
+    (field,) = looked_up(lambda: df.select(chosen).schema.fields, df, f"{option}={given!r}", _refusal)
+    kind = field.dataType.simpleString()
+    if kind.partition("(")[0] not in (KEYS if option == "by" else TIMES):
+        names = "a DATE, a TIMESTAMP, a whole number or a STRING" + ", BOOLEAN, BINARY, DECIMAL" * (option == "by")
+        raise _refusal(f"cannot use {option}={given!r}, which is of type {kind}: cast it to {names}")
+    return field.name, chosen
+
+
+def _numbered(df: "DataFrame", marks: "Sequence[Column]") -> "DataFrame":
+    """The rows with keys and time in extra columns at the end, all named by their positions: names may repeat."""
+    names = [*(f"c{place}" for place in range(len(df.columns))), *(f"m{place}" for place in range(len(marks)))]
+    return df.select("*", *marks).toDF(*names)
+
+
+def _check_session(df: "DataFrame") -> None:
+    if find_spec("google") is None or find_spec("google.protobuf") is None:
+        raise SparkMissing.of("protobuf")
+    if df.sparkSession.conf.get(_PROVIDER, None) != _ROCKSDB:
+        raise _refusal(
+            f"keeps a stream's state in Spark, which supports this only with RocksDB: call "
+            f"session.conf.set({_PROVIDER!r}, {_ROCKSDB!r}) before the query starts"
+        )
+
+
+def _refusal(what: str) -> CompositionError:
+    return refused("on_executors", what)
 
 
 @checked

@@ -9,8 +9,7 @@ from typing_extensions import override
 from pullstream import DONE, Batch, Transformer
 from pullstream.authoring import Done, InlineRow, Kernel, Location, Module, Place, Traits, members_of
 
-from .answers import KeyAnswer
-from .input import Cursor, Stretch
+from .input import Cursor, KeyAnswer, Stretch
 
 
 def runs_in_a_row(modules: tuple[Module, ...]) -> bool:

@@ -8,27 +8,152 @@ checkpoint, and the key's next micro-batch may run on any executor.
 """
 
 import pickle
+import threading
 import weakref
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from itertools import compress, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import attrs
+import trio
+import trio.from_thread
 
-from pullstream import Batch
-from pullstream.authoring import InstalmentPlan, blame, users_frames
+from pullstream import Batch, PullstreamError
+from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments, users_frames
 
 from ...arrow import NullTimeError, Packing, Shape, pyarrow
 from ...arrow import values as python_values
-from .answers import KeyAnswer, RowError
-from .instalment_thread import InstalmentThread
-from .key_state import Cells, KeyState, KeyStates
-from .partition import PartitionPlan, place
+from .input import KeyAnswer, RowError
+from .partition import NAME, PartitionPlan, place
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+
+class InstalmentThread:
+    """Makes instalments in a thread, which starts with the first one."""
+
+    def __init__(self, plan: InstalmentPlan) -> None:
+        self._plan = plan
+        self.ahead = plan.ahead()
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._over: trio.Event
+        self._instalments: Instalments
+        self._failure: BaseException | None = None
+
+    def make(self, times: Sequence[int], values: Sequence[Any], tick: int, kept: Carryover | None) -> Instalment:
+        """Make an instalment; blocks."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="pullstream keys", daemon=True)
+            self._thread.start()
+            self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        return trio.from_thread.run(self._instalments.make, times, values, tick, kept, trio_token=self._token)
+
+    def close(self) -> None:
+        """End the thread, and wait for it. Idempotent."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            if self._token is not None:
+                with suppress(trio.RunFinishedError):
+                    self._token.run_sync_soon(self._over.set)
+            thread.join()
+
+    def _work(self) -> None:
+        try:
+            trio.run(self._main)
+        except BaseException as exc:  # noqa: BLE001 - raised in Spark's thread
+            self._failure = exc
+        finally:
+            self._ready.set()
+
+    async def _main(self) -> None:
+        self._over = trio.Event()
+        async with instalments(self._plan, self.ahead) as self._instalments:
+            self._token = trio.lowlevel.current_trio_token()
+            self._ready.set()
+            await self._over.wait()
+
+
+FORMAT = 1
+"""The version of the stored form."""
+
+Cells: TypeAlias = tuple[Any, ...]
+"""A row: its time in microseconds, then its columns. For a key: its columns."""
+
+
+class StateMismatch(PullstreamError):
+    """The state in Spark's checkpoint belongs to other transformers."""
+
+
+@attrs.define
+class KeyState:
+    """The whole state of a key."""
+
+    key: Cells
+    rows: list[Cells]
+    """The rows in the order of their times; rows with the same time keep their order of arrival."""
+    kept: Carryover | None
+
+
+class KeyStates:
+    """The state of the key that Spark is at.
+
+    New rows are added in one piece, which is read when the stream goes on: so a micro-batch in which nothing becomes
+    complete costs its own rows, however many wait. The key is kept with them, as it came with the rows: Spark's timers
+    have another idea of it.
+    """
+
+    def __init__(self, handle: "StatefulProcessorHandle", program: Sequence[str]) -> None:
+        self._rows: Any = handle.getListState("rows", "rows BINARY")
+        self._kept: Any = handle.getValueState("kept", "kept BINARY")
+        self._program = (FORMAT, tuple(program))
+
+    def add(self, key: Cells, rows: Sequence[Cells]) -> None:
+        """Let new rows wait."""
+        self._rows.appendValue((_packed(key, rows),))
+
+    def get(self, key: Cells) -> KeyState:
+        """All there is.
+
+        Raises:
+            StateMismatch: other transformers have kept it.
+        """
+        parts = [pickle.loads(part) for (part,) in self._rows.get()]  # noqa: S301 - written by this
+        rows = sorted((row for _, some in parts for row in some), key=itemgetter(0))
+        state = self._kept.get()
+        if state is None:
+            return KeyState(parts[0][0] if parts else key, rows, None)
+        program, key, kept = pickle.loads(state[0])  # noqa: S301 - written by this
+        if program != self._program:
+            raise StateMismatch(
+                f"the checkpoint contains the state of {' -> '.join(program[1])} (format {program[0]}), but this is "
+                f"{' -> '.join(self._program[1])} (format {FORMAT}): use a new checkpoint, or run the "
+                f"transformers that it belongs to"
+            )
+        return KeyState(key, rows, kept)
+
+    def put(self, before: KeyState, rows: Sequence[Cells], kept: Carryover | None) -> None:
+        """Keep this in place of what there was."""
+        if len(rows) < len(before.rows):
+            if rows:
+                self._rows.put([(_packed(before.key, rows),)])
+            else:
+                self._rows.clear()
+        if kept is not None:
+            self._kept.update((pickle.dumps((self._program, before.key, kept), protocol=5),))
+        elif before.kept is not None:
+            self._kept.clear()
+
+
+def _packed(key: Cells, rows: Sequence[Cells]) -> bytes:
+    return pickle.dumps((key, list(rows)), protocol=5)
 
 
 @attrs.frozen
@@ -59,7 +184,7 @@ class KeyedPlan(PartitionPlan):
     @property
     def instalments(self) -> InstalmentPlan:
         """The plan for running the modules in instalments."""
-        return InstalmentPlan(self.modules, Watermark(), self.module, self.site)
+        return InstalmentPlan(self.modules, Watermark(), NAME, self.site)
 
 
 KeyResult: TypeAlias = "tuple[Sequence[Row], BaseException | None]"
@@ -162,7 +287,7 @@ class KeyedStreams:
         try:
             return [Row(**row) for table in self._packing.batches(portions) for row in table.to_pylist()]
         except RowError as exc:
-            blame(exc, f"{plan.module}, composed at {plan.site}")
+            blame(exc, f"{NAME}, composed at {plan.site}")
             raise
 
     def _check_times(self, rows: Iterable[Cells]) -> None:

@@ -21,9 +21,11 @@ from pullstream import Context, Reader, Sink, Source, flatten, pipe
 from pullstream.authoring import Module, Site, blame, users_frames
 
 from ...arrow import As, Packing, RecordBatch
-from .answers import KeyAnswer, RowError
-from .input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
+from .input import Answers, Cursor, KeyAnswer, Keys, PartitionInput, RowError, Rows, Splitting
 from .key_rows import KeyRows, runs_in_a_row
+
+NAME = "on_executors"
+"""The name of the module in messages."""
 
 ROWS = 10_000
 """The stream waits when so many rows, one Arrow batch, wait for Spark. A larger number is no faster."""
@@ -48,7 +50,6 @@ class PartitionPlan:
     time: str | None
     schema: Any
     given: dict[str, int]
-    module: str = "on_executors"
 
 
 Results: TypeAlias = Generator[RecordBatch, None, BaseException | None]
@@ -141,7 +142,7 @@ class PartitionRun:
             self._thread.join()
             orderly = self._failure is None
         except RowError as exc:
-            blame(exc, f"{self._plan.module}, composed at {self._plan.site}")
+            blame(exc, f"{NAME}, composed at {self._plan.site}")
             failure = exc
         finally:
             self._close(orderly=orderly)
@@ -178,14 +179,14 @@ class PartitionRun:
         module = Module("answers", Answers, (), site=plan.site)
         # The reading module has the name of the user's function.
         if plan.keys and runs_in_a_row(plan.modules):
-            rows = Module(plan.module, KeyRows, (self._cursor, plan.modules), site=plan.site)
+            rows = Module(NAME, KeyRows, (self._cursor, plan.modules), site=plan.site)
             source: Source[KeyAnswer] = Source((rows,))
         elif plan.keys:
-            keys = Module(plan.module, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
+            keys = Module(NAME, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
             source = Source((keys, *flatten().modules))
         else:
-            source = Source((Module(plan.module, Rows, (self._cursor,), site=plan.site), *plan.modules, module))
-        sink: Sink[KeyAnswer, None] = Sink((Module(plan.module, self._hand_over, site=plan.site),))
+            source = Source((Module(NAME, Rows, (self._cursor,), site=plan.site), *plan.modules, module))
+        sink: Sink[KeyAnswer, None] = Sink((Module(NAME, self._hand_over, site=plan.site),))
         self._scope = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._started.set()

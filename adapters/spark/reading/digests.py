@@ -1,8 +1,8 @@
 """A digest of Arrow batches that depends on their rows and not on their order, which changes when they are read again.
 
-The digest is the sum of the hashes of the rows modulo 2^64. A row's hash combines pandas' hashes of its values, and all is
-computed by column. It must be cheap and detect that Spark has put other rows into a partition. It does not protect
-against rows chosen to collide.
+The digest is the sum of the hashes of the rows modulo 2^64. A row's hash combines pandas' hashes of its values, column
+by column. It must be cheap and detect that Spark has put other rows into a partition. It does not protect against rows
+chosen to collide.
 """
 
 from collections.abc import Iterable

@@ -9,8 +9,7 @@ from pullstream import Sink, Source
 from pullstream.authoring import Module, bound
 
 from ...arrow import As, shape_argument
-from .lateness import aside
-from .ordered import OrderedSource
+from .ordered import OrderedSource, aside
 from .timed import TimedFrame, refusal, timed
 
 if TYPE_CHECKING:

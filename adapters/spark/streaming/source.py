@@ -12,9 +12,9 @@ from pullstream.authoring import Backlog, Done, Finishing, Module, Outside, Task
 from pullstream.errors import JournalError
 
 from ...arrow import As
+from ...stopping import in_thread
 from ..connect.query import ConnectQuery
 from ..reading.jobs import is_connect
-from ..threads import in_thread
 from .checked import StreamingFrame, streaming
 from .messages import Began, Broken, Message, Over, Read, Reply
 from .query import Query

@@ -14,7 +14,7 @@ from pullstream import Context, PullstreamError, Reader, Source
 from pullstream.authoring import Site
 
 from ...arrow import Packing, serialized
-from ..threads import in_thread
+from ...stopping import in_thread
 from .feeding import GONE_SECONDS, BatchJoiner, Body, fed
 
 

@@ -14,8 +14,8 @@ from pullstream import PullstreamError, Source
 from pullstream.authoring import READS, Call, Site
 
 from ...arrow import Packing, SchemaError, serialized
+from ...stopping import in_thread
 from ..schemas import arrow_schema
-from ..threads import in_thread
 from . import frames
 from .feeding import ROWS, TaskFeed, fed
 from .filters import Prune, RowFilter

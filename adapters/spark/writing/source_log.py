@@ -15,7 +15,7 @@ import trio
 from pullstream import DONE, Batch, Completed, Context, PullstreamError, Reader, Source, pipe, sink, transformer
 from pullstream.authoring import without_cancelled
 
-from ..threads import in_thread
+from ...stopping import in_thread
 
 Offsets: TypeAlias = Literal["values", "times"]
 

@@ -13,11 +13,10 @@ from pullstream.authoring import Module, Site, bound
 
 from ...arrow import Schema
 from ...sinks import SinkBody, SpoolCommitter
-from ...stopping import stoppably
+from ...stopping import in_thread, stoppably
 from ..connect.table import ConnectTable
 from ..reading.jobs import is_connect
 from ..session import active_session
-from ..threads import in_thread
 from .table_partitions import TablePartitions, TablePlan, check_time
 
 if TYPE_CHECKING:

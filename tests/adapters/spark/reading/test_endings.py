@@ -13,7 +13,7 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.reading import ordered
-from adapters.spark.reading.window import SHORT
+from adapters.spark.reading.partitions import SHORT
 from tests.adapters.descriptors import opened, opened_files
 
 pytestmark = pytest.mark.spark

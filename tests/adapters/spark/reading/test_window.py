@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from adapters.spark.reading.window import LITTLE, PREDICTIVE, SHORT, Spans, SpansAhead, ample
+from adapters.spark.reading.partitions import LITTLE, PREDICTIVE, SHORT, Spans, SpansAhead, ample
 
 GB = 1 << 30
 
