@@ -1,27 +1,129 @@
-"""The kinds of files: how values wait, and how they are encoded."""
+"""The kinds of files: how values wait, and the encoders that turn units (bytes or tables) into a file's content."""
 
+import bz2
+import lzma
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast
 
 import attrs
 from typing_extensions import Buffer, override
 
+from pullstream import CompositionError
+from pullstream.authoring import Site
+
 from ...arrow import Columns, DataType, Schema, pyarrow
 from .disk import Disk, Out
-from .encoding import (
-    Codec,
-    Encoder,
-    arrow_encoder,
-    csv_encoder,
-    csv_of,
-    csv_takes,
-    encoded,
-    parquet_encoder,
-    parquet_takes,
-)
 from .raw import Raw, RawBytes, RawRows
+from .target import suffixes
+
+Codec: TypeAlias = Literal["gzip", "zstd", "bz2", "xz"]
+Compression: TypeAlias = Literal["infer", "gzip", "zstd", "bz2", "xz"] | None
+
+_BY_SUFFIX: Mapping[str, Codec] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
+
+
+def codec_argument(module: str, target: object, compression: object) -> Codec | None:
+    """The codec of a target: as given, or from the name's suffix; an unknown one is refused."""
+    if compression == "infer":
+        return _BY_SUFFIX.get((suffixes(str(target)) or [""])[-1])
+    for codec in _BY_SUFFIX.values():
+        if compression == codec:
+            return codec
+    if compression is not None:
+        known = ", ".join(map(repr, dict.fromkeys(_BY_SUFFIX.values())))
+        raise CompositionError(
+            f"{module}() at {Site.here()} got compression={compression!r}: it must be 'infer' (by the suffix), "
+            f"None, or one of {known}",
+        )
+    return None
+
+
+class Encoder:
+    """Writes units to a file: `write` appends one, and `end` writes the end of the content."""
+
+    def __init__(self, out: Out, write: Callable[[Any], object], end: Callable[[], object] = lambda: None) -> None:
+        self.write = write
+        self.end = end
+        self._out = out
+
+    def finish(self) -> None:
+        """Write the end of the file."""
+        self.end()
+        self._out.finish()
+
+
+class _Compressor(Protocol):
+    def compress(self, data: Buffer, /) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
+_COMPRESSORS: Mapping[Codec, Callable[[], _Compressor]] = {
+    # The gzip header contains neither a time nor a name, so equal values give equal files.
+    "gzip": lambda: zlib.compressobj(wbits=zlib.MAX_WBITS | 16),
+    "bz2": bz2.BZ2Compressor,
+    "xz": lzma.LZMACompressor,
+}
+
+
+def encoded(codec: Codec | None, out: Out) -> Encoder:
+    """The encoder for bytes with a codec: one member or frame per file."""
+    if codec is None:
+        return Encoder(out, out.write)
+    if codec == "zstd":
+        pa = pyarrow()
+        stream = pa.CompressedOutputStream(pa.PythonFile(out, "w"), "zstd")
+        return Encoder(out, stream.write, stream.close)
+    compressor = _COMPRESSORS[codec]()
+    return Encoder(out, lambda unit: out.write(compressor.compress(unit)), lambda: out.write(compressor.flush()))
+
+
+def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
+    """Encode a table's rows as CSV, or its header."""
+    csv: Any = import_module("pyarrow.csv")
+    out = pyarrow().BufferOutputStream()
+    lonely = table.num_columns == 1 and table.column(0).null_count > 0
+    if lonely and _is_text(table.schema.field(0).type):
+        table, lonely = table.set_column(0, table.schema.names[0], table.column(0).fill_null("")), False
+    csv.write_csv(table, out, csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384))
+    # CSV readers skip empty lines, so quote the null of a single column. Values other than text contain no line ends.
+    return _quoted(out.getvalue().to_pybytes()) if lonely else out.getvalue()
+
+
+def _is_text(kind: DataType) -> bool:
+    types = pyarrow().types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _quoted(lines: bytes) -> bytes:
+    """The lines, with empty ones quoted."""
+    return b"".join((line or b'""') + b"\n" for line in lines.split(b"\n")[:-1])
+
+
+@lru_cache(maxsize=1024)
+def csv_takes(kind: DataType) -> bool:
+    """Whether CSV can represent every value of a type; bytes it cannot."""
+    pa = pyarrow()
+    try:
+        csv_of(pa.table([pa.nulls(1, kind)], names=["column"]), ",")
+    except pa.ArrowException:
+        return False
+    return "binary" not in str(kind)
+
+
+@lru_cache(maxsize=1024)
+def parquet_takes(kind: DataType) -> bool:
+    """Whether Parquet can store a column of a type."""
+    pa = pyarrow()
+    try:
+        import_module("pyarrow.parquet").ParquetWriter(pa.BufferOutputStream(), pa.schema([("column", kind)])).close()
+    except pa.ArrowException:
+        return False
+    return True
 
 
 @attrs.frozen
@@ -37,15 +139,14 @@ class WriteFormat(ABC):
     @property
     def costly(self) -> bool:
         """Whether an encoder keeps much in memory between two units."""
-        return self.codec is not None
+        return self.codec is not None or not self.grows
 
     @abstractmethod
     def raw(self, disk: Disk, path: Path, shown: str) -> Raw:
         """Make a store in which values wait."""
 
-    def head(self, raw: Raw) -> Buffer:
+    def head(self, raw: Raw) -> Buffer:  # noqa: ARG002 - only CSV has one
         """The first bytes of a file, uncompressed."""
-        _ = raw
         return b""
 
     @abstractmethod
@@ -68,6 +169,10 @@ class LinesFormat(WriteFormat):
         return encoded(self.codec, out)
 
 
+def _any(_: DataType) -> bool:
+    return True
+
+
 @attrs.frozen
 class TableFormat(WriteFormat):
     """Rows, with or without a schema, and the number of rows per unit."""
@@ -75,14 +180,12 @@ class TableFormat(WriteFormat):
     schema: Schema | None
     unit: int
 
+    takes: ClassVar[Callable[[DataType], bool]] = staticmethod(_any)
+    """Whether a column may have a type."""
+
     @override
     def raw(self, disk: Disk, path: Path, shown: str) -> Raw:
         return RawRows(disk, path, Columns(shown, self.schema, self.refusal), self.unit)
-
-    def takes(self, kind: DataType) -> bool:
-        """Whether a column may have a type."""
-        _ = kind
-        return True
 
     def refusal(self, schema: Schema) -> str | None:
         """The reason why columns cannot be written; None if they can."""
@@ -100,14 +203,12 @@ def _fixed(raw: Raw) -> Schema:
 
 @attrs.frozen
 class CsvTable(TableFormat):
-    """Rows as CSV."""
+    """Rows as CSV: text always quoted, nulls empty."""
 
     delimiter: str
     header: bool
 
-    @override
-    def takes(self, kind: DataType) -> bool:
-        return csv_takes(kind)
+    takes = staticmethod(csv_takes)
 
     @override
     def head(self, raw: Raw) -> Buffer:
@@ -116,37 +217,50 @@ class CsvTable(TableFormat):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return csv_encoder(self.codec, out, self.delimiter, self.head(raw) if head else b"")
+        content = encoded(self.codec, out)
+        if head and self.header:
+            content.write(self.head(raw))
+        return Encoder(out, lambda table: content.write(csv_of(table, self.delimiter)), content.end)
 
 
 @attrs.frozen
-class _Binary(TableFormat):
+class ParquetTable(TableFormat):
+    """Rows as Parquet, one row group per table."""
+
     options: Mapping[str, Any]
+
+    grows = False
+    takes = staticmethod(parquet_takes)
+
+    @override
+    def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
+        writer = import_module("pyarrow.parquet").ParquetWriter(out, _fixed(raw), **self.options)
+        return Encoder(
+            out, lambda table: writer.write_table(table, row_group_size=max(1, table.num_rows)), writer.close
+        )
+
+
+@attrs.frozen
+class ArrowTable(TableFormat):
+    """Rows as an Arrow IPC file, one record batch per table."""
+
+    options: Mapping[str, Any]
+
     grows = False
 
-    @property
-    @override
-    def costly(self) -> bool:
-        return True
-
-
-@attrs.frozen
-class ParquetTable(_Binary):
-    """Rows as Parquet."""
-
-    @override
-    def takes(self, kind: DataType) -> bool:
-        return parquet_takes(kind)
-
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return parquet_encoder(_fixed(raw), out, self.options)
+        ipc = pyarrow().ipc
+        writer = ipc.new_file(out, _fixed(raw), options=ipc.IpcWriteOptions(**self.options))
+
+        def write(table: Any) -> None:
+            # Copied buffers have the exact length of their data; the originals may have spare capacity.
+            copied = [_copy(column) for column in table.columns]
+            writer.write_table(pyarrow().Table.from_arrays(copied, schema=table.schema) if copied else table)
+
+        return Encoder(out, write, writer.close)
 
 
-@attrs.frozen
-class ArrowTable(_Binary):
-    """Rows as an Arrow IPC file."""
-
-    @override
-    def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        return arrow_encoder(_fixed(raw), out, self.options)
+def _copy(column: Any) -> Any:
+    pa = pyarrow()
+    return pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)]) if column.num_chunks else column

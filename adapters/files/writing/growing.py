@@ -10,9 +10,8 @@ import attrs
 
 from ...arrow import SchemaError
 from .disk import Disk, Out
-from .encoding import encoded
 from .errors import FileTargetError
-from .formats import WriteFormat
+from .formats import WriteFormat, encoded
 from .pending import PendingFile
 from .staging import StagingFolder
 from .store import Local

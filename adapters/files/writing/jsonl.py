@@ -11,8 +11,7 @@ from typing_extensions import Unpack
 import pullstream as ps
 
 from .composing import WriteOptions, writer
-from .encoding import Compression, codec_argument
-from .formats import LinesFormat
+from .formats import Compression, LinesFormat, codec_argument
 
 
 def write_jsonl(

@@ -8,8 +8,7 @@ from typing import Any, ParamSpec
 from pullstream.authoring import start_in_thread
 
 from .disk import Disk, Out
-from .encoding import Encoder
-from .formats import WriteFormat
+from .formats import Encoder, WriteFormat
 
 P = ParamSpec("P")
 

@@ -4,13 +4,10 @@ A unit is the amount that is encoded at once. Units are cut at fixed sizes, rega
 went to disk, so the same values give the same file, byte for byte.
 """
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-from typing_extensions import override
+from typing import Any, TypeAlias
 
 from ...arrow import ArrowRows, Columns, RecordBatch, joined_rows, pyarrow, serialized
 from .disk import BLOCK, Disk
@@ -19,44 +16,11 @@ LOOSE = 1024
 """The number of rows kept as Python objects before they become a record batch."""
 
 
-class Raw(ABC):
-    """The values of a target that are not encoded yet."""
-
-    rows: int = 0
-
-    @property
-    @abstractmethod
-    def held(self) -> int:
-        """The bytes in memory."""
-
-    @property
-    def loose(self) -> int:
-        """The number of Python objects in memory, whose size is unknown."""
-        return 0
-
-    @property
-    @abstractmethod
-    def full(self) -> bool:
-        """Whether there is a whole unit."""
-
-    @abstractmethod
-    def add(self, values: Sequence[Any]) -> None:
-        """Add values."""
-
-    def settle(self) -> None:  # noqa: B027 - not every store has loose objects
-        """Convert loose objects to a form whose size is known."""
-
-    @abstractmethod
-    def spill(self) -> None:
-        """Move the values from memory to disk."""
-
-    @abstractmethod
-    def units(self, *, last: bool) -> Iterator[Any]:
-        """Take out whole units; with `last`, the remainder as well."""
-
-
-class RawBytes(Raw):
+class RawBytes:
     """Bytes; a unit is 1 MiB."""
+
+    rows = 0
+    loose = 0
 
     def __init__(self, disk: Disk, path: Path, lines: Callable[[Sequence[Any]], bytes]) -> None:
         self._disk = disk
@@ -67,29 +31,32 @@ class RawBytes(Raw):
         self._read = 0
 
     @property
-    @override
     def held(self) -> int:
+        """The bytes in memory."""
         return len(self._memory)
 
     @property
-    @override
     def full(self) -> bool:
+        """Whether there is a whole unit."""
         return self._end - self._read + len(self._memory) >= BLOCK
 
-    @override
     def add(self, values: Sequence[Any]) -> None:
+        """Add values."""
         self._memory += self._lines(values)
         self.rows += len(values)
 
-    @override
     def spill(self) -> None:
+        """Move the values from memory to disk."""
         if self._memory:
             self._disk.append(self._path, self._memory)
             self._end += len(self._memory)
             self._memory = bytearray()
 
-    @override
+    def settle(self) -> None:
+        """Do nothing: there are no loose objects."""
+
     def units(self, *, last: bool) -> Iterator[bytes]:
+        """Take out whole units; with `last`, the remainder as well."""
         while self.full or (last and (self._memory or self._read < self._end)):
             unit = b""
             if self._read < self._end:
@@ -105,8 +72,10 @@ class RawBytes(Raw):
             yield unit
 
 
-class RawRows(Raw):
+class RawRows:
     """Rows as Arrow record batches; a unit is a table of a fixed size, and the first unit fixes the schema."""
+
+    rows = 0
 
     def __init__(self, disk: Disk, path: Path, columns: Columns, unit: int) -> None:
         self._disk = disk
@@ -126,22 +95,22 @@ class RawRows(Raw):
         self._given = False
 
     @property
-    @override
     def held(self) -> int:
+        """The bytes in memory."""
         return self._in_memory
 
     @property
-    @override
     def loose(self) -> int:
+        """The number of Python objects in memory, whose size is unknown."""
         return len(self._loose) + self._columns_size
 
     @property
-    @override
     def full(self) -> bool:
+        """Whether there is a whole unit."""
         return self._waiting >= self._unit
 
-    @override
     def add(self, values: Sequence[Any]) -> None:
+        """Add values."""
         pa = pyarrow()
         if isinstance(values, ArrowRows):
             if self._loose or (self._columns and not self._columns[0].schema.equals(values.schema)):
@@ -162,8 +131,8 @@ class RawRows(Raw):
         if len(self._loose) >= LOOSE:
             self.settle()
 
-    @override
     def settle(self) -> None:
+        """Convert loose objects to a form whose size is known."""
         loose: Sequence[Any] = self._loose
         if self._columns:
             loose = joined_rows(self._columns)
@@ -186,8 +155,8 @@ class RawRows(Raw):
         if self.rows >= self._unit:
             self.columns.fix()
 
-    @override
     def spill(self) -> None:
+        """Move the values from memory to disk."""
         self.settle()
         while self._memory:
             # One stream per spill, because each may have its own schema until the file's is fixed.
@@ -200,9 +169,8 @@ class RawRows(Raw):
             self._end += data.size
         self._in_memory = 0
 
-    @override
     def units(self, *, last: bool) -> Iterator[Any]:
-        """The units as tables; at the end, a table without rows if there never was one."""
+        """Take out whole units as tables; with `last`, the remainder as well, or else a table without rows."""
         if last:
             self.settle()
         while self.full or (last and self._waiting):
@@ -243,6 +211,10 @@ class RawRows(Raw):
         if not self._spilled:
             self._disk.remove(self._path)
             self._end = 0
+
+
+Raw: TypeAlias = RawBytes | RawRows
+"""The values of a target that are not encoded yet."""
 
 
 def _size(batch: RecordBatch) -> int:

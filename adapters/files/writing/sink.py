@@ -20,7 +20,7 @@ from .manifest import FileEntry, Manifest, plain
 from .pending import PendingFile, WriteBehind
 from .refusals import explained
 from .staging import StagingFolder
-from .store import FileStore, Local, Remote
+from .store import Local, Remote
 from .target import Names, Target
 
 MEMORY = 64 << 20
@@ -76,7 +76,7 @@ class FilesWriter:
         self._names = Names(plan.target)
         self._staging = StagingFolder(disk, plan.target, durable=plan.durable)
         local = Local(disk, plan.target, durable=plan.durable)
-        self._store: FileStore = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
+        self._store: Local | Remote = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
         self._growing = GrowingFiles(disk, plan.format, self._staging, local, durable=plan.durable)
         self._what = f"{plan.target.module} cannot write to {plan.target.template!r}"
         self._listing = f"{plan.target.module} cannot write its manifest, {plan.manifest!r}"

@@ -1,14 +1,11 @@
 """Stores for finished files: local disks, which rename, and URLs, to which files are uploaded."""
 
 import errno
-from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
-
-from typing_extensions import override
 
 from pullstream.authoring import start_in_thread
 
@@ -24,28 +21,7 @@ SYNCS: Final = 4
 """The number of files that are synced at once."""
 
 
-class FileStore(ABC):
-    """A place where finished files appear as a whole."""
-
-    def open(self, folder: str) -> None:  # noqa: B027 - not every store needs it
-        """Begin; `folder` names the folder for unfinished files, and leftovers of dead runs in it are removed."""
-
-    def check(self, target: str) -> None:  # noqa: B027 - as above
-        """Refuse a target that cannot become a file."""
-
-    @abstractmethod
-    def publish(self, made: Sequence[tuple[Path, str]]) -> None:
-        """Make files appear at their targets."""
-
-    @abstractmethod
-    def shown(self, target: str) -> Any:
-        """A target as the caller sees it."""
-
-    def close(self) -> None:  # noqa: B027 - as above
-        """Remove temporary files."""
-
-
-class Local(FileStore):
+class Local:
     """Renames files into place; files that have appeared survive a power cut."""
 
     def __init__(self, place: Disk, target: Target, *, durable: bool) -> None:
@@ -54,8 +30,14 @@ class Local(FileStore):
         self._root = Path(target.root)
         self._durable = durable
 
-    @override
+    def open(self, folder: str) -> None:
+        """Do nothing: `StagingFolder` removes the leftovers of dead runs."""
+
+    def close(self) -> None:
+        """Do nothing, as above."""
+
     def check(self, target: str) -> None:
+        """Refuse a target that cannot become a file."""
         path = Path(target)
         if path.is_dir():
             raise FileTargetError(
@@ -90,8 +72,8 @@ class Local(FileStore):
         with self._disk.inside(self._root, path.parent, durable=self._durable):
             yield path
 
-    @override
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
+        """Make files appear at their targets, whole."""
         if self._durable:
             self._sync([path for path, _ in made])
         folders: dict[Path, list[tuple[Path, str]]] = {}
@@ -130,12 +112,12 @@ class Local(FileStore):
                 f"renamed into place; use a target whose folder before its first field is on that disk",
             ) from exc
 
-    @override
     def shown(self, target: str) -> Path:
+        """A target as the caller sees it."""
         return Path(target)
 
 
-class Remote(FileStore):
+class Remote:
     """Uploads local files: directly where an upload is atomic, else under another name, and then moves them."""
 
     def __init__(self, target: Target, options: Mapping[str, Any] | None) -> None:
@@ -145,16 +127,19 @@ class Remote(FileStore):
         self._beside: str | None = None
         self._put = 0
 
-    @override
+    def check(self, target: str) -> None:
+        """Do nothing: `publish` refuses a target that cannot become a file."""
+
     def open(self, folder: str) -> None:
+        """Begin; leftovers of dead runs in `folder`, which holds unfinished files, are removed."""
         self._fs, root = fsspec().core.url_to_fs(self._target.root, **self._options)
         protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else set(self._fs.protocol)
         if not protocols & _PUT_IS_ATOMIC:
             self._beside = f"{root.rstrip('/')}/{folder}"
             self._clear()
 
-    @override
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
+        """Make files appear at their targets, whole."""
         for path, target in made:
             place = self._fs._strip_protocol(target)  # noqa: SLF001 - the common interface of fsspec's file systems
             if self._kind(place) == "directory":
@@ -171,12 +156,12 @@ class Remote(FileStore):
                 self._fs.put_file(str(path), beside)
                 self._fs.mv(beside, place)
 
-    @override
     def shown(self, target: str) -> str:
+        """A target as the caller sees it."""
         return target
 
-    @override
     def close(self) -> None:
+        """Remove temporary files."""
         if self._fs is not None:
             self._clear()
 

@@ -12,8 +12,7 @@ from pullstream.authoring import Call, Count, Site
 
 from ...arrow import Schema, pyarrow, schema_argument
 from .composing import WriteOptions, writer
-from .encoding import Compression, codec_argument
-from .formats import ArrowTable, CsvTable, ParquetTable, TableFormat
+from .formats import ArrowTable, Compression, CsvTable, ParquetTable, TableFormat, codec_argument
 from .target import suffixes
 
 _CSV_UNIT = 1 << 15

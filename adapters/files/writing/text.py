@@ -12,8 +12,7 @@ from pullstream import CompositionError
 from pullstream.authoring import Site
 
 from .composing import WriteOptions, writer
-from .encoding import Compression, codec_argument
-from .formats import LinesFormat
+from .formats import Compression, LinesFormat, codec_argument
 
 
 def write_text(

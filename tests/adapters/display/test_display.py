@@ -14,7 +14,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from adapters.display import blocked, display
+from adapters.display import task, display
 from pullstream.incremental import maintain
 from pullstream.timely import Product
 
@@ -430,8 +430,8 @@ async def test_a_resumed_run(tmp_path):
 @pytest.mark.parametrize("blocks", [True, False])
 def test_the_module_that_keeps_the_run_busy_is_named(blocks, monkeypatch):
     """A function that never waits blocks the display as well: another thread reports it. One that waits does not."""
-    monkeypatch.setattr(blocked, "LOOK", 0.02)
-    monkeypatch.setattr(blocked, "QUIET", 0.1)
+    monkeypatch.setattr(task, "LOOK", 0.02)
+    monkeypatch.setattr(task, "QUIET", 0.1)
     paper = Paper()
 
     def computing(n):
