@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from ..streaming.checked import StreamingFrame
 from ..streaming.messages import Message, QueryStopped
+from ..streaming.query import StreamQuery
 from ..streaming.status import StreamStatus
-from ..streaming.stream_query import StreamQuery
 from .gate import Gate
 
 if TYPE_CHECKING:
@@ -110,16 +110,12 @@ class ConnectQuery(StreamQuery):
         if not self._gate.commit(batch):
             raise QueryStopped
 
-    def _report(self, query: "StreamingQuery") -> None:
-        self._status.update(_reports(query))
-
-
-def _reports(query: "StreamingQuery") -> Iterator[dict[str, Any]]:
-    """Spark's reports, the newest first."""
-    last: Any = query.lastProgress
-    if last is not None:
-        yield _report(last)
-        yield from map(_report, reversed(query.recentProgress))
+    @override
+    def _reports(self, query: "StreamingQuery") -> Iterator[dict[str, Any]]:
+        last: Any = query.lastProgress
+        if last is not None:
+            yield _report(last)
+            yield from map(_report, reversed(query.recentProgress))
 
 
 def _report(progress: Any) -> dict[str, Any]:

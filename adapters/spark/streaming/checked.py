@@ -66,16 +66,7 @@ def triggered(writer: "DataStreamWriter", trigger: str | None) -> "DataStreamWri
     return writer.trigger(availableNow=True) if trigger == AVAILABLE_NOW else writer.trigger(processingTime=trigger)
 
 
-def streaming(
-    df: Any,
-    *,
-    checkpoint: object,
-    trigger: object,
-    as_: As,
-    output_mode: str,
-    query_name: object,
-    status: object,
-) -> StreamingFrame:
+def checked(spec: StreamingFrame) -> StreamingFrame:
     """Check the arguments of `from_streaming`; nothing is started.
 
     Raises:
@@ -83,23 +74,23 @@ def streaming(
         SparkMissing: pyspark, pyarrow or pandas is not installed.
     """
     check_packages()
-    shape_argument("from_streaming", as_)
-    _check_frame(df)
-    if not isinstance(checkpoint, (str, os.PathLike)) or not os.fspath(cast("str", checkpoint)):
+    shape_argument("from_streaming", spec.as_)
+    _check_frame(spec.frame)
+    place: Any = spec.checkpoint
+    if not isinstance(place, (str, os.PathLike)) or not os.fspath(cast("Any", place)):
         raise _refusal(
-            f"needs a checkpoint, the path of a folder used for nothing else, but got {checkpoint!r}: Spark "
+            f"needs a checkpoint, the path of a folder used for nothing else, but got {place!r}: Spark "
             f"records there which micro-batches are done, so that a killed run can be resumed"
         )
-    if output_mode not in _OUTPUT_MODES:
-        raise _refusal(f"got output_mode={output_mode!r}: use {', '.join(map(repr, _OUTPUT_MODES))}")
-    if query_name is not None and not isinstance(query_name, str):
-        raise _refusal(f"got query_name={query_name!r}: use a string")
-    if status is not None and not isinstance(status, StreamStatus):
-        raise _refusal(f"got status={status!r}: use a StreamStatus()")
-    if trigger is not None:
-        _check_trigger(df, trigger)
-    place = os.fspath(cast("str", checkpoint))
-    return StreamingFrame(df, place, cast("str | None", trigger), as_, output_mode, query_name, status)
+    if spec.output_mode not in _OUTPUT_MODES:
+        raise _refusal(f"got output_mode={spec.output_mode!r}: use {', '.join(map(repr, _OUTPUT_MODES))}")
+    if spec.query_name is not None and not isinstance(spec.query_name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _refusal(f"got query_name={spec.query_name!r}: use a string")
+    if spec.status is not None and not isinstance(spec.status, StreamStatus):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _refusal(f"got status={spec.status!r}: use a StreamStatus()")
+    if spec.trigger is not None:
+        _check_trigger(spec.frame, spec.trigger)
+    return attrs.evolve(spec, checkpoint=os.fspath(cast("Any", place)))
 
 
 def _check_frame(df: Any) -> None:

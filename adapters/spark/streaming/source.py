@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import trio
 from typing_extensions import override
@@ -15,11 +15,10 @@ from ...arrow import As
 from ...stopping import in_thread
 from ..connect.query import ConnectQuery
 from ..reading.jobs import is_connect
-from .checked import StreamingFrame, streaming
+from .checked import StreamingFrame, checked
 from .messages import Began, Broken, Message, Over, Read, Reply
-from .query import Query
+from .query import Query, stopped_elsewhere
 from .status import StreamStatus
-from .stream_query import stopped_elsewhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,16 +77,8 @@ def from_streaming(
     ps.run(ps.pipe(source, ps.count_by_key(lambda row: row.carrier), files.write_jsonl("counts/{time}.jsonl")))
     ```
     """
-    checked = streaming(
-        df,
-        checkpoint=checkpoint,
-        trigger=trigger,
-        as_=as_,
-        output_mode=output_mode,
-        query_name=query_name,
-        status=status,
-    )
-    return Source((Module("from_streaming", StreamSource, (checked,)),))
+    spec = checked(StreamingFrame(df, cast("str", checkpoint), trigger, as_, output_mode, query_name, status))
+    return Source((Module("from_streaming", StreamSource, (spec,)),))
 
 
 class StreamSource(TaskKernel[Any], Finishing, Outside):

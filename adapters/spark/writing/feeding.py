@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, NoReturn, TypeAlias
 
+import attrs
 import trio
 
 from pullstream import DONE, Batch, Context, Reader, Sink, Source, pipe
@@ -41,23 +42,16 @@ async def fed(source: Callable[[], Source[Any]], body: Callable[[], Body], site:
     return None
 
 
+@attrs.define(eq=False)
 class TaskFeed:
     """Answers the requests of one Spark task, as the sink of the pipeline that reads the source."""
 
-    def __init__(
-        self,
-        stream: trio.SocketStream,
-        alive: Callable[[], Awaitable[bool]],
-        packing: Packing,
-        nursery: trio.Nursery,
-        finished: Callable[[], None],
-    ) -> None:
-        self._finished = finished
-        self._stream = stream
-        self._alive = alive
-        self._packing = packing
-        self._nursery = nursery
-        self._asked = trio.Event()
+    _stream: trio.SocketStream
+    _alive: Callable[[], Awaitable[bool]]
+    _packing: Packing
+    _nursery: trio.Nursery
+    _finished: Callable[[], None]
+    _asked: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     async def listen(self, scope: trio.CancelScope) -> None:
         """Receive the task's requests; cancel `scope` when the task disconnects."""

@@ -151,14 +151,12 @@ def register_source(
     """
     READS(Call("register_source"), source)
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"register_source() at {Site.here()} needs a name without a slash, but got {name!r}")
+        raise refused("register_source", f"needs a name without a slash, but got {name!r}")
     if offsets not in ("values", "times"):
-        raise CompositionError(f"register_source() at {Site.here()} got offsets={offsets!r}: use 'values' or 'times'")
+        raise refused("register_source", f"got offsets={offsets!r}: use 'values' or 'times'")
     if journal is not None and offsets != "times":
-        raise CompositionError(
-            f"register_source() at {Site.here()} got a journal, which records times, not numbers of values: "
-            f"add offsets='times'"
-        )
+        what = "got a journal, which records times, not numbers of values: add offsets='times'"
+        raise refused("register_source", what)
     session = active_session("register_source", session)
     struct = spark_schema("register_source", schema, may_be_empty=True)
     return _serve(

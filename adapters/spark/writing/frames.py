@@ -8,7 +8,6 @@ an answer.
 import hmac
 import json
 import logging
-import secrets
 import struct
 from typing import Any
 
@@ -28,11 +27,6 @@ class WrongHello(Exception):
 
 # RecursionError: JSON may be nested deeper than Python's parser supports.
 _NO_HELLO = (WrongHello, ValueError, AttributeError, RecursionError, trio.TooSlowError, trio.BrokenResourceError)
-
-
-def new_token() -> str:
-    """Make a secret for one server."""
-    return secrets.token_hex(16)
 
 
 async def receive_exactly(stream: trio.abc.ReceiveStream, count: int) -> bytes:
@@ -63,11 +57,6 @@ async def send_frame(stream: trio.abc.SendStream, kind: bytes, content: bytes | 
         await stream.send_all(content)
 
 
-def _check(hello: dict[str, Any], token: str) -> None:
-    if not hmac.compare_digest(str(hello.get("token", "")).encode(), token.encode()):
-        raise WrongHello("a wrong token")
-
-
 async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any] | None:
     """Receive the hello of a new connection; log and return None if it is not valid."""
     try:
@@ -76,7 +65,8 @@ async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any]
         if frame is None:
             return None
         hello: dict[str, Any] = json.loads(frame[1]) if frame[0] == HELLO else {}
-        _check(hello, token)
+        if not hmac.compare_digest(str(hello.get("token", "")).encode(), token.encode()):
+            raise WrongHello("a wrong token")
     except _NO_HELLO as exc:
         _log.warning("refused a connection from %s: %s", _peer(stream), str(exc) or "no hello in time")
         return None

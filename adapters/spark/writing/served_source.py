@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import trio
 
 from pullstream import PullstreamError, Source
@@ -60,38 +61,29 @@ def row_packing(shown: str, schema: "StructType") -> Packing:
     return Packing(arrow_schema(schema), refusal, most=ROWS, bared=variants(schema))
 
 
+@attrs.define(eq=False, slots=False)
 class ServedSource:
     """A source, its schema, and its reads. Only `over` and `failure` may be used outside of the server's thread."""
 
-    def __init__(
-        self,
-        name: str,
-        source: Source[Any],
-        schema: "StructType",
-        offsets: Offsets = "values",
-        journal: "str | os.PathLike[str] | None" = None,
-        *,
-        prune: Prune | None = None,
-        replay: int | None = None,
-        shown: str,
-    ) -> None:
-        self.name = name
-        self.shown = shown
+    name: str
+    _source: Source[Any] | None
+    _schema: "StructType"
+    _offsets: Offsets = "values"
+    _journal: "str | os.PathLike[str] | None" = None
+    _prune: Prune | None = attrs.field(default=None, kw_only=True, alias="prune")
+    _replay: int | None = attrs.field(default=None, kw_only=True, alias="replay")
+    shown: str = attrs.field(kw_only=True)
+    failure: BaseException | None = attrs.field(default=None, init=False)
+    over: threading.Event = attrs.field(factory=threading.Event, init=False)
+
+    def __attrs_post_init__(self) -> None:
         self._site = Site.here()
-        self._source: Source[Any] | None = source
-        self._schema = schema
-        self._packing = row_packing(shown, schema)
-        self._offsets: Offsets = offsets
-        self._journal = journal
-        self._prune = prune
-        self._replay = replay
+        self._packing = row_packing(self.shown, self._schema)
         self._file: ReplayFile | None = None
         self._log: SourceLog | None = None
         self._scope: trio.CancelScope | None = None
         self._how = ""
         self._reader = ReadingTask()
-        self.failure: BaseException | None = None
-        self.over = threading.Event()
 
     @property
     def in_use(self) -> bool:

@@ -5,6 +5,7 @@ program. It listens at the address in the session's settings, by default the loo
 """
 
 import atexit
+import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -58,7 +59,7 @@ class SourceServer:
         self._context = session.sparkContext
         self._bind, self._host = _addresses(self._context)
         self._port = _port(self._context)
-        self._secret = frames.new_token()
+        self._secret = secrets.token_hex(16)
         self._introduced: WeakSet[SparkSession] = WeakSet()
         self._offering = threading.Lock()
         self._ended = False

@@ -4,11 +4,12 @@ import importlib.util
 import os
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from pullstream import CompositionError, Context, Sink
+from pullstream import Context, Sink
 from pullstream.authoring import Module, Site, bound
 
 from ...arrow import Schema
@@ -16,6 +17,7 @@ from ...sinks import SinkBody, SpoolCommitter
 from ...stopping import in_thread, stoppably
 from ..connect.table import ConnectTable
 from ..reading.jobs import is_connect
+from ..refusals import refused
 from ..session import active_session
 from .table_partitions import TablePartitions, TablePlan, check_time
 
@@ -76,27 +78,25 @@ def write_table(
     ```
     """
     site = Site.here()
+    refusal = partial(refused, "write_table", site=site)
     if format not in _FORMATS:
-        raise CompositionError(f"write_table() at {site} got format={format!r}: use one of {', '.join(_FORMATS)}")
+        raise refusal(f"got format={format!r}: use one of {', '.join(_FORMATS)}")
     if format == "delta" and importlib.util.find_spec("delta") is None:
-        raise CompositionError(f"write_table() at {site} needs the package delta-spark for format='delta'")
+        raise refusal("needs the package delta-spark for format='delta'")
     text = os.fspath(target) if isinstance(target, (str, os.PathLike)) else ""  # pyright: ignore[reportUnnecessaryIsInstance]
     if not text:
-        raise CompositionError(f"write_table() at {site} needs a folder, but got {target!r}")
+        raise refusal(f"needs a folder, but got {target!r}")
     if "{" in text:
-        raise CompositionError(
-            f"write_table() at {site} makes the partitions itself, one folder per time such as {time}=2013-01-01, so "
-            f"its target must be the folder of the table, without braces, but got {text!r}"
+        raise refusal(
+            f"makes the partitions itself, one folder per time such as {time}=2013-01-01, so its target must be the "
+            f"folder of the table, without braces, but got {text!r}"
         )
     if catalog and _TABLE.fullmatch(text) is None:
-        raise CompositionError(
-            f"write_table() at {site} needs, with catalog=True, the name of a table, such as 'flights.delays', but got "
-            f"{text!r}"
-        )
+        raise refusal(f"needs, with catalog=True, the name of a table, such as 'flights.delays', but got {text!r}")
     if format == "delta" and catalog:
-        raise CompositionError(f"write_table() at {site} writes Delta only to a folder, not to a catalog table")
+        raise refusal("writes Delta only to a folder, not to a catalog table")
     if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"write_table() at {site} needs time= to be a column name, but got {time!r}")
+        raise refusal(f"needs time= to be a column name, but got {time!r}")
     if not isinstance(schema, str):
         check_time(time, getattr(schema, "names", ()), site)
     if session is not None:
