@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pullstream import CompositionError
-from pullstream.authoring import Site
+from pullstream.authoring import Call
 
 from .package import Schema, pyarrow
 
@@ -33,8 +32,8 @@ def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") ->
         if len(set(arrow_schema.names)) == len(arrow_schema.names):
             return arrow_schema
         why = ", in which a column occurs twice"
-    raise CompositionError(
-        f"{module}() at {Site.here()} got schema={schema!r}{why}; use a mapping of column names to Arrow types or "
+    raise Call(module).refuse(
+        f"got schema={schema!r}{why}; use a mapping of column names to Arrow types or "
         f"their names, such as {{'item': 'string', 'sold': 'int64', 'price': pa.decimal128(9, 2)}}, or a "
         f"pyarrow.Schema"
     )

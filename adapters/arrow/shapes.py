@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from pullstream import Batch, CompositionError, PullstreamError
-from pullstream.authoring import Ascending, Site
+from pullstream import Batch, PullstreamError
+from pullstream.authoring import Ascending, Call
 
 from .arrow_rows import ArrowRows, Origin, plain
 from .columns import ColumnTimes, check, goes_on, run_starts, values
@@ -24,9 +24,7 @@ class NullTimeError(PullstreamError, ValueError):
 def shape_argument(module: str, as_: object) -> None:
     """Refuse, when composing, an unknown `as_`."""
     if as_ not in _FORMS:
-        raise CompositionError(
-            f"{module}() at {Site.here()} got as_={as_!r}: use {', '.join(map(repr, _FORMS[:-1]))} or {_FORMS[-1]!r}"
-        )
+        raise Call(module).refuse(f"got as_={as_!r}: use {', '.join(map(repr, _FORMS[:-1]))} or {_FORMS[-1]!r}")
 
 
 class Shape:

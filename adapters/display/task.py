@@ -13,7 +13,7 @@ import attrs
 import trio
 
 import pullstream as ps
-from pullstream.authoring import Call, Count, Site, function, is_between, of_extra, seconds
+from pullstream.authoring import Call, Count, function, is_between, of_extra, seconds
 
 from .history import QUIET, History
 from .words import of_time
@@ -129,9 +129,8 @@ def display(
     rich = of_extra("display", "rich.console", DisplayMissing)
     screens: Any = import_module(".screens", __package__)
     if console is not None and not isinstance(console, rich.Console):
-        raise ps.CompositionError(
-            f"display() at {Site.here()} needs a rich Console as its console, but got {console!r}: "
-            f"use rich.console.Console(file=...) for a file"
+        raise Call("display").refuse(
+            f"needs a rich Console as its console, but got {console!r}: use rich.console.Console(file=...) for a file"
         )
     return Display(screens.screen_for, console, times, shown, every)
 

@@ -10,8 +10,8 @@ from typing import Any, Literal, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from pullstream import CompositionError, Failed, Source
-from pullstream.authoring import OnError, Site
+from pullstream import Failed, Source
+from pullstream.authoring import Call, OnError
 
 from ...arrow import pyarrow
 from .blocks import BOM, Block, Overlong, blocks, opened, records
@@ -211,9 +211,7 @@ def _options(module: str, name: str, kind: str, given: Any) -> Any:
     if given is None:
         return expected()
     if not isinstance(given, expected):
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs a pyarrow.csv.{kind} as its {name}, but got {given!r}"
-        )
+        raise Call(module).refuse(f"needs a pyarrow.csv.{kind} as its {name}, but got {given!r}")
     return given
 
 
@@ -284,9 +282,9 @@ def read_csv(
         encoding_argument(name, encoding)
         read = _changed(name, read, _READING, encoding=encoding)
     if parse.newlines_in_values and parse.escape_char:
-        raise CompositionError(
-            f"{name}() at {Site.here()} got newlines_in_values and an escape_char together, which cannot be split into "
-            f"blocks: quote such values, and double the quotes inside them"
+        raise Call(name).refuse(
+            "got newlines_in_values and an escape_char together, which cannot be split into "
+            "blocks: quote such values, and double the quotes inside them"
         )
 
     format = partial(CsvFormat, read, parse, convert)
@@ -300,7 +298,7 @@ def _refuse_json(module: str, paths: Sequence[str]) -> None:
         if name.suffix in CODECS:
             name = name.with_suffix("")
         if name.suffix in {".jsonl", ".ndjson"}:
-            raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is JSON Lines: use read_jsonl")
+            raise Call(module).refuse(f"got {path!r}, which is JSON Lines: use read_jsonl")
 
 
 _READING = ("column_names", "autogenerate_column_names", "skip_rows", "skip_rows_after_names", "encoding")
@@ -315,4 +313,4 @@ def _changed(module: str, options: Any, names: Sequence[str], **changes: Any) ->
     try:
         return type(options)(**{**values, **changes})
     except (TypeError, ValueError) as exc:
-        raise CompositionError(f"{module}() at {Site.here()} got {changes}: {exc}") from None
+        raise Call(module).refuse(f"got {changes}: {exc}") from None

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, cast, overload
 import attrs
 from typing_extensions import Unpack, override
 
-from pullstream import CompositionError, Failed, Source
-from pullstream.authoring import OnError, Site
+from pullstream import Failed, Source
+from pullstream.authoring import Call, OnError
 
 from ...arrow import pyarrow
 from .blocks import Block, LineByLine, blocks, one_by_one, opened
@@ -245,9 +245,9 @@ def read_jsonl(
     encoding_argument("read_jsonl", encoding)
     dicts = options.get("as_", "dicts") == "dicts"
     if dicts and options.get("schema") is not None:
-        raise CompositionError(
-            f"read_jsonl() at {Site.here()} got schema=, which does not apply to dicts, as they keep JSON's own "
-            f"types: add as_='rows', or leave schema= out"
+        raise Call("read_jsonl").refuse(
+            "got schema=, which does not apply to dicts, as they keep JSON's own "
+            "types: add as_='rows', or leave schema= out"
         )
 
     def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> ReadFormat:

@@ -10,8 +10,7 @@ from zipfile import is_zipfile
 
 import attrs
 
-from pullstream import CompositionError
-from pullstream.authoring import LOG, Site
+from pullstream.authoring import LOG, Call
 
 from ..conflicts import ReadPaths
 from ..names import is_aside
@@ -225,16 +224,16 @@ def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
     """The paths given to a source, as text; invalid paths and unsupported URLs are refused."""
     items: Iterable[Any] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(items, Iterable) or isinstance(items, (bytes, Iterator)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"{module}() at {Site.here()} needs a path or a list of paths, but got {paths!r}")
+        raise Call(module).refuse(f"needs a path or a list of paths, but got {paths!r}")
     texts: list[str] = []
     for path in items:
         if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
-            raise CompositionError(f"{module}() at {Site.here()} got {path!r}, which is not a path")
+            raise Call(module).refuse(f"got {path!r}, which is not a path")
         texts.append(os.fspath(path))
         if filesystem is None:
             url_argument(module, texts[-1])
     if not texts:
-        raise CompositionError(f"{module}() at {Site.here()} got an empty list of paths")
+        raise Call(module).refuse("got an empty list of paths")
     return tuple(texts)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict, get_type_hints
 
-from pullstream import CompositionError, Source
-from pullstream.authoring import Call, Count, Module, OneOf, Site, nearest, seconds, with_policy
+from pullstream import Source
+from pullstream.authoring import Call, Count, Module, OneOf, nearest, seconds, with_policy
 
 from ...arrow import As, schema_argument, shape_argument
 from .blocks import BLOCK
@@ -86,16 +86,16 @@ def files_source(
     unknown = sorted(set(options) - _KNOWN)
     if unknown:
         names = {"on_error", *_KNOWN, *(extra or {})}
-        raise CompositionError(
-            f"{name}() at {Site.here()} does not have the option {', '.join(f'{key}=' for key in unknown)}"
+        raise Call(name).refuse(
+            f"does not have the option {', '.join(f'{key}=' for key in unknown)}"
             f"{nearest(unknown[0], names) or '. It has ' + ', '.join(f'{key}=' for key in sorted(names))}"
         )
     time, block = options.get("time"), options.get("block_size", BLOCK)
     follow, available = options.get("follow", False), options.get("available", False)
     if follow and available:
-        raise CompositionError(
-            f"{name}() at {Site.here()} got follow=True, which waits for new files, and available=True, which ends "
-            f"after the files that exist now: give only one of them"
+        raise Call(name).refuse(
+            "got follow=True, which waits for new files, and available=True, which ends "
+            "after the files that exist now: give only one of them"
         )
     compression = options.get("compression", "infer")
     time_argument(name, time)
@@ -105,9 +105,7 @@ def files_source(
     _YES_OR_NO(Call(name, name="available"), available)
     if compression not in {"infer", None, *CODECS.values()}:
         codecs = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
-        raise CompositionError(
-            f"{name}() at {Site.here()} got compression={compression!r}: it must be 'infer', None, or one of {codecs}"
-        )
+        raise Call(name).refuse(f"got compression={compression!r}: it must be 'infer', None, or one of {codecs}")
     rest: Any = {key: value for key, value in options.items() if key not in {"compression", "block_size"}}
     plan = ReadPlan(
         checked_paths(name, paths, options.get("filesystem")),
@@ -157,9 +155,7 @@ def encoding_argument(module: str, encoding: Any) -> None:
     try:
         codecs.lookup(encoding)
     except (LookupError, TypeError):
-        raise CompositionError(
-            f"{module}() at {Site.here()} got encoding={encoding!r}, which Python does not support"
-        ) from None
+        raise Call(module).refuse(f"got encoding={encoding!r}, which Python does not support") from None
 
 
 def columns_argument(module: str, columns: Any, time: Any) -> tuple[str, ...] | None:
@@ -168,9 +164,7 @@ def columns_argument(module: str, columns: Any, time: Any) -> tuple[str, ...] | 
         return None
     names = () if isinstance(columns, str) else tuple(columns)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise CompositionError(
-            f"{module}() at {Site.here()} needs columns= to be a list of distinct column names, but got {columns!r}"
-        )
+        raise Call(module).refuse(f"needs columns= to be a list of distinct column names, but got {columns!r}")
     if isinstance(time, str) and time not in names:
-        raise CompositionError(f"{module}() at {Site.here()} got time={time!r}, which is not among the columns {names}")
+        raise Call(module).refuse(f"got time={time!r}, which is not among the columns {names}")
     return names

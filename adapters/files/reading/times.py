@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from pullstream import Batch, CompositionError
-from pullstream.authoring import Ascending, Call, Site, Sync, ascending
+from pullstream import Batch
+from pullstream.authoring import Ascending, Call, Sync, ascending
 
 from ...arrow import Shape, pyarrow
 from .errors import FileReadError, NoColumnError
@@ -75,7 +75,7 @@ def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTim
     try:
         compiled = re.compile(pattern)
     except (re.error, TypeError) as exc:
-        raise CompositionError(f"name_time() at {Site.here()} needs a regular expression: {pattern!r}: {exc}") from None
+        raise Call("name_time").refuse(f"needs a regular expression: {pattern!r}: {exc}") from None
     return PathTime(_Named(compiled, convert))
 
 

@@ -49,8 +49,8 @@ def writer(
 ) -> Sink[Any, list[Any]]:
     """Make a writing sink; `own` are the module's own options, for display, and `rows` says if values have columns."""
     if unknown := set(options) - _KNOWN:
-        raise CompositionError(
-            f"{module}() at {Site.here()} does not take {min(unknown)}=; it takes "
+        raise Call(module).refuse(
+            f"does not take {min(unknown)}=; it takes "
             f"{', '.join(sorted(_KNOWN | set(own)))}"
             f"{nearest(min(unknown), _KNOWN | set(own))}"
         )
@@ -81,5 +81,5 @@ def _manifest(module: str, path: Any) -> str | None:
     if path is None:
         return None
     if not (isinstance(path, str) or hasattr(path, "__fspath__")) or not str(path) or is_url(str(path)):
-        raise CompositionError(f"{module}() at {Site.here()} got manifest={path!r}: give the path of a local file")
+        raise Call(module).refuse(f"got manifest={path!r}: give the path of a local file")
     return str(path)

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast
 import attrs
 from typing_extensions import Buffer, override
 
-from pullstream import CompositionError
-from pullstream.authoring import Site
+from pullstream.authoring import Call
 
 from ...arrow import Columns, DataType, Schema, pyarrow
 from .disk import Disk, Out
@@ -36,9 +35,8 @@ def codec_argument(module: str, target: object, compression: object) -> Codec | 
             return codec
     if compression is not None:
         known = ", ".join(map(repr, dict.fromkeys(_BY_SUFFIX.values())))
-        raise CompositionError(
-            f"{module}() at {Site.here()} got compression={compression!r}: it must be 'infer' (by the suffix), "
-            f"None, or one of {known}",
+        raise Call(module).refuse(
+            f"got compression={compression!r}: it must be 'infer' (by the suffix), None, or one of {known}",
         )
     return None
 

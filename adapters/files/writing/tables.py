@@ -46,7 +46,7 @@ def write_csv(
     """
     columns = schema_argument("write_csv", schema)
     if not isinstance(delimiter, str) or len(delimiter.encode()) != 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise CompositionError(f"write_csv() at {Site.here()} got delimiter={delimiter!r}: use one ASCII character")
+        raise Call("write_csv").refuse(f"got delimiter={delimiter!r}: use one ASCII character")
     codec = codec_argument("write_csv", target, compression)
     format = _writable(CsvTable("write_csv", codec, columns, _CSV_UNIT, delimiter, header))
     own = {"schema": columns, "delimiter": delimiter, "header": header, "compression": compression}
@@ -99,7 +99,7 @@ def write_parquet(
     _no_suffix("write_parquet", target)
     known = ("snappy", "zstd", "gzip", "lz4", "brotli")
     if compression is not None and compression not in known:
-        raise CompositionError(f"write_parquet() at {Site.here()} got compression={compression!r}: use one of {known}")
+        raise Call("write_parquet").refuse(f"got compression={compression!r}: use one of {known}")
     format = _writable(ParquetTable("write_parquet", None, columns, row_group, {"compression": compression or "none"}))
     own = {"schema": columns, "row_group": None if row_group == 131_072 else row_group}
     if compression != "snappy":
@@ -132,9 +132,9 @@ def write_arrow(
     Count(1)(Call("write_arrow", name="batch"), batch)
     _no_suffix("write_arrow", target)
     if compression not in {None, "lz4", "zstd"}:
-        raise CompositionError(f"write_arrow() at {Site.here()} got compression={compression!r}: use 'lz4' or 'zstd'")
+        raise Call("write_arrow").refuse(f"got compression={compression!r}: use 'lz4' or 'zstd'")
     if columns is not None and any(map(pyarrow().types.is_dictionary, columns.types)):
-        raise CompositionError(f"write_arrow() at {Site.here()} cannot write dictionary columns: give plain columns")
+        raise Call("write_arrow").refuse("cannot write dictionary columns: give plain columns")
     format = ArrowTable("write_arrow", None, columns, batch, {"compression": compression})
     own = {"schema": columns, "batch": None if batch == 65_536 else batch, "compression": compression}
     return writer("write_arrow", target, format, own, rows=True, **options)

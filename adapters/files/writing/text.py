@@ -8,8 +8,7 @@ from typing import Any
 from typing_extensions import Unpack
 
 import pullstream as ps
-from pullstream import CompositionError
-from pullstream.authoring import Site
+from pullstream.authoring import Call
 
 from .composing import WriteOptions, writer
 from .formats import Compression, LinesFormat, codec_argument
@@ -35,7 +34,7 @@ def write_text(
     Options (`WriteOptions`), results and errors are those of `write_jsonl`.
     """
     if not isinstance(end, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not everyone checks types
-        raise CompositionError(f"write_text() at {Site.here()} got end={end!r}: it must be a str, added to each value")
+        raise Call("write_text").refuse(f"got end={end!r}: it must be a str, added to each value")
     codec = codec_argument("write_text", target, compression)
     own = {"end": end, "compression": compression}
     return writer(
