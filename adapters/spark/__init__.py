@@ -5,14 +5,6 @@ Importing this does not load pyspark; using it does. `session` gives a session, 
 of a streaming DataFrame; `executing` contains `on_executors`, transformers in Spark's Python workers; `writing`
 contains `to_dataframe`, a source as a DataFrame, `register_source`, a source that Spark reads by name, and
 `write_table`. `connect` contains everything that differs with Spark Connect.
-
-**Hosts, ports and tokens.** Executors fetch sources from the driver. When the first source is offered to Spark, the
-driver starts one server for all of them, which listens until the session is stopped. The setting
-`spark.pullstream.port` gives its port; by default the system chooses one. The server listens on the loopback if Spark's
-master is on this machine, and otherwise at `spark.driver.bindAddress` (`spark.driver.host`), at which executors must be
-able to reach the driver. Spark itself listens there, too. The server has its own random token, which travels with
-Spark's tasks. A connection that does not begin with it is closed and logged as a warning (logger `pullstream.spark`).
-Data is not encrypted.
 """
 
 from pullstream.authoring import publish

@@ -1,19 +1,8 @@
 """Explanations of file system errors, which name the module and its target."""
 
+import errno
 from collections.abc import Generator
 from contextlib import contextmanager
-from errno import (
-    EACCES,
-    EDQUOT,
-    EEXIST,
-    EISDIR,
-    ENAMETOOLONG,
-    ENOENT,
-    ENOSPC,
-    ENOTDIR,
-    EPERM,
-    EROFS,
-)  # fmt: skip
 from typing import Final
 
 _IN_THE_WAY = "write to another target, or move the existing file or folder away"
@@ -22,12 +11,15 @@ _NOT_ALLOWED = "write to a place where this user has permission, or change the p
 _NO_ROOM = "free some space, or write somewhere else"
 
 _ADVICE: Final = {
-    EEXIST: _IN_THE_WAY, ENOTDIR: _IN_THE_WAY, EISDIR: _IN_THE_WAY, ENOENT: _NOT_THERE,
-    EACCES: _NOT_ALLOWED, EPERM: _NOT_ALLOWED, EROFS: _NOT_ALLOWED, ENOSPC: _NO_ROOM, EDQUOT: _NO_ROOM,
-    ENAMETOOLONG: "use a target, times and keys with shorter names",
+    errno.EEXIST: _IN_THE_WAY, errno.ENOTDIR: _IN_THE_WAY, errno.EISDIR: _IN_THE_WAY, errno.ENOENT: _NOT_THERE,
+    errno.EACCES: _NOT_ALLOWED, errno.EPERM: _NOT_ALLOWED, errno.EROFS: _NOT_ALLOWED,
+    errno.ENOSPC: _NO_ROOM, errno.EDQUOT: _NO_ROOM,
+    errno.ENAMETOOLONG: "use a target, times and keys with shorter names",
 }  # fmt: skip
 
-_NUMBERS: Final = ((FileNotFoundError, ENOENT), (PermissionError, EACCES), (FileExistsError, EEXIST))
+_NUMBERS: Final = (
+    (FileNotFoundError, errno.ENOENT), (PermissionError, errno.EACCES), (FileExistsError, errno.EEXIST),
+)  # fmt: skip
 """Error numbers for exceptions of fsspec's file systems, which carry none."""
 
 

@@ -1,19 +1,16 @@
-"""Read a partition on an executor, in a separate thread, one batch per ask.
+"""Read a partition on an executor, in other threads, one batch per ask.
 
-Spark provides a partition as a blocking iterator. In a thread of its own it blocks nothing else: while Spark is slow,
+Spark provides a partition as a blocking iterator. In another thread it blocks nothing else: while Spark is slow,
 the transformers continue with what is in flight, and their results are delivered.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain, groupby, repeat
-from queue import SimpleQueue
 from typing import Any, cast
 
 import attrs
-import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch, PullstreamError, Source
@@ -22,6 +19,7 @@ from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, Tr
 from ... import arrow
 from ...arrow import As, NullTimeError, RecordBatch, Shape, run_starts
 from ...arrow import values as python_values
+from ...stopping import in_thread
 
 
 class RowError(PullstreamError, ValueError):
@@ -118,50 +116,29 @@ class Splitting:
         return Stretch(key, Batch(time, values))
 
 
-@attrs.define(eq=False)
-class _Request:
-    token: trio.lowlevel.TrioToken
-    answered: trio.Event
-    stretches: list[Stretch] | None = None
-    failure: BaseException | None = None
-
-
 class PartitionInput:
-    """Reads a partition's iterator in a thread, one batch per call."""
+    """Reads a partition's iterator in threads, one batch per call."""
 
     def __init__(self, batches: Iterator[RecordBatch], split: Callable[[RecordBatch], list[Stretch]]) -> None:
         self._batches = batches
         self._split = split
-        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._turn = threading.Lock()
+        self._closed = False
 
     async def next(self) -> list[Stretch] | None:
         """Wait for the stretches of the next batch; None at the end. If the call is cancelled, the batch is lost."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._read, name="pullstream input", daemon=True)
-            self._thread.start()
-        request = _Request(trio.lowlevel.current_trio_token(), trio.Event())
-        self._requests.put(request)
-        await request.answered.wait()
-        if request.failure is not None:
-            raise request.failure
-        return request.stretches
+        return await in_thread(self._read)
 
     def close(self, patience: float | None) -> None:
         """Stop reading, and wait for the current read, at most `patience` seconds (None: without limit)."""
-        self._requests.put(None)
-        if self._thread is not None:
-            self._thread.join(patience)
+        self._closed = True
+        if self._turn.acquire(timeout=-1 if patience is None else patience):
+            self._turn.release()
 
-    def _read(self) -> None:
-        while (request := self._requests.get()) is not None:
-            try:
-                batch = next(self._batches, None)
-                request.stretches = None if batch is None else self._split(batch)
-            except BaseException as exc:  # noqa: BLE001 - raised by `next`
-                request.failure = exc
-            with suppress(trio.RunFinishedError):
-                request.token.run_sync_soon(request.answered.set)
+    def _read(self) -> list[Stretch] | None:
+        with self._turn:
+            batch = None if self._closed else next(self._batches, None)
+            return None if batch is None else self._split(batch)
 
 
 class Cursor:

@@ -1,9 +1,9 @@
 """Run a partition's rows through the transformers on an executor, as fast as Spark takes the results.
 
-There are three threads. Spark's own thread drives the generator from `run` and turns results into Arrow batches. The
-second one runs the stream, in trio. The third one reads Spark's input (`input`). Results for about one Arrow batch may
-wait for Spark, so the stream is asked no faster than Spark writes. When Spark drops the generator, the stream is
-aborted. However the generator ends, trio's thread has ended before it.
+Spark's own thread drives the generator from `run` and turns results into Arrow batches. A second thread runs the
+stream, in trio. Others read Spark's input (`input`), one at a time. Results for about one Arrow batch may wait for
+Spark, so the stream is asked no faster than Spark writes. When Spark drops the generator, the stream is aborted.
+However the generator ends, trio's thread has ended before it.
 """
 
 import pickle
