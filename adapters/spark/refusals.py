@@ -1,22 +1,15 @@
 """Refusals of DataFrames and their options, in the name of the module that the user called."""
 
 import reprlib
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 
 from pullstream import CompositionError
 from pullstream.authoring import Site
 
-_SPEAKER: ContextVar[str | None] = ContextVar("the module that the user called", default=None)
-
 
 def refused(module: str, what: str, site: Site | None = None) -> CompositionError:
-    """Make the error of `module` or, if that is a part of another, of the module that the user called.
-
-    `site` is where the module was composed, if not at this call.
-    """
-    return CompositionError(f"{_SPEAKER.get() or module}() at {site or Site.here()} {what}")
+    """Make the error of a module; `site` is where it was composed, if not at this call."""
+    return CompositionError(f"{module}() at {site or Site.here()} {what}")
 
 
 def distinct(module: str, names: Sequence[str], site: Site | None = None) -> None:
@@ -35,13 +28,3 @@ def no_frame(wanted: str, value: object) -> str:
         return f"needs {wanted}, but got {reprlib.repr(value)} ({kind.__name__})"
     hint = "; session.createDataFrame(frame) converts it" if home in {"pandas", "pyarrow"} else ""
     return f"needs {wanted}, but got a {home}.{kind.__name__}{hint}"
-
-
-@contextmanager
-def in_the_name_of(module: str) -> Generator[None]:
-    """Let the parts of `module` raise their errors in its name."""
-    token = _SPEAKER.set(module)
-    try:
-        yield
-    finally:
-        _SPEAKER.reset(token)

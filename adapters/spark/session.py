@@ -106,7 +106,7 @@ def session(
     ```
     """
     try:
-        import pyspark.sql  # noqa: F401, PLC0415 # pyright: ignore[reportUnusedImport] - an optional dependency, and slow to import
+        import pyspark.sql  # noqa: PLC0415 - an optional dependency, and slow to import
     except ImportError as exc:
         raise SparkMissing.of("pyspark") from exc
     if is_meant(master):
@@ -122,8 +122,10 @@ def session(
     if active is None:
         running = _started(app_name, master or LOCAL, wanted)
     else:
-        running = _active()
-        _compare(running, active.master, master, wanted)
+        # Without options, the builder does not change a session that it finds.
+        running = pyspark.sql.SparkSession.getActiveSession() or pyspark.sql.SparkSession.Builder().getOrCreate()
+        same = master in {None, active.master}
+        match(running, wanted, () if same else [f"its master is {active.master!r}, not {master!r}"])
     if log_level is not None:
         running.sparkContext.setLogLevel(log_level)
     return running
@@ -143,20 +145,6 @@ def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, u
     if ui is not None:
         asked["spark.ui.enabled"] = str(ui).lower()
     return asked
-
-
-def _active() -> "SparkSession":
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - see session()
-
-    # Without options, the builder does not change a session that it finds.
-    return SparkSession.getActiveSession() or SparkSession.Builder().getOrCreate()
-
-
-def _compare(found: "SparkSession", has: str | None, master: str | None, wanted: Mapping[str, str]) -> None:
-    differences: list[str] = []
-    if master is not None and master != has:
-        differences.append(f"its master is {has!r}, not {master!r}")
-    match(found, wanted, differences)
 
 
 def active_session(

@@ -16,6 +16,7 @@ from ..urls import fsspec
 from .errors import FileReadError
 
 Info = Mapping[str, Any]
+Test = Callable[[str], bool]
 
 
 class Tree:
@@ -26,24 +27,15 @@ class Tree:
 
     def inside(self, folder: str) -> Iterator[tuple[str, Info]]:
         """All files except hidden and unfinished ones."""
-        yield from self._below(folder, lambda name: not is_aside(name))
+        yield from self._at_any_depth(folder, (), _is_shown, _is_shown)
 
-    def matching(self, pattern: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Info]]:
+    def matching(self, pattern: str, wanted: Test) -> Iterator[tuple[str, Info]]:
         """The files that match a pattern and whose names are `wanted`."""
         first, *rest = pattern.split("/")
         seen = dict(self._matching(first or "/", rest, wanted))
         yield from seen.items()
 
-    def _below(self, folder: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Info]]:
-        for name, path in self._names(folder):
-            if wanted(name):
-                if self._is_folder(path):
-                    self._refuse_link(path)
-                    yield from self._below(path, wanted)
-                else:
-                    yield from self._file(path)
-
-    def _matching(self, folder: str, parts: Sequence[str], wanted: Callable[[str], bool]) -> Iterator[tuple[str, Info]]:
+    def _matching(self, folder: str, parts: Sequence[str], wanted: Test) -> Iterator[tuple[str, Info]]:
         part, rest = parts[0], parts[1:]
         if part == "**":
             yield from self._at_any_depth(folder, rest, wanted)
@@ -63,14 +55,15 @@ class Tree:
         return [(name, path) for name, path in self._names(folder) if fits(name)]
 
     def _at_any_depth(
-        self, folder: str, rest: Sequence[str], wanted: Callable[[str], bool]
+        self, folder: str, rest: Sequence[str], wanted: Test, enters: Test = lambda _: True
     ) -> Iterator[tuple[str, Info]]:
         if rest:
             yield from self._matching(folder, rest, wanted)
         for name, path in self._names(folder):
             if self._is_folder(path):
-                self._refuse_link(path)
-                yield from self._at_any_depth(path, rest, wanted)
+                if enters(name):
+                    self._refuse_link(path)
+                    yield from self._at_any_depth(path, rest, wanted, enters)
             elif not rest and wanted(name):
                 yield from self._file(path)
 
@@ -114,6 +107,10 @@ class Tree:
         if not stat.S_ISREG(status.st_mode):
             raise no_file(path)
         yield path, {"type": "file", "size": status.st_size, "mtime": status.st_mtime}
+
+
+def _is_shown(name: str) -> bool:
+    return not is_aside(name)
 
 
 def no_file(path: str) -> FileReadError:

@@ -12,7 +12,7 @@ checkpoint takes over the third view, which makes the earlier body fail at once.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
@@ -37,8 +37,11 @@ class Gate:
     def __init__(self, session: "SparkSession", checkpoint: str) -> None:
         self._session = session
         self._owner = uuid4().hex
-        self._names = _ViewNames(sha256(checkpoint.encode()).hexdigest()[:16], self._owner)
-        self._before: _ViewNames | None = None
+        self._key = f"pullstream_{sha256(checkpoint.encode()).hexdigest()[:16]}"
+        self._driver = f"{self._key}_driver"
+        self._batch, self._rows = self._views = self._of(self._owner)
+        self._before: Sequence[str] = ()
+        """The views of an earlier program."""
         self._beat = 0
         self._committed = -1
         self._turn = threading.Lock()
@@ -49,31 +52,28 @@ class Gate:
         """Take the gate over, before the query begins."""
         holder = self._holder()
         if holder is not None:
-            self._before = _ViewNames(self._names.key, holder)
-        self._session.sql("SELECT -1L AS batch").createOrReplaceGlobalTempView(self._names.batch)
+            self._before = self._of(holder)
+        self._session.sql("SELECT -1L AS batch").createOrReplaceGlobalTempView(self._batch)
         self._say()
         self._beating.start()
 
     def body(self) -> "Callable[[DataFrame, int], None]":
         """Make the other end, for `foreachBatch`."""
-        names = self._names
-        views = (self._full(names.driver), names.batch, names.rows)
-        return _body(views, self._owner, LEASE_SECONDS)
+        return _body((self._full(self._driver), *self._views), self._owner, LEASE_SECONDS)
 
     def clear(self) -> None:
         """Remove the views of an earlier program, after this query has begun and the earlier one has ended."""
-        before, self._before = self._before, None
-        if before is not None:
-            self._drop(before.batch, before.rows)
+        before, self._before = self._before, ()
+        self._drop(*before)
 
     def batch(self) -> int:
         """The last micro-batch at the gate; -1 if there is none."""
-        (row,) = self._session.table(self._full(self._names.batch)).collect()
+        (row,) = self._session.table(self._full(self._batch)).collect()
         return int(row.batch)
 
     def frame(self) -> "DataFrame":
         """The rows of that micro-batch."""
-        return self._session.table(self._full(self._names.rows))
+        return self._session.table(self._full(self._rows))
 
     def commit(self, batch: int) -> bool:
         """Let the micro-batch pass; False if its body has given up, or another program has taken the gate over."""
@@ -90,21 +90,25 @@ class Gate:
         if self._beating.ident is not None:
             self._beating.join()
         with suppress(Exception), unlogged():
-            self._drop(self._names.batch, self._names.rows)
+            self._drop(*self._views)
             if self._holder() == self._owner:
-                self._drop(self._names.driver)
+                self._drop(self._driver)
 
     @cached_property
     def _database(self) -> str:
         # Needs a call to the server, so it is not made before the gate is opened.
         return _database(self._session)
 
+    def _of(self, owner: str) -> tuple[str, str]:
+        """The views of a program's query: the number of its micro-batch, and the rows."""
+        return f"{self._key}_{owner}_batch", f"{self._key}_{owner}_rows"
+
     def _full(self, view: str) -> str:
         return f"{self._database}.{view}"
 
     def _holder(self) -> str | None:
         """The owner of the gate according to the driver's view; None if the view does not exist."""
-        view = self._full(self._names.driver)
+        view = self._full(self._driver)
         if not self._session.catalog.tableExists(view):
             return None
         (said,) = self._session.table(view).collect()
@@ -112,7 +116,7 @@ class Gate:
 
     def _say(self) -> None:
         said = f"SELECT '{self._owner}' AS owner, {self._beat}L AS beat, {self._committed}L AS committed"
-        self._session.sql(said).createOrReplaceGlobalTempView(self._names.driver)
+        self._session.sql(said).createOrReplaceGlobalTempView(self._driver)
 
     def _go_on_beating(self) -> None:
         while not self._closed.wait(BEAT_SECONDS):
@@ -139,16 +143,6 @@ def trouble(session: "SparkSession") -> str | None:
     except Exception as exc:  # noqa: BLE001 - what servers refuse with is theirs
         return first_line(exc)
     return None
-
-
-class _ViewNames:
-    """The names of the views."""
-
-    def __init__(self, key: str, owner: str) -> None:
-        self.key = key
-        self.driver = f"pullstream_{key}_driver"
-        self.batch = f"pullstream_{key}_{owner}_batch"
-        self.rows = f"pullstream_{key}_{owner}_rows"
 
 
 def _database(session: "SparkSession") -> str:

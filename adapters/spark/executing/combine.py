@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable, Hashable
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -16,7 +17,7 @@ from pullstream.types import Blueprint
 from ...arrow import As, shape_argument
 from ..reading.source import from_dataframe
 from ..reading.timed import TIME, TimedFrame, timed
-from ..refusals import in_the_name_of, refused
+from ..refusals import refused
 from ..schemas import arrow_schema
 from .combining import CombiningPlan
 from .shipping import pickled, shipped
@@ -71,21 +72,20 @@ def reduce_by_key(
             "state, other: ...)",
         )
     merging = fold.merging()
-    with in_the_name_of(_NAME):
-        rows = timed(df, time)
-        (reducing,) = reduced(fold.partial(), key=key).modules
-        schema = _schema(rows)
-        plan = CombiningPlan(fold.partial(), key, as_, rows.names, rows.time, arrow_schema(schema), _NAME, Site.here())
-        frame: DataFrame = cast("Any", rows.frame).mapInArrow(shipped(pickled((reducing,), plan), "combining"), schema)
-        name = None if time is None else TIME
-        if name is not None:
-            # Spark samples the input of a sort first. With a shuffle in between, nothing is folded twice.
-            frame = frame.repartition(name)
-        source = from_dataframe(frame, time=name, as_="tuples")
+    rows = timed(df, time, _NAME)
+    (reducing,) = reduced(fold.partial(), key=key).modules
+    schema = _schema(rows)
+    plan = CombiningPlan(fold.partial(), key, as_, rows.names, rows.time, arrow_schema(schema), Site.here())
+    frame: DataFrame = cast("Any", rows.frame).mapInArrow(shipped(pickled((reducing,), plan), "combining"), schema)
+    name = None if time is None else TIME
+    if name is not None:
+        # Spark samples the input of a sort first. With a shuffle in between, nothing is folded twice.
+        frame = frame.repartition(name)
+    source = from_dataframe(frame, time=name, as_="tuples")
     states: Fold[Any, Any] = Fold(merging.initial, partial(_merged, merging.step), merging.finish)
     # Modules of one pipeline need different names, and the last one has the user's.
     reading = (*_renamed(source, f"{_NAME}[executors]"), *_renamed(flat_map(_pairs), f"{_NAME}[states]"))
-    return cast("Source[tuple[K, R]]", Source((*reading, *reduced(states, key=_key).modules)))
+    return cast("Source[tuple[K, R]]", Source((*reading, *reduced(states, key=itemgetter(0)).modules)))
 
 
 def _renamed(blueprint: Blueprint, name: str) -> tuple[Module, ...]:
@@ -101,10 +101,6 @@ def _schema(rows: TimedFrame) -> "StructType":
 
 def _pairs(row: tuple[Any, ...]) -> list[tuple[Any, Any]]:
     return pickle.loads(row[-1])  # noqa: S301 - from an executor of this session
-
-
-def _key(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
 
 
 def _merged(merge: Callable[[Any, Any], Any], state: Any, pair: tuple[Any, Any]) -> Any:

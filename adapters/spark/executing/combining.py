@@ -33,7 +33,6 @@ class CombiningPlan:
     time: str | None
     """The `time=` argument, for messages."""
     schema: Any
-    module: str
     site: Site
 
 
@@ -47,7 +46,7 @@ def _results(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Results:
     try:
         yield from _combined(plan, batches)
     except Exception as exc:  # noqa: BLE001 - raised in Spark's generator, without our frames
-        blame(exc, f"{plan.module}, composed at {plan.site}")
+        blame(exc, f"reduce_by_key, composed at {plan.site}")
         exc.add_note(f"on an executor, {place()}")
         return exc.with_traceback(users_frames(exc.__traceback__))
     return None

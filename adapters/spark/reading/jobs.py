@@ -76,19 +76,16 @@ class Jobs:
     """
 
     def __init__(self, session: "SparkSession") -> None:
-        self._tag = f"pullstream-{uuid4().hex}"
+        self.tag = f"pullstream-{uuid4().hex}"
+        """The tag of all jobs."""
         self._session = session
         self._owner: _Context | _Client = _Client(session) if is_connect(session) else _Context(session)
         self._calls = 0
         self._called = threading.Condition()
         self._submitted = False
-        self._cancelled = False
+        self.cancelled = False
+        """Whether `cancel` or `close` was called."""
         self._ended = False
-
-    @property
-    def tag(self) -> str:
-        """The tag of all jobs."""
-        return self._tag
 
     def submit(self, step: Callable[[], T], *tags: str) -> T:
         """Make a call that starts jobs, with additional `tags` if given.
@@ -114,22 +111,17 @@ class Jobs:
                 # If this was the only call, there is nothing left to cancel.
                 self._ended = self._ended or self._calls == 1
                 _forget_frames(exc)
-                if self._cancelled:
+                if self.cancelled:
                     raise JobCancelled("the Spark job was cancelled") from None
                 raise failed(self._session, exc) from None
 
     def doing(self) -> str:
         """Describe what Spark is doing for these jobs, in a few words; takes one or two calls to Java."""
-        return self._owner.doing(self._tag) if self._submitted and not self._ended else ""
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether `cancel` or `close` was called."""
-        return self._cancelled
+        return self._owner.doing(self.tag) if self._submitted and not self._ended else ""
 
     def check(self) -> None:
         """Raise JobCancelled if `cancel` or `close` was called."""
-        if self._cancelled:
+        if self.cancelled:
             raise JobCancelled("the Spark job was cancelled")
 
     def ended(self) -> None:
@@ -138,9 +130,9 @@ class Jobs:
 
     def cancel(self) -> None:
         """Cancel the jobs, so that a blocked call raises; does not wait for it. Idempotent."""
-        self._cancelled = True
+        self.cancelled = True
         if self._submitted and not self._ended:
-            self._owner.cancel(self._tag)
+            self._owner.cancel(self.tag)
 
     def close(self) -> None:
         """Cancel the jobs if they have not ended, and wait until no call is under way. Idempotent."""
@@ -167,7 +159,7 @@ class Jobs:
         # A tag belongs to the submitting thread, and threads that Spark starts from it inherit it. The thread then
         # returns to a pool, so the tag is removed before its next use.
         with ExitStack() as stack:
-            for tag in (self._tag, *tags):
+            for tag in (self.tag, *tags):
                 stack.enter_context(self._owner.tagged(tag))
             return step()
 

@@ -1,6 +1,7 @@
 """`from_dataframe`: a DataFrame as a source."""
 
 import datetime as dt
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -9,13 +10,16 @@ from pullstream import Sink, Source
 from pullstream.authoring import Module, bound
 
 from ...arrow import As, shape_argument
+from ..refusals import refused
 from .ordered import OrderedSource, aside
-from .timed import TimedFrame, refusal, timed
+from .timed import TimedFrame, timed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _MICROSECOND = dt.timedelta(microseconds=1)
+
+refusal = partial(refused, "from_dataframe")
 
 
 @bound

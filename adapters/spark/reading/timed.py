@@ -1,17 +1,16 @@
 """A DataFrame with the column or expression for its rows' time, checked when composing."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
-from ..columns import TIMES, check_frame, column, functions, looked_up
+from ..columns import TIMES, Refusal, check_frame, column, functions, looked_up
 from ..errors import SparkMissing
 from ..refusals import distinct, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-    from pullstream import CompositionError
 
 TIME = "__pullstream_time__"
 """The name of the last column, which carries a row's time to the driver."""
@@ -43,8 +42,8 @@ class TimedFrame:
         return attrs.evolve(self, frame=self.frame.sort(functions(self.frame).col(TIME).asc_nulls_first()))
 
 
-def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
-    """Check a DataFrame and its time; no job is started.
+def timed(df: "DataFrame", time: "str | Column | None" = None, module: str = "from_dataframe") -> TimedFrame:
+    """Check a DataFrame and its time; no job is started, and errors are those of a module.
 
     Raises:
         CompositionError: `df` is not a batch DataFrame, `time` does not exist in it (the message lists its columns), or
@@ -52,7 +51,8 @@ def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
         SparkMissing: pyarrow or pandas is not installed.
     """
     check_packages()
-    _check_frame(df)
+    refusal = partial(refused, module)
+    _check_frame(module, df, refusal)
     # Spark resolves column names again, and fails for names with dots, so the columns are renamed by position.
     plain = [f"c{position}" for position in range(len(df.columns))]
     if time is None:
@@ -61,21 +61,18 @@ def timed(df: "DataFrame", time: "str | Column | None" = None) -> TimedFrame:
         return TimedFrame(frame, tuple(df.columns))
     chosen = column(df, "time", time, refusal)
     shown = repr(time) if isinstance(time, str) else str(time)
-    frame, kind = _with_time(df, chosen, shown)
+
+    def look() -> "tuple[DataFrame, str]":
+        frame = df.select("*", chosen.alias(TIME))
+        return frame, frame.schema[TIME].dataType.simpleString()
+
+    frame, kind = looked_up(look, df, f"time={shown}", refusal)
     if kind not in TIMES:
         raise refusal(
             f"cannot use time={shown}, which is of type {kind}: a time must be a DATE, a TIMESTAMP, a whole number or "
             f"a STRING, so cast it to one of them, for example with to_date or floor",
         )
     return TimedFrame(frame.toDF(*plain, TIME), tuple(df.columns), shown, kind)
-
-
-def _with_time(df: "DataFrame", chosen: "Column", shown: str) -> "tuple[DataFrame, str]":
-    def look() -> "tuple[DataFrame, str]":
-        frame = df.select("*", chosen.alias(TIME))
-        return frame, frame.schema[TIME].dataType.simpleString()
-
-    return looked_up(look, df, f"time={shown}", refusal)
 
 
 def check_packages() -> None:
@@ -87,19 +84,14 @@ def check_packages() -> None:
             raise SparkMissing.of(name) from exc
 
 
-def _check_frame(df: Any) -> None:
-    check_frame("from_dataframe", df)
+def _check_frame(module: str, df: Any, refusal: Refusal) -> None:
+    check_frame(module, df)
     if df.isStreaming:
         raise refusal("reads a DataFrame that is not a stream, but got a streaming one: use from_streaming")
-    distinct("from_dataframe", df.columns)
-    months = [field.name for field in df.schema if "interval year" in field.dataType.simpleString()]
-    months += [field.name for field in df.schema if "interval month" in field.dataType.simpleString()]
+    distinct(module, df.columns)
+    kinds = {field.name: field.dataType.simpleString() for field in df.schema}
+    months = [name for name, kind in kinds.items() if "interval year" in kind or "interval month" in kind]
     if months:
         raise refusal(
             f"cannot read {', '.join(months)}: PyArrow has no intervals of months: cast them to STRING or INT"
         )
-
-
-def refusal(what: str) -> "CompositionError":
-    """Make the error for an invalid argument of from_dataframe."""
-    return refused("from_dataframe", what)

@@ -86,6 +86,15 @@ class DriverLine:
         self._socket.close()
 
 
+def _told(address: tuple[str, int, str], **hello: object) -> Any:
+    """Ask the driver one thing; raises its refusal."""
+    line = DriverLine(address, **hello)
+    try:
+        return json.loads(line.receive()[1])
+    finally:
+        line.close()
+
+
 class PullSource(DataSource):
     """A source that a driver has registered by name."""
 
@@ -116,11 +125,7 @@ class PullSource(DataSource):
         return kind(self.address, self._source)
 
     def _described(self) -> dict[str, Any]:
-        line = DriverLine(self.address, op="describe", name=self._source)
-        try:
-            return json.loads(line.receive()[1])
-        finally:
-            line.close()
+        return _told(self.address, op="describe", name=self._source)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Make a reader for `readStream`."""
@@ -137,11 +142,7 @@ class PullReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Plan a single partition; a source that cannot be read is refused here, before any task runs."""
-        line = DriverLine(self._address, op="plan", name=self._name)
-        try:
-            line.receive()
-        finally:
-            line.close()
+        _told(self._address, op="plan", name=self._name)
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

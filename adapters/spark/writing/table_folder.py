@@ -58,19 +58,7 @@ class TableFolder:
         self._root = self._path_of(path)
         self._files = self._root.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
         self._root = self._files.makeQualified(self._root)
-        self._name: str = self._root.toString()
-
-    def claim(self) -> None:
-        """Claim the folder within this program.
-
-        Raises:
-            FileBusyError: another sink has claimed it.
-        """
-        claim(self._name)
-
-    def release(self) -> None:
-        """Release the claim."""
-        release(self._name)
+        self.name: str = self._root.toString()
 
     def mend(self) -> None:
         """Restore folders that a killed run had moved away, and remove its leftovers."""

@@ -19,7 +19,7 @@ from ..schemas import arrow_schema, spark_schema
 from .feeding import ROWS
 from .served_source import ServedSource, row_packing
 from .server import server_for
-from .table_folder import TableFolder, TableTargetError
+from .table_folder import TableFolder, TableTargetError, claim, release
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriter, SparkSession
@@ -132,7 +132,7 @@ class TablePartitions:
     def close(self) -> None:
         """Release the folder, so that others can write there."""
         if self._folder is not None:
-            self._folder.release()
+            release(self._folder.name)
 
     # ---- in a thread of its own
 
@@ -168,7 +168,7 @@ class TablePartitions:
         if self._folder is None:
             path = self._location() if self._plan.catalog else self._plan.target
             folder = TableFolder(self._session, path)
-            folder.claim()
+            claim(folder.name)
             self._folder = folder
             folder.mend()
         new = self._folder.new_folder()
