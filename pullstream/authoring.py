@@ -87,8 +87,9 @@ Parts of kernels
     cut an iterator into batches, each value at its time. `Accumulator`: folds values into tables. `Pace` and
     `WaitingPace`: how many values to ask for. `Grip`: state that a handle and its kernel share. `Interrupts`: delays
     Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
-    and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `start_in_thread`:
-    calls a function in a thread of its own, which a simulation controls.
+    and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `has_nan`: whether a
+    time has no place in an order. `start_in_thread`: calls a function in a thread of its own, which a simulation
+    controls.
 """
 
 from typing import TYPE_CHECKING
@@ -150,6 +151,7 @@ if TYPE_CHECKING:
     from pullstream.engine.runtime.interrupts import Interrupts as Interrupts
     from pullstream.engine.runtime.threads import start_in_thread as start_in_thread
     from pullstream.engine.sidecar.location import Location as Location
+    from pullstream.engine.sidecar.location import has_nan as has_nan
     from pullstream.engine.traits import PROMPT as PROMPT
     from pullstream.engine.traits import Carries as Carries
     from pullstream.engine.traits import Traits as Traits

@@ -1,6 +1,7 @@
 """`read_csv`."""
 
 from collections.abc import Generator, Iterator, Sequence
+from copy import copy
 from functools import partial
 from importlib import import_module
 from itertools import chain
@@ -139,36 +140,29 @@ class _ParserOptions:
         self.strict: bytes | None = None
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
-        parsing = {name: getattr(format.parse, name) for name in _PARSING}
-        self._lenient = self._csv.ParseOptions(**parsing, invalid_row_handler=_left_out)
+        self._lenient = _changed(format.parse, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
         """The columns that a header names, or f0, f1, ... for a file without a header."""
         pa = pyarrow()
         try:
             row.decode()
-            names, rows = self._names(row)
+            read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
+            # The last line of a file may lack its line end; pyarrow would take it for a partial block.
+            data = pa.BufferReader(row if row.endswith(b"\n") else row + b"\n")
+            table = self._csv.read_csv(data, read_options=read, parse_options=self._parse)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
             raise FileReadError(file.path, f"has an unreadable header: {uncounted(exc)}", line) from None
-        if rows > int(self._headless):
+        # Besides the header there are no rows.
+        if table.num_rows > int(self._headless):
             raise _lone_cr(file, line)
-        return names
-
-    def _names(self, row: bytes) -> tuple[list[str], int]:
-        """The column names, and the number of rows besides the header."""
-        read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
-        # The last line of a file may lack its line end; pyarrow would take it for a partial block.
-        line = row if row.endswith(b"\n") else row + b"\n"
-        table = self._csv.read_csv(pyarrow().BufferReader(line), read_options=read, parse_options=self._parse)
-        return list(table.column_names), table.num_rows
+        return list(table.column_names)
 
     def read(
         self, data: bytes, names: list[str], wanted: list[str], types: dict[str, Any], *, lenient: bool = False
     ) -> Any:
         """Parse whole rows into a table; `lenient` drops rows with a wrong number of columns."""
-        options = self._csv.ConvertOptions(**{name: getattr(self._convert, name) for name in _CONVERTING})
-        options.column_types, options.include_columns = types, wanted
-        pa = pyarrow()
+        options = _changed(self._convert, column_types=types, include_columns=wanted)
         parse = self._lenient if lenient else self._parse
 
         # Parse the data as one piece, so a row may have any length; several blocks are parsed in parallel. Without
@@ -179,7 +173,7 @@ class _ParserOptions:
             # pyarrow strips a leading byte order mark; here it is a part of the first value.
             data = BOM + data
         return self._csv.read_csv(
-            pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=options
+            pyarrow().BufferReader(data), read_options=read, parse_options=parse, convert_options=options
         )
 
 
@@ -190,14 +184,6 @@ def _lone_cr(file: File, line: int) -> FileReadError:
         "feeds, for example with `tr '\\r' '\\n'`",
         line,
     )
-
-
-_PARSING = ("delimiter", "quote_char", "double_quote", "escape_char", "newlines_in_values", "ignore_empty_lines")
-_CONVERTING = (
-    "check_utf8", "null_values", "true_values", "false_values", "decimal_point", "strings_can_be_null",
-    "quoted_strings_can_be_null", "auto_dict_encode", "auto_dict_max_cardinality", "include_missing_columns",
-    "timestamp_parsers", "default_column_type",
-)  # fmt: skip
 
 
 def _left_out(_row: object) -> str:
@@ -277,10 +263,13 @@ def read_csv(
     parse = _options(name, "parse_options", "ParseOptions", parse_options)
     convert = _options(name, "convert_options", "ConvertOptions", convert_options)
     if delimiter is not None:
-        parse = _changed(name, parse, _PARSING, delimiter=delimiter)
+        try:
+            parse = _changed(parse, delimiter=delimiter)
+        except (TypeError, ValueError) as exc:
+            raise Call(name).refuse(f"got delimiter={delimiter!r}: {exc}") from None
     if encoding is not None:
         encoding_argument(name, encoding)
-        read = _changed(name, read, _READING, encoding=encoding)
+        read = _changed(read, encoding=encoding)
     if parse.newlines_in_values and parse.escape_char:
         raise Call(name).refuse(
             "got newlines_in_values and an escape_char together, which cannot be split into "
@@ -301,16 +290,9 @@ def _refuse_json(module: str, paths: Sequence[str]) -> None:
             raise Call(module).refuse(f"got {path!r}, which is JSON Lines: use read_jsonl")
 
 
-_READING = ("column_names", "autogenerate_column_names", "skip_rows", "skip_rows_after_names", "encoding")
-
-
-def _changed(module: str, options: Any, names: Sequence[str], **changes: Any) -> Any:
-    """A copy of pyarrow's options with some changes; the original stays unchanged."""
-    handler = getattr(options, "invalid_row_handler", None)
-    values = {name: getattr(options, name) for name in names}
-    if handler is not None:
-        values["invalid_row_handler"] = handler
-    try:
-        return type(options)(**{**values, **changes})
-    except (TypeError, ValueError) as exc:
-        raise Call(module).refuse(f"got {changes}: {exc}") from None
+def _changed(options: Any, **changes: Any) -> Any:
+    """A copy of pyarrow's options with some changes."""
+    changed = copy(options)
+    for name, value in changes.items():
+        setattr(changed, name, value)
+    return changed

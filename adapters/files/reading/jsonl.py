@@ -53,10 +53,11 @@ class JsonFormat(LineByLine):
         while at < len(text):
             values, end = _scanned(text, at)
             if values is not None and self.columns is not None:
-                values = _all_chosen(self.columns, values)
+                objects = all(isinstance(value, dict) for value in values)
+                values = [chosen(self.columns, value) for value in values] if objects else None
             if values is None:
                 # A line is bad or empty: parse the rest of the block line by line.
-                yield from one_by_one(file, _raw_lines(text[at:]), line, start, parse, blank=False)
+                yield from one_by_one(file, text[at:].encode().split(b"\n"), line, start, parse, blank=False)
                 return
             yield Values(values, line, start, more=end < len(text))
             at, line = end, line + len(values)
@@ -77,13 +78,6 @@ class JsonFormat(LineByLine):
 def _whole(text: str) -> str:
     """Return a hint for a line that begins a value of several lines."""
     return "; each line must be one whole JSON value" if text.strip() in {"[", "{"} else ""
-
-
-def _raw_lines(text: str) -> list[bytes]:
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.encode() for line in lines]
 
 
 def _scanned(text: str, at: int) -> tuple[list[Any] | None, int]:
@@ -108,11 +102,6 @@ def _scanned(text: str, at: int) -> tuple[list[Any] | None, int]:
     # The scanner accepts a value that spans several lines; this format does not.
     lines = text.count("\n", begin, at) + (at > size)
     return (values if lines == len(values) else None), at
-
-
-def _all_chosen(columns: tuple[str, ...], values: list[Any]) -> list[Any] | None:
-    """The selected members of each value; None if one of them is not an object."""
-    return [chosen(columns, value) for value in values] if all(isinstance(value, dict) for value in values) else None
 
 
 def chosen(columns: tuple[str, ...], value: Any) -> Any:

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
 import attrs
 
 from pullstream import Batch
-from pullstream.authoring import Ascending, Call, Sync, ascending
+from pullstream.authoring import Ascending, Call, Sync, ascending, has_nan
 
 from ...arrow import Shape, pyarrow
 from .errors import FileReadError, NoColumnError
@@ -193,13 +192,7 @@ def no_time(time: Any) -> str | None:
         hash(time)
     except TypeError:
         return f"{time!r} ({type(time).__name__}) is mutable, which a time must not be: convert it to a tuple or a str"
-    return "NaN has no place in the order of times" if _has_nan(time) else None
-
-
-def _has_nan(time: Any) -> bool:
-    if isinstance(time, tuple):
-        return any(map(_has_nan, time))  # pyright: ignore[reportUnknownArgumentType]
-    return isinstance(time, (float, Decimal)) and time != time  # noqa: PLR0124 - only NaN is not equal to itself
+    return "NaN has no place in the order of times" if has_nan(time) else None
 
 
 def _in_order(times: Sequence[Any]) -> bool:
