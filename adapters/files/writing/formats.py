@@ -178,7 +178,7 @@ class TableFormat(WriteFormat):
     schema: Schema | None
     unit: int
 
-    takes: ClassVar[Callable[[DataType], bool]] = staticmethod(_any)
+    takes: ClassVar[Callable[..., bool]] = staticmethod(_any)
     """Whether a column may have a type."""
 
     @override
