@@ -14,7 +14,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from adapters.display import task, display
+from adapters.display import display, task
 from pullstream.incremental import maintain
 from pullstream.timely import Product
 
