@@ -46,17 +46,25 @@ class Lives:
         """Judge other runs by the one in the normal order, after one that fills the caches of the process.
 
         Raises:
-            PullstreamError: it is wrong itself, or does not end.
+            PullstreamError: it is wrong itself, does not end, or differs from the one before.
         """
+        runs: list[Simulated] = []
         for _ in range(2):
             self._clear()
-            self._like = self._life(Choices(), 0)
-            if self._like.endless:
-                raise PullstreamError(self._like.endless)
+            runs.append(self._life(Choices(), 0))
+            if runs[-1].endless:
+                raise PullstreamError(runs[-1].endless)
+        first, self._like = runs
         self._judging = Judgement(self._like, compare, checks)
         if (wrong := self._wrong(self._like)) is not None:
             raise PullstreamError(
                 f"the undisturbed run is wrong, so nothing can be compared with it: {wrong.kind}: {wrong.what}"
+            )
+        if (wrong := Judgement(first, compare, ()).wrong(self._like)) is not None:
+            raise PullstreamError(
+                f"two undisturbed runs differ, so nothing can be compared with them: {wrong.kind}: {wrong.what}. The "
+                f"function that makes the pipeline must make a new one at each call, with the same course: without "
+                f"chance, real clocks, or state that is kept"
             )
         return self._judging
 

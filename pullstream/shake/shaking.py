@@ -3,7 +3,7 @@
 import gc
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, get_args
 
 from pullstream.shake.choices import Choice, Choices
 from pullstream.shake.judging import Check, Compare, Wrong
@@ -60,12 +60,14 @@ def shake(
     20 seeds: no difference. The values of each sink were compared in order: no module changes it.
 
     Raises:
-        ValueError: `seeds` is less than 1.
+        ValueError: `seeds` is less than 1, or `compare` is unknown.
         TypeError: `make` takes a folder, and there is no journal; or the other way round.
-        PullstreamError: this version of trio cannot be simulated, or the undisturbed run is wrong.
+        PullstreamError: this version of trio cannot be simulated, the undisturbed run is wrong, or two of them differ.
     """
     if seeds < 1:
         raise ValueError(f"shake() needs at least 1 seed, and was given {seeds}")
+    if compare not in get_args(Compare):
+        raise ValueError(f"shake() compares {', '.join(map(repr, get_args(Compare)))}, and was given {compare!r}")
     gc.collect()
     kinds: Counter[str] = Counter()
     differences: list[Difference] = []

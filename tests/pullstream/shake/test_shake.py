@@ -1,6 +1,7 @@
 """`shake` finds what only some schedules break, says what it takes, and finds nothing in what is right."""
 
 import io
+import itertools
 import re
 import threading
 from pathlib import Path
@@ -272,10 +273,20 @@ def test_an_undisturbed_run_that_is_wrong_is_refused(module, says):
         shake(lambda: ps.pipe(ps.source(module)(), ps.collect()), 3)
 
 
+def test_a_function_that_keeps_state_is_refused():
+    """Its runs differ, or all but the first fail alike, whatever the schedule."""
+    numbers, same = itertools.count(), ps.pipe(ps.values(iter("ab")), ps.collect())
+    with pytest.raises(ps.PullstreamError, match="two undisturbed runs differ, .*: collect received 1 .* not 0"):
+        shake(lambda: ps.pipe(ps.once(next(numbers)), ps.collect()), 3)
+    with pytest.raises(ps.PullstreamError, match="differ, .* failed with ReuseError.* the undisturbed run is complete"):
+        shake(lambda: same, 3)
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "says"),
     [
         ({"seeds": 0}, ValueError, "needs at least 1 seed, and was given 0"),
+        ({"compare": "values"}, ValueError, "compares 'auto', 'order', .*, and was given 'values'"),
         ({"journal": True}, TypeError, "with a journal, .* must take one argument, a folder"),
         ({"make": lambda folder: five_modules()}, TypeError, "must need no argument, or else a folder, .*journal=True"),
     ],
