@@ -1,5 +1,6 @@
 """The state that the streams of a run keep for later runs, and have from earlier ones."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
@@ -15,24 +16,24 @@ from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.memory import Memory
 
 
-class StateSaver:
+class StateSaver(ABC):
     """A place where what a stream keeps is saved: a journal, or what is kept between two instalments.
 
-    By default nothing is saved.
+    By default, sinks and the end leave nothing to save.
     """
 
-    def done(self, location: Location, time: Hashable) -> bool:  # noqa: ARG002
+    @abstractmethod
+    def done(self, location: Location, time: Hashable) -> bool:
         """Whether an earlier run has completed everything that follows from a time at a module's output."""
-        return False
 
+    @abstractmethod
     def memory(self, location: Location) -> Memory:
         """The memory of a module."""
-        return Memory(location)
 
-    def stop(self) -> None:
+    def stop(self) -> None:  # noqa: B027
         """Record nothing from now on: sources are about to end in the middle of a time."""
 
-    async def until_recorded(self, location: Location, time: Hashable) -> None:
+    async def until_recorded(self, location: Location, time: Hashable) -> None:  # noqa: B027
         """Wait until it is recorded that everything `time` at a module's output leads to is complete."""
 
     def finished(self, location: Location) -> bool | None:  # noqa: ARG002
@@ -43,7 +44,7 @@ class StateSaver:
         """The result of a sink that ended in an earlier run."""
         raise NotImplementedError(f"{location} has not ended in an earlier run")
 
-    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
+    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:  # noqa: B027
         """Note that a sink has ended, and that all its effects are done."""
 
 
@@ -52,8 +53,8 @@ class StreamKeeping(Keeping):
 
     def __init__(self, sidecar: Sidecar, outer: Keeping | None, *, fed: bool) -> None:
         self._sidecar = sidecar
-        self._saving = StateSaver()
-        """The place to save it; none without a journal, and in a stream inside a module."""
+        self._saving: StateSaver | None = None
+        """The place to save it; None without a journal, and in a stream inside a module."""
         self.saves = False
         self.resumable: list[Resumable] = []
         """Modules that must restore, before this run begins, what they kept in an earlier one."""
@@ -93,7 +94,7 @@ class StreamKeeping(Keeping):
     def memory(self, location: Location) -> Memory:
         if self.loses:
             self._refuse(str(location))
-        return self._saving.memory(location)
+        return Memory(location) if self._saving is None else self._saving.memory(location)
 
     def _refuse(self, who: str) -> NoReturn:
         raise JournalError(
@@ -110,7 +111,7 @@ class StreamKeeping(Keeping):
 
     @override
     def done(self, location: Location, time: Hashable) -> bool:
-        return self._saving.done(location, time)
+        return self._saving is not None and self._saving.done(location, time)
 
     @override
     def fulfilled(self, location: Location, time: Hashable) -> bool:
@@ -129,7 +130,8 @@ class StreamKeeping(Keeping):
         consequences = self.consequences.from_output(location, time)
         await sidecar.until([fulfilment(location, time, consequences)])
         if fulfilled(consequences, sidecar.frontiers):
-            await self._saving.until_recorded(location, time)
+            if self._saving is not None:
+                await self._saving.until_recorded(location, time)
             return
         for sink in sidecar.sinks:
             if sink.failure is not None:
@@ -148,16 +150,19 @@ class StreamKeeping(Keeping):
 
     @override
     def stop(self) -> None:
-        self._saving.stop()
+        if self._saving is not None:
+            self._saving.stop()
 
     @override
     def finished(self, location: Location) -> bool | None:
-        return self._saving.finished(location)
+        return None if self._saving is None else self._saving.finished(location)
 
     @override
     def result(self, location: Location) -> Any:
+        assert self._saving is not None
         return self._saving.result(location)
 
     @override
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
-        self._saving.finishes(location, result, exhausted=exhausted)
+        if self._saving is not None:
+            self._saving.finishes(location, result, exhausted=exhausted)
