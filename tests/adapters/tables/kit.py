@@ -1,4 +1,4 @@
-"""The kit kills `write_rows` at its steps: `python -m tests.adapters.tables.kit KIND TARGET NUMBER` reports it."""
+"""The kit kills `write_rows` at its steps: `-m tests.adapters.tables.kit KIND TARGET MODE NUMBER` reports it."""
 
 import sys
 from pathlib import Path
@@ -8,15 +8,17 @@ from pullstream import tables
 from pullstream.conformance import kills
 from tests.adapters.tables.conftest import ServerBase, base_of
 
+MODES = {"append": {}, "upsert": {"key": "n"}, "replace_time": {"time": "day"}}
 
-def judged(base, number):
+
+def judged(base, mode, number):
     """Each folder has a table of its own, or the lake does."""
 
     def of(folder):
         return "t" + folder.parent.name
 
     def sink(folder):
-        return tables.write_rows(base.target, base.name(of(folder)))
+        return tables.write_rows(base.target, base.name(of(folder)), mode=mode, **MODES[mode])
 
     def read(folder):
         if not base.has(of(folder)):
@@ -30,10 +32,10 @@ def judged(base, number):
 
 
 if __name__ == "__main__":
-    _, kind, target, number = sys.argv
+    _, kind, target, mode, number = sys.argv
     if kind == "postgresql":
         base = ServerBase(SimpleNamespace(url=target))
     else:
         base = base_of(kind, Path(target.partition(":///")[2] or target))
-    print(judged(base, int(number)))
+    print(judged(base, mode, int(number)))
     base.drop()
