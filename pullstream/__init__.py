@@ -79,15 +79,16 @@ if TYPE_CHECKING:
     from pullstream.modules.sinks.basic import drain as drain
     from pullstream.modules.sinks.basic import reduce as reduce
     from pullstream.modules.sinks.channel import to_channel as to_channel
+    from pullstream.modules.sinks.on_end import at_completion as at_completion
     from pullstream.modules.sinks.on_end import on_end as on_end
     from pullstream.modules.sinks.search import find as find
     from pullstream.modules.sinks.search import first as first
     from pullstream.modules.sinks.search import last as last
     from pullstream.modules.sources.awaited import from_async_iterable as from_async_iterable
     from pullstream.modules.sources.awaited import from_awaitable as from_awaitable
+    from pullstream.modules.sources.awaited import from_channel as from_channel
     from pullstream.modules.sources.callback import from_callback as from_callback
     from pullstream.modules.sources.catch_up import catch_up as catch_up
-    from pullstream.modules.sources.channel import from_channel as from_channel
     from pullstream.modules.sources.from_asyncio import from_asyncio as from_asyncio
     from pullstream.modules.sources.generate import integers as integers
     from pullstream.modules.sources.generate import interval as interval
@@ -97,7 +98,6 @@ if TYPE_CHECKING:
     from pullstream.modules.sources.values import fail as fail
     from pullstream.modules.sources.values import once as once
     from pullstream.modules.sources.values import values as values
-    from pullstream.modules.times.at_completion import at_completion as at_completion
     from pullstream.modules.times.map_time import delay as delay
     from pullstream.modules.times.map_time import map_time as map_time
     from pullstream.modules.times.map_time import timed as timed

@@ -179,12 +179,12 @@ if TYPE_CHECKING:
     from pullstream.modules.sinks.committer import Committer as Committer
     from pullstream.modules.sources.batcher import Batcher as Batcher
     from pullstream.modules.sources.batcher import stamped as stamped
-    from pullstream.modules.times.late import LateOption as LateOption
     from pullstream.modules.values.on_error import Handled as Handled
     from pullstream.modules.values.on_error import OnError as OnError
     from pullstream.modules.values.on_error import Skips as Skips
     from pullstream.modules.values.on_error import catches as catches
     from pullstream.modules.values.on_error import with_policy as with_policy
+    from pullstream.modules.values.side_branch import LateOption as LateOption
     from pullstream.modules.values.side_branch import SideBranch as SideBranch
     from pullstream.modules.windows.grid import duration as duration
     from pullstream.modules.windows.grid import not_negative as not_negative

@@ -130,35 +130,24 @@ SOUGHT: Final[Mapping[str, str]] = {
 }
 """Names of other libraries and of earlier versions, by a sentence with what to write here."""
 
-FOLDS: Final[Mapping[str, str]] = {
-    "avg": "use mean",
-    "average": "use mean",
-    "median": "use quantile(0.5)",
-    "percentile": "use quantile(0.95)",
-    "length": "use count",
-    "len": "use count",
-    "size": "use count",
-    "total": "use sum",
-    "maximum": "use max",
-    "minimum": "use min",
-    "argmax": "use max_by(f)",
-    "argmin": "use min_by(f)",
-    "largest": "use top(n)",
-    "nlargest": "use top(n)",
-    "distinct": "use count_unique",
-    "count_distinct": "use count_unique",
-    "approx_count_distinct": "use count_unique(approximate=True)",
-    "nunique": "use count_unique",
-    "mode": "use most_common(n)",
-    "list": "use Fold(list, lambda values, value: [*values, value])",
-    "collect": "use Fold(list, lambda values, value: [*values, value])",
-    "collect_list": "use Fold(list, lambda values, value: [*values, value])",
-    "collect_set": "use Fold(set, lambda values, value: values | {value})",
-    "set": "use Fold(set, lambda values, value: values | {value})",
-}
-"""Folds of other libraries that `agg` does not have, and what to write here."""
-
 IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
+    "agg": {
+        "use mean": "avg average",
+        "use quantile(0.5)": "median",
+        "use quantile(0.95)": "percentile",
+        "use count": "length len size",
+        "use sum": "total",
+        "use max": "maximum",
+        "use min": "minimum",
+        "use max_by(f)": "argmax",
+        "use min_by(f)": "argmin",
+        "use top(n)": "largest nlargest",
+        "use count_unique": "distinct count_distinct nunique",
+        "use count_unique(approximate=True)": "approx_count_distinct",
+        "use most_common(n)": "mode",
+        "use Fold(list, lambda values, value: [*values, value])": "list collect collect_list",
+        "use Fold(set, lambda values, value: values | {value})": "collect_set set",
+    },
     "columns": {
         "reduce_by_key(*keys, n=columns.count()) aggregates the rows of each key and time": "group_by groupby groupBy "
         "agg aggregate partition_by",
@@ -210,8 +199,6 @@ IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Names of other libraries, by the module where they are sought and a sentence with what to write there."""
 
-_FOLDS: Final = "pullstream.modules.folds.agg"
-
 DOORS: Final = (
     "types",
     "authoring",
@@ -235,20 +222,18 @@ DOORS: Final = (
 
 def hint(package: str, name: str) -> str:
     """Return a sentence about what to use instead of a name the package does not have; "" if there is no hint."""
-    if package.endswith(".agg"):
-        return FOLDS.get(name, "") or _nearest(_FOLDS, name) or "write a Fold(initial, step, finish) for it"
-    if (own := IN_MODULES.get(package.rpartition(".")[2])) is not None:
-        found = [sentence for sentence, names in own.items() if name in names.split()]
-        return "; ".join(found) or _nearest(package, name)
-    found = [f"it is now called {RENAMED[name]}"] if name in RENAMED else []
-    found += [sentence for sentence, names in SOUGHT.items() if name in names.split()]
+    short = package.rpartition(".")[2]
+    own = IN_MODULES.get(short)
+    found = [f"it is now called {RENAMED[name]}"] if own is None and name in RENAMED else []
+    found += [sentence for sentence, names in (own or SOUGHT).items() if name in names.split()]
     if found:
         return "; ".join(found)
-    if name in DOORS:
-        return f"it is a module: `from {package} import {name}`"
-    if place := elsewhere(package, name):
-        return place
-    return _nearest(package, name)
+    if own is None:
+        if name in DOORS:
+            return f"it is a module: `from {package} import {name}`"
+        if place := elsewhere(package, name):
+            return place
+    return _nearest(package, name) or ("write a Fold(initial, step, finish) for it" if short == "agg" else "")
 
 
 def _nearest(package: str, name: str) -> str:

@@ -170,8 +170,9 @@ def test_every_old_name_has_one_that_exists():
     assert not {name for names in hints.SOUGHT.values() for name in names.split()} & {*ps.__all__}
     called = {name for text in hints.SOUGHT for name in re.findall(r"(?<![.\w])([a-z_]+)\(", text)}
     assert called - {"lambda", "list", "range", "generator", "display"} <= {*ps.__all__, "f", "test"}
-    assert not hints.FOLDS.keys() & {*ps.agg.__all__}
-    assert {re.findall("[a-zA-Z_]+", text)[1] for text in hints.FOLDS.values()} <= {*ps.agg.__all__, "Fold"}
+    folds = hints.IN_MODULES["agg"]
+    assert not {name for names in folds.values() for name in names.split()} & {*ps.agg.__all__}
+    assert {re.findall("[a-zA-Z_]+", text)[1] for text in folds} <= {*ps.agg.__all__, "Fold"}
 
 
 PROTOCOL = {"read", "cb", "f", "stream", "diff"}

@@ -8,7 +8,7 @@ Isaacs, Isard, 2013), built on pullstream's progress tracking.
 Read the files in this order. `trace` stores changes, each at its time. `region` decides the order in which the
 operators of a program work. `parts` splits changes by key. `operators` has the operators with state, and `ranked` finds
 the least and greatest values of large groups. `collection` has the verbs. `program` and `module` run them, and `saving`
-stores their state in a journal. `changes` and `feeds` convert input and output. `explaining` finds the reason for a
+stores their state in a journal. `changes` converts input and output. `explaining` finds the reason for a
 record.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
+    from pullstream.incremental.changes import change_of as change_of
     from pullstream.incremental.changes import integrate as integrate
     from pullstream.incremental.changes import upserts as upserts
     from pullstream.incremental.collection import Collection as Collection
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pullstream.incremental.errors import DivergenceError as DivergenceError
     from pullstream.incremental.errors import MultiplicityError as MultiplicityError
     from pullstream.incremental.explaining import explain as explain
-    from pullstream.incremental.feeds import change_of as change_of
     from pullstream.incremental.module import maintain as maintain
 else:
     __getattr__, __dir__, __all__ = late(__name__)

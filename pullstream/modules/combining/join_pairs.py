@@ -5,6 +5,8 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, S
 from itertools import islice, pairwise
 from typing import Any, Final, cast
 
+import attrs
+
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import Pace
@@ -29,37 +31,25 @@ Chunk = Batch[tuple[Any, Any]]
 _NOBODY: Final = (None,)
 
 
+@attrs.define(eq=False, slots=False)
 class Side:
     """A source of the join, with its kept values."""
 
-    other: "Side"
-
-    def __init__(
-        self,
-        each: Input,
-        port: Port,
-        key: Callable[[Any], Hashable],
-        kept: MatchState | Near,
-        edge: Edge[Any],
-        *,
-        pace: Pace,
-        owes: bool,
-        marks: bool,
-    ) -> None:
-        self.each = each
-        self.pace = pace
-        self.port = port
-        self.key = key
-        self.kept = kept
-        self._edge = edge
-        self.owes = owes
-        """Whether values without a match are answered, too."""
-        self.marks = marks
-        """Whether it matters which values have had a match."""
-        self.times: set[Any] = set()
-        """Times of its values, at most two: enough to tell whether there is more than one."""
-        self.sample: dict[Hashable, Any] = {}
-        """Some of its keys, each with a time."""
+    each: Input
+    port: Port
+    key: Callable[[Any], Hashable]
+    kept: MatchState | Near
+    _edge: Edge[Any]
+    pace: Pace
+    owes: bool
+    """Whether values without a match are answered, too."""
+    marks: bool
+    """Whether it matters which values have had a match."""
+    times: set[Any] = attrs.field(factory=set[Any], init=False)
+    """Times of its values, at most two: enough to tell whether there is more than one."""
+    sample: dict[Hashable, Any] = attrs.field(factory=dict[Hashable, Any], init=False)
+    """Some of its keys, each with a time."""
+    other: "Side" = attrs.field(init=False)
 
     def timeless(self) -> bool:
         """Whether several values have come, all at the int 0, the time of a source without times."""

@@ -15,15 +15,14 @@ import heapq
 import operator
 from collections.abc import Callable, Hashable
 from functools import partial
-from inspect import currentframe
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast, overload
+from typing import Annotated, Any, Final, TypeAlias, cast, overload
 
 import attrs
 
 from pullstream.blueprint import Call, Example, Positive, Sync, checked
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, B, V
-from pullstream.late import missing
+from pullstream.late import publish
 from pullstream.modules.folds import sketches
 from pullstream.modules.folds.fold import Fold, folds, itself, one_more
 
@@ -394,10 +393,4 @@ __all__ = [
     "top",
 ]
 
-if not TYPE_CHECKING:
-
-    def __dir__() -> list[str]:
-        return __all__
-
-    def __getattr__(name: str) -> Any:
-        raise missing("pullstream.agg", name, "pullstream.hints", currentframe())
+publish(__name__)

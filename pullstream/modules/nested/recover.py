@@ -4,19 +4,11 @@ from collections.abc import Callable, Hashable, Iterable
 from math import inf
 from typing import Annotated, Any, cast
 
+import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import (
-    Blueprint,
-    Call,
-    Module,
-    Natural,
-    Source,
-    Sync,
-    Transformer,
-    checks,
-)
+from pullstream.blueprint import Blueprint, Call, Module, Natural, Source, Sync, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import B, V
 from pullstream.decorators import opens, source, transformer
@@ -215,33 +207,23 @@ def catch(
     return opens(Catch(handler, on))
 
 
+@attrs.define(eq=False, slots=False)
 class Retry(Recovering):
     """Opens a source, and opens it again when it fails."""
 
     traits = Traits(trusted=True, follows=True)
 
-    def __init__(
-        self,
-        source: Source[Any],
-        times: int | None,
-        *,
-        delay: float,
-        backoff: float,
-        on: Failures,
-        resume: Callable[[Any], Source[Any]] | None,
-        skips: bool,
-    ) -> None:
-        self._source = source
-        self._left = times
-        self._attempts = 1
-        self._on = on
-        self._delay = delay
-        self._backoff = backoff
-        self._resume = resume
-        self._skips = skips
-        self._skip = 0
-        self._given = 0
-        self._last: Any = None
+    _source: Source[Any]
+    _left: int | None
+    _delay: float
+    _backoff: float
+    _on: Failures
+    _resume: Callable[[Any], Source[Any]] | None
+    _skips: bool
+    _attempts = 1
+    _skip = 0
+    _given = 0
+    _last = None
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -367,4 +349,4 @@ def retry(
 
     A time that was open at the failure stays open until the new attempt has passed it or ended.
     """
-    return opens(Retry(source, times, delay=delay, backoff=backoff, on=on, resume=resume, skips=skip_delivered))
+    return opens(Retry(source, times, delay, backoff, on, resume, skip_delivered))

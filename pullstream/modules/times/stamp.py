@@ -24,8 +24,8 @@ from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError, no_end
 from pullstream.failures import caught
 from pullstream.modules.sources.batcher import known
-from pullstream.modules.times.late import LateOption
 from pullstream.modules.values.on_error import OnError, catches
+from pullstream.modules.values.side_branch import LateOption
 from pullstream.modules.windows.grid import in_microseconds, not_negative
 from pullstream.protocol import Batch
 from pullstream.resuming.consequences import LAST
