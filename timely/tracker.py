@@ -11,7 +11,7 @@ that lies on no cycle is recomputed once from its predecessors. Around cycles, c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -57,7 +57,8 @@ class Tracker:
         self.graph = graph
         self.monotone = monotone
         self._buffer: list[tuple[int, Any, int]] = []
-        self._counts = [dict[Any, int]() for _ in range(len(graph))] if counts is None else counts
+        self.stamps = [dict[Any, int]() for _ in range(len(graph))] if counts is None else counts
+        """The applied counts of every place; read them, never change them."""
         self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
         self._plan: ContractedGraph | None = None
         self._spots: dict[int, Spot] = {}  # the observed ones
@@ -123,7 +124,7 @@ class Tracker:
         self._advance()
         if place in self._observed:
             return Antichain.of_minimal(self._spots[place].front)
-        once = Tracker(self.graph, monotone=False, counts=self._counts)
+        once = Tracker(self.graph, monotone=False, counts=self.stamps)
         once._observed[place] = None
         once._rebuild()
         return Antichain.of_minimal(once._spots[place].front)
@@ -131,12 +132,7 @@ class Tracker:
     def counts(self, place: int) -> dict[Any, int]:
         """The pointstamps at this place: a count for each time."""
         self._advance()
-        return dict(self._counts[place])
-
-    @property
-    def stamps(self) -> Sequence[Mapping[Any, int]]:
-        """The applied counts of every place."""
-        return self._counts
+        return dict(self.stamps[place])
 
     @property
     def spots(self) -> Sequence[Spot]:
@@ -151,7 +147,7 @@ class Tracker:
         complete.
         """
         self._advance()
-        return blockers(self.graph, self._counts, place, time, roots=roots)
+        return blockers(self.graph, self.stamps, place, time, roots=roots)
 
     def _advance(self) -> None:
         """Bring everything up to date. A failure is permanent: every later call raises it again."""
@@ -187,7 +183,7 @@ class Tracker:
     def _apply(self) -> list[tuple[int, Any, int]]:
         """Add the updates to the counts; return the pointstamps that appeared, then those that vanished."""
         self._compact()
-        counts = self._counts
+        counts = self.stamps
         # All updates are checked before any is applied, so that a failure leaves the counts unchanged.
         for place, time, delta in self._buffer:
             if counts[place].get(time, 0) + delta < 0:
@@ -296,7 +292,7 @@ class Tracker:
         for spot in plan.spots:
             spot.link()
         for place in plan.jump:
-            for time in self._counts[place]:
+            for time in self.stamps[place]:
                 self._flip(place, time, 1)
         self._dirty = [spot.index for spot in plan.spots]
         for spot in plan.spots:

@@ -62,27 +62,23 @@ class OneShot(OfOneRun, Generic[T]):
     """An argument that can be used once: a second opening is refused with the module's name, and so is pickling."""
 
     def __init__(self, value: T) -> None:
-        self._value: T | None = value
-        self._shown = shown_argument(value)
-
-    @property
-    def value(self) -> T | None:
+        self.value: T | None = value
         """The argument, for inspection; None once it has been taken."""
-        return self._value
+        self._shown = shown_argument(value)
 
     def take(self, module: Module) -> T:
         """Return the argument; only the first call may do so."""
-        if self._value is None:
+        if self.value is None:
             raise ReuseError(
                 f"{module.name}({self._shown}), composed at {module.site}, was opened a second time, but its argument "
                 f"can be read only once: give it a collection, or compose it again for each run",
             )
-        value, self._value = self._value, None
+        value, self.value = self.value, None
         return value
 
     def same(self, other: "OneShot[Any]") -> bool:
         """Whether both hold the same object."""
-        return self is other or (self._value is not None and self._value is other.value)
+        return self is other or (self.value is not None and self.value is other.value)
 
     def __repr__(self) -> str:
         return self._shown

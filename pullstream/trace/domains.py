@@ -10,6 +10,11 @@ Step = tuple[int, int]
 """An edge, from a module to one below it."""
 
 
+def rows_of(location: Location) -> list[list[Summary]]:
+    """Return the summaries of a module, of the paths from each of its inputs; empty if they change no times."""
+    return [[row] if isinstance(row, Summary) else list(row) for row in location.summaries or ()]
+
+
 def loops_of(locations: Sequence[Location]) -> list[Json]:
     """Return frames for the loops of a run, outer ones first; times in a nested frame have that many rounds.
 
@@ -54,8 +59,7 @@ def _depths(locations: Sequence[Location]) -> tuple[Mapping[int, int], Mapping[S
 
 def _gained(place: Location, number: int) -> int:
     """Return how many rounds a time gains in a module, or loses."""
-    row = place.summaries[number] if place.summaries else ()
-    summary = row if isinstance(row, Summary) else next(iter(row), None)
+    summary = next(iter(rows_of(place)[number]), None) if place.summaries else None
     return len(summary.enters) - summary.leaves if isinstance(summary, LoopSummary) else 0
 
 

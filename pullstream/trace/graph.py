@@ -8,10 +8,9 @@ from typing import Any
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.timely import IDENTITY, Summary
-from pullstream.trace.domains import loops_of
+from pullstream.trace.domains import loops_of, rows_of
 from pullstream.trace.times import Json, encode
 
-Row = Summary | Sequence[Summary]
 Functions = dict[int, Callable[[Any], list[Any]]]
 """By the number of a step: the least times that leave it, as a function of a time that enters it."""
 
@@ -33,8 +32,9 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
         places.append({"id": location.output, "name": f"{name} out", "module": location.node, "input": None})
         # A source may answer at any time, and so may a module that makes its own times.
         initial += [[location.output, encode(time)] for time in location.held]
+        rows = rows_of(location)
         for number, (port, upstream) in enumerate(zip(location.ports, location.upstreams, strict=True)):
-            row = _row(location.summaries[number] if location.summaries else IDENTITY)
+            row = rows[number] if rows else [IDENTITY]
             steps.append([upstream.output, port.place, "same"])
             if row != [IDENTITY]:
                 functions[len(steps)] = _sends_of(row)
@@ -69,12 +69,8 @@ def _site(location: Location) -> str | None:
     return None if location.site is None else f"{Path(location.site.filename).name}:{location.site.line}"
 
 
-def _row(summary: Row) -> list[Summary]:
-    return [summary] if isinstance(summary, Summary) else list(summary)
-
-
 def _worded(row: Sequence[Summary]) -> str:
-    return "same" if list(row) == [IDENTITY] else type(row[0]).__name__ if row else "nothing"
+    return "same" if row == [IDENTITY] else type(row[0]).__name__ if row else "nothing"
 
 
 def _sends_of(row: Sequence[Summary]) -> Callable[[Any], list[Any]]:

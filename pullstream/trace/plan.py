@@ -14,6 +14,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.resuming.keeping import StreamKeeping
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
+from pullstream.trace.domains import rows_of
 from pullstream.trace.file import Trace
 from pullstream.trace.graph import graph_of
 from pullstream.trace.times import Json
@@ -146,9 +147,8 @@ def _given(module: Module) -> Iterator[Blueprint]:
 
 def _times(location: Location) -> list[str]:
     """Describe the summaries of a module that change times."""
-    rows = [row for row in location.summaries or () if row != IDENTITY]
-    found = {_told(row) for row in rows if isinstance(row, Summary)}
-    found |= {_told(one) for row in rows if not isinstance(row, Summary) for one in row if one != IDENTITY}
+    rows = [row for row in rows_of(location) if row != [IDENTITY]]
+    found = {_told(one) for row in rows for one in row if one != IDENTITY}
     if _is_own(rows):
         # Nested times still depend on the time above, as long as that is not complete.
         found.add("times: nested" if location.traits.lasting else "times: of its own")
@@ -166,17 +166,13 @@ def _told(summary: Summary) -> str:
 
 def _begins(location: Location) -> bool:
     """Whether another time domain begins below a module."""
-    rows = location.summaries or ()
-    return _is_own(rows) or (bool(rows) and all(_converts(row) for row in rows))
+    rows = rows_of(location)
+    return _is_own(rows) or (bool(rows) and all(any(one.converts for one in row) for row in rows))
 
 
-def _is_own(rows: Sequence[Summary | Sequence[Summary]]) -> bool:
+def _is_own(rows: Sequence[Sequence[Summary]]) -> bool:
     """Whether the times at which a module answers do not depend on the times it receives."""
-    return bool(rows) and all(not isinstance(row, Summary) and not row for row in rows)
-
-
-def _converts(row: Summary | Sequence[Summary]) -> bool:
-    return any(one.converts for one in ([row] if isinstance(row, Summary) else row))
+    return bool(rows) and not any(rows)
 
 
 def _nobody(failure: BaseException) -> None:

@@ -85,10 +85,10 @@ class Capability:
     ResourceWarning, and the time stays held. `Tracker.explain` names the output and the time.
     """
 
-    __slots__ = ("__weakref__", "_output", "_time")
+    __slots__ = ("__weakref__", "_time", "output")
 
     def __init__(self, output: Output, time: Any) -> None:
-        self._output = output
+        self.output = output
         self._time = time
         output.count(time, 1)
 
@@ -100,18 +100,13 @@ class Capability:
             CapabilityError: the capability was dropped.
         """
         if self._time is None:
-            raise CapabilityError(f"this capability of {self._output.name} was dropped and no longer holds a time")
+            raise CapabilityError(f"this capability of {self.output.name} was dropped and no longer holds a time")
         return self._time
 
     @property
     def held(self) -> bool:
         """Whether the capability is still held."""
         return self._time is not None
-
-    @property
-    def output(self) -> Output:
-        """The output that the capability belongs to."""
-        return self._output
 
     def delayed(self, time: Any) -> Capability:
         """Make a second capability at `time`; this one stays unchanged.
@@ -120,7 +115,7 @@ class Capability:
             CapabilityError: `time` is not at or after the time held.
         """
         self._check(time)
-        return Capability(self._output, time)
+        return Capability(self.output, time)
 
     def downgrade(self, time: Any) -> None:
         """Give up every time that is not at or after `time`.
@@ -130,20 +125,20 @@ class Capability:
         """
         self._check(time)
         if time != self._time:
-            self._output.count(time, 1)  # before the old one is removed, so that the right never lapses
-            self._output.count(self._time, -1)
+            self.output.count(time, 1)  # before the old one is removed, so that the right never lapses
+            self.output.count(self._time, -1)
             self._time = time
 
     def drop(self) -> None:
         """Give up the right; dropping again does nothing."""
         if self._time is not None:
-            self._output.count(self._time, -1)
+            self.output.count(self._time, -1)
             self._time = None
 
     def _check(self, time: Any) -> None:
         if not less_equal(self.time, time):
             raise CapabilityError(
-                f"a capability of {self._output.name} at {self._time!r} gives no right to {time!r}: times only advance",
+                f"a capability of {self.output.name} at {self._time!r} gives no right to {time!r}: times only advance",
             )
 
     def __enter__(self) -> Self:
@@ -155,12 +150,12 @@ class Capability:
         self.drop()
 
     def __repr__(self) -> str:
-        return f"Capability({self._output.name!r}, {self._time!r})" if self.held else "Capability(dropped)"
+        return f"Capability({self.output.name!r}, {self._time!r})" if self.held else "Capability(dropped)"
 
     def __del__(self) -> None:
         if getattr(self, "_time", None) is not None:
             warnings.warn(
-                f"a capability of {self._output.name} at {self._time!r} was forgotten: that time never completes; "
+                f"a capability of {self.output.name} at {self._time!r} was forgotten: that time never completes; "
                 "drop it, or use it in a with block",
                 ResourceWarning,
                 stacklevel=2,

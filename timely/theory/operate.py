@@ -47,20 +47,12 @@ class Progress:
 class Operate(Protocol):
     """The interface of an operator to its surroundings (004)."""
 
-    @property
-    def name(self) -> str:
-        """A readable name."""
-        ...
-
-    @property
-    def inputs(self) -> int:
-        """The number of input ports."""
-        ...
-
-    @property
-    def outputs(self) -> int:
-        """The number of output ports."""
-        ...
+    name: str
+    """A readable name."""
+    inputs: int
+    """The number of input ports."""
+    outputs: int
+    """The number of output ports."""
 
     def internal_summary(self) -> tuple[Connectivity, Sequence[ChangeBatch[Any]]]:
         """The minimal summaries from inputs to outputs, and the initial capabilities of each output."""
