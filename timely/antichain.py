@@ -27,20 +27,24 @@ class Antichain(Generic[T_co]):
     True
     """
 
-    __slots__ = ("elements",)
+    __slots__ = ("_elements",)
 
-    elements: tuple[T_co, ...]
-    """The minimal times, in no particular order; read it, never set it."""
+    _elements: tuple[T_co, ...]
 
     def __init__(self, elements: Iterable[T_co] = ()) -> None:
-        self.elements = tuple(minimal(elements))
+        self._elements = tuple(minimal(elements))
 
     @classmethod
     def of_minimal(cls, elements: tuple[Any, ...]) -> Antichain[Any]:
         """Wrap elements already known to be pairwise incomparable (unchecked)."""
         new = cast("Antichain[Any]", cls.__new__(cls))
-        new.elements = elements
+        new._elements = elements  # noqa: SLF001 - made here
         return new
+
+    @property
+    def elements(self) -> tuple[T_co, ...]:
+        """The minimal times, in no particular order."""
+        return self._elements
 
     def less_equal(self, time: Any) -> bool:
         """Whether `time` may still come: some element is at or before it. Always false for the empty antichain.
@@ -48,7 +52,7 @@ class Antichain(Generic[T_co]):
         Raises:
             TimeDomainError: `time` belongs to another domain.
         """
-        for element in self.elements:
+        for element in self._elements:
             if element is BEGINNING:
                 return True
             try:
@@ -64,7 +68,7 @@ class Antichain(Generic[T_co]):
         >>> Antichain([3]).less_than(3), Antichain([3]).less_than(4)
         (False, True)
         """
-        return any(element != time and less_equal(element, time) for element in self.elements)
+        return any(element != time and less_equal(element, time) for element in self._elements)
 
     def insert(self, time: Any) -> Antichain[Any]:
         """The antichain with `time` added, or this antichain when `time` is already covered.
@@ -72,7 +76,7 @@ class Antichain(Generic[T_co]):
         >>> Antichain([3]).insert(2)
         Antichain([2])
         """
-        return self if self.less_equal(time) else Antichain((*self.elements, time))
+        return self if self.less_equal(time) else Antichain((*self._elements, time))
 
     def union(self, other: Iterable[Any]) -> Antichain[Any]:
         """The greatest lower bound of both: the times that may come from either.
@@ -80,10 +84,10 @@ class Antichain(Generic[T_co]):
         >>> Antichain([3]).union([2, 7])
         Antichain([2])
         """
-        return Antichain((*self.elements, *other))
+        return Antichain((*self._elements, *other))
 
     def __le__(self, other: Antichain[Any]) -> bool:
-        return all(self.less_equal(element) for element in other.elements)
+        return all(self.less_equal(element) for element in other._elements)
 
     def __lt__(self, other: Antichain[Any]) -> bool:
         return self != other and self <= other
@@ -95,25 +99,25 @@ class Antichain(Generic[T_co]):
         return other < self
 
     def __iter__(self) -> Iterator[T_co]:
-        return iter(self.elements)
+        return iter(self._elements)
 
     def __len__(self) -> int:
-        return len(self.elements)
+        return len(self._elements)
 
     def __contains__(self, time: object) -> bool:
-        return time in self.elements
+        return time in self._elements
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Antichain):
             return NotImplemented
-        mine, theirs = self.elements, cast("Antichain[Any]", other).elements
+        mine, theirs = self._elements, cast("Antichain[Any]", other)._elements
         return mine == theirs or (len(mine) == len(theirs) and set(mine) == set(theirs))
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.elements))
+        return hash(frozenset(self._elements))
 
     def __repr__(self) -> str:
-        elements: list[Any] = list(self.elements)
+        elements: list[Any] = list(self._elements)
         if all(has_sort_key(element) for element in elements):
             elements.sort(key=sort_key)
         return f"Antichain({elements!r})" if elements else "Antichain()"
