@@ -33,8 +33,6 @@ and then leaves a time unchanged (half a day added to a date) is found here and 
 everywhere or nowhere. One number decides: how often it enters the group from outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count

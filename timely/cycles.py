@@ -10,8 +10,6 @@ highest. If none of them is strict, some cycle through them does not advance. Ot
 come out is also the order in which the tracker works (`order_of_work`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Each message says what happened, where (by the place's readable name) and what to do about it.
 """
 
-from __future__ import annotations
-
 
 class TimelyError(Exception):
     """The base class: catch this to catch everything that `timely` itself raises."""

@@ -1,7 +1,5 @@
 """Explanations why a time is not complete: the pointstamps that can still lead to it, each with a path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A `GraphBuilder` collects the parts. `build()` checks them and returns a `Graph`
 from 0 without gaps. Everything later works with those numbers.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager

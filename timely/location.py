@@ -1,7 +1,5 @@
 """Locations: the ports of nodes."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import attrs

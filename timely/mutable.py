@@ -1,7 +1,5 @@
 """A multiset of times that keeps its minimal elements up to date as counts change."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from heapq import heapify, heappop, heappush

@@ -11,8 +11,6 @@ Your own types can define three optional class attributes. Without them everythi
 - `componentwise = True`: `a <= b` means `<=` for each of their `parts`, two tuples of the same length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time

@@ -9,8 +9,6 @@ that lies on no cycle is recomputed once from its predecessors. Around cycles, c
 (`counting`). Either way every (spot, time) is visited at most once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any

@@ -1,7 +1,5 @@
 """Stacks of calls as times (000, section 3.4), for trackers; `model.recursion` has the relation between them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,7 +1,5 @@
 """A batch of changes to counts, kept small by adding up the changes of each key."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 

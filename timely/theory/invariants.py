@@ -8,8 +8,6 @@ The three invariants follow the machine-checked proof of the protocol (its names
 - a new pointstamp is at or after a time that was already possible at its place [justified].
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any

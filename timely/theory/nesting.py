@@ -6,8 +6,6 @@ capabilities back would be true, but would stall every loop through the subgraph
 without the outside's counts, computes the reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

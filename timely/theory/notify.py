@@ -4,8 +4,6 @@ As in 000, the requests are a *set*: requesting twice is the same as requesting 
 pair: the time to wait for (the requirement), and a later time to send at (the capability).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 The result is that of `queries.summarize`, but the cost depends only on the size of the graph and of the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Sequence
 from heapq import heappop, heappush
 

@@ -10,8 +10,6 @@ Everything is computed from scratch at every call, without optimizations: this i
 agree with. Departures from the published text are explained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 

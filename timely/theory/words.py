@@ -1,7 +1,5 @@
 """Paths through loops compared letter by letter: 002's theorem, and the condition under which it holds."""
 
-from __future__ import annotations
-
 from ..errors import SummaryError
 from ..loops import LoopSummary
 
