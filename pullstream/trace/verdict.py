@@ -10,23 +10,7 @@ from typing import Any, Final
 import attrs
 
 from pullstream.timely import TimelyError
-from pullstream.timely.theory.model.record import (
-    Awaited,
-    Change,
-    Completed,
-    Dismissed,
-    Frontier,
-    Held,
-    Plan,
-    Released,
-    Replay,
-    Sends,
-    Sent,
-    Settled,
-    Taken,
-    Together,
-    same,
-)
+from pullstream.timely.theory.model import record
 from pullstream.trace.edges import Edges
 from pullstream.trace.file import Trace, with_times
 from pullstream.trace.times import Json, NotInTrace, decode, encode
@@ -85,7 +69,7 @@ class Verdict:
 class StepResults(dict[tuple[int, Hashable], Sequence[Any]]):
     """The results of steps that change times: computed by the run's own functions, or read from its trace."""
 
-    def sends(self, step: int, function: Sends | None = None) -> Sends:
+    def sends(self, step: int, function: record.Sends | None = None) -> record.Sends:
         """Return a step's function of times: from the table, or computed with the function and stored in the table."""
 
         def sends(time: Any) -> Iterable[Any]:
@@ -111,20 +95,24 @@ class StepResults(dict[tuple[int, Hashable], Sequence[Any]]):
 class Judge:
     """Receives the events of a run one by one, and computes where frontiers have moved to."""
 
-    def __init__(self, header: Mapping[str, Json], functions: Mapping[int, Sends], table: StepResults) -> None:
+    def __init__(self, header: Mapping[str, Json], functions: Mapping[int, record.Sends], table: StepResults) -> None:
         self._names: dict[int, str] = {place["id"]: place["name"] for place in header["places"]}
         self._outputs = {place["id"] for place in header["places"] if place["input"] is None}
         steps = header["plan"]["steps"]
         ports = [
-            (self._names[a], self._names[b], same if how == "same" else table.sends(number, functions.get(number)))
+            (
+                self._names[a],
+                self._names[b],
+                record.same if how == "same" else table.sends(number, functions.get(number)),
+            )
             for number, (a, b, how) in enumerate(steps)
         ]
         initial = [(self._names[place], decode(time)) for place, time in header["plan"]["initial"]]
-        plan = Plan.of_steps(ports, initial)
+        plan = record.Plan.of_steps(ports, initial)
         # Values in flight are on the step that leads to the input.
         self._edges = {b: plan.edges[number].name for number, (_, b, _) in enumerate(steps) if b not in self._outputs}
-        self._replay = Replay(plan)
-        self._known: dict[tuple[int, Hashable, int], Sequence[Change]] = {}
+        self._replay = record.Replay(plan)
+        self._known: dict[tuple[int, Hashable, int], Sequence[record.Change]] = {}
         """Changes in the model's terms; cached, because few of them differ."""
         self._now: dict[int, tuple[Any, ...]] = dict.fromkeys(self._names, ())
         self._least: object = None
@@ -165,27 +153,27 @@ class Judge:
     def _see(self, number: int, kind: str, about: Sequence[Any]) -> None:
         match kind, about:
             case "stamps", [changes]:
-                self._replay.see(number, Together(self._together(changes)))
+                self._replay.see(number, record.Together(self._together(changes)))
             case "awaited", [place, time]:
-                self._replay.see(number, Awaited(self._names[place], time))
+                self._replay.see(number, record.Awaited(self._names[place], time))
             case "completed", [place, time]:
-                self._replay.see(number, Completed(self._names[place], time))
+                self._replay.see(number, record.Completed(self._names[place], time))
             case "dismissed", [place, time]:
-                self._replay.see(number, Dismissed(self._names[place], time))
+                self._replay.see(number, record.Dismissed(self._names[place], time))
             case "rest", []:
-                self._replay.see(number, Settled())
+                self._replay.see(number, record.Settled())
             case "said", [place, times]:
-                self._replay.see(number, Frontier(self._names[place], times))
+                self._replay.see(number, record.Frontier(self._names[place], times))
             case "frontiers", [frontiers]:
                 for place, times in frontiers:
-                    self._replay.see(number, Frontier(self._names[place], times))
+                    self._replay.see(number, record.Frontier(self._names[place], times))
             case "untracked", []:
                 self._until = number, "the run could not compare its times any more"
             case _:
                 raise ValueError(f"a {kind} has other content than {about}")
 
-    def _together(self, changes: Iterable[tuple[int, Hashable, int]]) -> Sequence[Change]:
-        together: list[Change] = []
+    def _together(self, changes: Iterable[tuple[int, Hashable, int]]) -> Sequence[record.Change]:
+        together: list[record.Change] = []
         for change in changes:
             known = self._known.get(change)
             if known is None:
@@ -195,14 +183,14 @@ class Judge:
             together += known
         return together
 
-    def _worded(self, place: int, time: Any, delta: int) -> Sequence[Change]:
+    def _worded(self, place: int, time: Any, delta: int) -> Sequence[record.Change]:
         """Return a change in the model's terms."""
         if place in self._outputs:
             name = self._names[place]
-            change: Change = Held(name, time) if delta > 0 else Released(name, time)
+            change: record.Change = record.Held(name, time) if delta > 0 else record.Released(name, time)
         else:
             name = self._edges[place]
-            change = Sent(name, time) if delta > 0 else Taken(name, time)
+            change = record.Sent(name, time) if delta > 0 else record.Taken(name, time)
         return [change] * abs(delta)
 
 
