@@ -36,20 +36,12 @@ def shake(
 ) -> Shaken:
     """Run the pipeline that `make` returns under many seeds, and compare each run with an undisturbed one.
 
-    A seed decides the order in which tasks take their steps, how the virtual clock goes on, how long modules and
-    threads take, how many values are asked for, where batches are cut, and whether and when the run is aborted,
-    finished or cancelled, or a module fails. `make` is called for each run. It may also return a tuple of the pipeline
-    and async functions of the `Running`, which use the pipeline's handles. With `seed`, only this one is run.
-
-    Each run must keep the rules of the checker and the model of progress, end in time, leave nothing behind, and give
-    the same values. `compare` says what that means: "order" (the same at each sink), "times" (the same at each time),
-    or "nothing". By default the modules' properties decide, and the report says how. `checks` are functions of the
-    `Simulated` run that return a text if something is wrong.
-
-    With `journal=True`, `make` receives an empty folder for the files that the pipeline writes. Runs have a journal.
-    Most are killed at one of their writes, or aborted and so on, and the next run resumes. In half of the kills the
-    power fails: unsynced data is lost, cut short or torn. At the end, files and results must be as if nothing had
-    happened.
+    `make` is called for each run. It may also return a tuple of the pipeline and async functions of the `Running`,
+    which use its handles. With `seed`, only this one is run. `compare` says what must be the same in every run:
+    "order" (the values at each sink), "times" (the values at each time), or "nothing". By default the modules'
+    properties decide, and the report says how. `checks` are functions of the `Simulated` run that return a text if
+    something is wrong. With `journal=True`, runs are killed and resumed, and `make` receives an empty folder for the
+    files that the pipeline writes. The guide to `shake` says what a seed decides, and what is compared.
 
     Time is virtual: nothing really waits. Functions given to `trio.to_thread.run_sync` are called in the program's own
     thread, at a moment that the seed decides. Threads and processes that a program starts itself are not simulated.

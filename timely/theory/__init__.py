@@ -4,18 +4,17 @@
   between any two steps, and `CheckedTracker`, which checks them.
 - `words`: paths through loops, compared letter by letter (002).
 - `capability`, `notify`: the right to send at a time, and notifications that a time is complete.
-- `operate`, `nesting`, `paths`, `changes`: dataflows inside dataflows (004).
+- `operate`, `nesting`, `paths`: dataflows inside dataflows (004).
 - `calls`: times of recursive calls (000).
 - `model`: the model of 000 itself, to check all of this against.
 """
 
 from .calls import CallTime
 from .capability import Capability, CapabilitySet, Output
-from .changes import ChangeBatch
 from .invariants import CheckedTracker, InvariantError, check_invariants
 from .nesting import Operators, Subgraph
 from .notify import Notification, Notificator
-from .operate import Leaf, Operate, Progress
+from .operate import ChangeBatch, Leaf, Operate, Progress
 from .queries import find_cycles, frontier, summarize
 from .words import compare_words, loop_condition
 

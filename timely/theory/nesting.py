@@ -17,9 +17,8 @@ from ..mutable import MutableAntichain
 from ..order import minimal
 from ..summary import IDENTITY, Summary
 from ..tracker import Tracker
-from .changes import ChangeBatch
 from .invariants import CheckedTracker
-from .operate import Connectivity, Leaf, Operate, Progress, check_contract
+from .operate import ChangeBatch, Connectivity, Leaf, Operate, Progress, check_contract
 from .paths import summaries_between
 
 

@@ -1,15 +1,57 @@
 """The graph of a run: its modules from the sources down, with times held, in flight and to come at each step."""
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import attrs
+
 from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, LABEL, Frame, Layout, Way, layout_of
-from pullstream.trace.drawing.state import StateAt, state_at
 from pullstream.trace.drawing.svg import drawing, element, line, short, text
 from pullstream.trace.file import Trace
+from pullstream.trace.times import Json, told
 
 NOTHING: Final[Counter[str]] = Counter()
+
+
+@attrs.frozen
+class StateAt:
+    """By place: pointstamps as text, with their counts; and the frontier, None before it is known."""
+
+    stamps: dict[int, Counter[str]]
+    frontiers: dict[int, list[str]]
+
+
+def state_at(trace: Trace, step: int | None = None) -> StateAt:
+    """Return the state after event number `step`; by default at the end.
+
+    Times with equal encodings count as one.
+    """
+    counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    words: dict[str, str] = {}
+    frontiers: dict[int, list[str]] = {}
+    for place, time in trace.header["plan"]["initial"]:
+        counts[place][_key(time, words)] += 1
+    for number, _, kind, *about in trace.events:
+        if step is not None and number > step:
+            break
+        if kind == "stamps":
+            for place, time, delta in about[0]:
+                counts[place][_key(time, words)] += delta
+        elif kind == "frontiers":
+            frontiers.update({place: [told(time) for time in times] for place, times in about[0]})
+    stamps = {
+        place: Counter({words[key]: count for key, count in found.items() if count > 0})
+        for place, found in counts.items()
+    }
+    return StateAt(stamps, frontiers)
+
+
+def _key(time: Json, words: dict[str, str]) -> str:
+    key = json.dumps(time)
+    words[key] = told(time)
+    return key
 
 
 def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) -> str:

@@ -98,7 +98,7 @@ def test_a_link_leads_to_its_step(show):
 @needs_browser
 def test_the_panes_show_what_is_so_at_a_step(show):
     """The edge diagram ends with the message of the step, the graph has the state that Python works out, too."""
-    from pullstream.trace.drawing.state import state_at
+    from pullstream.trace.drawing.graph import state_at
 
     text = traced(days(), limit=1)
     page, trace = show(text), Trace.of(text.splitlines())
