@@ -56,7 +56,7 @@ class EdgeWatcher(Checker):
         self._seen: dict[str, int] = {}
         self.busy: dict[str, int] = {}
         """The edges whose modules are answering, each with the number of its ask."""
-        self.traits: dict[str, Traits] = {}
+        self.edges: dict[str, Edge[Any]] = {}
         self.asks: dict[str, int] = {}
         """The number of asks of each edge."""
         self.raises: tuple[str, int] | None = None
@@ -83,7 +83,7 @@ class EdgeWatcher(Checker):
         return name if count == 1 else f"{name} ({count})"
 
     def _shake(self, edge: Edge[Any], name: str) -> None:
-        self.traits[name] = edge.traits
+        self.edges[name] = edge
         polled = edge.polled
 
         def begun(limit: int) -> int:

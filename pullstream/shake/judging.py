@@ -180,18 +180,29 @@ def _comparable(like: Simulated) -> tuple[Compare, str]:
     """Return what must be the same in each run of a pipeline, by the traits of its modules, and why."""
     if like.watcher is None:
         return "nothing", "the undisturbed run did not end"
-    traits = like.watcher.traits.items()
-    clocked = next((name for name, each in traits if each.clocked), None)
+    edges = like.watcher.edges
+    clocked = next((name for name, edge in edges.items() if edge.traits.clocked), None)
     if clocked is not None:
         return "nothing", f"the results of {clocked} depend on the clock"
-    reorders = next((name for name, each in traits if each.reorders), None)
-    if reorders is None:
+    reorders = {name: edge.location for name, edge in edges.items() if edge.traits.reorders}
+    if not reorders:
         return "order", "no module changes it"
-    keeps = next((name for name, each in traits if each.carries is not Carries.NOTHING), None)
-    keeps = keeps or next((name for name in _names(like) if name in ORDER_MATTERS), None)
-    if keeps is not None:
-        return "nothing", f"{reorders} promises no order, on which results of {keeps} may depend"
-    return "times", f"{reorders} promises no order"
+    known = set(like.watcher.sidecar.locations) if like.watcher.sidecar else set[Location]()
+    depends = {
+        name: edge.location
+        for name, edge in edges.items()
+        if edge.traits.carries is not Carries.NOTHING or ORDER_MATTERS.intersection(_parts(name))
+    }
+    for name, location in depends.items():
+        leading = above(location)
+        for cause, at in reorders.items():
+            # It is not known what leads to a stream inside a module, or in which order values go round in a loop.
+            if at is location or at in leading or location in leading or not known.issuperset((at, location)):
+                return "nothing", f"{cause} promises no order, on which results of {name} may depend"
+    sink = next((name for name in like.delivered if ORDER_MATTERS.intersection(_parts(name))), None)
+    if sink is not None:
+        return "nothing", f"{next(iter(reorders))} promises no order, on which the result of {sink} may depend"
+    return "times", f"{next(iter(reorders))} promises no order"
 
 
 def _branch_failed(like: Simulated) -> bool:
@@ -205,9 +216,13 @@ def _branch_failed(like: Simulated) -> bool:
 
 
 def _names(like: Simulated) -> list[str]:
-    traits = () if like.watcher is None else like.watcher.traits
-    rows = [*traits, *like.delivered]
-    return [part.partition(" (")[0] for name in rows for part in name.split(" -> ")]
+    edges = () if like.watcher is None else like.watcher.edges
+    return [part for name in [*edges, *like.delivered] for part in _parts(name)]
+
+
+def _parts(name: str) -> list[str]:
+    """Return the names of the modules that a name is of: several if they are fused."""
+    return [part.partition(" (")[0] for part in name.split(" -> ")]
 
 
 def _counted(row: Sequence[Delivery]) -> Counter[tuple[Hashable, str]]:

@@ -377,7 +377,7 @@ class Simulation(trio.abc.Instrument):
         like = self._like
         if like is None or not self._ends:
             return
-        asks = {name: number + 1 for name, number in like.asks.items() if name in watcher.traits}
+        asks = {name: number + 1 for name, number in like.asks.items() if name in watcher.edges}
         rounds = len(like.moments) + 8
         choices = self._choices
         chosen = choices.choose("ending", (len(WAYS) + 1) * rounds, lambda _: "", share=0.5)

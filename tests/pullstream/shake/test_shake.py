@@ -16,6 +16,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.shake import ShakeError, Simulated, door, shake
 from pullstream.shake.choices import Choices
 from pullstream.shake.judging import Judgement, Wrong
+from pullstream.shake.lives import Lives
 from pullstream.trace import Trace, judge
 from tests.pullstream.test_new import outcome
 from tests.sampling import amount
@@ -84,6 +85,28 @@ def test_what_is_right_is_not_accused(make):
     assert report.ok
     assert not report.compared.startswith("Values were not")
     assert ("The undisturbed run itself fails" in report.compared) == (make in (failing, failing_branch))
+
+
+@ps.source
+async def generated(ctx):
+    for number in range(3):
+        yield number
+
+
+@pytest.mark.parametrize(
+    ("below", "compare"),
+    [
+        (ps.map(str), "times"),
+        (ps.scan(lambda total, n: total + n, 0), "nothing"),
+        (ps.batch(2), "nothing"),
+        (ps.loop(ps.take(5)), "nothing"),
+        (ps.flatten(concurrency=2), "times"),
+    ],
+)
+def test_order_counts_for_what_is_below_the_module_that_changes_it(below, compare):
+    """The state of a source above `merge` does not depend on it, so values are compared."""
+    merged = ps.pipe(ps.merge(generated(), generated()), ps.map(lambda n: [n]) if compare == "times" else ps.map(abs))
+    assert Lives(lambda: ps.pipe(merged, below, ps.collect())).undisturbed("auto", ()).compare == compare
 
 
 # ---- wrong pipelines
