@@ -91,12 +91,6 @@ class TestResults:
         own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")
         assert found(frame.transform(counts)) == found(own)
 
-    def test_results_continue_in_a_stream_of_the_driver(self, frame):
-        """A pipeline on the driver reads the results of the executors."""
-        counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="day int, n long", by="day")
-        pairs = ps.run(ps.pipe(spark.from_dataframe(frame.transform(counts), time="day"), ps.collect(timed=True)))
-        assert [(day, tuple(row)) for day, row in pairs] == [(day, (day, ROWS // 10)) for day in range(10)]
-
     def test_a_streaming_dataframe(self, session, tmp_path):
         """Each partition of a micro-batch is one run."""
         session.range(0, 100, 1, 2).write.parquet(str(tmp_path / "in"))
@@ -160,14 +154,3 @@ class TestFailures:
         assert f"composed at {__file__}:" in told
         assert "on an executor, partition 1" in told
         assert "pullstream/engine" not in told
-
-    @on_both
-    def test_the_error_of_a_stream_is_short(self, chosen):
-        """It omits Spark's frames and ours, and has the type's name."""
-        with pytest.raises(spark.SparkJobError, match="row 77 is bad") as caught:
-            ps.run(ps.pipe(spark.from_dataframe(self.failing(chosen), time="id"), ps.collect()))
-        told = str(caught.value)
-        assert caught.value.raised.rpartition(".")[2] == "Unlucky"
-        assert "in check" in told
-        assert told.count("  File ") == 1
-        assert "raised in map(" in told

@@ -118,20 +118,6 @@ class TestFailures:
         assert "\tat " not in str(failed.value)
         assert "Job aborted due to stage failure" in failed.value.details
 
-    def test_an_error_of_the_consumer_cancels_the_job(self, session, until_idle):
-        """The consumer's exception is raised unchanged, and Spark stops."""
-
-        failure = ValueError("enough")
-
-        def fail(_):
-            raise failure
-
-        small = session.range(0, 100_000, 1, 40)
-        with pytest.raises(ValueError, match="enough") as failed:
-            ps.run(ps.pipe(spark.from_dataframe(small), ps.map(fail), ps.drain()))
-        assert failed.value is failure
-        until_idle()
-
 
 class TestAborts:
     @pytest.mark.sampled

@@ -126,17 +126,12 @@ class TestStatus:
         assert batches.doing() == ""
 
 
-class TestWays:
-    """Read Spark's own Arrow data and, as with a PySpark that does not provide it, through Python workers."""
+class TestWorkers:
+    """Read through Python workers, as with a PySpark that does not provide its own Arrow data."""
 
-    @pytest.fixture(params=["arrow", "workers"])
-    def way(self, request, monkeypatch):
-        if request.param == "workers":
-            monkeypatch.setattr(ordered, "offered", lambda session: False)
-        return request.param
-
-    def test_both_ways_give_the_same(self, session, way):
+    def test_the_rows_are_the_same(self, session, monkeypatch):
         """Also after a shuffle, from partitions of many batches, and from many small ones."""
+        monkeypatch.setattr(ordered, "offered", lambda session: False)
         frame = session.range(0, 60_000, 1, 8).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
         got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
         assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(60_000))

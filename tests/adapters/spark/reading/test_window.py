@@ -31,44 +31,30 @@ def test_the_first_job_runs_alone_until_its_size_is_known():
     assert [spans.fits(ahead) for ahead in (0, 1, 2)] == [True, True, True]
 
 
-def test_small_and_short_partitions_are_read_together():
-    """Four times as many each time if they are almost empty, at most sixteen."""
-    spans = Spans(1000, 10 * LITTLE)
-    sizes = []
-    for _ in range(4):
-        span = spans.following()
-        sizes.append(len(span))
-        spans.took(span, 0.0, 1)
-    assert sizes == [1, 4, 16, 16]
-
-
-@pytest.mark.parametrize(("size", "next_"), [(PREDICTIVE, 16), (LITTLE // 5, 5), (LITTLE, 1)])
-def test_as_many_are_read_together_as_fit_if_the_size_is_known(size, next_):
-    """Growing step by step would cost several more job starts."""
-    spans = Spans(1000, 10 * LITTLE)
-    spans.took(spans.following(), 0.0, size)
-    assert len(spans.following()) == next_
-
-
-def test_fewer_are_read_together_when_they_become_larger():
-    """According to the last results."""
-    spans = Spans(1000, 10 * LITTLE)
-    spans.took(range(16), 0.0, 3 * LITTLE)
-    assert len(spans.following()) == 16 // 3
-
-
-def test_a_single_partition_is_read_even_if_it_does_not_fit():
-    """A partition is the smallest unit."""
-    spans = Spans(10, 10 * LITTLE)
-    spans.took(spans.following(), 0.0, 2 * LITTLE)
-    assert len(spans.following()) == 1
-
-
-def test_long_jobs_read_one_partition():
-    """The cost of their starts does not matter, and the consumer gets each result as soon as possible."""
-    spans = Spans(10, 10 * LITTLE)
-    spans.took(spans.following(), SHORT, 1)
-    assert len(spans.following()) == 1
+@pytest.mark.parametrize(
+    ("results", "spans"),
+    [
+        # Four times as many each time if they are small and short, at most sixteen.
+        ([(0.0, 1)] * 3, [1, 4, 16, 16]),
+        # As many as fit if a size is known: growing step by step would cost several more job starts.
+        ([(0.0, PREDICTIVE)], [1, 16]),
+        ([(0.0, LITTLE // 5)], [1, 5]),
+        ([(0.0, LITTLE)], [1, 1]),
+        # Fewer when they become larger, and at least one.
+        ([(0.0, PREDICTIVE), (0.0, 3 * LITTLE)], [1, 16, 5]),
+        ([(0.0, 20 * LITTLE)], [1, 1]),
+        # The start of a long job does not matter, and the consumer gets each result as soon as possible.
+        ([(SHORT, 1)], [1, 1]),
+    ],
+)
+def test_as_many_partitions_are_read_together_as_the_last_results_allow(results, spans):
+    """By the seconds and the bytes of each."""
+    ahead = Spans(1000, 10 * LITTLE)
+    found = []
+    for seconds, size in results:
+        found.append(ahead.following())
+        ahead.took(found[-1], seconds, size)
+    assert [len(span) for span in [*found, ahead.following()]] == spans
 
 
 @pytest.mark.parametrize("alone", [True, False])

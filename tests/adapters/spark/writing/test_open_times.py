@@ -59,30 +59,6 @@ def test_interleaved_times_need_one_batch_each(open_times):
     assert Counted.adds == 4
 
 
-@pytest.mark.parametrize("most", [1, 8 << 20])
-def test_an_error_counts_the_rows_of_a_time(open_times, monkeypatch, most):
-    """The value that does not fit is the fourth to arrive, and the third of its time, whether the first were sorted."""
-    monkeypatch.setattr(spools, "SORTED_BYTES", most)
-    open_times.add(ps.Batch(4, [(1, "a"), (2, "b")]))
-    open_times.add(ps.Batch.of([3, 4, 5], [(3, "c"), ("four", "d"), (5, "e")]))
-    for time in 4, 5:
-        with pytest.raises(SchemaError, match="row 3 of the time 4"), open_times.complete([time]):
-            pass
-
-
-def test_rows_before_a_refused_one_are_kept(open_times):
-    """Those of times before it in its batch; nothing that comes later."""
-    open_times.add(ps.Batch.of([1, 2, 3, 3, 1], [(1, "a"), (2, "b"), (3, "c"), ("four", "d"), (5, "e")]))
-    assert "'four' (str), row 2 of the time 3" in str(open_times.refusal)
-    assert open_times.taken == 2
-    open_times.add(ps.Batch(4, [(6, "f")]))
-    assert open_times.taken == 2
-    assert taken(open_times, 2) == [{"n": 2, "item": "b", "time": 2}]
-    for time in 1, 3, 4:
-        with pytest.raises(SchemaError, match="'four'"), open_times.complete([time]):
-            pass
-
-
 def test_small_batches_are_joined():
     """Spark gets ten thousand rows at once, even if each time has only a few."""
     small = [pa.record_batch({"n": [n] * 10}) for n in range(2500)]
