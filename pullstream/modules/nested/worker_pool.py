@@ -101,6 +101,10 @@ class PoolKernel(PolledAsking[Any]):
             return
         if self._last_failure is not None:
             raise self._last_failure
+        if not self._row:
+            # The end may come next, and then nothing is missing.
+            self.ask_beside(self.upstream, 1)
+            return
         raise PullstreamError(f"{self.location}: all workers have ended, and {len(self._row)} values have no result")
 
     def _distribute(self, limit: int) -> None:
