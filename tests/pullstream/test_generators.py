@@ -168,32 +168,6 @@ def test_a_failure_strikes_at_the_same_value(stream, error, count, limit):
     assert found == list(range(count))
 
 
-async def test_what_is_collected_keeps_its_time_open():
-    """Its time is complete when it is dealt with: no sooner, although its module has gone on, and no later."""
-    frontiers = []
-
-    @ps.source
-    async def source(ctx):
-        for time in range(5):
-            yield ps.Batch(time, [time])
-            frontiers.append(list(running.progress.frontier(at="source")))
-
-    @ps.sink
-    async def sink(upstream, ctx):
-        for time in range(5):
-            batch = await upstream.ask(100)
-            assert batch == ps.Batch(time, [time])
-            assert list(running.progress.frontier(at="sink")) == [time]
-            upstream.ack()
-            if time < 4:
-                assert list(running.progress.frontier(at="sink")) == [time + 1]
-        assert await upstream.ask(100) is ps.DONE
-
-    async with ps.pipe(source(), sink()).open() as running:
-        await running.result()
-    assert frontiers == [[0]] * 5
-
-
 def test_a_list_that_is_changed_after_its_yield():
     @ps.source
     async def source(ctx):

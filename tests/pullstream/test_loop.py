@@ -1,62 +1,10 @@
 """Loops: what goes round, what leaves, which rounds are complete when, and what bounds them."""
 
-from collections import Counter
-
 import pytest
 import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import per_time
-
-
-def collatz(pair):
-    start, n = pair
-    return (start, "done") if n == 1 else ps.Again((start, n // 2 if n % 2 == 0 else 3 * n + 1))
-
-
-def slowed(function):
-    async def call(value):
-        await trio.sleep(hash(value) % 5)
-        return function(value)
-
-    return call
-
-
-def in_groups(function):
-    groups = ps.group_by(lambda pair: pair[0] % 3, ps.pipe(ps.map_async(slowed(function), 2), ps.sort_by_time(str)))
-    return ps.pipe(ps.group_by(lambda pair: pair[0] % 2, groups), ps.map(lambda pair: pair[1][1]))
-
-
-def put_off(function):
-    later = ps.deferred("transformer")
-    later.resolve(ps.map_async(slowed(function), 2))
-    return later
-
-
-BODIES = {
-    "map": ps.map,
-    "flat_map": lambda function: ps.flat_map(lambda value: [function(value)]),
-    "map_async": lambda function: ps.map_async(slowed(function), 3),
-    "as ready": lambda function: ps.map_async(slowed(function), 3, ordered=False),
-    "per round": per_time,
-    "in groups": in_groups,
-    "put off": put_off,
-    "in a row": lambda function: ps.pipe(ps.prefetch(3), ps.map(function), ps.filter(lambda _: True), ps.prefetch(2)),
-}
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("body", BODIES)
-async def test_every_value_leaves_once_at_its_time(body, limit, autojump_clock):
-    """Whatever the body is made of, each value goes round as often as it must, and leaves at the time it came with."""
-    starts = [(n // 4, n) for n in range(1, 25)]
-    source = ps.values([(n, n) for _, n in starts], time=lambda pair: pair[0] // 4)
-    pipeline = ps.pipe(source, ps.loop(BODIES[body](collatz)), ps.collect(timed=True))
-    async with pipeline.open(limit=limit, check="strict") as running:
-        result = await running.result()
-    assert Counter(result) == Counter((time, (n, "done")) for time, n in starts)
-    assert [time for time, _ in result] == sorted(time for time, _ in result)
 
 
 @ps.transformer
@@ -139,12 +87,3 @@ def test_a_loop_that_grows_without_end_fails():
     with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* its capacity is 100\. .* raise capacity="):
         ps.run(ps.pipe(ps.values(numbers()), ps.loop(grow, capacity=100), ps.collect()))
     assert released == [True]
-
-
-def test_a_loop_that_grows_too_much_in_the_middle_of_many_times_fails_alike():
-    """What went round before the value that is too many makes no other error of it."""
-    thrice = ps.flat_map(lambda n: [ps.Again(n)] * 3)
-    source = ps.pipe(ps.values(range(40)), ps.stamp(lambda n: n % 5, lateness=9))
-    for capacity in range(7, 31):
-        with pytest.raises(ps.Overflow, match="loop ingress"):
-            ps.run(ps.pipe(source, ps.loop(thrice, capacity=capacity), ps.collect()), limit=30)

@@ -1,16 +1,12 @@
 """The least of times without a common order, from each of their places on: right, and with few looks."""
 
-import random
 from functools import total_ordering
-
-import pytest
 
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.sidecar import Sidecar
 from timely import BEGINNING, Product
-from timely.order import minimal
 
 MANY = 120
 
@@ -33,27 +29,6 @@ class Counted:
     def __le__(self, other):
         Counted.looks += 1
         return self.number <= other.number
-
-
-def products(rng):
-    return Product(rng.randint(0, 4), rng.randint(0, 4))
-
-
-def sets(rng):
-    return frozenset(rng.sample(range(4), rng.randint(0, 3)))
-
-
-@pytest.mark.parametrize("domain", [products, sets])
-def test_they_are_the_minimal_ones_of_what_is_left(domain):
-    rng = random.Random(1)
-    for _ in range(200):
-        times = [domain(rng) for _ in range(rng.randint(1, 12))]
-        minima, place = Minima(times), 0
-        while place <= len(times):
-            found = minima.at(place)
-            assert set(found) == set(minimal(times[place:])), times
-            assert len(found) == len(set(found))
-            place += rng.randint(0, 3)
 
 
 def test_a_time_is_compared_with_each_that_may_count_and_with_no_two_of_them():

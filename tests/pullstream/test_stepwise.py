@@ -77,23 +77,3 @@ def test_no_task_is_begun_for_a_time(name):
         return tasks.begun
 
     assert abs(begun(600) - begun(200)) < 20
-
-
-@pytest.mark.parametrize("limit", [1, 7, 1024])
-@pytest.mark.parametrize("modules", [1, 2, 5])
-def test_results_come_before_what_is_later_is_read(modules, limit):
-    """However many modules in a row wait for a time: its results are out when the source has given the next batch."""
-    read, ahead = [], []
-
-    def reading():
-        for number in range(100):
-            read.append(number)
-            yield number
-
-    def seen(_):
-        ahead.append(len(read) - len(ahead))
-
-    ps.run(ps.pipe(ps.values(reading(), time=lambda n: n), *counts(modules), ps.drain(seen)), limit=limit)
-    assert len(ahead) == 100
-    # Those of a batch, the one that tells that these are over, and one value that the source looks at to know its end.
-    assert max(ahead) <= 2 * limit + 1

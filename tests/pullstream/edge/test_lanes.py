@@ -11,7 +11,6 @@ import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, Notified, PolledKernel
 from pullstream.checker import Checker
 from pullstream.resuming.resuming import drop_in
-from tests.pullstream.common import run
 
 
 @pytest.fixture(autouse=True)
@@ -20,45 +19,7 @@ def dice(monkeypatch):
     monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", False)
 
 
-def sink(function):
-    return ps.sink(function)()
-
-
 CHECKS = pytest.mark.parametrize("check", [False, True, "strict"])
-
-
-def two():
-    return ps.values([1]), ps.values([2])
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        ps.merge(*two()),
-        ps.zip(*two()),
-        ps.merge_sorted(*two()),
-        ps.combine_latest(*two()),
-        ps.concat(*two()),
-        ps.catch_up([1], two()[1]),
-        ps.join(*two(), on=bool),
-        ps.pipe(two()[0], ps.fork(ps.map(str), ps.map(str))),
-        ps.pipe(two()[0], ps.batch(2)),
-        ps.pipe(two()[0], ps.prefetch(2)),
-        ps.pipe(two()[0], ps.loop(ps.map(str))),
-        ps.pipe(two()[0], ps.group_by(str, ps.map(str))),
-        ps.retry(two()[0]),
-        ps.pipe(two()[0], ps.worker_pool(ps.map(str))),
-    ],
-    ids=lambda source: source.modules[-1].name,
-)
-def test_an_acknowledgement_before_the_first_ask_does_nothing(source):
-    """There is no batch to acknowledge yet."""
-
-    async def acks_first(upstream, ctx):
-        upstream.ack()
-        return await upstream.ask()
-
-    assert isinstance(run(ps.pipe(source, sink(acks_first)), seed=0, check=False), ps.Batch)
 
 
 class OneThenEnough(ps.authoring.Kernel):
@@ -219,28 +180,6 @@ def test_an_answer_of_none_is_refused():
     """Also after a batch that is dropped."""
     with pytest.raises(ps.errors.ProtocolError, match=r"^R2: AnswersNone, .* answered None"):
         ps.run(ps.pipe(AnswersNone(), at_once()))
-
-
-def test_an_answer_that_goes_back_in_time_leaves_nothing_in_flight():
-    """The values before the wrong time are answered, then the failure, which a module may handle (R8)."""
-    seen = []
-
-    @ps.source
-    class Back(ps.authoring.Kernel):
-        async def produce(self, limit):
-            return ps.Batch.of([2, 3, 1], [*"abc"])
-
-    @ps.transformer
-    class Goes(ps.authoring.Kernel):
-        async def produce(self, limit):
-            seen.extend([await self.upstream.ask(limit), await self.upstream.ask(limit)])
-            with pytest.raises(ps.errors.CapabilityError, match="went back in time"):
-                await self.upstream.ask(limit)
-            seen.append((self.upstream.live, self.upstream.edge.handover.rest))
-            return ps.DONE
-
-    ps.run(ps.pipe(Back(), Goes(), ps.collect()))
-    assert seen == [ps.Batch(2, ["a"]), ps.Batch(3, ["b"]), (False, None)]
 
 
 @pytest.mark.parametrize(

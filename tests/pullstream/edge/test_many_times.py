@@ -2,7 +2,6 @@
 
 import random
 from contextlib import nullcontext
-from itertools import product
 
 import pytest
 import trio
@@ -12,7 +11,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.resuming.resuming import drop_in
 from tests.pullstream.common import run
-from timely import Product, TimeDomainError
+from timely import Product
 from timely.order import minimal
 
 
@@ -69,97 +68,7 @@ TIMES = {
 }
 
 
-@CHECKS
-@pytest.mark.parametrize("way", ["cut", "whole", "either"])
-@pytest.mark.parametrize("domain", TIMES)
-def test_values_times_limits_and_frontiers(domain, way, check):
-    """Each value at its own time, in order; what may still come, or is in flight, is at every step what is left."""
-    for bundle, limit in product([1, 3, 100], [1, 2, 7, 4096]):
-        values_times_limits_and_frontiers(domain, bundle, way, limit, check)
-
-
-def values_times_limits_and_frontiers(domain, bundle, way, limit, check):
-    times = TIMES[domain]
-    whole = many(times)
-    answers = [whole.part(start, start + bundle) for start in range(0, len(times), bundle)]
-    rng = random.Random(f"{domain} {limit}")
-    counts = []
-
-    async def asks(upstream, ctx):
-        got = []
-        while True:
-            taken_whole = way == "whole" or (way == "either" and rng.random() < 0.5)
-            batch = await (upstream.ask_many(limit) if taken_whole else upstream.ask(limit))
-            left = times[len(got) :]
-            assert set(upstream.arriving()) == set(minimal(left)), (
-                "what is worked on is in flight, and all that follows"
-            )
-            if batch is ps.DONE:
-                return got
-            assert 1 <= len(batch.values) <= limit
-            assert taken_whole or batch.__class__ is ps.Batch
-            counts.append(len(set(batch.times)))
-            got += pairs(batch)
-            if rng.random() < 0.5:
-                upstream.ack()
-                assert set(upstream.arriving()) == set(minimal(times[len(got) :])), "what is acknowledged is not"
-
-    assert by_hand(asks, Answers(*answers), check=check) == pairs(whole)
-    assert way != "whole" or limit == 1 or bundle == 1 or max(counts) > 1
-    assert way != "cut" or max(counts) == 1
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
-    """What came before them is answered first."""
-
-    @ps.source
-    class Mixed(ps.authoring.Kernel):
-        async def produce(self, limit):
-            return many([3, 4, "a"])
-
-    got = []
-
-    async def asks(upstream, ctx):
-        while True:
-            got.extend(pairs(await (upstream.ask_many(9) if whole else upstream.ask(9))))
-
-    with pytest.raises(TimeDomainError, match=r"4 \(int\) and 'a' \(str\)"):
-        by_hand(asks, Mixed())
-    assert got == [(3, 0), (4, 1)]
-
-
 # ---- lanes
-
-
-@CHECKS
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("ending", [None, OSError("line is dead")], ids=str)
-def test_nothing_is_lost_when_another_lane_gets_the_end(ending, seed, check):
-    """Whatever was answered before the end, or the failure, comes before any lane hears of it (R3, R8)."""
-    got, told = [], []
-
-    async def asks(upstream, ctx):
-        rng = random.Random(seed)
-
-        async def ask(lane, limit):
-            try:
-                while (batch := await lane.ask(limit)) is not ps.DONE:
-                    assert not told
-                    got.extend(pairs(batch))
-                    await trio.sleep(rng.random())
-                told.append(ps.DONE)
-            except OSError as exc:
-                told.append(exc)
-
-        async with trio.open_nursery() as nursery:
-            for limit in (1, 2, 9):
-                nursery.start_soon(ask, upstream.lane(), limit)
-
-    source = Answers(many(TIMES["out of order"]), *[ending] * (ending is not None))
-    by_hand(asks, source, check=check)
-    assert got == pairs(many(TIMES["out of order"]))
-    assert told == [ending or ps.DONE] * 3
 
 
 @CHECKS
@@ -275,36 +184,6 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
 
 
 # ---- failures in the middle
-
-
-@pytest.mark.parametrize("domain", TIMES)
-@pytest.mark.parametrize("position", range(6))
-@pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt, trio.TooSlowError])
-def test_a_stage_that_fails_in_the_middle(domain, position, raised):
-    """What came before is answered; what is left, the failing value first, is in flight, and nothing else (R8)."""
-    times = TIMES[domain][: 5 if domain == "tuples" else 6]
-    position = min(position, len(times) - 1)
-    failure, fronts, got = raised("at a value"), [], []
-
-    def fails(value):
-        if value == position:
-            raise failure
-        return value
-
-    @ps.transformer
-    class Looks(ps.authoring.Kernel):
-        async def produce(self, limit):
-            batch = await self.upstream.ask_many(9)
-            got.extend(pairs(batch))
-            self.upstream.ack()
-            fronts.append(set(self.upstream.arriving()))
-            return await self.upstream.ask(9)
-
-    with pytest.raises(raised) as caught:
-        by_hand(drain, Answers(many(times)), ps.map(fails), Looks())
-    assert caught.value is failure
-    assert got == pairs(many(times))[:position]
-    assert fronts == [set(minimal(times[position:]))] * (position > 0)
 
 
 # ---- who waits

@@ -17,10 +17,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine.edge import edge
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.protocol import Event
 from tests.pullstream.common import Unseen
 from tests.sampling import amount
 
@@ -438,67 +436,3 @@ def test_every_order_of_two_events(events, asked, most, fails):
     """Any two events on lanes with outstanding asks: all orders for two lanes, many for three."""
     options = {"steps": 1, "fails": fails, "stages": 0, "check": False, "asked_before": asked}
     print(f"{explore(Order(), list(events), most, **options)} orders")
-
-
-# ---- breakages of the machine, which the tests above must notice
-
-
-async def returns_before_the_release(self):
-    """For `_until_over`."""
-
-
-async def is_confirmed_at_once(self, ticket):
-    """For `_confirmed`."""
-    self._requests.withdraw(ticket)
-
-
-async def comes_back_with_the_turn(self, ticket):
-    """For `_answerable`: assumes that no turn comes in the step of the cancellation."""
-    try:
-        await ticket.wait()
-    except BaseException:
-        first = self._end_by(Event.ABORT)
-        with trio.CancelScope(shield=True):
-            if first:
-                await self._let_all_go()
-            await ticket.wait()
-        raise
-
-
-async def forgets_the_next_request(self, ticket):
-    """For `_answerable`: a cancelled request keeps a turn that it gets."""
-    try:
-        await ticket.wait()
-    except BaseException:
-        if self._end_by(Event.ABORT):
-            with trio.CancelScope(shield=True):
-                await self._let_all_go()
-        raise
-
-
-def keeps_whatever_is_raised(exc):
-    """For `raised_when_cancelled`."""
-    return True
-
-
-BREAKAGES = [
-    (edge.Edge, "_until_over", returns_before_the_release, ["cancel 0", "abort 2"]),
-    (edge.Edge, "_confirmed", is_confirmed_at_once, ["abort 2", "value"]),
-    (edge.Edge, "_answerable", comes_back_with_the_turn, ["value", "cancel all"]),
-    (edge.Edge, "_answerable", forgets_the_next_request, ["cancel all", "abort 2"]),
-    (edge, "raised_when_cancelled", keeps_whatever_is_raised, ["fail", "abort 2"]),
-]
-
-
-@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda breakage: breakage[2].__name__)
-def test_a_broken_machine_is_noticed(monkeypatch, breakage):
-    """Random orders of the right events find each breakage."""
-    where, name, broken, events = breakage
-    monkeypatch.setattr(where, name, broken)
-    for seed in range(300):
-        options = {"steps": 2, "fails": False, "stages": 0, "check": False, "asked_before": 3}
-        try:
-            explore(Order(Random(seed)), events, runs=1, **options)
-        except (AssertionError, BaseExceptionGroup, ps.PullstreamError, trio.TooSlowError):
-            return
-    pytest.fail("not noticed")

@@ -5,7 +5,6 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine.edge.requests import EdgeRequests
 from tests.pullstream.edge.test_orders import Order, decide_the_order, no_dice
 
 __all__ = ["no_dice"]
@@ -81,23 +80,3 @@ def test_an_ask_that_is_given_up_does_not_disturb_the_others():
 
     assert len(seen) > 1
     assert all(map(in_turn, seen))
-
-
-def gives_up_for_all(self):
-    """For `give_up`: the code does not learn of it."""
-    if self.working:
-        self.busy = self.working = False
-        self.left = None
-
-
-def is_never_found_again(self):
-    """For `reclaim`."""
-    return False
-
-
-@pytest.mark.parametrize(("method", "broken"), [("give_up", gives_up_for_all), ("reclaim", is_never_found_again)])
-def test_a_turn_that_is_given_back_twice_is_noticed(monkeypatch, method, broken):
-    """The next request is then answered too early."""
-    monkeypatch.setattr(EdgeRequests, method, broken)
-
-    assert not all(map(in_turn, given_up()))
