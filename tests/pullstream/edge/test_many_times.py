@@ -11,7 +11,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.resuming.resuming import drop_in
 from tests.pullstream.common import run
-from timely import Product
+from timely import Product, TimeDomainError
 from timely.order import minimal
 
 
@@ -66,6 +66,26 @@ TIMES = {
     "sets": [frozenset("ab"), frozenset("b"), frozenset("a"), frozenset("a"), frozenset("abc"), frozenset("cd")],
     "tuples": [(0, "b"), (0, "a"), (1, ""), (1, ""), (0, "c")],
 }
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
+    """What came before them is answered first."""
+
+    @ps.source
+    class Mixed(ps.authoring.Kernel):
+        async def produce(self, limit):
+            return many([3, 4, "a"])
+
+    got = []
+
+    async def asks(upstream, ctx):
+        while True:
+            got.extend(pairs(await (upstream.ask_many(9) if whole else upstream.ask(9))))
+
+    with pytest.raises(TimeDomainError, match=r"4 \(int\) and 'a' \(str\)"):
+        by_hand(asks, Mixed())
+    assert got == [(3, 0), (4, 1)]
 
 
 # ---- lanes
