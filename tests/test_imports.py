@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -149,31 +150,9 @@ def behind_doors(path: Path) -> Iterable[str]:
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """The files that are reached from themselves, in groups of which each file reaches each (Tarjan)."""
-    order: dict[str, int] = {}
-    least: dict[str, int] = {}
-    row: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(name: str) -> None:
-        order[name] = least[name] = len(order)
-        row.append(name)
-        for other in sorted(graph[name]):
-            if other not in order:
-                visit(other)
-                least[name] = min(least[name], least[other])
-            elif other in row:
-                least[name] = min(least[name], order[other])
-        if least[name] == order[name]:
-            group = row[row.index(name) :]
-            del row[row.index(name) :]
-            if len(group) > 1:
-                found.append(sorted(group))
-
-    for name in sorted(graph):
-        if name not in order:
-            visit(name)
-    return found
+    """The files that are reached from themselves, in groups of which each file reaches each."""
+    groups = nx.strongly_connected_components(nx.DiGraph({name: [*found] for name, found in graph.items()}))
+    return sorted(sorted(group) for group in groups if len(group) > 1)
 
 
 def layer(name: str) -> int:

@@ -150,18 +150,3 @@ def test_a_pair_is_used_once():
 
 
 # ---- connect
-
-
-async def test_a_conversation(autojump_clock):
-    """Two runs, connected by a duplex pair: questions go one way and answers the other, each waiting for the other."""
-    client, server = ps.duplex.duplex_pair()
-
-    async def answer(question):
-        await trio.sleep(1)
-        return question * 2
-
-    serving = ps.pipe(server.source, ps.map_async(answer, 1), server.sink)
-    asking = ps.duplex.connect(client, ps.duplex.Duplex(ps.values([1, 2, 3]), ps.collect()))
-    async with serving.open() as there, asking.open() as here:
-        assert await here.result() == ([2, 4, 6], None)
-        await there.result()

@@ -4,7 +4,6 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
 
 
 async def nothing(io):
@@ -44,24 +43,6 @@ async def test_values_bytes_and_lines(autojump_clock):
 
     assert await conversation(ask, tell, [b"more"]) == ([], [b"rest", b"last", b"more"])
     assert heard == ["hello", b"abc", b"d", b"line 2"]
-
-
-async def test_a_talk_that_raises(counting, new_probe, autojump_clock):
-    """Both directions fail with it, and what was opened is released."""
-    boom, probes = Unseen(), [new_probe(), new_probe()]
-
-    async def raising(io):
-        await io.read()
-        raise boom
-
-    peer = ps.duplex.Duplex(counting(probes[0], 9), ps.collect())
-    side = ps.duplex.handshake(peer, raising)
-    with pytest.raises(Unseen) as caught:
-        async with ps.duplex.connect(side, ps.duplex.Duplex(counting(probes[1], 9), ps.collect())).open() as running:
-            await running.result()
-    assert caught.value is boom
-    assert all(probe.balanced for probe in probes)
-    assert probes[0].reasons == [boom]
 
 
 async def test_a_talk_that_takes_too_long(autojump_clock):

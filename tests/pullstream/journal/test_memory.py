@@ -93,54 +93,6 @@ def test_keys_that_are_equal_are_saved_as_one(keys):
                 saved = after
 
 
-@ps.source
-class Dealt(ps.authoring.Kernel[str]):
-    """Names at times that are dealt out as they come, which a ledger keeps, and says how far it came in its memory."""
-
-    def __init__(self, names):
-        self.names = names
-
-    async def acquire(self):
-        ledger = self.memory.ledger
-        self.begun = self.memory.get("given", 0)
-        for name in self.names():
-            ledger.setdefault(name, len(ledger))
-        self.left = sorted((ledger[name], name) for name in self.names())
-
-    async def produce(self, limit):
-        await trio.lowlevel.checkpoint()
-        while self.left:
-            time, name = self.left.pop(0)
-            self.memory.at(time)["given"] = time + 1
-            if not self.location.done(time):
-                return ps.Batch(time, [f"{name}, after {self.begun}"])
-        return ps.DONE
-
-
-NAMES, FAILS = [], []
-
-
-def test_a_source_decides_once_and_remembers_where_it_was(path):
-    """What a ledger says holds in every later run; a source's memory is as of what is done."""
-    stored = {}
-
-    def put(time, values):
-        if values[0][0] == FAILS[0]:
-            raise OSError(values)
-        stored[time] = values
-
-    def pipeline():
-        return ps.pipe(Dealt(lambda: NAMES), ps.at_completion(put))
-
-    NAMES[:], FAILS[:] = "xyz", "z"
-    with pytest.raises(OSError):
-        ps.run(pipeline(), journal=path)
-    NAMES[:], FAILS[:] = "azyx", "-"
-    ps.run(pipeline(), journal=path)
-    assert [values[0][0] for values in stored.values()] == ["x", "y", "z", "a"]
-    assert [values[0][-1] for values in stored.values()] == ["0", "0", "2", "2"]
-
-
 @pytest.mark.parametrize(
     "module",
     [
