@@ -29,8 +29,7 @@ def run(pipeline, limit=4096, *, seed=None, check="strict"):
     """Run a pipeline in virtual time."""
 
     async def main():
-        async with pipeline.open(limit=limit, check=check) as running:
-            return await running.result()
+        return await ps.arun(pipeline, limit=limit, check=check)
 
     return in_virtual_time(main, seed=seed)
 

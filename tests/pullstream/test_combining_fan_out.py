@@ -92,8 +92,7 @@ async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_
     slow = []
     branches = kept(slow, pause=1), kept([], failing=5)
     with pytest.raises(Unseen):
-        async with ps.pipe(ps.values(range(20), time=int), ps.tee(*branches, capacity=9)).open(limit=1) as running:
-            await running.result()
+        await ps.arun(ps.pipe(ps.values(range(20), time=int), ps.tee(*branches, capacity=9)), limit=1)
     assert slow == [0]
 
 

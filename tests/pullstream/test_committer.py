@@ -156,8 +156,7 @@ async def test_idle_waits_for_the_commits():
     async def idle(upstream, ctx):
         await Idle([]).run(upstream, ctx)
 
-    async with ps.pipe(numbers(), idle()).open(limit=1) as running:
-        await running.result()
+    await ps.arun(ps.pipe(numbers(), idle()), limit=1)
 
     assert committed == [0, 0, 1, 2]
 

@@ -56,8 +56,7 @@ async def test_a_handle_belongs_to_one_run_at_a_time(name, autojump_clock):
                 pass
         assert await running.result() == [None]
     with refused if name in ONCE else contextlib.nullcontext():
-        async with pipeline.open() as running:
-            assert await running.result() == [None]
+        assert await ps.arun(pipeline) == [None]
 
 
 @pytest.mark.parametrize("name", ["pausable", "abortable", "Quota", "deferred transformer"])
@@ -266,8 +265,7 @@ async def test_an_ask_before_a_termination_is_answered_with_the_end_that_the_swi
             stop.abort()
             answers.append(await upstream.error(KeyError("mine")))
 
-    async with ps.pipe(ps.values([1]), ps.map_async(never, 1), stop, terminates()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(ps.values([1]), ps.map_async(never, 1), stop, terminates()))
     assert answers == [ps.DONE, ps.DONE]
 
 

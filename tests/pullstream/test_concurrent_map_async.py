@@ -84,8 +84,7 @@ async def test_awaiting_another_loop_fails_as_the_calls_own_error(limit):
 
     got = []
     with pytest.raises(TypeError, match="no trio task|unrecognized|asyncio"):
-        async with ps.pipe(ps.values([0, 1]), ps.map_async(call, 1), ps.drain(got.append)).open(limit=limit) as running:
-            await running.result()
+        await ps.arun(ps.pipe(ps.values([0, 1]), ps.map_async(call, 1), ps.drain(got.append)), limit=limit)
     assert got == ["caught"]
 
 
@@ -103,8 +102,7 @@ async def test_no_call_starts_after_one_has_failed(ordered, autojump_clock):
 
     pipeline = ps.pipe(ps.values(range(16)), ps.map_async(call, 3, ordered=ordered), ps.collect())
     with pytest.raises(ValueError, match="1"):
-        async with pipeline.open() as running:
-            await running.result()
+        await ps.arun(pipeline)
     assert set(begun) <= {0, 1, 2, 3}
 
 

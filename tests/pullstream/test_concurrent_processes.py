@@ -254,8 +254,7 @@ async def test_no_ending_leaves_a_process(  # noqa: PLR0917 - fixtures
             await running.abort()
     else:
         fast = ps.pipe(counting(probe, 9), ps.map_process(helpers.pid, 2), ps.first())
-        async with fast.open() as running:
-            pid = await running.result()
+        pid = await ps.arun(fast)
     if way != "error":
         assert pid != os.getpid()
         with pytest.raises(ProcessLookupError):

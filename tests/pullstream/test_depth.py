@@ -53,8 +53,7 @@ async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, 
     patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.rate_limit(10**6), 40))
 
     with pytest.raises(ZeroDivisionError) as caught:
-        async with ps.pipe(ps.merge(patient, failing()), ps.drain()).open(check=check) as running:
-            await running.result()
+        await ps.arun(ps.pipe(ps.merge(patient, failing()), ps.drain()), check=check)
     assert probe.balanced
     assert probe.reasons == [caught.value]
 

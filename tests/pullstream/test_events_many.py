@@ -38,8 +38,7 @@ async def test_completions_come_before_the_batch_that_follows_them():
         4,
         ps.Batch.of([5, 6], list("ef")),
     )
-    async with ps.pipe(gives(*answers), notes()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(gives(*answers), notes()))
     assert told == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
 
 
@@ -57,8 +56,7 @@ async def test_any_of_its_times_may_be_held():
             assert list(batch.times) == [1, 2, 3]
 
     pipeline = ps.pipe(gives(ps.Batch.of([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
-    async with pipeline.open() as running:
-        assert await running.result() == [(3, "late")]
+    assert await ps.arun(pipeline) == [(3, "late")]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])

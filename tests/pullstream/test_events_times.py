@@ -17,6 +17,13 @@ async def note(upstream, ctx, log):
             log.append(("complete", event.time))
 
 
+def test_completions_come_before_the_batch_that_passes_their_time():
+    """And the last ones at the end."""
+    log = []
+    ps.run(ps.pipe(ps.values([1, 2, 5], time=int), note(log)))
+    assert log == [(what, time) for time in (1, 2, 5) for what in ("batch", "complete")]
+
+
 def test_several_completions_come_least_first():
     """At one advance several times complete: the least is told first, whatever the order of asking."""
     log = []

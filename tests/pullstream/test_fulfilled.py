@@ -153,8 +153,7 @@ async def test_a_stream_inside_a_module_knows_of_no_sink():
         told.append(locations[0].fulfilled(0))
 
     inner = ps.retry(Steered(locations, 1, ends=True), 1)
-    async with ps.pipe(inner, ps.map_async(ask, 1), ps.drain()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(inner, ps.map_async(ask, 1), ps.drain()))
     assert told == [False]
 
 

@@ -67,8 +67,7 @@ async def test_few_answers_for_many_yields(source):
         while (batch := await upstream.ask_many(4096)) is not ps.DONE:
             taken.append(len(batch.values))
 
-    async with ps.pipe(source(), sink()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(source(), sink()))
     assert sum(taken) == 10_000
     assert len(taken) < 10
 
@@ -83,8 +82,7 @@ async def test_an_ask_is_answered_after_a_few_milliseconds(monkeypatch):
         while (batch := await upstream.ask(100)) is not ps.DONE:
             taken.append(batch.values)
 
-    async with ps.pipe(logged([], 5), sink()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(logged([], 5), sink()))
     assert taken == [[0], [1], [2], [3], [4]]
 
 
@@ -122,8 +120,7 @@ async def test_what_is_there_is_answered_when_it_waits():
         while (batch := await upstream.ask(100)) is not ps.DONE:
             taken.append(batch.values)
 
-    async with ps.pipe(source(), sink()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(source(), sink()))
     assert taken[:2] == [[0, 1], [2]]
     assert [number for values in taken for number in values] == list(range(6))
 

@@ -55,8 +55,7 @@ async def test_a_talk_that_takes_too_long(autojump_clock):
     with pytest.raises(ps.AskTimeout, match="within 2 s"):
         client, _ = ps.duplex.duplex_pair()
         side = ps.duplex.handshake(client, silent, timeout=2)
-        async with ps.duplex.connect(side, ps.duplex.Duplex(ps.empty(), ps.collect())).open() as running:
-            await running.result()
+        await ps.arun(ps.duplex.connect(side, ps.duplex.Duplex(ps.empty(), ps.collect())))
     assert trio.current_time() - start == 2
 
 
@@ -71,8 +70,7 @@ async def test_a_side_that_ends_in_the_talk(autojump_clock):
             told.append(exc)
 
     side = ps.duplex.handshake(ps.duplex.Duplex(ps.empty(), ps.collect()), reading)
-    async with ps.duplex.connect(side, ps.duplex.Duplex(ps.values("ab"), ps.collect())).open() as running:
-        assert await running.result() == ([], ["a", "b"])
+    assert await ps.arun(ps.duplex.connect(side, ps.duplex.Duplex(ps.values("ab"), ps.collect()))) == ([], ["a", "b"])
     assert len(told) == 1
 
 
@@ -87,8 +85,7 @@ async def test_a_line_that_is_too_long(chunks, autojump_clock):
             heard.append(await io.read_line(most=10))
 
         side = ps.duplex.handshake(ps.duplex.Duplex(ps.values(given), ps.collect()), hear)
-        async with ps.duplex.connect(side, ps.duplex.Duplex(ps.empty(), ps.collect())).open() as running:
-            await running.result()
+        await ps.arun(ps.duplex.connect(side, ps.duplex.Duplex(ps.empty(), ps.collect())))
         return heard
 
     assert await talk([b"x" * 10 + b"\nrest"]) == [b"x" * 10]

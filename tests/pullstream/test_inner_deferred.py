@@ -37,8 +37,7 @@ async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump
     assert probe.balanced
     with pytest.raises(ps.PullstreamError, match="already resolved or failed"):
         handle.resolve(module)
-    async with pipeline.open(limit=limit) as running:
-        assert await running.result() == ["0", "1", "2", "3"]
+    assert await ps.arun(pipeline, limit=limit) == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

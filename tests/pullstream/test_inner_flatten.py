@@ -7,6 +7,7 @@ import tracemalloc
 from collections import Counter
 
 import pytest
+import trio
 
 import pullstream as ps
 from tests.pullstream.common import Unseen
@@ -132,10 +133,26 @@ async def test_side_by_side_opens_no_more_than_concurrency(counting, new_probe, 
         most = max(most, sum(probe.acquired - probe.released for probe in probes))
 
     pipeline = ps.pipe(ps.values(range(6)), ps.map(opened), ps.flatten(concurrency=2), ps.drain(look))
-    async with pipeline.open() as running:
-        await running.result()
+    await ps.arun(pipeline)
     assert most == 2
     assert all(probe.balanced and probe.ended for probe in probes)
 
 
 # ---- times
+
+
+async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
+    """Of streams that came together, those that are not open yet keep their time open as well."""
+
+    @ps.source
+    async def slow(ctx, value):
+        await trio.sleep(1)
+        yield value
+
+    # Short streams first: after them, many are asked for at a time.
+    streams = [(0, [n]) for n in range(1000)] + [(1, slow(n)) for n in range(10)] + [(2, [])]
+    source = ps.pipe(ps.values(streams, time=lambda pair: pair[0]), ps.map(lambda pair: pair[1]))
+    async with ps.pipe(source, ps.flatten(concurrency=2), ps.drain()).open() as running:
+        start = trio.current_time()
+        await running.progress.completed(1)
+        assert trio.current_time() - start == 5

@@ -147,8 +147,7 @@ async def test_retry_waits_longer_each_time(autojump_clock):
         yield
 
     with pytest.raises(Unseen):
-        async with ps.pipe(ps.retry(refusing(), 3, delay=1, backoff=3), ps.collect()).open() as running:
-            await running.result()
+        await ps.arun(ps.pipe(ps.retry(refusing(), 3, delay=1, backoff=3), ps.collect()))
     assert opened == [0, 1, 4, 13]
 
 

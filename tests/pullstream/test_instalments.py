@@ -159,8 +159,7 @@ async def test_instalments_are_one_run(name, seed):
         found += await stored.come(rows, tick, look=True)
     rows = sorted((row for rows, _ in steps for row in rows), key=lambda row: row[0])
     source = ps.values(rows, time=lambda row: row[0])
-    async with ps.pipe(source, ps.map(lambda row: row[1]), transformer, ps.collect(timed=True)).open() as running:
-        alone = await running.result()
+    alone = await ps.arun(ps.pipe(source, ps.map(lambda row: row[1]), transformer, ps.collect(timed=True)))
     assert (sorted(found, key=repr), None) == (sorted(alone, key=repr), None) if name in UNORDERED else found == alone
     assert stored.rows == []
     assert stored.due is None

@@ -128,8 +128,7 @@ def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
         return ps.pipe(ps.join(*sources, on=lambda _: 0, within=within), ps.collect(timed=True))
 
     async def main(pipeline):
-        async with pipeline.open() as running:
-            return await running.result()
+        return await ps.arun(pipeline)
 
     found = [trio.run(main, made(each), clock=MockClock(autojump_threshold=0)) for each in (late, not late)]
     assert found[0] == found[1]
@@ -180,8 +179,7 @@ async def test_a_source_ahead_waits(autojump_clock):
     def look(pair):
         ahead.append(len(given_) - pair[0])
 
-    async with ps.pipe(ps.join(fast, slow, on=int, capacity=5), ps.drain(look)).open(check="strict") as running:
-        await running.result()
+    await ps.arun(ps.pipe(ps.join(fast, slow, on=int, capacity=5), ps.drain(look)), check="strict")
     assert len(ahead) == 100
     assert max(ahead) == 5
 

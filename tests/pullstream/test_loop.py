@@ -32,8 +32,7 @@ async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_cl
     """A round completes while later ones go round, so what is kept per round is bounded by those open at once."""
     most = []
     pipeline = ps.pipe(ps.values([0], time=times), ps.loop(per_round(count_to(200), most)), ps.collect())
-    async with pipeline.open(limit=limit, check="strict") as running:
-        assert await running.result() == [200]
+    assert await ps.arun(pipeline, limit=limit, check="strict") == [200]
     assert len(most) == 201
     assert max(most) <= 2
 
@@ -52,8 +51,7 @@ async def test_what_goes_round_comes_before_what_is_outside(counting, probe, aut
         inside[0] -= 1
         return n
 
-    async with ps.pipe(counting(probe, 50), ps.loop(ps.map(body)), ps.collect()).open(limit=1) as running:
-        assert await running.result() == list(range(50))
+    assert await ps.arun(ps.pipe(counting(probe, 50), ps.loop(ps.map(body)), ps.collect()), limit=1) == list(range(50))
     assert inside == [0, 1]
 
 
@@ -68,8 +66,7 @@ async def test_a_later_time_waits_outside(autojump_clock):
         return ps.Again((time, left - 1)) if left else time
 
     source = ps.values([(0, 3), (1, 0), (1, 2), (2, 0)], time=lambda value: value[0])
-    async with ps.pipe(source, ps.loop(ps.map_async(body, 4)), ps.drain()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(source, ps.loop(ps.map_async(body, 4)), ps.drain()))
     assert order == sorted(order)
 
 

@@ -162,8 +162,7 @@ async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module,
     """What a later time brings replaces nothing; a complete time is answered at once, at its own time."""
     script = [(0, "a1", 1), (0.1, "a2", 1), (0.2, "a3", 1), (0.3, "b1", 2), (0.4, "b2", 2), (0.5, "c", 3)]
     pipeline = ps.pipe(at(script), module(100.0), ps.collect(timed=True))
-    async with pipeline.open(check=True) as running:
-        found = await running.result()
+    found = await ps.arun(pipeline, check=True)
     if module is ps.throttle:
         assert found.pop(0) == (1, "a1")
     assert found == [(1, "a3"), (2, "b2"), (3, "c")]

@@ -51,15 +51,13 @@ async def test_an_async_iterable_is_reusable(limit, autojump_clock):
     """Every run reads it from its beginning."""
     pipeline = ps.pipe(ps.from_async_iterable(Numbers(4), time=lambda n: n // 2), ps.collect(timed=True))
     for _ in range(2):
-        async with pipeline.open(limit=limit) as running:
-            assert await running.result() == [(0, 0), (0, 1), (1, 2), (1, 3)]
+        assert await ps.arun(pipeline, limit=limit) == [(0, 0), (0, 1), (1, 2), (1, 3)]
 
 
 async def test_an_async_iterator_is_read_once(autojump_clock):
     """A second run is refused by name."""
     pipeline = ps.pipe(ps.from_async_iterable(Closing(1)), ps.collect())
-    async with pipeline.open() as running:
-        assert await running.result() == [1]
+    assert await ps.arun(pipeline) == [1]
     with pytest.raises(ps.errors.ReuseError, match="from_async_iterable"):
         async with pipeline.open():
             pass
@@ -103,8 +101,7 @@ async def test_from_awaitable(autojump_clock):
     assert len(calls) == 2
 
     pipeline = ps.pipe(ps.from_awaitable(answer()), ps.collect())
-    async with pipeline.open() as running:
-        assert await running.result() == [42]
+    assert await ps.arun(pipeline) == [42]
     with pytest.raises(ps.errors.ReuseError, match="from_awaitable"):
         async with pipeline.open():
             pass

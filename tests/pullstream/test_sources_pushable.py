@@ -103,8 +103,7 @@ async def test_a_cancelled_push_was_not_pushed(autojump_clock):
         nursery.start_soon(pushed.push, 2, 3)
         await trio.testing.wait_all_tasks_blocked()
         pushed.end()
-        async with ps.pipe(pushed, ps.collect(timed=True)).open() as running:
-            assert await running.result() == [(0, 0), (3, 2)]
+        assert await ps.arun(ps.pipe(pushed, ps.collect(timed=True))) == [(0, 0), (3, 2)]
 
 
 async def test_a_push_stored_as_the_cancellation_strikes_was_pushed(edge, autojump_clock):
@@ -177,8 +176,7 @@ async def test_times(autojump_clock):
         await pushed.push("b", time=4)
     await pushed.push("c", time=5)
     pushed.end()
-    async with ps.pipe(pushed, ps.collect(timed=True)).open() as running:
-        assert await running.result() == [(3, "a"), (5, "c")]
+    assert await ps.arun(ps.pipe(pushed, ps.collect(timed=True))) == [(3, "a"), (5, "c")]
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -234,8 +234,11 @@ async def test_epochs_of_the_clock_end_without_values(autojump_clock):
     source = moving(ps.Batch(0, "a"), 1.5, ps.Batch(0, "b"), 2, ps.Batch(0, "c"), 0.25)
     pipeline = ps.pipe(source, ps.stamp_epochs(seconds=1), ps.drain())
     assert await completions(pipeline, 0, 1, 2, 3) == {0: 1, 1: 2, 2: 3, 3: 3.75}
-    async with ps.pipe(source, ps.stamp_epochs(seconds=1), ps.collect(timed=True)).open() as running:
-        assert await running.result() == [(0, "a"), (1, "b"), (3, "c")]
+    assert await ps.arun(ps.pipe(source, ps.stamp_epochs(seconds=1), ps.collect(timed=True))) == [
+        (0, "a"),
+        (1, "b"),
+        (3, "c"),
+    ]
 
 
 def test_restamp_is_monotone_or_fails():

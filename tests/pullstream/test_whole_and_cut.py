@@ -135,8 +135,7 @@ def test_rows_before_times_that_cannot_be_joined_are_answered(module, one, other
 
     async def main():
         inputs = [Rows([(Corner(parts),) for parts in each]) for each in (one, other)]
-        async with ps.pipe(module(*inputs), ps.timed(), ps.drain(log.append)).open(limit=limit) as running:
-            await running.result()
+        await ps.arun(ps.pipe(module(*inputs), ps.timed(), ps.drain(log.append)), limit=limit)
 
     with pytest.raises(TimeDomainError, match="no join"):
         trio.run(main, clock=MockClock(autojump_threshold=0))

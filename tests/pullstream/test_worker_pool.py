@@ -41,8 +41,7 @@ async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_
         ordered=ordered,
     )
     source = ps.values(range(20), time=lambda n: n // 3)
-    async with ps.pipe(source, pool, ps.collect(timed=True)).open(limit=limit) as running:
-        values = await running.result()
+    values = await ps.arun(ps.pipe(source, pool, ps.collect(timed=True)), limit=limit)
     assert sorted(values) == [(n // 3, n * 10) for n in range(20)]
     assert not ordered or values == sorted(values)
 
@@ -60,8 +59,7 @@ async def test_unfinished_values_go_first_to_another_worker(autojump_clock):
     """The values of a failed worker go to the next that asks, before newer values."""
     calls = []
     pool = ps.worker_pool(tenfold(1, fails_after=1), tenfold(2, calls=calls))
-    async with ps.pipe(ps.values(range(6)), pool, by_sixteen()).open() as running:
-        assert await running.result() == [0, 10, 20, 30, 40, 50]
+    assert await ps.arun(ps.pipe(ps.values(range(6)), pool, by_sixteen())) == [0, 10, 20, 30, 40, 50]
     assert calls[:3] == [1, 2, 3]
 
 
@@ -73,8 +71,7 @@ async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
         tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), concurrency=1, ordered=ordered
     )
     with pytest.raises(Unseen) as caught:
-        async with ps.pipe(counting(probe, 9), pool, ps.drain(given.append)).open() as running:
-            await running.result()
+        await ps.arun(ps.pipe(counting(probe, 9), pool, ps.drain(given.append)))
     assert caught.value is last
     assert given in ([0, 10], [0, 10, 20]) if ordered else len(set(given)) == 3
     assert probe.balanced

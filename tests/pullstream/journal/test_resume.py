@@ -276,8 +276,7 @@ def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
                 nursery.start_soon(wait)
             while limiter.available_tokens:
                 await trio.lowlevel.checkpoint()
-            async with ps.pipe(numbers(), ps.drain()).open(journal=path) as running:
-                await running.result()
+            await ps.arun(ps.pipe(numbers(), ps.drain()), journal=path)
             ended = not hanging.is_set()
             hanging.set()
             return ended
