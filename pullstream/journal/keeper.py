@@ -281,14 +281,11 @@ class Keeper(StateSaver):
         notes: dict[int, SavedNotes] = {}
         for location, kept in self._memories.items():
             done = remembered(partial(cut.input_done, location))
-            changes = kept.take(done)
-            if changes:
+            if changes := kept.take(done):
                 memory[location.node] = changes
-            noted = kept.notes.take(done)
-            if noted:
+            if noted := kept.notes.take(done):
                 notes[location.node] = noted
-            decided = kept.ledger.take()
-            if decided:
+            if decided := kept.ledger.take():
                 ledger[location.node] = decided
         return Record(sinks, memory, ledger, self._about, notes)
 

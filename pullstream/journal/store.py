@@ -14,7 +14,7 @@ import attrs
 
 from pullstream.errors import CompositionError, JournalError
 from pullstream.journal.log import JournalLog
-from pullstream.resuming.memory import MemoryChanges
+from pullstream.resuming.memory import MemoryChanges, apply
 
 SLACK: Final = 4
 
@@ -125,12 +125,7 @@ class JournalContents:
         self.sinks.update(record.sinks)
         for here, changed in ((self.memory, record.memory), (self.ledger, record.ledger)):
             for node, changes in changed.items():
-                kept = here.setdefault(node, {})
-                for key, value in changes.items():
-                    if value is None:
-                        kept.pop(key, None)
-                    else:
-                        kept[key] = value
+                apply(changes, here.setdefault(node, {}))
         for node, some in record.notes.items() if notes else ():
             self.notes.setdefault(node, []).extend(some)
 

@@ -6,7 +6,7 @@ from typing import Final
 import attrs
 
 from pullstream.resuming.cut import SinkFrontiers
-from pullstream.resuming.memory import MemoryChanges
+from pullstream.resuming.memory import MemoryChanges, apply
 from pullstream.timely import BEGINNING, Antichain
 
 Memories = Mapping[int, Mapping[bytes, bytes]]
@@ -34,10 +34,6 @@ def changed(contents: Memories, node: int, changes: MemoryChanges) -> Memories:
     if not changes:
         return contents
     there = dict(contents.get(node, {}))
-    for key, value in changes.items():
-        if value is None:
-            there.pop(key, None)
-        else:
-            there[key] = value
+    apply(changes, there)
     rest = {other: kept for other, kept in contents.items() if other != node}
     return {**rest, node: there} if there else rest

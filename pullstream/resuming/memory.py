@@ -2,7 +2,8 @@
 
 import pickle
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
 from functools import cached_property
 from numbers import Number
 from typing import Any, Final, cast
@@ -16,6 +17,16 @@ from pullstream.timely import less_equal
 MemoryChanges = dict[bytes, bytes | None]
 """Keys and their new values, both pickled; None for a key that is gone."""
 
+
+def apply(changes: MemoryChanges, kept: MutableMapping[bytes, bytes]) -> None:
+    """Make changes in what is kept."""
+    for key, value in changes.items():
+        if value is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = value
+
+
 _NONE: Final = object()
 
 
@@ -23,12 +34,13 @@ _PLAIN: Final = frozenset({int, str})
 """The commonest types of keys: equal keys of one of these types are pickled to the same bytes."""
 
 
-class _Noting(MutableMapping[Any, Any]):
+class _Noting(UserDict[Any, Any]):
     """A dict that records which keys were changed."""
 
     def __init__(self, location: object) -> None:
+        # Not by `UserDict`, whose constructor fills it: one is made for each module of a run.
+        self.data = {}
         self._location = location
-        self._now: dict[Any, Any] = {}
         self._names: dict[Any, bytes] = {}
         """The bytes under which keys that are not plain are saved: equal keys can be pickled in several ways."""
 
@@ -44,7 +56,7 @@ class _Noting(MutableMapping[Any, Any]):
         """Begin with the saved state, each key under the bytes it had."""
         for name, value in saved.items():
             key = unpickle(name)
-            self._now[key] = unpickle(value)
+            self.data[key] = unpickle(value)
             if type(key) not in _PLAIN:
                 self._names[key] = name
 
@@ -55,7 +67,7 @@ class _Noting(MutableMapping[Any, Any]):
         depending on whether parts of them are the same object.
         """
         changes: MemoryChanges = {}
-        now, names = self._now, self._names
+        now, names = self.data, self._names
         for key in keys:
             name = names.get(key) if names else None
             if name is None:
@@ -72,34 +84,14 @@ class _Noting(MutableMapping[Any, Any]):
         return changes
 
     @override
-    def __getitem__(self, key: Any) -> Any:
-        return self._now[key]
-
-    @override
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._now[key] = value
+    def __setitem__(self, key: Any, item: Any) -> None:
+        self.data[key] = item
         self._touch(key)
 
     @override
     def __delitem__(self, key: Any) -> None:
-        del self._now[key]
+        del self.data[key]
         self._touch(key)
-
-    @override
-    def __contains__(self, key: object) -> bool:
-        return key in self._now
-
-    @override
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._now)
-
-    @override
-    def __len__(self) -> int:
-        return len(self._now)
-
-    @override
-    def __repr__(self) -> str:
-        return repr(self._now)
 
 
 class Memory(_Noting):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 import trio
 from typing_extensions import override
@@ -32,27 +32,23 @@ APART: Final[dict[str, Any]] = (
 class Worker:
     """A process that makes one call at a time."""
 
-    def __init__(self) -> None:
-        self.process: trio.Process | None = None
+    def __init__(self, process: trio.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
 
-    async def start(self) -> None:
-        """Start the process, without a function to call yet."""
+    @classmethod
+    async def start(cls) -> Self:
+        """Start a process, without a function to call yet."""
         command = [sys.executable, "-P", os.fspath(SCRIPT)]
+        process: Any = None
         with trio.CancelScope(shield=True):
-            self.process = await trio.lowlevel.open_process(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **APART
-            )
-
-    @property
-    def _pipes(self) -> tuple[trio.abc.SendStream, trio.abc.ReceiveStream]:
-        assert self.process is not None
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        return self.process.stdin, self.process.stdout
+            process = await trio.lowlevel.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **APART)
+        return cls(process)
 
     async def send(self, data: bytes) -> None:
         """Send a frame."""
-        await self._pipes[0].send_all(frame(data))
+        await self._stdin.send_all(frame(data))
 
     async def receive(self) -> bytes:
         """Receive a frame. Raises `EOFError` if the process has ended."""
@@ -60,10 +56,9 @@ class Worker:
         return await self._read(length)
 
     async def _read(self, number: int) -> bytes:
-        _, source = self._pipes
         parts: list[bytes | bytearray] = []
         while number:
-            part = await source.receive_some(min(number, 1 << 20))
+            part = await self._stdout.receive_some(min(number, 1 << 20))
             if not part:
                 raise EOFError
             parts.append(part)
@@ -72,21 +67,18 @@ class Worker:
 
     async def leave(self) -> None:
         """Close an idle process's input, and give it a moment to exit."""
-        await self._pipes[0].aclose()
-        assert self.process is not None
+        await self._stdin.aclose()
         with trio.move_on_after(1):
-            await self.process.wait()
+            await self._process.wait()
 
     async def kill(self) -> int | None:
         """Kill the process, whatever it is doing, and return its exit code."""
-        if self.process is None:
-            return None
         with trio.CancelScope(shield=True):
-            self.process.kill()
-            await self.process.wait()
-            for pipe in self._pipes:
-                await pipe.aclose()
-        return self.process.returncode
+            self._process.kill()
+            await self._process.wait()
+            await self._stdin.aclose()
+            await self._stdout.aclose()
+        return self._process.returncode
 
 
 class MapProcess(MapAsync):
@@ -114,11 +106,10 @@ class MapProcess(MapAsync):
             data = dumps(value)
         except Exception as exc:
             raise Unpicklable(f"{self.location}: {value!r} cannot be sent to another process: {exc}") from exc
-        worker = self._free.pop() if self._free else Worker()
+        worker = self._free.pop() if self._free else await Worker.start()
         try:
-            if worker.process is None:
+            if worker not in self._all:
                 self._all.add(worker)
-                await worker.start()
                 await worker.send(self._hello)
             await worker.send(data)
             reply = await worker.receive()

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
-from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Call, Module, OneOf, advice
 from pullstream.blueprint.parts import Into
@@ -27,6 +26,8 @@ class Policy:
     """The check of an `on_error=`: one of its words, or a sink; what the policy does stands right below the module."""
 
     among: tuple[str, ...] = ("fail", "skip", "result")
+    here: bool = False
+    """Whether the module does by itself what the policy says."""
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Give the policy, or refuse what is none."""
@@ -38,21 +39,13 @@ class Policy:
 
     def below(self, module: Module, value: object) -> tuple[Module, ...]:
         """The modules that deal with the marks of `module`."""
-        return (_follower(module, value),)
-
-
-class PolicyHere(Policy):
-    """The same, of a module with nothing below it."""
-
-    @override
-    def below(self, module: Module, value: object) -> tuple[Module, ...]:
-        return ()
+        return () if self.here else (_follower(module, value),)
 
 
 OnError: TypeAlias = Annotated[Literal["fail", "skip"] | Into[Failed[A], Any], Policy(("fail", "skip"))]
 """An option `on_error` whose policies add nothing to what comes out of a module; "result" does."""
 
-OnErrorHere: TypeAlias = Annotated[Literal["fail", "skip"] | Into[Failed[A], Any], PolicyHere(("fail", "skip"))]
+OnErrorHere: TypeAlias = Annotated[Literal["fail", "skip"] | Into[Failed[A], Any], Policy(("fail", "skip"), here=True)]
 """The same of a module that does by itself what the policy says."""
 
 Handled: TypeAlias = Annotated[object, Policy()]
