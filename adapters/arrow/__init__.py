@@ -11,9 +11,8 @@ from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
 from .columns import ColumnTimes, by_column, decoded, in_utc, run_starts, values
 from .exact import TROUBLE, exact_array
 from .inferring import Columns, derived_schema, with_decimals
-from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow, serialized
+from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow, schema_argument, serialized
 from .packing import Packing, Portion, SchemaError
-from .schemas import schema_argument
 from .shapes import As, NullTimeError, Shape, shape_argument
 from .spools import OpenTimes, Spool, row_count, row_place
 

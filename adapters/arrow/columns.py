@@ -20,7 +20,7 @@ def values(column: Array) -> list[Any]:
     a zone counts as UTC, and fractions of a microsecond are cut off. All other values are those of `to_pylist`.
     """
     pa = pyarrow()
-    if _holds(column.type, _any):
+    if _holds(column.type):
         column = _in_microseconds(column)
         column = column.cast(_mapped(column.type, lambda _: pa.int64()))
     elif pa.types.is_duration(column.type):
@@ -70,7 +70,7 @@ def _array(column: Array) -> Any:
 def converted(kind: DataType) -> bool:
     """Whether `values` differs from `to_pylist` for a type, or is much faster."""
     types = pyarrow().types
-    return _holds(kind, _any) or types.is_duration(kind) or types.is_date32(kind) or types.is_decimal(kind)
+    return _holds(kind) or types.is_duration(kind) or types.is_date32(kind) or types.is_decimal(kind)
 
 
 def check(column: Array) -> None:
@@ -79,7 +79,7 @@ def check(column: Array) -> None:
     Raises:
         Exception: pyarrow's own.
     """
-    if _holds(column.type, _coarser):
+    if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
     elif pyarrow().types.is_duration(column.type):
         values(column)
@@ -214,25 +214,13 @@ def _elsewhere(kind: DataType) -> bool:
     return kind.tz not in (None, "UTC")
 
 
-def _finer(kind: DataType) -> bool:
-    return kind.unit == "ns"
-
-
-def _coarser(kind: DataType) -> bool:
-    return kind.unit in {"s", "ms"}
-
-
-def _any(_: DataType) -> bool:
-    return True
-
-
 def _in_microseconds(column: Array) -> Array:
     pa = pyarrow()
     kind = _mapped(column.type, lambda kind: pa.timestamp("us", kind.tz))
-    return column.cast(kind, safe=not _holds(column.type, _finer))
+    return column.cast(kind, safe=not _holds(column.type, lambda kind: kind.unit == "ns"))
 
 
-def _holds(kind: DataType, what: Callable[[DataType], bool]) -> bool:
+def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) -> bool:
     """Whether a type contains a timestamp for which `what` is true."""
     types = pyarrow().types
     if types.is_timestamp(kind):

@@ -4,12 +4,12 @@ import sys
 import threading
 import warnings
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-import attrs
 import trio
 
 import pullstream as ps
@@ -132,36 +132,26 @@ def display(
         raise Call("display").refuse(
             f"needs a rich Console as its console, but got {console!r}: use rich.console.Console(file=...) for a file"
         )
-    return Display(screens.screen_for, console, times, shown, every)
+    screen_for = partial(screens.screen_for, console, every)
+    return partial(_display, screen_for, partial(History, times=times, shown=shown))
 
 
-@attrs.frozen
-class Display:
-    """The callable that `display()` returns; it can be used for any number of runs."""
+async def _display(screen_for: Any, history: Callable[[Any], History], running: ps.types.Running[Any]) -> None:
+    """Show `running` until it ends."""
+    try:
+        await _show(history(running), screen_for())
+    except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run
+        warnings.warn(f"the display failed, and the run continues without it: {exc!r}", RuntimeWarning, 2)
 
-    screen_for: "Callable[[Console | None, float], Screen]"
-    console: "Console | None"
-    times: int | None
-    shown: Callable[[Hashable], str]
-    every: float
 
-    async def __call__(self, running: ps.types.Running[Any]) -> None:
-        """Show `running` until it ends."""
+async def _show(history: History, screen: "Screen") -> None:
+    with screen, Lookout(screen, history) as lookout:
         try:
-            await self._show(running)
-        except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run
-            warnings.warn(f"the display failed, and the run continues without it: {exc!r}", RuntimeWarning, 2)
-
-    async def _show(self, running: ps.types.Running[Any]) -> None:
-        history = History(running, self.times, self.shown)
-        screen = self.screen_for(self.console, self.every)
-        with screen, Lookout(screen, history) as lookout:
-            try:
-                while not running.finished:
-                    history.look()
-                    screen.show(history)
-                    await trio.sleep(REFRESH)
-                    lookout.alive()
-            finally:
+            while not history.finished:
                 history.look()
-                screen.show(history, last=True)
+                screen.show(history)
+                await trio.sleep(REFRESH)
+                lookout.alive()
+        finally:
+            history.look()
+            screen.show(history, last=True)

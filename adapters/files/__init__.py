@@ -20,11 +20,10 @@ from .reading.parquet import read_arrow, read_parquet
 from .reading.text import read_bytes, read_text
 from .reading.times import PathTime, name_time, path_time
 from .urls import FsspecMissing
-from .writing.composing import WriteOptions
+from .writing.committing import WriteOptions
 from .writing.errors import FileBusyError, FileTargetError
-from .writing.jsonl import write_jsonl
+from .writing.lines import write_bytes, write_jsonl, write_text
 from .writing.tables import write_arrow, write_csv, write_parquet
-from .writing.text import write_bytes, write_text
 
 __all__ = [
     "FileBusyError",

@@ -3,10 +3,10 @@
 import warnings
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from functools import partial
 from logging import Logger
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 import trio
 
 import pullstream as ps
@@ -38,10 +38,10 @@ class Instruments:
 
     def __init__(
         self,
-        meter: "Meter",
-        running: ps.types.Running[Any],
+        meter: Any,
         behind: Callable[[Any], float] | None,
         attributes: Mapping[str, str],
+        running: ps.types.Running[Any],
     ) -> None:
         self._running = running
         self._behind = behind
@@ -155,38 +155,28 @@ def metrics(
     if meter is None:
         api = of_extra("metrics", "opentelemetry.metrics", MetricsMissing, named="OpenTelemetry's API")
         meter = api.get_meter("pullstream", ps.__version__)
-    return Metrics(meter, every, behind, dict(attributes or {}), log)
+    instruments = partial(Instruments, meter, behind, dict(attributes or {}))
+    return partial(_report, instruments, every, log)
 
 
-@attrs.frozen
-class Metrics:
-    """The callable that `metrics()` returns; it can be used for any number of runs."""
-
-    meter: Any
-    every: float
-    behind: Callable[[Any], float] | None
-    attributes: dict[str, str]
-    log: Logger | None
-
-    async def __call__(self, running: ps.types.Running[Any]) -> None:
-        """Report `running` until it ends."""
-        try:
-            async with trio.open_nursery() as nursery:
-                if self.log is not None:
-                    nursery.start_soon(_log, running, self.log)
-                await self._tell(running)
-                nursery.cancel_scope.cancel()
-        except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run
-            warnings.warn(f"metrics failed, and the run continues without them: {exc!r}", RuntimeWarning, 2)
-
-    async def _tell(self, running: ps.types.Running[Any]) -> None:
-        instruments = Instruments(self.meter, running, self.behind, self.attributes)
-        try:
-            while not running.finished:
-                instruments.look()
-                await trio.sleep(self.every)
-        finally:
-            instruments.look()
+async def _report(
+    instruments: Callable[[Any], Instruments], every: float, log: Logger | None, running: ps.types.Running[Any]
+) -> None:
+    """Report `running` until it ends."""
+    try:
+        async with trio.open_nursery() as nursery:
+            if log is not None:
+                nursery.start_soon(_log, running, log)
+            figures = instruments(running)
+            try:
+                while not running.finished:
+                    figures.look()
+                    await trio.sleep(every)
+            finally:
+                figures.look()
+            nursery.cancel_scope.cancel()
+    except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run
+        warnings.warn(f"metrics failed, and the run continues without them: {exc!r}", RuntimeWarning, 2)
 
 
 async def _log(running: ps.types.Running[Any], log: Logger) -> None:

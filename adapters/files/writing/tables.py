@@ -11,7 +11,7 @@ from pullstream import CompositionError
 from pullstream.authoring import Call, Count, Site
 
 from ...arrow import Schema, pyarrow, schema_argument
-from .composing import WriteOptions, writer
+from .committing import WriteOptions, writer
 from .formats import ArrowTable, Compression, CsvTable, ParquetTable, TableFormat, codec_argument
 from .target import suffixes
 

@@ -1,25 +1,31 @@
-"""Rows that are sent to a Connect server before anything reads them.
+"""Rows that are sent to a Connect server before anything reads them: those of a DataFrame, and of a table's partitions.
 
 The server's processes cannot reach this program, as executors reach the driver of a classic session. So all values of
-a source are sent at once, as Arrow, up to a limit.
+a source are sent at once, as Arrow, up to a limit. The partitions of a table are sent with the query that writes them:
+Spark writes new ones separately, and renames them when they are complete. If this program is killed, the server
+completes or undoes the write.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import trio
+from typing_extensions import override
 
 from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run, sink
 from pullstream.authoring import Site
 
-from ...arrow import Packing, RecordBatch, pyarrow
+from ...arrow import Packing, RecordBatch, Spool, pyarrow
 from ..refusals import refused
 from ..schemas import arrow_schema
+from ..writing.table_folder import TableTargetError, claim, release
+from ..writing.table_partitions import TablePartitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 MOST_BYTES = 256 << 20
@@ -32,17 +38,17 @@ _THRESHOLD = "spark.sql.session.localRelationCacheThreshold"
 
 
 def local_dataframe(
-    source: Source[Any], schema: "StructType", packing: Packing, session: "SparkSession", site: Site
+    source: Source[Any], schema: "StructType", packing: Packing, session: Any, site: Site
 ) -> "DataFrame":
     """Make a DataFrame of all values of a source, which is read now; it may be read any number of times.
 
     Raises:
         CompositionError: there is too much data.
     """
-    return _sent(session, _table(_ran(pipe(source, _kept(packing, site))), schema), schema)
+    return session.createDataFrame(_table(_ran(pipe(source, _kept(packing, site))), schema), schema)
 
 
-def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: "SparkSession") -> "DataFrame":
+def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: Any) -> "DataFrame":
     """Make a DataFrame of batches for a single query, with one partition.
 
     PySpark sends data above a session's threshold separately, and the server keeps it as long as the session. So the
@@ -51,14 +57,10 @@ def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: "
     table = _table(batches, schema)
     most = int(cast("str", session.conf.get(_THRESHOLD))) // 2
     if table.nbytes > INLINE_BYTES or not table.nbytes:
-        return _sent(session, table, schema).coalesce(1)
+        return session.createDataFrame(table, schema).coalesce(1)
     rows = max(1, table.num_rows * most // table.nbytes)
-    parts = [_sent(session, table.slice(at, rows), schema) for at in range(0, table.num_rows, rows)]
+    parts = [session.createDataFrame(table.slice(at, rows), schema) for at in range(0, table.num_rows, rows)]
     return reduce(lambda frame, part: frame.unionAll(part), parts).coalesce(1)
-
-
-def _sent(session: Any, table: Any, schema: "StructType") -> "DataFrame":
-    return session.createDataFrame(table, schema)
 
 
 def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:
@@ -91,3 +93,52 @@ def _ran(pipeline: Pipeline[list[RecordBatch]]) -> list[RecordBatch]:
         return run(pipeline)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(run, pipeline).result()
+
+
+class ConnectTable(TablePartitions):
+    """The table's end; a job has the rows of as many times as can be sent with it."""
+
+    _claimed: str | None = None
+
+    @override
+    def close(self) -> None:
+        if self._claimed is not None:
+            release(self._claimed)
+
+    @override
+    def _write(self, spools: Sequence[Spool]) -> None:
+        due: list[tuple[Spool, list[RecordBatch]]] = []
+        size = 0
+        for spool in spools:
+            batches = list(spool.batches())
+            its_size = sum(batch.nbytes for batch in batches)
+            if its_size > MOST_BYTES:
+                raise TableTargetError(
+                    f"write_table({self._plan.target!r}): the time {spool.time!r} has more than {MOST_BYTES >> 20} MB "
+                    f"of rows, the limit with Spark Connect: use finer times, or a classic session"
+                )
+            if due and size + its_size > MOST_BYTES:
+                self._write_some(due)
+                due, size = [], 0
+            due.append((spool, batches))
+            size += its_size
+        self._write_some(due)
+
+    def _write_some(self, due: Sequence[tuple[Spool, list[RecordBatch]]]) -> None:
+        if self._jobs.cancelled:
+            return
+        plan, session = self._plan, self._session
+        frame = sent_inline(list(chain.from_iterable(batches for _, batches in due)), self._full, session)
+        writer = frame.write.format(plan.format).options(**plan.options).partitionBy(plan.time)
+        if plan.format == "delta":
+            self._replace(writer, [spool for spool, _ in due])
+            return
+        path = self._location() if plan.catalog else plan.target
+        if self._claimed is None:
+            name = f"{session.client.host} {path}"
+            claim(name)
+            self._claimed = name
+        writer.mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
+        if plan.catalog:
+            session.catalog.recoverPartitions(plan.target)
+            session.catalog.refreshTable(plan.target)

@@ -15,7 +15,7 @@ from pullstream import Fold
 from pullstream.authoring import Accumulator, Site, blame, users_frames
 
 from ...arrow import As, RecordBatch, Shape, pyarrow
-from ..reading.cutting import Cutting
+from ..reading.timed import Cutting
 from .partition import Results, place
 
 ROWS = 500_000

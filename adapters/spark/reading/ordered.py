@@ -24,10 +24,9 @@ from ...stopping import in_thread
 from ..connect.batches import ConnectBatches
 from .arrow_rdd import offered
 from .cells import Cells
-from .cutting import Cutting
 from .jobs import Jobs, is_connect, spark_errors
 from .partitions import Partitions
-from .timed import TimedFrame
+from .timed import Cutting, TimedFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,7 +15,7 @@ from pullstream.authoring import Module, Site, bound
 from ...arrow import Schema
 from ...sinks import SinkBody, SpoolCommitter
 from ...stopping import in_thread, stoppably
-from ..connect.table import ConnectTable
+from ..connect.local import ConnectTable
 from ..reading.jobs import is_connect
 from ..refusals import refused
 from ..session import active_session
