@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypeVar
 
+from pullstream.authoring import of_extra
+
 from .errors import SparkMissing
 from .failures import first_line, unlogged
 from .reading.jobs import STOPPED, is_connect, stands
@@ -27,11 +29,7 @@ TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smal
 
 def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None:
     """Refuse, in a module's name, anything but a DataFrame whose session has not been stopped."""
-    try:
-        from pyspark.sql import DataFrame  # noqa: PLC0415 - an optional dependency
-    except ImportError as exc:
-        raise SparkMissing.of("pyspark") from exc
-    if not isinstance(df, DataFrame):
+    if not isinstance(df, of_extra("spark", "pyspark.sql", SparkMissing).DataFrame):
         raise refused(module, no_frame(wanted, df))
     if not stands(df.sparkSession):
         raise refused(module, f"got a DataFrame, and {STOPPED}")

@@ -6,11 +6,6 @@ from pullstream import PullstreamError
 class SparkMissing(PullstreamError, ImportError):
     """A Python package that Spark needs is not installed."""
 
-    @classmethod
-    def of(cls, package: str) -> "SparkMissing":
-        """Make the error for a missing package."""
-        return cls(f"{package} is not installed: `pip install 'pullstream[spark]'`", name=package)
-
 
 class JavaNotFound(PullstreamError):
     """No Java that Spark can run on was found."""

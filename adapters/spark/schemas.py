@@ -4,7 +4,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from pullstream.authoring import Site
+from pullstream.authoring import Site, of_extra
 
 from ..arrow import pyarrow
 from .errors import SparkMissing
@@ -24,23 +24,20 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     Raises:
         CompositionError: it is none of these, Spark cannot parse it, or two columns have the same name.
     """
-    try:
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
-        from pyspark.sql.types import StructType  # noqa: PLC0415
-    except ImportError as exc:
-        raise SparkMissing.of("pyspark") from exc
+    types: Any = of_extra("spark", "pyspark.sql.types", SparkMissing)
+    errors: Any = of_extra("spark", "pyspark.errors", SparkMissing)
     struct: Any
     try:
         if isinstance(schema, str):
             # Spark accepts DDL without columns only if the program has a session.
-            struct = StructType.fromDDL(schema) if schema.strip() else None
+            struct = types.StructType.fromDDL(schema) if schema.strip() else None
         elif isinstance(schema, pyarrow().Schema):
             struct = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
         else:
             struct = schema
-    except PySparkException as exc:
+    except errors.PySparkException as exc:
         raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
-    if not isinstance(struct, StructType) or not (struct.fields or may_be_empty):
+    if not isinstance(struct, types.StructType) or not (struct.fields or may_be_empty):
         raise refused(
             module,
             f"needs its columns as a schema ('id BIGINT, name STRING', a StructType or a pyarrow.Schema), but got "

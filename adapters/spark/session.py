@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pullstream import CompositionError
-from pullstream.authoring import Site, bound
+from pullstream.authoring import Site, bound, of_extra
 
 from .connect.session import connect_session, is_meant, match
 from .ended import java_ended
@@ -105,10 +105,7 @@ def session(
     flights = spark.session().read.csv("flights.csv", header=True)
     ```
     """
-    try:
-        import pyspark.sql  # noqa: PLC0415 - an optional dependency, and slow to import
-    except ImportError as exc:
-        raise SparkMissing.of("pyspark") from exc
+    sql = of_extra("spark", "pyspark.sql", SparkMissing)
     if is_meant(master):
         servers = {"log_level": log_level, "event_log": event_log, "ui": ui}
         elsewhere = [name for name, value in servers.items() if value is not None]
@@ -123,7 +120,7 @@ def session(
         running = _started(app_name, master or LOCAL, wanted)
     else:
         # Without options, the builder does not change a session that it finds.
-        running = pyspark.sql.SparkSession.getActiveSession() or pyspark.sql.SparkSession.Builder().getOrCreate()
+        running: SparkSession = sql.SparkSession.getActiveSession() or sql.SparkSession.Builder().getOrCreate()
         same = master in {None, active.master}
         match(running, wanted, () if same else [f"its master is {active.master!r}, not {master!r}"])
     if log_level is not None:

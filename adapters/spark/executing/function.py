@@ -1,13 +1,12 @@
 """`on_executors`: transformers as a function of a DataFrame."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
 
 from pullstream import CompositionError, Transformer, pipe
-from pullstream.authoring import Module, Site, advice, checked
+from pullstream.authoring import Module, Site, advice, checked, of_extra
 from pullstream.errors import JournalError
 from pullstream.types import Blueprint
 
@@ -128,8 +127,7 @@ def _numbered(df: "DataFrame", marks: "Sequence[Column]") -> "DataFrame":
 
 
 def _check_session(df: "DataFrame") -> None:
-    if find_spec("google") is None or find_spec("google.protobuf") is None:
-        raise SparkMissing.of("protobuf")
+    of_extra("spark", "google.protobuf", SparkMissing, named="protobuf")
     if df.sparkSession.conf.get(_PROVIDER, None) != _ROCKSDB:
         raise _refusal(
             f"keeps a stream's state in Spark, which supports this only with RocksDB: call "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pullstream import CompositionError
-from pullstream.authoring import Module
+from pullstream.authoring import Module, of_extra
 from pullstream.timely import Antichain
 
 from ...arrow import RecordBatch
@@ -107,10 +107,7 @@ def pickled(modules: tuple[Module, ...], what: object) -> bytes:
     Raises:
         CompositionError: a module cannot be pickled.
     """
-    try:
-        dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
-    except ImportError as exc:
-        raise SparkMissing.of("pyspark") from exc
+    dumps: Callable[[object], bytes] = of_extra("spark", "pyspark.cloudpickle", SparkMissing).dumps
     for module in modules:
         try:
             dumps(module)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import attrs
 
 from pullstream import Batch
+from pullstream.authoring import of_extra
 
 from ...arrow import As, RecordBatch, Shape, in_utc, pyarrow
 from ..columns import TIMES, Refusal, check_frame, column, functions, looked_up
@@ -83,10 +84,7 @@ def timed(df: "DataFrame", time: "str | Column | None" = None, module: str = "fr
 def check_packages() -> None:
     """Refuse to continue if Python packages that Spark needs are missing."""
     for name in ("pyspark", "pyarrow", "pandas"):
-        try:
-            __import__(name)
-        except ImportError as exc:
-            raise SparkMissing.of(name) from exc
+        of_extra("spark", name, SparkMissing)
 
 
 def _check_frame(module: str, df: Any, refusal: Refusal) -> None:
