@@ -1,6 +1,5 @@
 """Blocks of whole lines, with their positions in the file."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -186,6 +185,8 @@ def blocks(
 class LineByLine(ReadFormat):
     """A format in which each line is a value."""
 
+    of_block: Callable[[File, Block, Start | None], Iterator[Values | Bad]]
+    """Parses lines; yields the values and the bad lines."""
     encoding: str
     compression: str | None
     block_size: int
@@ -200,10 +201,6 @@ class LineByLine(ReadFormat):
                     yield block.bad(stream)
                 else:
                     yield from self.of_block(file, block, block.start(stream))
-
-    @abstractmethod
-    def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
-        """Parse lines; yields the values and the bad lines."""
 
 
 def records(block: Block, quote: bytes | None) -> list[bytes]:

@@ -35,49 +35,41 @@ _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecod
 """The scanner inside `json.loads`, without the checks that `loads` repeats for each line."""
 
 
-@attrs.frozen
-class JsonFormat(LineByLine):
-    """One JSON value per line, as `json` parses it."""
-
-    columns: tuple[str, ...] | None
-
-    @override
-    def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
-        text, parse = decoded(block.data), partial(self._parsed, file.path)
-        if text is None:
-            yield from one_by_one(file, block.lines, block.line, start, parse, blank=False)
+def _values(columns: tuple[str, ...] | None, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
+    """Parse one JSON value per line, as `json` does."""
+    text, parse = decoded(block.data), partial(_parsed, columns, file.path)
+    if text is None:
+        yield from one_by_one(file, block.lines, block.line, start, parse, blank=False)
+        return
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    at, line = 0, block.line
+    while at < len(text):
+        values, end = _scanned(text, at)
+        if values is not None and columns is not None:
+            objects = all(isinstance(value, dict) for value in values)
+            values = [chosen(columns, value) for value in values] if objects else None
+        if values is None:
+            # A line is bad or empty: parse the rest of the block line by line.
+            yield from one_by_one(file, text[at:].encode().split(b"\n"), line, start, parse, blank=False)
             return
-        if "\r\n" in text:
-            text = text.replace("\r\n", "\n")
-        at, line = 0, block.line
-        while at < len(text):
-            values, end = _scanned(text, at)
-            if values is not None and self.columns is not None:
-                objects = all(isinstance(value, dict) for value in values)
-                values = [chosen(self.columns, value) for value in values] if objects else None
-            if values is None:
-                # A line is bad or empty: parse the rest of the block line by line.
-                yield from one_by_one(file, text[at:].encode().split(b"\n"), line, start, parse, blank=False)
-                return
-            yield Values(values, line, start, more=end < len(text))
-            at, line = end, line + len(values)
-
-    def _parsed(self, path: str, line: bytes) -> Any:
-        text = line.decode()
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError as exc:
-            raise ValueError(
-                f"is not valid JSON: {exc.msg}, at column {exc.colno}{_whole(text)}{by_name(path, 'read_jsonl')}"
-            ) from None
-        except RecursionError:
-            raise ValueError("is JSON nested too deeply") from None
-        return value if self.columns is None else chosen(self.columns, value)
+        yield Values(values, line, start, more=end < len(text))
+        at, line = end, line + len(values)
 
 
-def _whole(text: str) -> str:
-    """Return a hint for a line that begins a value of several lines."""
-    return "; each line must be one whole JSON value" if text.strip() in {"[", "{"} else ""
+def _parsed(columns: tuple[str, ...] | None, path: str, line: bytes) -> Any:
+    text = line.decode()
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as exc:
+        # A line may begin a value of several lines.
+        whole = "; each line must be one whole JSON value" if text.strip() in {"[", "{"} else ""
+        raise ValueError(
+            f"is not valid JSON: {exc.msg}, at column {exc.colno}{whole}{by_name(path, 'read_jsonl')}"
+        ) from None
+    except RecursionError:
+        raise ValueError("is JSON nested too deeply") from None
+    return value if columns is None else chosen(columns, value)
 
 
 def _scanned(text: str, at: int) -> tuple[list[Any] | None, int]:
@@ -241,7 +233,7 @@ def read_jsonl(
 
     def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> ReadFormat:
         if dicts:
-            return JsonFormat(encoding, compression, size, columns)
+            return LineByLine(partial(_values, columns), encoding, compression, size)
         return JsonTableFormat(encoding, compression, size, columns, schema)
 
     return tabular_source("read_jsonl", paths, format, options, on_error, usual="dicts")

@@ -1,6 +1,7 @@
 """`read_text` and `read_bytes`."""
 
 from collections.abc import Generator, Iterator
+from functools import partial
 from typing import Any, Literal, overload
 
 import attrs
@@ -16,22 +17,17 @@ from .options import Options, encoding_argument, files_source
 from .streams import RawFile
 
 
-@attrs.frozen
-class TextFormat(LineByLine):
-    """Lines of text."""
-
-    @override
-    def of_block(self, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
-        text = decoded(block.data)
-        if text is None:
-            yield from one_by_one(file, block.lines, block.line, start, bytes.decode, blank=True)
-            return
-        lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
-        if not lines[-1]:
-            lines.pop()
-        elif lines[-1].endswith("\r"):
-            lines[-1] = lines[-1][:-1]
-        yield Values(lines, block.line, start)
+def _lines(file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
+    text = decoded(block.data)
+    if text is None:
+        yield from one_by_one(file, block.lines, block.line, start, bytes.decode, blank=True)
+        return
+    lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    elif lines[-1].endswith("\r"):
+        lines[-1] = lines[-1][:-1]
+    yield Values(lines, block.line, start)
 
 
 @overload
@@ -74,14 +70,9 @@ def read_text(
         FileChangedError: a file was truncated or removed while it was needed.
     """
     encoding_argument("read_text", encoding)
-    return files_source(
-        "read_text",
-        paths,
-        lambda compression, size: TextFormat(encoding, compression, size),
-        options,
-        on_error=on_error,
-        extra={} if encoding == "utf-8" else {"encoding": encoding},
-    )
+    extra = {} if encoding == "utf-8" else {"encoding": encoding}
+    format = partial(LineByLine, _lines, encoding)
+    return files_source("read_text", paths, format, options, on_error=on_error, extra=extra)
 
 
 @attrs.frozen
