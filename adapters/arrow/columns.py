@@ -74,11 +74,7 @@ def converted(kind: DataType) -> bool:
 
 
 def check(column: Array) -> None:
-    """Refuse a column whose instants or durations are too large for microseconds, before `values` converts it.
-
-    Raises:
-        Exception: pyarrow's own.
-    """
+    """Refuse a column whose instants or durations are too large for microseconds, before `values` converts it."""
     if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
     elif pyarrow().types.is_duration(column.type):

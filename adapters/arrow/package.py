@@ -41,11 +41,7 @@ def serialized(*batches: RecordBatch) -> Any:
 
 @cache
 def numpy() -> Any:
-    """Import NumPy, which pyarrow does not install, but needs to convert columns quickly.
-
-    Raises:
-        ArrowMissing: it is not installed.
-    """
+    """Import NumPy, which pyarrow does not install, but needs to convert columns quickly."""
     return of_extra("files", "numpy", ArrowMissing, named="NumPy")
 
 

@@ -12,11 +12,7 @@ class FsspecMissing(PullstreamError, ImportError):
 
 
 def fsspec() -> Any:
-    """Import the package.
-
-    Raises:
-        FsspecMissing: it is not installed.
-    """
+    """Import the package."""
     return of_extra("files", "fsspec", FsspecMissing)
 
 

@@ -90,11 +90,7 @@ class _Calls:
         self.session, self._tagged = session, _nothing
 
     def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Send a command and wait for its answer; the parameters are those of py4j's method.
-
-        Raises:
-            JavaEnded: Java has ended.
-        """
+        """Send a command and wait for its answer; the parameters are those of py4j's method."""
         if threading.current_thread() is not threading.main_thread() or not hasattr(
             self._client, "get_thread_connection"
         ):

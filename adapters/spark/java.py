@@ -118,9 +118,6 @@ def stand_in(java: Java, environ: Mapping[str, str] = os.environ) -> Path:
     """Make a substitute home, whose `bin/java` runs `java` without the argument that it refuses.
 
     It stays in the user's cache folder (`pullstream/java-VERSION`), and is rewritten when it names another Java.
-
-    Raises:
-        JavaNotFound: on Windows, where a script cannot replace a program.
     """
     if os.name == "nt":
         raise JavaNotFound(f"{java.home} lacks the module jdk.incubator.vector, which Spark needs. {REMEDY}")

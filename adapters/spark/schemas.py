@@ -20,9 +20,6 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
 
     `site` is where the module was composed, if not at this call. A schema without columns is refused, unless it
     `may_be_empty`; empty DDL is always refused.
-
-    Raises:
-        CompositionError: it is none of these, Spark cannot parse it, or two columns have the same name.
     """
     types: Any = of_extra("spark", "pyspark.sql.types", SparkMissing)
     errors: Any = of_extra("spark", "pyspark.errors", SparkMissing)

@@ -150,9 +150,6 @@ def active_session(
     """The given session, else the active one, else a new local one; one of Spark Connect only with `connect`.
 
     `site` is where the module was composed, if not at this call.
-
-    Raises:
-        CompositionError: it is not a session, is one of Spark Connect, or was stopped.
     """
     chosen = session() if given is None else given
     if is_connect(chosen) and not connect:

@@ -25,9 +25,6 @@ def refuse_joined_parquet(file: File, raw: RawFile, metadata: Any) -> None:
 
     Only indexes may lie between the last column and the footer. Another file in front adds to that gap, so the search
     for a second beginning covers only as many bytes as the gap has: few or none in a correct file.
-
-    Raises:
-        FileReadError: several files are joined.
     """
     raw.seek(-8, 2)
     end = raw.tell() - _number(raw.read(4))
@@ -76,11 +73,7 @@ def _ends_parquet(raw: RawFile, end: int) -> bool:
 
 
 def refuse_joined_arrow(file: File, raw: RawFile) -> None:
-    """Refuse an Arrow file whose messages do not reach its footer.
-
-    Raises:
-        FileReadError: several files are joined.
-    """
+    """Refuse an Arrow file whose messages do not reach its footer."""
     raw.seek(-10, 2)
     size = raw.tell()
     end = size - _number(raw.read(4))

@@ -31,11 +31,7 @@ class FolderWatch:
         self._growing: dict[str, Identity] = {}
 
     def fresh(self) -> list[File]:
-        """The files that are new and complete, sorted by name.
-
-        Raises:
-            FileChangedError: a file from an earlier call has changed.
-        """
+        """The files that are new and complete, sorted by name."""
         there = {file.path: file for file in self._listing.look(follow=True)}
         for path, identity in list(self._given.items()):
             if path not in there:
@@ -51,11 +47,7 @@ class FolderWatch:
         return whole
 
     def check(self, file: File) -> None:
-        """Check that a file did not change while it was read.
-
-        Raises:
-            FileChangedError: it did.
-        """
+        """Check that a file did not change while it was read."""
         now = again(file)
         if now is not None and now.identity != file.identity:
             raise _changed(now, file.identity)

@@ -88,11 +88,7 @@ class Disk:
                 raise
 
     def make_private(self, path: Path) -> None:
-        """Create a single folder that other users cannot access.
-
-        Raises:
-            FileExistsError: the name is taken.
-        """
+        """Create a single folder that other users cannot access."""
         name, folder = self._at(path)
         os.mkdir(name, 0o700, dir_fd=folder)
 

@@ -40,11 +40,7 @@ _THRESHOLD = "spark.sql.session.localRelationCacheThreshold"
 def local_dataframe(
     source: Source[Any], schema: "StructType", packing: Packing, session: Any, site: Site
 ) -> "DataFrame":
-    """Make a DataFrame of all values of a source, which is read now; it may be read any number of times.
-
-    Raises:
-        CompositionError: there is too much data.
-    """
+    """Make a DataFrame of all values of a source, which is read now; it may be read any number of times."""
     return session.createDataFrame(_table(_ran(pipe(source, _kept(packing, site))), schema), schema)
 
 

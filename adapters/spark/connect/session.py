@@ -36,12 +36,6 @@ def connect_session(master: str | None, config: Mapping[str, str], elsewhere: Se
     """The active session, or else a new one at `master`, or at SPARK_REMOTE.
 
     `elsewhere` are the names of given arguments that apply to the program in which Spark runs.
-
-    Raises:
-        CompositionError: there are such arguments.
-        SessionMismatch: the active session is another one, has other settings, or is a classic one.
-        SparkMissing: the packages of Spark Connect are not installed.
-        SparkJobError: the server does not answer.
     """
     if elsewhere:
         raise CompositionError(
@@ -132,11 +126,7 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def match(found: Any, wanted: Mapping[str, str], differences: Sequence[str] = ()) -> None:
-    """Refuse a session whose settings are not the wanted ones, or that has other known differences.
-
-    Raises:
-        SessionMismatch: it differs; the message lists all differences.
-    """
+    """Refuse a session whose settings are not the wanted ones, or that has other known differences."""
     reasons = [*differences]
     for key, value in wanted.items():
         current = found.conf.get(key, None)

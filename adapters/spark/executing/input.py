@@ -73,11 +73,7 @@ class Splitting:
         self._time = time
 
     def __call__(self, batch: RecordBatch) -> list[Stretch]:
-        """Split a batch into stretches, in order.
-
-        Raises:
-            NullTimeError: a row has no time.
-        """
+        """Split a batch into stretches, in order."""
         extra = self._keys + self._timed
         width = batch.num_columns - extra
         if not len(batch):

@@ -120,11 +120,7 @@ class KeyStates:
         self._rows.appendValue((_packed(key, rows),))
 
     def get(self, key: Cells) -> KeyState:
-        """All there is.
-
-        Raises:
-            StateMismatch: other transformers have kept it.
-        """
+        """All there is."""
         parts = [pickle.loads(part) for (part,) in self._rows.get()]  # noqa: S301 - written by this
         rows = sorted((row for _, some in parts for row in some), key=itemgetter(0))
         state = self._kept.get()

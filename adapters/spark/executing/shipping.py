@@ -102,11 +102,7 @@ def _beginning() -> Callable[..., Any]:
 
 
 def pickled(modules: tuple[Module, ...], what: object) -> bytes:
-    """Pickle modules, and functions that cannot be imported by value.
-
-    Raises:
-        CompositionError: a module cannot be pickled.
-    """
+    """Pickle modules, and functions that cannot be imported by value."""
     dumps: Callable[[object], bytes] = of_extra("spark", "pyspark.cloudpickle", SparkMissing).dumps
     for module in modules:
         try:

@@ -50,11 +50,7 @@ class Lateness:
         self._least: Any = None
 
     def admitted(self, batch: Batch[Any]) -> Batch[Any] | None:
-        """Return the values of a batch that are not late, in order of time; None if there are none.
-
-        Raises:
-            CapabilityError: a value is late, and the policy is "error".
-        """
+        """Return the values of a batch that are not late, in order of time; None if there are none."""
         times, values = batch.times, batch.values
         count = 0 if self._latest is None else bisect_left(times, self._least)
         if not count:

@@ -49,13 +49,7 @@ class TimedFrame:
 
 
 def timed(df: "DataFrame", time: "str | Column | None" = None, module: str = "from_dataframe") -> TimedFrame:
-    """Check a DataFrame and its time; no job is started, and errors are those of a module.
-
-    Raises:
-        CompositionError: `df` is not a batch DataFrame, `time` does not exist in it (the message lists its columns), or
-            its type cannot be a time.
-        SparkMissing: pyarrow or pandas is not installed.
-    """
+    """Check a DataFrame and its time; no job is started, and errors are those of a module."""
     check_packages()
     refusal = partial(refused, module)
     _check_frame(module, df, refusal)
@@ -119,11 +113,7 @@ class Cutting:
         return cls(Shape(as_, frame.names), len(frame.names), frame.time, frame.jumbled)
 
     def cut(self, batches: Iterable[RecordBatch]) -> list[Batch[Any]]:
-        """Return the values with their times: in one batch if these are in order, else in runs of equal time.
-
-        Raises:
-            NullTimeError: a row has no time.
-        """
+        """Return the values with their times: in one batch if these are in order, else in runs of equal time."""
         if self.time is not None:
             return [answer for batch in batches for answer in self._timed(in_utc(batch), self.time)]
         parts = [self.shape.of(self._visible(in_utc(batch))) for batch in batches]

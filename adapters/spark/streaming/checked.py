@@ -67,12 +67,7 @@ def triggered(writer: "DataStreamWriter", trigger: str | None) -> "DataStreamWri
 
 
 def checked(spec: StreamingFrame) -> StreamingFrame:
-    """Check the arguments of `from_streaming`; nothing is started.
-
-    Raises:
-        CompositionError: an argument is invalid.
-        SparkMissing: pyspark, pyarrow or pandas is not installed.
-    """
+    """Check the arguments of `from_streaming`; nothing is started."""
     check_packages()
     shape_argument("from_streaming", spec.as_)
     _check_frame(spec.frame)

@@ -49,11 +49,7 @@ class StreamQuery(ABC):
         self._query: StreamingQuery | None = None
 
     def run(self) -> None:
-        """Start the query and wait for its end.
-
-        Raises:
-            SparkStreamError: it failed, with Spark's message, or was stopped elsewhere.
-        """
+        """Start the query and wait for its end."""
         session = self._spec.frame.sparkSession
         self._begun = True
         try:
@@ -203,11 +199,7 @@ class Query(StreamQuery):
     # ---- in the thread of the body
 
     def hand_over(self, df: "DataFrame", batch: int) -> None:
-        """Hand over a micro-batch; return when Spark may commit it.
-
-        Raises:
-            Interrupted: the query was stopped, so Spark must not commit it.
-        """
+        """Hand over a micro-batch; return when Spark may commit it."""
         self._connection = _connection(df)
         try:
             self._messenger.hand_over(batch, self._name, lambda: df)

@@ -100,11 +100,7 @@ class ServedSource:
         return json.dumps({"schema": self._schema.jsonValue(), "prunes": self.prunes}).encode()
 
     def check(self) -> None:
-        """Refuse a second read, and report what happened to the first.
-
-        Raises:
-            SourceRefused: it failed, Spark has read it or is reading it, or it was withdrawn.
-        """
+        """Refuse a second read, and report what happened to the first."""
         if self.failure is not None:
             raise SourceRefused(failure_text(self.shown, self.failure))
         if self._log is not None:

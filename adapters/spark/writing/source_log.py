@@ -104,11 +104,7 @@ class SourceLog:
             self._queried = False
 
     def first(self) -> Offset:
-        """The start of a query without a checkpoint: the source's beginning.
-
-        Raises:
-            LogRefused: an earlier query has committed values, which are gone.
-        """
+        """The start of a query without a checkpoint: the source's beginning."""
         if self._base:
             anew = "with another journal" if self._journal else "again"
             raise LogRefused(

@@ -28,11 +28,7 @@ class TableTargetError(PullstreamError):
 
 
 def claim(name: str) -> None:
-    """Claim a table within this program.
-
-    Raises:
-        FileBusyError: another sink has claimed it.
-    """
+    """Claim a table within this program; a second claim is refused."""
     with _lock:
         if name in _busy:
             raise FileBusyError(

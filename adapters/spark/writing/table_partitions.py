@@ -137,13 +137,7 @@ class TablePartitions:
     # ---- in a thread of its own
 
     def write(self, spools: Sequence[Spool]) -> None:
-        """Write some times with one job; when it returns, they are in place.
-
-        Raises:
-            FileBusyError: another program writes there.
-            SparkJobError: the job failed.
-            JobCancelled: `cancel` was called.
-        """
+        """Write some times with one job; when it returns, they are in place."""
         self._jobs.submit(lambda: self._write(spools))
 
     def _write(self, spools: Sequence[Spool]) -> None:
