@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+import attrs
+
 from pullstream import PullstreamError
 
 from .arrow_rows import ArrowRows
@@ -26,6 +28,7 @@ def numbered(number: int) -> str:
     return f"value {number + 1}"
 
 
+@attrs.define(eq=False, slots=False)
 class Packing:
     """Makes record batches: dicts and named tuples match by name, tuples and lists by position; Arrow batches pass.
 
@@ -39,29 +42,20 @@ class Packing:
     {'n': [1, 2, None], 'day': ['Mon', 'Tue', 'Wed']}
     """
 
-    def __init__(
-        self,
-        schema: Schema,
-        refusal: Callable[[str], Exception],
-        optional: Collection[str] = (),
-        *,
-        advice: str = ADVICE,
-        rows: int = 0,
-        most: int | None = None,
-        bared: Mapping[str, Callable[[Any], Any]] | None = None,
-    ) -> None:
+    _schema: Schema
+    _refusal: Callable[[str], Exception]
+    optional: Collection[str] = ()
+    _advice: str = attrs.field(default=ADVICE, kw_only=True, alias="advice")
+    rows: int = attrs.field(default=0, kw_only=True)
+    """The number of rows that were converted."""
+    _most: int | None = attrs.field(default=None, kw_only=True, alias="most")
+    _bared: Mapping[str, Callable[[Any], Any]] = attrs.field(factory=dict[str, Any], kw_only=True, alias="bared")
+
+    def __attrs_post_init__(self) -> None:
         self.place: Callable[[int], str] = numbered
         """Names a row by its number, from 0, in messages."""
-        self._bared = bared or {}
-        self._most = most
-        self._schema = schema
-        self._refusal = refusal
-        self.optional = optional
-        self._advice = advice
-        self.rows = rows
-        """The number of rows that were converted."""
-        self._names: list[str] = schema.names
-        self._wanted = [place for place, name in enumerate(self._names) if name not in optional]
+        self._names: list[str] = self._schema.names
+        self._wanted = [place for place, name in enumerate(self._names) if name not in self.optional]
         self._places = {name: at for at, name in enumerate(self._names)}
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, S
 from contextlib import contextmanager
 from typing import Any, Final
 
+import attrs
+
 from pullstream import Batch
 
 from .arrow_rows import ArrowRows
@@ -75,6 +77,7 @@ class Spool:
             self._file.close()
 
 
+@attrs.define(eq=False, slots=False)
 class OpenTimes:
     """Keeps the rows of times that are not complete.
 
@@ -85,23 +88,13 @@ class OpenTimes:
     A row that is refused is the last one that is looked at. The rows at the times before it in its batch are kept.
     """
 
-    refusal: Exception | None = None
-    """The refusal of a row, if one was refused."""
-    taken = 0
-    """The number of values that were kept, of the batch with the refused row."""
+    _packing: Packing
+    _opened: Callable[[Hashable], Spool]
+    _failure: Callable[[str], Exception]
+    column: str | None = None
 
-    def __init__(
-        self,
-        packing: Packing,
-        opened: Callable[[Hashable], Spool],
-        failure: Callable[[str], Exception],
-        column: str | None = None,
-    ) -> None:
-        self.column = column
-        self._failure = failure
-        self._packing = packing
-        packing.place = self.place
-        self._opened = opened
+    def __attrs_post_init__(self) -> None:
+        self._packing.place = self.place
         self._spools: dict[Hashable, Spool] = {}
         self._unsorted: list[RecordBatch] = []
         self._runs: list[tuple[Hashable, int]] = []
@@ -116,6 +109,10 @@ class OpenTimes:
         """The bytes of spools in memory."""
         self._sorted = 0
         """The number of rows in spools."""
+        self.refusal: Exception | None = None
+        """The refusal of a row, if one was refused."""
+        self.taken = 0
+        """The number of values that were kept, of the batch with the refused row."""
 
     def add(self, batch: Batch[Any]) -> None:
         """Add the rows of a batch, up to a row that is refused."""

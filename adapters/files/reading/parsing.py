@@ -49,30 +49,19 @@ def settled(
             yield block
 
 
+@attrs.frozen(eq=False)
 class Sieve:
     """Parses whole blocks and, if that fails, finds the bad lines by bisection."""
 
-    def __init__(
-        self,
-        file: File,
-        parse: Parse,
-        look: Callable[[], None],
-        quote: bytes | None,
-        strict: bytes | None,
-        *,
-        names: Sequence[str] = (),
-        width: int = WIDTH,
-    ) -> None:
-        self._file = file
-        self._width = width
-        self._names = names
-        self._parse = parse
-        self._look = look
-        self._quote = quote
-        self._unreadable = (ValueError, pyarrow().ArrowException)
-        self._strict = strict
-        """The quote character if every line must give a row, so that a line that swallows the next is found; else
-        None."""
+    _file: File
+    _parse: Parse
+    _look: Callable[[], None]
+    _quote: bytes | None
+    _strict: bytes | None
+    """The quote character if every line must give a row, so that a line that swallows the next is found; else None."""
+    _names: Sequence[str] = attrs.field(default=(), kw_only=True, alias="names")
+    _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
+    _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
 
     def pieces(self, blocks: Iterable[Block | Overlong], stream: Stream) -> Iterator[Piece]:
         """Parse blocks ahead, and yield their tables and bad parts in order."""

@@ -396,7 +396,7 @@ def test_urls(read):
             "No type alias for number; use a mapping of column names to Arrow types",
         ),
         (lambda: files.read_csv("x", parse_options={}), "needs a pyarrow.csv.ParseOptions as its parse_options"),
-        (lambda: files.read_csv("x", delimiter=", "), "got {'delimiter': ', '}"),
+        (lambda: files.read_csv("x", delimiter=", "), "got delimiter=', '"),
         (
             lambda: files.read_csv("x", parse_options=pc.ParseOptions(newlines_in_values=True, escape_char="\\")),
             "newlines_in_values and an escape_char together",
