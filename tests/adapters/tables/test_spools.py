@@ -51,6 +51,25 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_few_large_rows_have_the_same_limit_in_memory(base, monkeypatch):
+    """It is looked at with every batch."""
+    from adapters.arrow import spools
+
+    monkeypatch.setattr(spools, "IN_MEMORY", 50_000)
+    spilled = []
+    spill = spools.Spool.spill
+    monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.rows), spill(self)))
+    monkeypatch.setattr(spools, "SORTED_BYTES", 1_000)
+    rows = ps.values([{"day": n % 10, "sold": n, "text": "x" * 4_000} for n in range(40)])
+    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=10))
+    schema = {"day": "int64", "sold": "int64", "text": "string"}
+    ps.run(ps.pipe(source, tables.write_rows(base.target, "sales", schema=schema)), limit=1)
+    assert sold(base) == list(range(40))
+    # No time alone has as much.
+    assert spilled
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_a_table_is_released_although_its_rows_cannot_be(base, monkeypatch):
     from adapters.arrow import OpenTimes
 

@@ -284,6 +284,20 @@ def test_a_changed_file_with_the_same_size_and_time_is_refused(begin, put, folde
     refused(source, journal, r"in/1 has changed since a run with this journal finished")
 
 
+def test_a_file_that_has_changed_in_its_middle_is_refused(put, folder, journal):
+    """Its ends are the same; its size, and the moment it was written, tell."""
+
+    def lines(middle):
+        return "".join(f"{day} {text}\n" for day, text in ((1, "x" * 100_000), (2, middle), (3, "x" * 100_000)))
+
+    source = files.read_text(put("in/1", lines("as it was")), time=lambda line: int(line[0]))
+    with pytest.raises(Killed):
+        ps.run(kept({}, source, 3), journal=journal)
+    put("in/1", lines("now another"))
+    with pytest.raises(ps.errors.JournalError, match=r"in/1 has changed since it was read"):
+        ps.run(kept({}, source), journal=journal)
+
+
 def new(put):
     return put("in/4", "x\n")
 

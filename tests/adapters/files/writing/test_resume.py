@@ -33,6 +33,19 @@ def stopped(folder, stop):
         ps.run(growing(folder, stop), journal=ps.Journal(folder / "j", version="1"), limit=1)
 
 
+def test_a_growing_file_is_truncated(tmp_path):
+    """What was not recorded as complete is removed, and written again; also in the manifest and the result."""
+    stopped(tmp_path, 7)
+    assert (tmp_path / "all").read_text() == "0\n1\n2\n3\n4\n5\n"
+    with (tmp_path / "all").open("a") as file:
+        file.write("6\n7")
+    with (tmp_path / "m").open("a") as file:
+        file.write('{"time"')
+    assert ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1")) == [tmp_path / "all"]
+    assert (tmp_path / "all").read_text() == "".join(f"{n}\n" for n in range(10))
+    assert len((tmp_path / "m").read_text().splitlines()) == 5
+
+
 @pytest.mark.parametrize("change", [lambda path: path.write_text("0\n"), lambda path: path.unlink()])
 def test_a_growing_file_that_was_truncated_elsewhere(change, tmp_path):
     """It is refused with an explanation, because its content cannot be restored."""

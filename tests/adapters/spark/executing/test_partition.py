@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import pullstream as ps
 from adapters.arrow import arrow_rows
 from adapters.spark.executing import partition as partition_module
-from adapters.spark.executing.input import Answers, Cursor, Keys, PartitionInput, Rows, Splitting
+from adapters.spark.executing.input import Answers, Cursor, KeyAnswer, Keys, PartitionInput, Rows, Splitting
 from adapters.spark.executing.partition import ROWS, ResultQueue
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
@@ -367,3 +367,10 @@ class TestConformance:
 
 
 as_answers = ps.transformer(Answers)
+
+
+def test_an_answer_counts_its_rows():
+    """An Arrow batch counts as its number of rows."""
+    batch = pa.record_batch({"n": [1, 2, 3]})
+    assert KeyAnswer(ps.Batch(0, [batch, batch])).rows == 6
+    assert KeyAnswer(ps.Batch(0, [1, 2])).rows == 2

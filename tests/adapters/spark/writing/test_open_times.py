@@ -59,6 +59,17 @@ def test_interleaved_times_need_one_batch_each(open_times):
     assert Counted.adds == 4
 
 
+@pytest.mark.parametrize("most", [1, 8 << 20])
+def test_an_error_counts_the_rows_of_a_time(open_times, monkeypatch, most):
+    """The value that does not fit is the fourth to arrive, and the third of its time, whether the first were sorted."""
+    monkeypatch.setattr(spools, "SORTED_BYTES", most)
+    open_times.add(ps.Batch(4, [(1, "a"), (2, "b")]))
+    open_times.add(ps.Batch.of([3, 4, 5], [(3, "c"), ("four", "d"), (5, "e")]))
+    for time in 4, 5:
+        with pytest.raises(SchemaError, match="row 3 of the time 4"), open_times.complete([time]):
+            pass
+
+
 def test_small_batches_are_joined():
     """Spark gets ten thousand rows at once, even if each time has only a few."""
     small = [pa.record_batch({"n": [n] * 10}) for n in range(2500)]
