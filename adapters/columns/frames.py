@@ -109,16 +109,11 @@ class ColumnReader:
             )
         plain = copy(self._plain)
         (batch,) = plain.batches(values)
+        self._check(batch.schema.names, "")
+        # In the types of the rows before.
+        batch = plain.fitted(batch)
         self._plain = plain
-        return ArrowRows(self._typed(batch), form)
-
-    def _typed(self, batch: RecordBatch) -> RecordBatch:
-        """The batch, with columns of nothing but nulls in the type that they had before."""
-        for place, field in enumerate(batch.schema):
-            kind = self._plain.schema.field(field.name).type
-            if field.type == pa.null() != kind:
-                batch = batch.set_column(place, field.name, pa.nulls(batch.num_rows, kind))
-        return batch
+        return ArrowRows(batch, form)
 
 
 def _columns(value: Any) -> Any:

@@ -11,33 +11,31 @@ from pullstream.authoring import Call, Sync, opens
 
 from ..arrow import ArrowRows
 from .by_time import ByTime
-from .frames import Frame, first_line, frame_of, frame_of_all, rows_of
+from .frames import first_line, frame_of_all, rows_of
 from .package import ColumnError, pl
 from .reducing import some_keys
 
 
-class _PerTime(ByTime[list[tuple[ArrowRows, Frame]]]):
+class _PerTime(ByTime[list[ArrowRows]]):
     def __init__(self, query: Callable[[Any], Any]) -> None:
         super().__init__()
         self._query = query
 
     @override
-    def begin(self) -> list[tuple[ArrowRows, Frame]]:
+    def begin(self) -> list[ArrowRows]:
         return []
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
         for rows, ranges in self.arrivals(batch):
-            # Slices of a frame cost nothing; a frame of each would.
-            frame = frame_of(self.where, rows)
             for time, place in ranges:
-                self.kept[time].append((cast("ArrowRows", rows[place]), frame[place]))
+                self.kept[time].append(cast("ArrowRows", rows[place]))
 
     @override
     def complete(self, time: Hashable) -> None:
         parts = self.kept.pop(time)
         try:
-            result = self._query(self._whole(parts).lazy())
+            result = self._query(frame_of_all(self.where, parts).lazy())
             if isinstance(result, pl.LazyFrame):
                 result = result.collect()
         except pl.exceptions.PolarsError as exc:
@@ -47,14 +45,7 @@ class _PerTime(ByTime[list[tuple[ArrowRows, Frame]]]):
                 f"{self.where}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a "
                 f"DataFrame"
             )
-        self.give(time, rows_of(self.where, result, parts[0][0].form))
-
-    def _whole(self, parts: Sequence[tuple[ArrowRows, Frame]]) -> Frame:
-        """All rows of a time."""
-        rows, frames = zip(*parts, strict=True)
-        if all(frame.schema == frames[0].schema for frame in frames):
-            return pl.concat(frames)
-        return frame_of_all(self.where, rows)
+        self.give(time, rows_of(self.where, result, parts[0].form))
 
 
 @transformer
