@@ -154,7 +154,7 @@ class EventTimes(InColumns):
         self._latest = int(before[-1])
         if len(times):
             self.arrived(rows, times)
-        held = self.kind.time(self.advance(self._latest - self._lateness))
+        (held,) = self.kind.times(np.array([self.advance(self._latest - self._lateness)]))
         if held != self._held:
             self.location.hold(held)
             self.location.drop(self._held)
