@@ -13,7 +13,7 @@ from pullstream.authoring import Call, checked
 
 from .expressions import Expression, expression
 from .grouping import Column, Grouped
-from .package import ColumnError, np, pa
+from .package import ColumnError, pa, pl
 
 DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """The digits of a second that durations in a unit have."""
@@ -138,30 +138,8 @@ def _variance(parts: Partial, ddof: Any) -> Column:
     return pa.compute.divide(parts["m2"], _positive(pa.compute.subtract(parts["n"], ddof)))
 
 
-def _counted(name: str, finish: Callable[[Partial], Column]) -> Kind:
-    """An aggregate of the numbers of values that are true and false."""
-
-    def partial(groups: Grouped, column: Column) -> Partial:
-        return {"n": groups.known(column), "true": groups.total(column.cast(pa.int64()))}
-
-    return Kind(name, partial, _totals, _truth, lambda parts, _: finish(parts))
-
-
 def _quantile(parts: Partial, q: float) -> Column:
-    lists = parts[""]
-    lengths = lists.value_lengths().to_numpy()
-    values = lists.flatten().to_numpy()
-    begins = np.cumsum(lengths) - lengths
-    values = values[np.lexsort((values, np.repeat(np.arange(len(lists)), lengths)))]
-    some = lengths > 0
-    place = (lengths[some] - 1) * q
-    below = np.floor(place).astype(np.int64)
-    low = values[begins[some] + below]
-    high = values[begins[some] + np.ceil(place).astype(np.int64)]
-    found = np.zeros(len(lists))
-    # The difference of two infinite values is not a number.
-    found[some] = low + np.subtract(high, low, out=np.zeros(len(low)), where=low != high) * (place - below)
-    return pa.array(found, mask=~some)
+    return pl.from_arrow(parts[""]).list.eval(pl.element().quantile(q, "linear")).list.first().to_arrow()
 
 
 COUNT: Final = Kind("count", lambda groups, column: {"": groups.known(column)}, _totals)
@@ -179,8 +157,8 @@ MEAN: Final = Kind(
 VARIANCE: Final = Kind("variance", _m2, _m2s, _real, _variance)
 FIRST: Final = _of_itself("first", lambda groups, column: column.take(pa.array(groups.first)))
 LAST: Final = _of_itself("last", lambda groups, column: column.take(pa.array(groups.last)))
-ANY: Final = _counted("any", lambda parts: pa.compute.greater(parts["true"], 0))
-ALL: Final = _counted("all", lambda parts: pa.compute.equal(parts["true"], parts["n"]))
+ANY: Final = _of_itself("any", lambda groups, column: groups.extreme(_truth(column).fill_null(False), "max"))  # noqa: FBT003 - pyarrow's own
+ALL: Final = _of_itself("all", lambda groups, column: groups.extreme(_truth(column).fill_null(True), "min"))  # noqa: FBT003 - pyarrow's own
 UNIQUE: Final = Kind(
     "count_unique",
     lambda groups, column: {"": groups.lists(column, distinct=True)},

@@ -1,7 +1,6 @@
 """The bases of modules that are notified, and of those that keep columns of each time until the time is complete."""
 
-from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from typing_extensions import override
@@ -33,15 +32,12 @@ class InColumns(Notified):
 
 
 class ByTime(InColumns, Generic[S]):
-    """Keeps a state for each open time."""
+    """Keeps a state for each open time, which `begin` makes."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Callable[[], S]) -> None:
         super().__init__()
+        self._begin = begin
         self.kept: dict[Hashable, S] = {}
-
-    @abstractmethod
-    def begin(self) -> S:
-        """Make the state of a new time."""
 
     def arrivals(self, batch: Batch[Any]) -> Iterator[tuple[ArrowRows, Sequence[tuple[Hashable, slice]]]]:
         """The rows of a batch in columns, with the time of each range of them; every time has a state."""
@@ -55,5 +51,5 @@ class ByTime(InColumns, Generic[S]):
             for time in times:
                 if time not in self.kept:
                     self.notify(time, time)
-                    self.kept[time] = self.begin()
+                    self.kept[time] = self._begin()
             yield rows, list(zip(times, ranges, strict=True))

@@ -18,12 +18,8 @@ from .reducing import some_keys
 
 class _PerTime(ByTime[list[ArrowRows]]):
     def __init__(self, query: Callable[[Any], Any]) -> None:
-        super().__init__()
+        super().__init__(list)
         self._query = query
-
-    @override
-    def begin(self) -> list[ArrowRows]:
-        return []
 
     @override
     def receive(self, batch: Batch[Any]) -> None:

@@ -48,7 +48,7 @@ class _Fold:
 
 
 class _Reducing(ByTime[int]):
-    """Emits the aggregates of a time when the time is complete.
+    """Emits the aggregates of a time when the time is complete; without aggregates, the first row of each key.
 
     Every time has a number. Rows of several times wait together, and are grouped by time and key at once: the cost of a
     row does not depend on the number of times.
@@ -56,12 +56,11 @@ class _Reducing(ByTime[int]):
 
     _groups: Groups
     _names: Sequence[str] = ()
-    """The columns of the rows."""
+    """The columns of the results."""
 
     def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate]) -> None:
-        super().__init__()
+        super().__init__(count().__next__)
         self._keys, self._named = keys, named
-        self._numbers = count()
         self._waiting: list[tuple[ArrowRows, Numbers]] = []
         self._waits: set[int] = set()
         """The times of the rows that wait."""
@@ -72,20 +71,10 @@ class _Reducing(ByTime[int]):
         self._failures: dict[int, Exception] = {}
 
     @override
-    def begin(self) -> int:
-        return next(self._numbers)
-
-    def grouping(self, names: Sequence[str]) -> Groups:
-        """The groups of rows with some columns."""
-        del names
-        return Groups(self.where, self._keys, self._named, added=[TIME])
-
-    @override
     def receive(self, batch: Batch[Any]) -> None:
         for rows, ranges in self.arrivals(batch):
             if not self._names:
-                self._names = rows.schema.names
-                self._groups = self.grouping(self._names)
+                self._know(rows.schema.names)
             numbers = [self.kept[time] for time, _ in ranges]
             self._waits.update(numbers)
             self._waiting.append((rows, np.repeat(numbers, [place.stop - place.start for _, place in ranges])))
@@ -114,8 +103,18 @@ class _Reducing(ByTime[int]):
                 fold.results = self._results(fold.table)
         self.give(time, fold.results[begin:end])
 
+    def _know(self, names: Sequence[str]) -> None:
+        """Note the columns of the rows, and of the results."""
+        keys, named = self._keys, self._named
+        self._names = [*keys, *named]
+        if not named:
+            # The first row of each key.
+            keys, self._names = keys or names, names
+            named = {name: first(name) for name in names if name not in keys}
+        self._groups = Groups(self.where, keys, named, added=[TIME])
+
     def _results(self, partial: Table) -> ArrowRows:
-        return ArrowRows(self._groups.finished(partial), self.form)
+        return ArrowRows(self._groups.finished(partial).select(self._names), self.form)
 
     def _fold(self) -> None:
         """Aggregate the rows that wait, and merge partial results if there are many."""
@@ -212,20 +211,6 @@ def reduce_by_time(**named: Annotated[Any, aggregates]) -> Transformer[Any, Any]
     return opens(_Reducing((), named))
 
 
-class _Distinct(_Reducing):
-    """Keeps the first row of each key."""
-
-    @override
-    def grouping(self, names: Sequence[str]) -> Groups:
-        keys = self._keys or names
-        others = {name: first(name) for name in names if name not in keys}
-        return Groups(self.where, keys, others, added=[TIME])
-
-    @override
-    def _results(self, partial: Table) -> ArrowRows:
-        return ArrowRows(self._groups.finished(partial).select(self._names), self.form)
-
-
 @transformer
 def distinct(*keys: Annotated[Any, key_names]) -> Transformer[Any, Any]:
     """Keep the first row with each key at each time; without keys, rows are compared as a whole.
@@ -238,4 +223,4 @@ def distinct(*keys: Annotated[Any, key_names]) -> Transformer[Any, Any]:
 
     Rows are emitted when their time is complete, in the order in which they arrived. Memory is that of `reduce_by_key`.
     """
-    return opens(_Distinct(keys, {}))
+    return opens(_Reducing(keys, {}))
