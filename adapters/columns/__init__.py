@@ -34,10 +34,9 @@ from .package import ColumnError, ColumnsMissing
 from .per_row import filter, select, with_columns
 from .per_time import per_time, sort_by_time
 from .reducing import distinct, reduce_by_key, reduce_by_time
-from .sessions import sessions
 from .stamping import stamp
 from .table import collect_table
-from .windows import sliding, tumbling
+from .windows import sessions, sliding, tumbling
 
 __all__ = [
     "Aggregate",

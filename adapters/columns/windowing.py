@@ -11,13 +11,12 @@ from pullstream.authoring import Ascending
 
 from ..arrow import ArrowRows
 from .aggregates import Aggregate
-from .event_times import FAR
 from .frames import as_far_as
 from .grouping import Numbers
 from .groups import Groups, Marks, Table
 from .package import ColumnError, np, pa
 from .reducing import TOGETHER
-from .stamping import EventTimes
+from .stamping import FAR, EventTimes
 
 FIRST, LAST = "__first__", "__last__"
 """Columns added to the rows: their number in order of arrival. A group has those of its first and its last row."""
