@@ -182,16 +182,14 @@ def frame_of(where: str, rows: ArrowRows, names: Collection[str] | None = None) 
     return frame_from(where, batch)
 
 
-def _column(name: str) -> str:
-    return f"the column {name!r}"
-
-
 def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:
     """The columns of several parts, one below the other, as one polars DataFrame."""
     return frame_from(where, joined(where, [part.batch for part in parts]))
 
 
-def joined(where: str, batches: Sequence[RecordBatch], shown: Callable[[str], str] = _column) -> RecordBatch:
+def joined(
+    where: str, batches: Sequence[RecordBatch], shown: Callable[[str], str] = "the column {!r}".format
+) -> RecordBatch:
     """Batches with the same columns, one below the other; types are widened to hold the values of all.
 
     `shown` gives the name of a column in errors.

@@ -90,16 +90,11 @@ class Grouped:
             return self._by_arrow(column, function)
         if not floating:
             column = column.view(f"{'u' if str(kind)[0] == 'u' else ''}int{kind.bit_width}")
-        numbers = self._valid(column)
-        values = column.drop_null().to_numpy()
-        least = function == "min"
-        if floating:
-            found = np.full(self.count, np.nan, values.dtype)
-            (np.fmin if least else np.fmax).at(found, numbers, values)
-        else:
-            ends = np.iinfo(values.dtype)
-            found = np.full(self.count, ends.max if least else ends.min, values.dtype)
-            (np.minimum if least else np.maximum).at(found, numbers, values)
+        numbers, values = self._valid(column), column.drop_null().to_numpy()
+        found = np.zeros(self.count, values.dtype)
+        # Any value of each group, to begin with.
+        found[numbers] = values
+        (np.fmin if function == "min" else np.fmax).at(found, numbers, values)
         made = pa.array(found, mask=np.bincount(numbers, minlength=self.count) == 0)
         return made if floating else made.view(kind)
 

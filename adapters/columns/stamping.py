@@ -190,11 +190,12 @@ class EventTimes(InColumns):
                 f"{self._outer[0]!r} and {outer!r}. To discard them, put map_time(lambda _: 0) in front"
             )
 
-    def _timed(self, rows: ArrowRows) -> tuple[ArrowRows, Numbers]:
-        """Rows with their times.
+    def _timed(self, rows: ArrowRows) -> tuple[ArrowRows, Numbers, Numbers]:
+        """Rows with their times, and for each the least time that is not late.
 
         Raises:
             ColumnError: a time is null, or is none.
+            CapabilityError: a row is late, and that is an error.
         """
         at = self._at
         check_names(self.where, rows, {at})
@@ -211,46 +212,37 @@ class EventTimes(InColumns):
             if self._given is not None:
                 self._lateness = self.kind.duration(self._given, "lateness")
             self._begun = True
-        return rows, self.kind.numbers(column)
+        times = self.kind.numbers(column)
+        latest = np.maximum.accumulate(np.concatenate(([self._latest], times)))[:-1]
+        hold = latest - self._lateness
+        if self._late == "error" and (times < hold).any():
+            place = int((times < hold).argmax())
+            time, before = self.kind.times(np.array([times[place], latest[place]]))
+            raise CapabilityError(
+                f"{self.location}, got a row that is too late: row {self.number + place + 1}, "
+                f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {before!r} has "
+                f'already arrived, and lateness={self._given!r}. Allow more lateness, or pass late="drop" or a sink'
+            )
+        return rows, times, hold
 
-    def _arrive(self, rows: Any, times: Numbers) -> None:
-        before = np.maximum.accumulate(np.concatenate(([self._latest], times)))
-        hold = before[:-1] - self._lateness
-        late = times < hold
-        failure = None
+    def _arrive(self, rows: Any, times: Numbers, hold: Numbers) -> None:
         self.number += len(rows)
+        late = times < hold
         if late.any():
-            if self._late == "error":
-                place = int(late.argmax())
-                failure = self._too_late(rows, times, before, place)
-                rows, times, before = rows[:place], times[:place], before[: place + 1]
+            if self._late == "drop":
+                self.location.skipped += int(late.sum())
             else:
-                self._aside(rows.batch.filter(pa.array(late)), self.ends(hold[late]))
-                rows, times = rows.filtered(~late), times[~late]
-        self._latest = int(before[-1])
+                put_aside = LateRows(rows.batch.filter(pa.array(late)), self.form)
+                self._late_rows.put(Batch.of(Ascending(self.kind.times(self.ends(hold[late]))), put_aside))
+            rows, times = rows.filtered(~late), times[~late]
         if len(times):
+            self._latest = max(self._latest, int(times.max()))
             self.arrived(rows, times)
         (held,) = self.kind.times(np.array([self.advance(self._latest - self._lateness)]))
         if held != self._held:
             self.location.hold(held)
             self.location.drop(self._held)
             self._held = held
-        if failure is not None:
-            raise failure
-
-    def _too_late(self, rows: Any, times: Numbers, before: Numbers, place: int) -> CapabilityError:
-        time, latest = self.kind.times(np.array([times[place], before[place]]))
-        return CapabilityError(
-            f"{self.location}, got a row that is too late: row {self.number - len(rows) + place + 1}, "
-            f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {latest!r} has "
-            f'already arrived, and lateness={self._given!r}. Allow more lateness, or pass late="drop" or a sink'
-        )
-
-    def _aside(self, batch: Any, times: Numbers) -> None:
-        if self._late == "drop":
-            self.location.skipped += batch.num_rows
-            return
-        self._late_rows.put(Batch.of(Ascending(self.kind.times(times)), LateRows(batch, self.form)))
 
 
 class _Stamping(EventTimes):

@@ -120,11 +120,19 @@ class EventTimeWindows(EventTimes):
         changes = [self.changes(times) for _, times in waiting]
 
         def partial(until: int) -> Table | None:
-            chosen = [part <= until for part in changes]
-            places = np.flatnonzero(np.concatenate(chosen))
-            if not len(places):
+            masks = [part <= until for part in changes]
+            numbers = number + np.flatnonzero(np.concatenate(masks))
+            if not len(numbers):
                 return self._open
-            made = self._partial(waiting, chosen, number + places)
+            some = [(*part, mask) for part, mask in zip(waiting, masks, strict=True) if mask.any()]
+            times = np.concatenate([times[mask] for _, times, mask in some])
+            added = {FIRST: numbers, LAST: numbers, START: times, STOP: times}
+            made = self.partial(
+                self.groups.table(
+                    [rows if mask.all() else rows.filtered(mask) for rows, _, mask in some],
+                    {name: pa.array(column) for name, column in added.items()},
+                )
+            )
             return made if self._open is None else self.merged(self.groups.joined([self._open, made]))
 
         def ends() -> list[int]:
@@ -137,18 +145,6 @@ class EventTimeWindows(EventTimes):
             self._fails_at, self._failure = end, failure
         if made is not None:
             self._keep(made)
-
-    def _partial(
-        self, waiting: Sequence[tuple[ArrowRows, Numbers]], chosen: Sequence[Numbers], number: Numbers
-    ) -> Table:
-        """The partial results of chosen rows, which have these numbers."""
-        some = [(*part, mask) for part, mask in zip(waiting, chosen, strict=True) if mask.any()]
-        times = np.concatenate([times[mask] for _, times, mask in some])
-        columns = {FIRST: number, LAST: number, START: times, STOP: times}
-        more = {name: pa.array(column) for name, column in columns.items()}
-        return self.partial(
-            self.groups.table([rows if mask.all() else rows.filtered(mask) for rows, _, mask in some], more)
-        )
 
     def _keep(self, partial: Table) -> None:
         self._open = partial

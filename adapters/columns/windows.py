@@ -173,6 +173,15 @@ class _Sessions(EventTimeWindows):
 
 def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
     """Check the aggregates, whose results and keys must not hide the columns of the window."""
+    if "origin" in named and not isinstance(named["origin"], Aggregate):
+        # An option that windows of rows have.
+        why = (
+            "a session starts at its first row"
+            if call.module == "sessions"
+            else "windows start at multiples of their distance from 0, or from 1 January 1970, UTC; for another "
+            "origin, use ps.stamp and the windows of rows"
+        )
+        raise call.refuse(f"has no origin=: {why}")
     own = ("start", "end")
     for key in call["keys"]:
         if key in own:
@@ -183,20 +192,7 @@ def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
     return aggregates(call, named, (*own, *call["keys"]))
 
 
-def _no_origin(call: Call, named: dict[str, Any]) -> dict[str, Any]:
-    """Refuse an option that windows of rows have."""
-    if "origin" in named and not isinstance(named["origin"], Aggregate):
-        why = (
-            "a session starts at its first row"
-            if call.module == "sessions"
-            else "windows start at multiples of their distance from 0, or from 1 January 1970, UTC; for another "
-            "origin, use ps.stamp and the windows of rows"
-        )
-        raise call.refuse(f"has no origin=: {why}")
-    return named
-
-
-Named = Annotated[Any, _no_origin, _results]
+Named = Annotated[Any, _results]
 
 
 @transformer
