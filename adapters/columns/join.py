@@ -27,7 +27,7 @@ class _Joining(JoinByTime):
     def __init__(
         self, both: tuple[Source[Any], Source[Any]], on: Sequence[str], how: How, at: str | None, strategy: Strategy
     ) -> None:
-        super().__init__(both, AHEAD)
+        super().__init__(both, AHEAD, how)
         self._on, self._how, self._at, self._strategy = on, how, at, strategy
         self._compared = on if at is None else (*on, at)
         self._forms: list[RowForm | None] = [None, None]
@@ -188,7 +188,8 @@ def join(
     `at`, for "asof"; null and NaN are near nothing). Until then, the rows of both are kept in columns; a source that is
     more than about a million rows ahead of the other waits for it. A column of the second source whose name is taken
     gets the suffix `_right`. For "left", "asof" and "full", results wait until the second source (for "full", each) has
-    given its first row, as its columns are not known before; if it ends without a row, they are those of the other.
+    given its first row, as its columns are not known before; if it ends without a row, they are those of the other. The
+    join ends when no more results are possible, and aborts the source that is still running (R7).
 
     Raises:
         ColumnError: at an ask; a column is missing, or has types that cannot be compared, such as text and numbers, or

@@ -199,11 +199,12 @@ def test_sources_both_ahead_overflow():
 async def test_it_ends_when_nothing_can_come_of_it(new_probe, counting, autojump_clock):
     """When one source has ended, and nothing is kept of it, the other one is aborted (R7)."""
     del autojump_clock
-    for how, which in (("inner", 0), ("inner", 1), ("left", 0)):
+    for how, which in (("inner", 0), ("inner", 1), ("left", 0), ("asof", 0)):
         probes = [new_probe(), new_probe()]
         lengths = [3, 10**9] if which == 0 else [10**9, 3]
         sources = [counting(each, length, delay=0.1, timed=True) for each, length in zip(probes, lengths, strict=True)]
-        async with ps.pipe(ps.join(*sources, on=int, how=how), ps.collect()).open(check="strict") as running:
+        joined = ps.join(*sources, on=int, how=how, **{"at": int} if how == "asof" else {})
+        async with ps.pipe(joined, ps.collect()).open(check="strict") as running:
             assert await running.result() == [(0, 0), (1, 1), (2, 2)]
         assert probes[1 - which].reasons == [None]
         assert all(each.balanced for each in probes)

@@ -19,7 +19,7 @@ from pullstream.engine.sidecar.waiting import Watch
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
-from pullstream.modules.combining.join_by_time import AsOf, How, Strategy, place_of_asof
+from pullstream.modules.combining.join_by_time import AsOf, How, Strategy, owing, place_of_asof
 from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
 from pullstream.modules.combining.join_state import MatchState, Near
 from pullstream.modules.values.on_error import OnError, catches
@@ -81,7 +81,7 @@ class _Join(FanIn):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        owes = self._how in {"left", "full", "anti"}, self._how == "full"
+        owes = owing(self._how)
         marks = owes[0] or self._how == "semi", owes[1]
         self._sides = [
             Side(

@@ -27,6 +27,11 @@ How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
 Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
 
 
+def owing(how: How) -> tuple[bool, bool]:
+    """Whether a join gives values of the first source without a match, and of the second."""
+    return how in {"left", "full", "anti", "asof"}, how == "full"
+
+
 def place_of_asof(call: Call, wanted: str) -> None:
     """Check that `at=` is given for an as-of join, and for no other."""
     how, at = call["how"], call["at"]
@@ -52,14 +57,16 @@ class KeptByTime:
 class JoinByTime(FanIn):
     """Joins the values of a time when it is complete in both sources.
 
-    A source is not asked while it has more than `ahead` values waiting, and more than the other.
+    A source is not asked while it has more than `ahead` values waiting, and more than the other. `how` decides which
+    source may end the join: the one without which there are no results.
     """
 
     traits = Traits(trusted=True)
 
-    def __init__(self, both: tuple[Source[Any], Source[Any]], ahead: int) -> None:
+    def __init__(self, both: tuple[Source[Any], Source[Any]], ahead: int, how: How = "full") -> None:
         super().__init__(*both)
         self._ahead = ahead
+        self._owes = owing(how)
         self._open: list[Hashable] = []
         """The times of the values, sorted."""
         self._chain = True
@@ -112,13 +119,17 @@ class JoinByTime(FanIn):
             return NOT_YET
         if self.failure_above is not None:
             raise self.failure_above
-        if not self.going and not self._open:
+        if self._over():
             return DONE
         return WAIT if self._ask() else NOT_YET
 
     @override
     def wait(self) -> Awaitable[None]:
         return self.until_complete((self._open[:1] if self._chain else self._open) if self.ready() else ())
+
+    def _over(self) -> bool:
+        left, right = (each.done and not side.size for each, side in zip(self.all, self.kept, strict=True))
+        return (left and right) or (left and not self._owes[1]) or (right and not self._owes[0])
 
     def _complete(self) -> bool:
         """Join the times that are complete; True if there were any."""
@@ -214,7 +225,7 @@ class AsOf(JoinByTime):
         capacity: int,
         catches: bool,
     ) -> None:
-        super().__init__(both, capacity)
+        super().__init__(both, capacity, "asof")
         self._capacity, self._strategy = capacity, strategy
         read = [_Places(*each) for each in zip(keys, at, strict=True)]
         self._read: list[Callable[[Any], Any]] = [*map(guarded, read)] if catches else [*read]

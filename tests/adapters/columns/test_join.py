@@ -374,3 +374,25 @@ def test_times_in_no_order():
     assert sorted(found, key=repr) == sorted(
         [(time, {"key": 1, "l": repr(time), "r": repr(time)}) for time in times], key=repr
     )
+
+
+@pytest.mark.parametrize(
+    ("how", "ending", "times"),
+    [
+        ("inner", 0, [0, 1, 2]),
+        ("inner", 1, [0, 1, 2]),
+        ("semi", 1, [0, 1, 2]),
+        ("left", 0, [0, 1, 2]),
+        ("anti", 0, []),
+        ("asof", 0, [0, 1, 2]),
+    ],
+)
+def test_it_ends_when_nothing_can_come_of_it(how, ending, times):
+    """Without the source that has ended there are no results, so the other one, which has no end, is aborted."""
+
+    def rows(number):
+        count = ps.pipe(ps.integers(), ps.take(3)) if number == ending else ps.integers()
+        return ps.pipe(count, ps.stamp(lambda n: n), ps.map(lambda n: {"key": 0, "at": n}))
+
+    joined = columns.join(rows(0), rows(1), on="key", how=how, **{"at": "at"} if how == "asof" else {})
+    assert [row["at"] for row in ps.run(ps.pipe(joined, ps.collect()))] == times
