@@ -12,13 +12,14 @@ from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import EdgeCount
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
 from pullstream.errors import blame
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 Dealt = Iterable[tuple["Branch", Batch[Any]]]
 
@@ -63,7 +64,7 @@ class Sizes:
         return max(self._counts)
 
 
-class Branch(Kernel[Any]):
+class Branch(PolledKernel[Any]):
     """An edge below a hub. Its location holds the times of values that were dealt to it and not asked for yet."""
 
     traits = Traits(trusted=True, follows=True)
@@ -72,6 +73,9 @@ class Branch(Kernel[Any]):
         self._hub = hub
         self.wanted = 0
         """The limit of the ask that waits; 0 while none does."""
+        self._limit = 0
+        self._confirmed = False
+        """Whether the end is the branch's own."""
         self._counted: tuple[int | None, int | None] = (None, None)
         """The number of values wanted, and that number minus the values kept, as last counted by the hub."""
         self._backlog = Backlog(self)
@@ -83,21 +87,31 @@ class Branch(Kernel[Any]):
         return self._backlog.left
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        if not self._backlog and self._backlog.ending is None:
-            await self._wait(limit)
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        self._limit = limit
         answer = self._backlog.answer(limit)
         if isinstance(answer, Batch):
             self.count_in(self.wanted, self.wanted - self.kept)
             self._hub.wake()
             return answer
-        # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
-        await trio.lowlevel.checkpoint_if_cancelled()
-        return DONE
+        return DONE if self._confirmed else WAIT
 
-    async def _wait(self, limit: int) -> None:
+    @override
+    def halt(self) -> None:
+        self._changed.set()
+
+    @override
+    async def wait(self) -> None:
+        if not self._backlog.known:
+            await self._asked()
+        if self._backlog.known and not self._backlog:
+            # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
+            await trio.lowlevel.checkpoint_if_cancelled()
+            self._confirmed = True
+
+    async def _asked(self) -> None:
         self._changed = self._hub.signal()
-        self._want(limit)
+        self._want(self._limit)
         (count,) = self.location.ports
         began = count.begin()
         try:
@@ -177,7 +191,8 @@ class Hub(ABC):
     def branch(self, name: str) -> Branch:
         """Add a branch. Must be called while the run is assembled."""
         branch = Branch(self)
-        install(branch, self._scope, self._scope.sidecar.locate([name], self._module.site, [self.location]), [])
+        location = self._scope.sidecar.locate([name], self._module.site, [self.location])
+        install(branch, self._scope, location, []).beyond = [self._reader.edge]
         self.location.outs = (*self.location.outs, *branch.location.ports)
         self.branches[branch] = None
         branch.count_in(0, 0)

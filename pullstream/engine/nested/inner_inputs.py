@@ -11,7 +11,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done, Unanswered
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
 class Feed(Kernel[Any]):
@@ -52,7 +52,7 @@ class Through(Feed, PolledKernel[Any]):
         await self.outer.terminate(reason)
 
 
-class Queue(Kernel[Any]):
+class Queue(PolledKernel[Any]):
     """A source inside a module that answers the values put into it, and holds their times until then.
 
     `wanted` is the limit of an ask that waits for values. `changed` is called when an ask begins to wait, and when no
@@ -65,6 +65,7 @@ class Queue(Kernel[Any]):
         self._changed = changed
         self._given = Backlog(self)
         self._more: Signal | None = None
+        self._limit = 0
         self.wanted = 0
 
     def __len__(self) -> int:
@@ -85,16 +86,21 @@ class Queue(Kernel[Any]):
             self._more.set()
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while (answer := self._given.answer(limit)) is None:
-            await self._wait(limit)
-        if answer is not DONE and not self._given:
-            self._changed()
-        return answer
+    def halt(self) -> None:
+        self._wake()
 
-    async def _wait(self, limit: int) -> None:
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        self._limit = limit
+        answer = self._given.answer(limit)
+        if isinstance(answer, Batch) and not self._given:
+            self._changed()
+        return answer or WAIT
+
+    @override
+    async def wait(self) -> None:
         self._more = more = self.run.signal()
-        self.wanted = limit
+        self.wanted = self._limit
         self._changed()
         try:
             await more.wait()

@@ -1,24 +1,27 @@
 """The end of an inner stream that has side sinks: it is over only when they have ended, too."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from typing_extensions import override
 
 from pullstream.engine.assembly import Consuming
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import without_cancelled
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
-class Sides(Kernel[Any]):
+class Sides(PolledKernel[Any]):
     """Passes an inner stream on, and its end when all side sinks have ended. A side sink's failure fails the stream."""
 
     traits = Traits(trusted=True)
 
     def __init__(self, number: int) -> None:
         self._running = number
+        self._over = False
+        """Whether the inner stream has ended."""
         self._ended: Signal | None = None
         self._trouble: BaseException | None = None
 
@@ -31,20 +34,35 @@ class Sides(Kernel[Any]):
                 raise
             self._trouble = self._trouble or exc
         self._running -= 1
-        if not self._running and self._ended is not None:
+        if not self._running:
+            self.halt()
+
+    @override
+    def halt(self) -> None:
+        if self._ended is not None:
             self._ended.set()
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self.upstream.ask_many(limit)
-        if batch is DONE:
-            if self._running:
-                self._ended = self.run.signal()
-                await self._ended.wait()
-            if self._trouble is not None:
-                raise self._trouble
-        self.upstream.settle()
-        return batch
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        if not self._over:
+            batch = self.upstream.poll(limit)
+            if isinstance(batch, Batch):
+                self.upstream.settle()
+            if batch is not DONE:
+                return batch
+            self._over = True
+        if self._running:
+            return WAIT
+        if self._trouble is not None:
+            raise self._trouble
+        return DONE
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        if not self._over:
+            return self.upstream.ready()
+        self._ended = self.run.signal()
+        return self._ended.wait()
 
     @override
     def relayed(self, exc: BaseException) -> bool:

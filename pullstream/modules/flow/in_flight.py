@@ -1,5 +1,6 @@
 """`in_flight`: a limit on the values inside a transformer (Pando's Limiter)."""
 
+from collections.abc import Awaitable
 from typing import Annotated, Any, cast
 
 import attrs
@@ -11,14 +12,15 @@ from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import WAIT, Batch, Done, Unanswered
 
 
-class _Gate(Kernel[Any]):
+class _Gate(PolledKernel[Any]):
     """Lets values in while there is room."""
 
     traits = Traits(trusted=True)
@@ -27,6 +29,7 @@ class _Gate(Kernel[Any]):
         self._quota = capacity if isinstance(capacity, Quota) else None
         self._capacity = 0 if isinstance(capacity, Quota) else capacity
         self.inside = 0
+        self._full = False
         self._room: Signal | None = None
 
     @override
@@ -40,15 +43,27 @@ class _Gate(Kernel[Any]):
         return self._capacity if self._quota is None else self._quota.capacity
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while self.inside >= self.capacity:
-            self._room = self.run.signal()
-            await self._room.wait(outside=self._quota is not None)
-        batch = await self.upstream.ask_many(min(limit, self.capacity - self.inside))
-        if batch is not DONE:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        room = self.capacity - self.inside
+        self._full = room <= 0
+        if self._full:
+            return WAIT
+        batch = self.upstream.poll(min(limit, room))
+        if isinstance(batch, Batch):
             self.inside += len(batch.values)
             self.upstream.settle()
         return batch
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        if not self._full:
+            return self.upstream.ready()
+        self._room = self.run.signal()
+        return self._room.wait(outside=self._quota is not None)
+
+    @override
+    def halt(self) -> None:
+        self.look()
 
     @override
     def status(self) -> str:

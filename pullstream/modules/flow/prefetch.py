@@ -10,16 +10,16 @@ from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.tasks import Asking
+from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import WAIT, Batch, Done, Unanswered
 from pullstream.timely.order import Ascending, in_one_order
 
 FEW: Final = 64
 """Number of values whose times may be compared pairwise; for thousands, that would take seconds."""
 
 
-class Prefetch(Asking[Any]):
+class Prefetch(PolledAsking[Any]):
     """Keeps an ask outstanding for as many values as there is room for; values are held until they are answered."""
 
     traits = Traits(trusted=True, asks_apart=True)
@@ -31,10 +31,9 @@ class Prefetch(Asking[Any]):
         """The most values to ask for at a time. It grows as long as their times are cheap to compare."""
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         self.ask_ahead()
-        while (answer := self._kept.answer(limit)) is None:
-            await self.change()
+        answer = self._kept.answer(limit) or WAIT
         self.ask_ahead()
         return answer
 

@@ -1,6 +1,6 @@
 """`timeout`: a limit on how long an ask may be outstanding."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import trio
@@ -12,28 +12,31 @@ from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.errors import AskTimeout
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import Batch, Done, Unanswered
 
 
 class _Timeout(Passing):
     traits = attrs.evolve(Passing.traits, clocked=True)
 
-    outside: ClassVar[bool] = True
-
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._over = False
 
     @override
-    async def taken(self, limit: int) -> Batch[Any] | Done:
-        with trio.move_on_after(self._seconds):
-            return await super().taken(limit)
-        if self.slot is not None:
-            # The answer arrived in the same scheduler step as the deadline.
-            return await super().taken(limit)
-        raise AskTimeout(
-            f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, allow more "
-            f"time, or see what it waits for with progress.explain()",
-        )
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        # Unless the answer arrived in the same scheduler step as the deadline.
+        if self._over and self.slot is None:
+            raise AskTimeout(
+                f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, allow "
+                f"more time, or see what it waits for with progress.explain()",
+            )
+        return super().poll(limit)
+
+    @override
+    async def wait(self) -> None:
+        with trio.move_on_after(self._seconds) as scope:
+            await self.change(outside=True)
+        self._over = scope.cancelled_caught
 
 
 @transformer

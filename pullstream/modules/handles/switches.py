@@ -1,7 +1,8 @@
 """`pausable` and `abortable`: handles that pause or end a stream from outside."""
 
+from collections.abc import Awaitable
 from functools import partial
-from typing import Any, ClassVar, Generic, cast
+from typing import Any, Generic, cast
 
 import attrs
 from typing_extensions import override
@@ -10,7 +11,7 @@ from pullstream.blueprint import Module, Site, Transformer
 from pullstream.blueprint.variables import V
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
 class _Pause(Grip):
@@ -34,13 +35,14 @@ class _Pausing(Passing):
         grip.attach(self)
 
     @override
-    async def taken(self, limit: int) -> Batch[Any] | Done:
-        while self._grip.paused:
-            await self.change(outside=True)
-        answer = await super().taken(limit)
-        while self._grip.paused and answer is not DONE:
-            await self.change(outside=True)
-        return answer
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        # A value that was asked for before waits in its slot; an end or a failure passes.
+        self._paused = self._grip.paused and (self.slot is None or isinstance(self.slot, Batch))
+        return WAIT if self._paused else super().poll(limit)
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.change(outside=self._paused)
 
 
 @attrs.frozen(repr=False)
@@ -111,8 +113,6 @@ class _Switch(Grip):
 class _Switched(Passing):
     """Ends the stream when `switch` is called, even without an ask."""
 
-    outside: ClassVar[bool] = True
-
     def __init__(self, grip: _Switch) -> None:
         grip.attach(self)
         self._early = grip.early[:1]
@@ -122,12 +122,16 @@ class _Switched(Passing):
         self.edge.end_here(reason)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if not self._early:
-            return await super().produce(limit)
+            return super().poll(limit)
         if self._early[0] is not None:
             raise self._early[0]
         return DONE
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.change(outside=True)
 
 
 @attrs.frozen(repr=False)

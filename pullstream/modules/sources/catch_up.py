@@ -15,7 +15,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
 from pullstream.modules.flow.prefetch import Prefetch
 from pullstream.modules.sources.values import values
-from pullstream.protocol import Batch, Done
+from pullstream.protocol import WAIT, Batch, Done, Unanswered
 
 
 class _CatchUp(Prefetch):
@@ -36,22 +36,28 @@ class _CatchUp(Prefetch):
             self._sync.put(self._between)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        if not self._listening:
-            self._listening = True
-            self.ask_ahead()
-            # Two turns of the scheduler, so that the subscription to new values exists before the first old one is
-            # read.
-            await trio.lowlevel.checkpoint()
-            await trio.lowlevel.checkpoint()
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         old = self._old
-        while not old.done:
-            if old:
-                return old.take(limit)
+        if not self._listening:
+            return WAIT
+        if old:
+            return old.take(limit)
+        if not old.done:
             old.reached()
             self.ask_input(old.lane, limit)
-            await self.change()
-        return self._sync.take(limit) if self._sync else await super().produce(limit)
+            return self.pending()
+        return self._sync.take(limit) if self._sync else super().poll(limit)
+
+    @override
+    async def wait(self) -> None:
+        if self._listening:
+            await super().wait()
+            return
+        self._listening = True
+        self.ask_ahead()
+        # Two turns of the scheduler, so that the subscription to new values exists before the first old one is read.
+        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
