@@ -89,6 +89,9 @@ class Branch(PolledKernel[Any]):
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         self._limit = limit
+        if not (self._backlog or self._backlog.known):
+            self._want(limit)
+            self._hub.ask_now()
         answer = self._backlog.answer(limit)
         if isinstance(answer, Batch):
             self.count_in(self.wanted, self.wanted - self.kept)
@@ -115,7 +118,7 @@ class Branch(PolledKernel[Any]):
         (count,) = self.location.ports
         began = count.begin()
         try:
-            self._hub.branch_asks()
+            self._hub.pump()
             await self._changed.wait()
         finally:
             self._want(0)
@@ -127,9 +130,10 @@ class Branch(PolledKernel[Any]):
 
     def count_in(self, wanted: int | None, ahead: int | None) -> None:
         """Update the hub's counts: the values wanted, and that number minus the values kept; None to remove both."""
-        if self in self._hub.branches:
-            self._hub.wanted.change(self._counted[0], wanted)
-            self._hub.ahead.change(self._counted[1], ahead)
+        counted = self._counted
+        if (wanted, ahead) != counted and self in self._hub.branches:
+            self._hub.wanted.change(counted[0], wanted)
+            self._hub.ahead.change(counted[1], ahead)
             self._counted = wanted, ahead
 
     def deal(self, batch: Batch[Any]) -> None:
@@ -161,7 +165,9 @@ class Branch(PolledKernel[Any]):
 
 
 class Hub(ABC):
-    """Asks upstream, in a task of its own, when its branches have demand, and deals the values to the branches.
+    """Asks upstream when its branches have demand, and deals the values to the branches.
+
+    A branch that asks polls upstream for all of them. Where the answer has to be waited for, a task asks.
 
     An error from a branch goes upstream at once and fails the others. An abort goes upstream when the last branch that
     counts (see `needed`) has left (R6). A failure from upstream reaches each branch after the values dealt to it (R8).
@@ -175,7 +181,7 @@ class Hub(ABC):
         self._asked = self.location.asked = EdgeCount()
         self._changed = self.signal()
         self._pace = WaitingPace()
-        self._pumping = False
+        self._pumping = self._asking = False
         self._closed: trio.Event | None = None
         self._over = False
         self._failed: BaseException | None = None
@@ -192,7 +198,9 @@ class Hub(ABC):
         """Add a branch. Must be called while the run is assembled."""
         branch = Branch(self)
         location = self._scope.sidecar.locate([name], self._module.site, [self.location])
-        install(branch, self._scope, location, []).beyond = [self._reader.edge]
+        edge = install(branch, self._scope, location, [])
+        edge.beyond = [self._reader.edge]
+        edge.depth += self._reader.edge.depth
         self.location.outs = (*self.location.outs, *branch.location.ports)
         self.branches[branch] = None
         branch.count_in(0, 0)
@@ -233,17 +241,37 @@ class Hub(ABC):
 
     # ---- for branches
 
-    def branch_asks(self) -> None:
-        """Start or wake the pump, as a branch asks and has no values left."""
+    def ask_now(self) -> None:
+        """Poll upstream, as a branch asks and has no values left."""
+        if self._asking or self._over or self._failed is not None or self._closed is not None:
+            return
+        limit = self.room()
+        if not limit:
+            return
+        if not self.location.begun:
+            self.location.begin()
+        began = self._asked.begin()
+        try:
+            answer = self._reader.poll(limit)
+        except BaseException as exc:  # noqa: BLE001 - as in `_fetch`
+            self._raised(exc)
+        else:
+            if not isinstance(answer, Unanswered):
+                self._take(answer)
+        finally:
+            self._asked.end(began)
+
+    def pump(self) -> None:
+        """Start or wake the task that asks, as a branch waits."""
         if not self._pumping:
             self._pumping = True
-            self.location.begin()
             self._scope.run.spawn(self._pump)
         self.wake()
 
     def wake(self) -> None:
         """Wake the pump, as there may be room now."""
-        self._changed.set()
+        if self._pumping:
+            self._changed.set()
 
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:
         """Remove a branch that was aborted, or that sent an error, which ends all branches."""
@@ -287,9 +315,11 @@ class Hub(ABC):
                 # Only the time spent on asking counts. While a branch waits for another branch to ask, it waits for the
                 # modules below that branch, not for upstream.
                 began = self._asked.begin()
+                self._asking = True
                 try:
                     await self._fetch(limit)
                 finally:
+                    self._asking = False
                     self._asked.end(began)
 
     async def _fetch(self, limit: int) -> None:
@@ -298,12 +328,18 @@ class Hub(ABC):
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - every branch raises it
-            if self._closed is None and self._reader.edge.open:
-                # The checker compares times, which may raise: the stream has not failed, and must be ended.
-                self._failed = exc
-            elif self._closed is None:
-                self._end(exc)
-            return
+            self._raised(exc)
+        else:
+            self._take(answer)
+
+    def _raised(self, exc: BaseException) -> None:
+        if self._closed is None and self._reader.edge.open:
+            # The checker compares times, which may raise: the stream has not failed, and must be ended.
+            self._failed = exc
+        elif self._closed is None:
+            self._end(exc)
+
+    def _take(self, answer: Batch[Any] | Done) -> None:
         if answer is not DONE:
             self._deal(answer)
         elif self._closed is None:

@@ -264,8 +264,9 @@ class Eventful:
             return
         if wanted:
             self._askers.ask(self._upstream, wanted)
-            for _ in range(2):
-                # Let the task run once: most answers are there then, and waiting for completions costs more.
+            for _ in range(3):
+                # Let the task run once, and again if another task answers it: most answers are there then, and waiting
+                # for completions costs more.
                 await trio.lowlevel.checkpoint()
                 if self._slot is not None or self.ended:
                     return
