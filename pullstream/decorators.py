@@ -222,20 +222,18 @@ def _takes(kind: str, made: Callable[..., Any], given: int) -> None:
     if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
         return
     positional = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+    names = [parameter.name for parameter in positional]
+    wanted = ["upstream", "ctx"][-given:]
     if len(positional) < given:
-        wanted = ("upstream", "ctx")[-given:]
-        written = ", ".join([*wanted, *(parameter.name for parameter in positional if parameter.name not in wanted)])
-        raise CompositionError(
-            f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, which a run calls with "
-            f"({', '.join(wanted)}, ...): write async def {made.__name__}({written})",
+        written = ", ".join([*wanted, *(name for name in names if name not in wanted)])
+        wrong = f"which a run calls with ({', '.join(wanted)}, ...): write async def {made.__name__}({written})"
+    elif given == 1 and names[0] == "upstream":
+        wrong = (
+            f"but a source has no upstream: write async def {made.__name__}(ctx), or decorate it with @ps.transformer"
         )
-    if given == 1 and positional[0].name == "upstream":
-        raise CompositionError(
-            f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, but a source has no "
-            f"upstream: write async def {made.__name__}(ctx), or decorate it with @ps.transformer"
-        )
-    if given > 1 and (positional[0].name in {"ctx", "context"} or positional[1].name == "upstream"):
-        raise CompositionError(
-            f"@{kind} at {Site.here()} decorates {made.__name__}{inspect.signature(made)}, which a run calls with "
-            f"(upstream, ctx, ...): swap its first two arguments",
-        )
+    elif given > 1 and (names[0] in {"ctx", "context"} or names[1] == "upstream"):
+        wrong = "which a run calls with (upstream, ctx, ...): swap its first two arguments"
+    else:
+        return
+    what = f"{made.__name__}{inspect.signature(made)}"
+    raise CompositionError(f"@{kind} at {Site.here()} decorates {what}, {wrong}")

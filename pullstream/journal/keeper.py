@@ -322,9 +322,7 @@ class Keeper(StateSaver):
                 if self.trouble is None and self._last:
                     await in_thread(self._store.write, self._last)
             finally:
-                self._over = True
-                self._recorded.set()
-                self._store.close()
+                self.close()
 
     def close(self) -> None:
         """Close the journal of a run that did not reach `end`."""

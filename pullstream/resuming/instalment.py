@@ -271,7 +271,7 @@ class InstalmentRun(StateSaver):
         wishes: list[Wish] = [cast("Wish", waiter.settled) for waiter in sidecar.waiters]
         hints: list[Any] = [waiter.time for waiter in sidecar.waiters]
         places = [place for waiter in sidecar.waiters for place in waiter.places]
-        held_back = [time for batch in self._answers for time in _times(batch) if not complete(time)]
+        held_back = [time for batch in self._answers for time in batch.times if not complete(time)]
         for time in minimal(held_back) if held_back else ():
             wishes.append(passed(end.output, [time]))
             hints.append(time)
@@ -300,10 +300,6 @@ class InstalmentRun(StateSaver):
             saved, node = self._kept, location.node
             memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)
         return memory
-
-
-def _times(batch: Batch[Any]) -> Sequence[Hashable]:
-    return (batch.time,) if batch.uniform else batch.times
 
 
 def _those(batch: Batch[Any], wanted: Callable[[Hashable], bool]) -> Iterator[Batch[Any]]:

@@ -39,13 +39,13 @@ def place_of_asof(call: Call, wanted: str) -> None:
         raise call.refuse(f"got how={how!r} and at={at!r}: how='asof', and only that, needs at=, {wanted}")
 
 
+@attrs.define(eq=False)
 class KeptByTime:
     """The values of a source that wait until their time is complete in both."""
 
-    def __init__(self, pace: Pace) -> None:
-        self.pace = pace
-        self.parts: dict[Hashable, list[Sequence[Any]]] = {}
-        self.size = 0
+    pace: Pace
+    parts: dict[Hashable, list[Sequence[Any]]] = attrs.field(factory=dict[Hashable, list[Sequence[Any]]])
+    size: int = 0
 
     def take(self, time: Hashable) -> list[Sequence[Any]]:
         """Remove and return the values of a time."""

@@ -73,7 +73,7 @@ class Accumulator:
         self._initial, self._step = fold.initial, fold.step
         # A list that is given while it grows must be a copy.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
-        self._key = key
+        self.key = key
         self._untried = True
         """Whether no result was looked at yet, to see whether the functions are plain ones."""
         self.eager = eager
@@ -102,7 +102,7 @@ class Accumulator:
             else:
                 self._take_into_all(tables, values)
             return
-        key, step = self._key, self._step
+        key, step = self.key, self._step
         for value in values:
             failed = False
             try:
@@ -126,13 +126,8 @@ class Accumulator:
                     if self.eager:
                         early.append((number, self._result(name, state)))
 
-    def keys(self, values: Sequence[Any]) -> tuple[list[Hashable], tuple[Any, Exception] | None]:
-        """The keys of values; see `keys_of`."""
-        assert self._key is not None, "there are some"
-        return keys_of(self._key, values)
-
     def _take(self, table: KeyStates, values: Sequence[Any]) -> None:
-        key, step = self._key, self._step
+        key, step = self.key, self._step
         if key is None:
             table[None] = self._all(table[None], values)
         elif isinstance(table, Counter):
@@ -143,7 +138,7 @@ class Accumulator:
                 table[name] = step(table[name], value)
 
     def _take_into_all(self, tables: Sequence[KeyStates], values: Sequence[Any]) -> None:
-        key, step = self._key, self._step
+        key, step = self.key, self._step
         if self.counts and key is not None:
             names: list[Hashable] = []
             try:
@@ -163,7 +158,7 @@ class Accumulator:
 
         What it raises follows the `early` results.
         """
-        key, step = self._key, self._step
+        key, step = self.key, self._step
         if self._catches:
             for number, (table, value) in enumerate(zip(tables, values, strict=False)):
                 try:
@@ -206,19 +201,19 @@ class Accumulator:
             if self._untried:
                 for name, state in islice(table.items(), 1):
                     self._try(name, state, state)
-            return list(table.values()) if self._key is None else list(table.items())
+            return list(table.values()) if self.key is None else list(table.items())
         return [self._result(name, state) for name, state in table.items()]
 
     def _result(self, name: Hashable, state: Any) -> Any:
         result = self._finish(state)
         if self._untried:
             self._try(name, state, result)
-        return result if self._key is None else (name, result)
+        return result if self.key is None else (name, result)
 
     def _try(self, name: Hashable, state: Any, result: Any) -> None:
         self._untried = False
-        if self._key is not None:
-            result_of(self._key, name)
+        if self.key is not None:
+            result_of(self.key, name)
         result_of(self._finish, result_of(self._step, state) if result is state else result)
 
 

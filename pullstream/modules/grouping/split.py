@@ -201,26 +201,18 @@ class _Decoded(Part):
         return int(self._decoder.getstate() != self._clean)
 
 
-def _encoding(call: Call, encoding: Any) -> Any:
+def _known(call: Call, name: Any) -> Any:
     try:
-        codecs.getincrementaldecoder(encoding)
+        (codecs.getincrementaldecoder if call.name == "encoding" else codecs.lookup_error)(name)
     except (LookupError, TypeError) as exc:
-        raise call.refuse(f"got an unknown encoding, {encoding!r}: {exc}") from None
-    return encoding
-
-
-def _errors(call: Call, errors: Any) -> Any:
-    try:
-        codecs.lookup_error(errors)
-    except (LookupError, TypeError) as exc:
-        raise call.refuse(f"got errors={errors!r}: {exc}") from None
-    return errors
+        raise call.refuse(f"got {call.name}={name!r}: {exc}") from None
+    return name
 
 
 @transformer
 def decode(
-    encoding: Annotated[str, _encoding] = "utf-8",
-    errors: Annotated[Literal["strict", "replace", "ignore"], _errors] = "strict",
+    encoding: Annotated[str, _known] = "utf-8",
+    errors: Annotated[Literal["strict", "replace", "ignore"], _known] = "strict",
 ) -> Transformer[bytes, str]:
     r"""Decode bytes that arrive in chunks, which may end in the middle of a character.
 

@@ -56,14 +56,11 @@ class Added(Grip):
             why = "cap() was called before" if self.capped else "its stream has ended"
             raise Ended(f"dynamic_merge, made at {self.site}, cannot add a source: {why}")
         self.waiting.extend(sources)
-        self._stir()
+        self.steer(self._grow)
 
     def cap(self) -> None:
         """Note that no more sources will be added."""
         self.capped = True
-        self._stir()
-
-    def _stir(self) -> None:
         self.steer(self._grow)
 
     def _grow(self) -> None:

@@ -257,17 +257,12 @@ class Entries(Grip):
     def close(self, reason: BaseException | None) -> None:
         """Accept no more values, because nothing reads them any longer."""
         if not self._over.is_set():
-            self._left = self._stored.ending is None or bool(self._stored) or reason is not self._failure
+            self._left = bool(self._stored) or (reason or DONE) is not self._stored.ending
             self._reason = reason
             self._stored.drop()
             self._over.set()
             for entry in self._waiting:
                 entry.event.set()
-
-    @property
-    def _failure(self) -> BaseException | None:
-        ending = self._stored.ending
-        return ending if isinstance(ending, BaseException) else None
 
 
 class _Pushing(Kernel[Any]):

@@ -38,48 +38,47 @@ class Batcher:
         """
         if self._failed is not None:
             raise self._failed
-        return self._untimed(values, limit) if self._time_of is None else self._timed(values, limit, self._time_of)
-
-    def _untimed(self, values: Iterator[Any], limit: int) -> Batch[Any] | None:
-        taken: list[Any] = []
-        try:
-            taken.extend(islice(values, limit))
-        except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
-            self._fail(exc, taken)
-        return Batch(0, taken) if taken else None
-
-    def _timed(self, values: Iterator[Any], limit: int, time_of: Callable[[Any], Hashable]) -> Batch[Any] | None:
         taken: list[Any] = []
         times: list[Hashable] = []
-        # Before the first there is none, and no value has it.
-        time: Hashable = None
         try:
-            if self._kept:
-                value, time = self._kept.pop()
-                taken.append(value)
-                times.append(time)
-            for value in islice(values, limit - len(taken)):
-                value_time = time_of(value)
-                if value_time is None or value_time != time:
-                    if value_time != value_time or value_time.__class__ in _NO_TIMES:  # noqa: PLR0124 - NaN
-                        known(value_time, value)
-                    if times and not less_equal(time, value_time):
-                        self._kept.append((value, value_time))
-                        break
-                    time = value_time
-                taken.append(value)
-                times.append(time)
-        except BaseException as exc:  # noqa: BLE001 - raised with the next ask, if anything came before
-            self._fail(exc, taken)
+            if self._time_of is None:
+                taken.extend(islice(values, limit))
+            else:
+                self._take(values, limit, self._time_of, taken, times)
+        except BaseException as exc:
+            if not taken:
+                raise
+            # The values before the failure are delivered; it comes with the next ask.
+            self._failed = exc
         if not taken:
             return None
-        return Batch.of(Ascending(times), taken)
+        return Batch(0, taken) if self._time_of is None else Batch.of(Ascending(times), taken)
 
-    def _fail(self, exc: BaseException, taken: list[Any]) -> None:
-        """Deliver what came before; the failure comes with the next ask."""
-        if not taken:
-            raise exc
-        self._failed = exc
+    def _take(
+        self,
+        values: Iterator[Any],
+        limit: int,
+        time_of: Callable[[Any], Hashable],
+        taken: list[Any],
+        times: list[Hashable],
+    ) -> None:
+        # Before the first there is none, and no value has it.
+        time: Hashable = None
+        if self._kept:
+            value, time = self._kept.pop()
+            taken.append(value)
+            times.append(time)
+        for value in islice(values, limit - len(taken)):
+            value_time = time_of(value)
+            if value_time is None or value_time != time:
+                if value_time != value_time or value_time.__class__ in _NO_TIMES:  # noqa: PLR0124 - NaN
+                    known(value_time, value)
+                if times and not less_equal(time, value_time):
+                    self._kept.append((value, value_time))
+                    break
+                time = value_time
+            taken.append(value)
+            times.append(time)
 
 
 def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:

@@ -72,10 +72,8 @@ def loads(script: tuple[str, str] | None, data: bytes) -> Any:
     return pickle.loads(data)  # noqa: S301 - from the process that started this one
 
 
-@functools.cache
-def load(script: tuple[str, str] | None, pickled: bytes) -> Callable[[Any], Any]:
-    """Load the function to call."""
-    return loads(script, pickled)
+load: Final = functools.cache(loads)
+"""The same, once for each function to call."""
 
 
 def called(script: tuple[str, str] | None, pickled: bytes, data: bytes) -> bytes:

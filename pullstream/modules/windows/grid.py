@@ -64,12 +64,8 @@ class Grid:
             if self._end(number) > time:
                 return number
         except (TypeError, ValueError, OverflowError) as exc:
-            raise self.refusal(time) from exc
-        raise self.refusal(time)
-
-    def refusal(self, time: Any) -> TimeDomainError:
-        """Make the error for a time that has no place on the grid."""
-        return refusal(self._module, time, self._size)
+            raise refusal(self._module, time, self._size) from exc
+        raise refusal(self._module, time, self._size)
 
 
 def refusal(module: str, time: object, size: object) -> TimeDomainError:

@@ -27,7 +27,7 @@ from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
-from pullstream.timely import Delay, TimeDomainError
+from pullstream.timely import Delay
 from pullstream.timely.order import in_one_order, is_total
 
 
@@ -255,17 +255,14 @@ class _Sessions(Windowed, Resumable):
         return super().result(window, (window.key, value) if keyed else value)
 
     def _end_after(self, time: Any) -> Any:
+        cause: BaseException | None = None
         try:
             if is_total(time) and time < (end := time + self._gap):
                 return end
         except (TypeError, OverflowError) as exc:
-            self.edge.stop_tracking()
-            raise self._refusal(time) from exc
+            cause = exc
         self.edge.stop_tracking()
-        raise self._refusal(time)
-
-    def _refusal(self, time: Any) -> TimeDomainError:
-        return refusal(str(self.location), time, self._gap)
+        raise refusal(str(self.location), time, self._gap) from cause
 
 
 @overload

@@ -17,7 +17,7 @@ from pullstream.blueprint import Key, Transformer, together
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
-from pullstream.modules.folds.accumulator import Accumulator
+from pullstream.modules.folds.accumulator import Accumulator, keys_of
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError
 from pullstream.modules.windows.grid import Grid, duration, of_one_kind
@@ -100,7 +100,8 @@ class _OnGrid(Windowed):
 
     def _count(self, times: Sequence[Any], values: Sequence[Any]) -> None:
         """Count values by key: all of a window at once, whatever the order of the windows."""
-        keys, wrong = self.accumulator.keys(values)
+        assert self.accumulator.key is not None, "it counts by key"
+        keys, wrong = keys_of(self.accumulator.key, values)
         counted: dict[Any, tuple[OpenWindow, list[Hashable]]] = {}
         try:
             for begin, end, windows in self._ranges(Batch.of(list(times[: len(keys)]), keys)) if keys else ():
