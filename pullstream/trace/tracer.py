@@ -31,6 +31,8 @@ class Tracer(Observer, trio.abc.Instrument):
         self._described: list[dict[str, Json]] = []
         """The edges with which the run begins."""
         self._awaited: Counter[tuple[int, Hashable]] = Counter()
+        self._at_several: set[Watch] = set()
+        """The waits for a time to be complete at several places."""
 
     # ---- for the run
 
@@ -91,6 +93,8 @@ class Tracer(Observer, trio.abc.Instrument):
     def awaited(self, watch: Watch) -> None:
         if watch.time is not None:
             self._traffic.changed()
+            if len(watch.places) > 1:
+                self._at_several.add(watch)
             for place in watch.places:
                 self._awaited[place, watch.time] += 1
                 self.notes.note("awaited", place, watch.time)
@@ -99,6 +103,7 @@ class Tracer(Observer, trio.abc.Instrument):
     def left(self, watch: Watch) -> None:
         if watch.time is not None:
             self._traffic.changed()
+            self._at_several.discard(watch)
             for place in watch.places:
                 count = self._awaited.pop((place, watch.time), 0)
                 if count:
@@ -110,11 +115,18 @@ class Tracer(Observer, trio.abc.Instrument):
     def settled(self, watch: Watch) -> None:
         if watch.time is not None:
             self._traffic.changed()
-            assert self._sidecar is not None
-            for place in watch.places:
-                if not self._sidecar.frontiers.frontier(place).less_equal(watch.time):
-                    del self._awaited[place, watch.time]
-                    self.notes.note("completed", place, watch.time)
+            self._completed(watch, self._complete(watch))
+
+    def _complete(self, watch: Watch) -> list[int]:
+        """The places at which the time of a wait is complete."""
+        assert self._sidecar is not None
+        frontier = self._sidecar.frontiers.frontier
+        return [place for place in watch.places if not frontier(place).less_equal(watch.time)]
+
+    def _completed(self, watch: Watch, places: list[int]) -> None:
+        for place in places:
+            if self._awaited.pop((place, watch.time), 0):
+                self.notes.note("completed", place, watch.time)
 
     @override
     def over(self, location: Location) -> None:
@@ -131,6 +143,10 @@ class Tracer(Observer, trio.abc.Instrument):
     def rest(self) -> None:
         """Note that nothing moves until something comes from outside, or time passes."""
         self._traffic.changed()
+        for watch in self._at_several:
+            # At some of its places the wait has been answered; it goes on for the others.
+            if len(places := self._complete(watch)) < len(watch.places):
+                self._completed(watch, places)
         self.notes.note("rest")
         self.notes.rested = True
 

@@ -317,6 +317,16 @@ async def test_an_aborted_run_is_whole(tmp_path):
     assert trace.events[-1][2:5] == ["ended", None, "Abandoned"]
 
 
+def test_a_wait_at_two_places_is_answered_when_the_time_is_complete_at_both():
+    """That it is complete at one of them, while the other source is slow, is no reason to answer it."""
+    slow = ps.pipe(ps.interval(1), ps.take(3), ps.stamp(lambda tick: tick))
+    joined = ps.join(ps.values(range(3), time=int), slow, on=lambda _: 0, how="asof", at=lambda _: 0)
+    trace = read(traced(ps.pipe(joined, ps.collect())))
+    assert trace.verdict["verdict"] == "allowed", trace.verdict
+    assert {event[1] for event in kinds(trace, "awaited")} == {event[1] for event in kinds(trace, "completed")} != set()
+    assert len({event[1] for event in kinds(trace, "completed")}) == 2
+
+
 def test_times_that_cannot_be_compared_are_judged_as_far_as_they_can():
     """Of two domains, where the run says so itself; and of a kind that a trace only shows, read back."""
     mixed = ps.merge(ps.values([1], time=lambda _: 1), ps.values(["a"], time=lambda _: "a"))
