@@ -124,7 +124,7 @@ def test_states_are_emitted_after_so_many_rows(monkeypatch):
         for begin in range(0, 1000, 100)
     ]
     schema = pa.schema([("time", pa.int64()), ("states", pa.binary())])
-    plan = combining.CombiningPlan(ps.agg.count(), _third, "tuples", ("n",), "time", schema, "test", Site.here())
+    plan = combining.CombiningPlan(ps.agg.count(), _third, "tuples", ("n",), "time", schema, Site.here())
     left = list(combining.run(pickle.dumps(plan), iter(batches)))
     assert len(left) == 4
     counts = Counter()
