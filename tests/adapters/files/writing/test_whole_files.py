@@ -50,28 +50,6 @@ def test_files_by_time_of_values_without_times_are_remarked(source, target, rema
     )
 
 
-async def test_a_file_waits_for_the_last_value_of_its_time(tmp_path, autojump_clock):
-    """Also for one that a module above still holds back."""
-    late = trio.Event()
-
-    async def process(row):
-        if row["n"] == 2:
-            await late.wait()
-        return row
-
-    rows = [{"day": 1, "n": 1}, {"day": 1, "n": 2}, {"day": 2, "n": 3}, {"day": 3, "n": 4}]
-    steps = ps.map_async(process, 4, ordered=False)
-    async with ps.pipe(days(*rows), steps, files.write_jsonl(tmp_path / "{time}.jsonl")).open() as running:
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        assert not (tmp_path / "1.jsonl").exists()
-        assert running.progress.frontier().less_equal(1)
-        late.set()
-        await running.progress.completed(1)
-        assert {json.loads(line)["n"] for line in (tmp_path / "1.jsonl").read_text().splitlines()} == {1, 2}
-        await running.progress.completed(3)
-        assert [name for name in names(tmp_path) if name[0] != "."] == ["1.jsonl", "2.jsonl", "3.jsonl"]
-
-
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("place", ["source", "map", "sink", "branch", "abort"])
 async def test_after_an_error_or_abort_there_are_whole_files_only(place, limit, tmp_path, autojump_clock):
