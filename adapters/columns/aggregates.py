@@ -64,14 +64,11 @@ class Kind:
 def _number(column: Column) -> Column:
     """A number that is summed as it is; true is 1."""
     types, kind = pa.types, column.type
-    if types.is_boolean(kind) or types.is_null(kind):
+    if types.is_boolean(kind):
         return column.cast(pa.int64())
     if types.is_floating(kind):
         return column.cast(pa.float64())
-    if types.is_duration(kind):
-        # Seconds, which have the same scale in every batch, and more bits than the unit of the column.
-        return column.cast(pa.int64()).cast(pa.decimal128(38, 0)).view(pa.decimal128(38, DIGITS[kind.unit]))
-    if types.is_integer(kind) or types.is_decimal(kind):
+    if types.is_null(kind) or types.is_integer(kind) or types.is_decimal(kind) or types.is_duration(kind):
         return column
     raise ColumnError(f"sum() needs numbers, but its column is {kind}")
 
@@ -89,6 +86,20 @@ def _truth(column: Column) -> Column:
     if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
         return column.cast(pa.bool_())
     raise ColumnError(f"any() or all() needs a column of true and false, but its column is {column.type}")
+
+
+def _sum(groups: Grouped, column: Column) -> Partial:
+    # The empty column tells, after merging, what the values are that are summed.
+    parts = {"": column, "of": pa.nulls(len(column), column.type)}
+    if pa.types.is_duration(column.type):
+        # Seconds, which have the same scale in every batch, and more bits than the unit of the column.
+        decimals = pa.decimal128(38, DIGITS[column.type.unit])
+        parts[""] = column.cast(pa.int64()).cast(pa.decimal128(38, 0)).view(decimals)
+    return _sums(groups, parts)
+
+
+def _sums(groups: Grouped, parts: Partial) -> Partial:
+    return {"": groups.total(parts[""]), "of": pa.nulls(groups.count, parts["of"].type)}
 
 
 def _totals(groups: Grouped, parts: Partial) -> Partial:
@@ -144,7 +155,7 @@ def _quantile(parts: Partial, q: float) -> Column:
 
 COUNT: Final = Kind("count", lambda groups, column: {"": groups.known(column)}, _totals)
 SIZE: Final = Kind("count", lambda groups, _: {"": groups.sizes}, _totals)
-SUM: Final = Kind("sum", lambda groups, column: {"": groups.total(column)}, _totals, _number)
+SUM: Final = Kind("sum", _sum, _sums, _number)
 MIN: Final = _of_itself("min", lambda groups, column: groups.extreme(column, "min"))
 MAX: Final = _of_itself("max", lambda groups, column: groups.extreme(column, "max"))
 MEAN: Final = Kind(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from ..arrow import ArrowRows, DataType, decoded
-from .aggregates import DIGITS, SUM, Aggregate
+from .aggregates import SUM, Aggregate
 from .expressions import check_names, roots
 from .frames import computed, first_line, frame_from, joined, rows_of
 from .grouping import Column, Grouped, grouped
@@ -40,8 +40,6 @@ class Groups:
         self._grouped_by = (*added, *keys)
         self._aggregates = {name: (f"__{number}__", each) for number, (name, each) in enumerate(aggregates.items())}
         self._marks = marks
-        self._sums: dict[str, str] = {}
-        """The kind of values of each sum: whole numbers only, so that it has 64 bits, durations, or other numbers."""
         inputs = {name: each.of for name, each in aggregates.items() if each.of is not None}
         self._computed = {name: of.expr for name, of in inputs.items() if not of.expr.meta.is_column()}
         """The inputs of the aggregates that must be computed; the others are columns."""
@@ -76,8 +74,6 @@ class Groups:
                 if aggregate.of is not None:
                     column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())
                     column = decoded(column)
-                if kind is SUM:
-                    self._summed(name, column.type)
                 column = kind.read(column)
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
@@ -114,29 +110,19 @@ class Groups:
         made = {key: partial.column(key) for key in self._keys}
         for name, (prefix, aggregate) in self._aggregates.items():
             with self._told(name, aggregate):
-                made[name] = aggregate.kind.finish(self._parts(partial, prefix), aggregate.option)
+                parts = self._parts(partial, prefix)
+                made[name] = aggregate.kind.finish(parts, aggregate.option)
                 if aggregate.kind is SUM:
-                    made[name] = self._narrow(made[name], partial, self._sums.get(name))
+                    made[name] = self._narrow(partial, made[name], parts["of"].type)
         return pa.RecordBatch.from_pydict(made)
 
-    def _summed(self, name: str, kind: DataType) -> None:
-        """Note what a sum is of."""
-        types, before = pa.types, self._sums.get(name)
-        if types.is_null(kind):
-            return
-        of = "durations" if types.is_duration(kind) else "integers" if types.is_integer(kind) else "numbers"
-        if before not in {None, of} and "durations" in {before, of}:
-            raise ColumnError(
-                f"its column is {kind}, but it had {before} in the rows before; cast it to one type above"
-            )
-        self._sums[name] = of if before in {None, of} else "numbers"
-
-    def _narrow(self, total: Column, partial: Table, of: str | None) -> Column:
+    def _narrow(self, partial: Table, total: Column, of: DataType) -> Column:
         """Give sums the type of a result; on their way, those of many values may need more bits."""
-        if not pa.types.is_decimal(total.type):
+        types = pa.types
+        if not types.is_decimal(total.type):
             return total
-        scale, whole = total.type.scale, of != "numbers"
-        if of == "durations":
+        scale, whole = total.type.scale, not types.is_decimal(of)
+        if types.is_duration(of):
             total = total.cast(pa.decimal256(76, scale)).view(pa.decimal256(76, 0))
         try:
             made = total.cast(pa.int64() if whole else pa.decimal128(38, scale))
@@ -147,8 +133,7 @@ class Groups:
             raise ColumnError(
                 f"a sum does not fit into {'64 bits' if whole else '38 digits'}{key and ', for '}{key}"
             ) from None
-        unit = next((unit for unit, digits in DIGITS.items() if digits == scale), "s")
-        return made.cast(pa.duration(unit)) if of == "durations" else made
+        return made.cast(of) if types.is_duration(of) else made
 
     def _grouped(self, table: Table) -> Grouped:
         first, last = ([table.column(name).to_numpy() for name in names] for names in self._marks)
