@@ -14,21 +14,7 @@ rows, and any other module sees named tuples or dicts.
 
 from pullstream.authoring import publish
 
-from .aggregates import (
-    Aggregate,
-    all,
-    any,
-    count,
-    count_unique,
-    first,
-    last,
-    max,
-    mean,
-    min,
-    quantile,
-    sum,
-    variance,
-)
+from .aggregates import Aggregate, all, any, count, count_unique, first, last, max, mean, min, quantile, sum, variance
 from .join import join
 from .package import ColumnError, ColumnsMissing
 from .per_row import filter, select, with_columns

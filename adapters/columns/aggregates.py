@@ -13,7 +13,7 @@ from pullstream.authoring import Call, checked
 
 from .expressions import Expression, expression
 from .grouping import Column, Grouped
-from .package import ColumnError, pa, pl
+from .package import ColumnError, np, pa, pl
 
 DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """The digits of a second that durations in a unit have."""
@@ -35,14 +35,6 @@ class Aggregate:
         return f"{self.kind.name}({', '.join(given)})"
 
 
-def _as_it_is(column: Column) -> Column:
-    return column
-
-
-def _only(parts: Partial, _: Any) -> Column:
-    return parts[""]
-
-
 @attrs.frozen(repr=False)
 class Kind:
     """A kind of aggregate: its partial columns, which have a value for each group."""
@@ -52,9 +44,9 @@ class Kind:
     """From the rows' groups, and their values or the rows themselves: the partial results."""
     merge: Callable[[Grouped, Partial], Partial]
     """The same columns of several partial results."""
-    read: Callable[[Column], Column] = _as_it_is
+    read: Callable[[Column], Column] = lambda column: column
     """Check the type of a column, and convert it."""
-    finish: Callable[[Partial, Any], Column] = _only
+    finish: Callable[[Partial, Any], Column] = lambda parts, _: parts[""]
     """From the partial columns and the option: the result."""
 
     def __repr__(self) -> str:
@@ -125,24 +117,19 @@ def _positive(count: Column) -> Column:
 
 
 def _m2(groups: Grouped, column: Column) -> Partial:
-    count = groups.known(column)
-    mean = _mean({"sum": groups.total(column), "n": count}, None)
-    return {"n": count, "mean": mean.fill_null(0.0), "m2": groups.total(_squared(groups, column, mean))}
-
-
-def _squared(groups: Grouped, column: Column, mean: Column) -> Column:
-    """The squared distance of each value from the mean of its group."""
-    distance = pa.compute.subtract(column, mean.take(pa.array(groups.numbers)))
-    return pa.compute.multiply(distance, distance)
+    # Every value is a partial result.
+    count = column.is_valid().cast(pa.int64())
+    return _m2s(groups, {"n": count, "mean": column.fill_null(0.0), "m2": pa.array(np.zeros(len(column)))})
 
 
 def _m2s(groups: Grouped, parts: Partial) -> Partial:
     # The sums of squares around the means of the parts, moved to the common mean (Chan, Golub and LeVeque 1983).
-    total = groups.total
-    count = total(parts["n"])
-    mean = _mean({"sum": total(pa.compute.multiply(parts["mean"], parts["n"])), "n": count}, None)
-    moved = pa.compute.multiply(_squared(groups, parts["mean"], mean), parts["n"])
-    return {"n": count, "mean": mean.fill_null(0.0), "m2": total(pa.compute.add(parts["m2"], moved))}
+    multiply, total, n = pa.compute.multiply, groups.total, parts["n"]
+    count = total(n)
+    mean = _mean({"sum": total(multiply(parts["mean"], n)), "n": count}, None).fill_null(0.0)
+    distance = pa.compute.subtract(parts["mean"], mean.take(pa.array(groups.numbers)))
+    moved = multiply(multiply(distance, distance), n)
+    return {"n": count, "mean": mean, "m2": total(pa.compute.add(parts["m2"], moved))}
 
 
 def _variance(parts: Partial, ddof: Any) -> Column:
@@ -159,11 +146,7 @@ SUM: Final = Kind("sum", _sum, _sums, _number)
 MIN: Final = _of_itself("min", lambda groups, column: groups.extreme(column, "min"))
 MAX: Final = _of_itself("max", lambda groups, column: groups.extreme(column, "max"))
 MEAN: Final = Kind(
-    "mean",
-    lambda groups, column: {"sum": groups.total(column), "n": groups.known(column)},
-    _totals,
-    _real,
-    _mean,
+    "mean", lambda groups, column: {"sum": groups.total(column), "n": groups.known(column)}, _totals, _real, _mean
 )
 VARIANCE: Final = Kind("variance", _m2, _m2s, _real, _variance)
 FIRST: Final = _of_itself("first", lambda groups, column: column.take(pa.array(groups.first)))
