@@ -78,12 +78,6 @@ class Groups:
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
 
-    def merged(self, partials: Sequence[Table]) -> Table:
-        """The partial results of all parts, in their order."""
-        if len(partials) == 1:
-            return partials[0]
-        return self.regrouped(self.joined(partials))
-
     def joined(self, partials: Sequence[Table]) -> Table:
         """Partial results, one below the other."""
         return joined(self._where, partials, self._shown)

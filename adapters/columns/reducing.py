@@ -21,9 +21,6 @@ from .package import ColumnError, np, pa
 TOGETHER: Final = 65_536
 """The number of rows that are aggregated at once."""
 
-PARTS: Final = 64
-"""The number of partial results that are kept apart."""
-
 TIME: Final = "__time__"
 """A column of the rows: the number of their time."""
 
@@ -92,7 +89,7 @@ class _Reducing(ByTime[int]):
         parts = [(fold, *fold.places.pop(number)) for fold in self._folds if number in fold.places]
         fold, begin, end = parts[0]
         if len(parts) > 1:
-            fold = _Fold(self._groups.merged([each.table.slice(at, to - at) for each, at, to in parts]))
+            fold = self._merge([each.table.slice(at, to - at) for each, at, to in parts])
             begin, end = 0, len(fold.table)
         if fold.results is None:
             try:
@@ -120,13 +117,15 @@ class _Reducing(ByTime[int]):
         """Aggregate the rows that wait, and merge partial results if there are many."""
         waiting, self._waiting, self._waits, self._count = self._waiting, [], set(), 0
         self._aggregate(waiting)
-        size = sum(len(fold.table) for fold in self._folds)
-        if size > 2 * self._merged + TOGETHER or len(self._folds) > PARTS:
-            tables = [fold.still_open() for fold in self._folds if fold.places]
+        self._folds = [fold for fold in self._folds if fold.places]
+        if sum(len(fold.table) for fold in self._folds) > 2 * self._merged + TOGETHER:
             # Those that cannot be merged fail when their time is complete.
             with suppress(ColumnError):
-                self._folds = [_Fold(self._groups.merged(tables))] if tables else []
+                self._folds = [self._merge([fold.still_open() for fold in self._folds])]
             self._merged = sum(len(fold.table) for fold in self._folds)
+
+    def _merge(self, parts: Sequence[Table]) -> _Fold:
+        return _Fold(self._groups.regrouped(self._groups.joined(parts)))
 
     def _aggregate(self, waiting: Sequence[tuple[ArrowRows, Numbers]]) -> None:
         numbers = np.concatenate([part for _, part in waiting])
@@ -187,8 +186,8 @@ def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _res
     `keys` are columns. Each keyword names a result: `count`, `sum`, `min`, `max`, `mean`, `variance`, `first`, `last`,
     `any`, `all`, `count_unique` or `quantile` of a column or an expression. The keys of a time are in the order in
     which they first arrived; null is a key of its own, and so is NaN. Times complete earliest first, as in
-    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and the partial results of at most 64 such portions:
-    three rows for each key of each open time and 65,536 more, until they are merged.
+    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and the partial results of those before: three rows for
+    each key of each open time and 65,536 more, until they are merged.
 
     Raises:
         ColumnError: at an ask; a column is missing, has a type that the aggregate does not take, or a sum overflows.

@@ -114,7 +114,6 @@ def test_sums_that_do_not_fit_in_a_later_fold(monkeypatch):
 def test_the_rows_of_complete_times_are_not_kept(monkeypatch):
     """The partial results of complete times are dropped when there are many."""
     monkeypatch.setattr(reducing, "TOGETHER", 8)
-    monkeypatch.setattr(reducing, "PARTS", 3)
     kept = []
     fold = reducing._Reducing._fold
 

@@ -72,7 +72,6 @@ def test_whether_types_can_be_mixed_does_not_depend_on_batches(one):
 def test_whole_numbers_and_decimals_are_aggregated(limit, turned, together, monkeypatch):
     """As decimals, also in lists and structs, however the rows are batched and partial results are merged."""
     monkeypatch.setattr(reducing, "TOGETHER", together)
-    monkeypatch.setattr(reducing, "PARTS", 1)
     values = [2**60 + 1, Decimal("1.5"), 3, Decimal("0.25")][::turned]
     of = columns.sum("c"), columns.min("c"), columns.last("c"), columns.count_unique("c")
     named = dict(zip(("sum", "min", "last", "n"), of, strict=True))
@@ -136,7 +135,6 @@ def test_columns_of_files_without_a_common_type_are_named(module, name):
 def test_lists_of_nothing_but_nulls_are_joined(monkeypatch):
     """Partial results whose types differ are joined without a cast of those that need none, which Arrow may break."""
     monkeypatch.setattr(reducing, "TOGETHER", 1)
-    monkeypatch.setattr(reducing, "PARTS", 1)
     rows = [{"k": number, "c": value} for number, value in enumerate([None, None, [None, None], [], None])]
 
     found = ps.run(ps.pipe(ps.values([*rows, *rows]), columns.distinct("k"), ps.collect()), limit=1)

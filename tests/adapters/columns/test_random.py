@@ -255,7 +255,6 @@ def outcome(source, steps, end, limit, *, check):
         st.sampled_from([1, 7, 4096]),
         st.booleans(),
         st.sampled_from([1, 3, 6, reducing.TOGETHER]),
-        st.sampled_from([1, 2, reducing.PARTS]),
     ),
 )
 def test_columns_give_what_rows_give(rows, given, steps, end, run):
@@ -263,15 +262,14 @@ def test_columns_give_what_rows_give(rows, given, steps, end, run):
 
     Times may go back and forth. Few rows are aggregated together, and few partial results kept apart.
     """
-    (kind, cuts), (by_rows, by_columns), (form, limit, check, *sizes) = given, end, run
+    (kind, cuts), (by_rows, by_columns), (form, limit, check, together) = given, end, run
     ids = []
     source = SOURCES[kind](rows, cuts, form)
     if kind == "merged":
         source = ps.pipe(source, seen(ids))
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, size in zip(("TOGETHER", "PARTS"), sizes, strict=True):
-            patch.setattr(reducing, name, size)
+        patch.setattr(reducing, "TOGETHER", together)
         found = outcome(source, [STEPS[step][1] for step in steps], by_columns, limit, check=check)
 
     # The order in which rows of several sources arrive is not determined.
