@@ -54,15 +54,10 @@ _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 class AnyLook(Protocol):
     """The interface of an inspection (`digest.Look`)."""
 
-    @property
-    def names(self) -> bool:
-        """Whether functions and callable objects count by name only."""
-        ...
-
-    @property
-    def home(self) -> str | None:
-        """The package of the inspected function."""
-        ...
+    names: bool
+    """Whether functions and callable objects count by name only."""
+    home: str | None
+    """The package of the inspected function."""
 
     def digest(self, value: object, part: str) -> bytes:
         """Return the digest of a value. If it cannot be compared, add `part` to the unknown parts."""

@@ -53,6 +53,8 @@ class JournalLog:
     def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
         self._secret = secret
+        self.size: int
+        """The size of the file in bytes."""
         self._file = -1
         self._failed = False
         try:
@@ -112,8 +114,8 @@ class JournalLog:
             self.replace(())
         else:
             self._check_header(_pread(self._file, HEADER, 0), size)
-            # The end is known only after reading all records.
-            self._end = -1
+            # Known only after reading all records.
+            self.size = -1
         self._digest = self._first
         self._number = 0
 
@@ -188,7 +190,7 @@ class JournalLog:
         if at < size:
             os.ftruncate(self._file, at)
             os.fsync(self._file)
-        self._end = at
+        self.size = at
 
     def _payload(self, at: int, size: int, number: int) -> tuple[bytes, bytes, bytes] | None:
         """The parts of a record: its frame, its payload and its digest; None if it is incomplete."""
@@ -219,11 +221,6 @@ class JournalLog:
 
     # ---- writing
 
-    @property
-    def size(self) -> int:
-        """The size of the file in bytes."""
-        return self._end
-
     def append(self, payload: bytes) -> None:
         """Write a record; it is on the disk when this returns.
 
@@ -234,14 +231,14 @@ class JournalLog:
             raise OSError("an earlier record could not be written")
         record, digest = self._record(payload, self._number, self._digest)
         try:
-            _write(self._file, record, self._end)
+            _write(self._file, record, self.size)
             _sync(self._file)
         except BaseException:
             self._failed = True
             with suppress(OSError):
-                os.ftruncate(self._file, self._end)
+                os.ftruncate(self._file, self.size)
             raise
-        self._end += len(record)
+        self.size += len(record)
         self._number += 1
         self._digest = digest
 
@@ -269,7 +266,7 @@ class JournalLog:
             new.unlink(missing_ok=True)
             raise
         os.close(self._file)
-        self._file, self._end, self._number, self._digest = file, end, number, digest
+        self._file, self.size, self._number, self._digest = file, end, number, digest
         sync_folder(self.path.parent)
 
     def tidy(self) -> None:

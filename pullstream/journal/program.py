@@ -43,7 +43,7 @@ class ProgramVersion:
                 f"{self.version!r}. {_OTHERWISE}"
             )
         by_name = self.version is not None or before.python != self.python
-        different = self._difference(before, names=by_name)
+        different = difference(dict(before.lines), dict(self.lines), names=by_name)
         if different and by_name:
             raise JournalError(f"the journal {path} belongs to another pipeline: {different}. {_OTHERWISE}")
         if different:
@@ -57,9 +57,6 @@ class ProgramVersion:
                 f"compared between the two. Finish the run under {before.python}, or start over with another journal. "
                 f"If the functions are the same, give the program a version: {_with_version(path)}"
             )
-
-    def _difference(self, before: "ProgramVersion", *, names: bool) -> str:
-        return difference(dict(before.lines), dict(self.lines), names=names)
 
     def _check_known(self, path: Path) -> None:
         for place, line in self.lines.items():

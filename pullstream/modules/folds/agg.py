@@ -328,18 +328,14 @@ def _most(k: int, counts: dict[Hashable, int]) -> list[Any]:
     return heapq.nlargest(k, counts.items(), key=operator.itemgetter(1))
 
 
-def _sketched(kind: Callable[[], Any], of: Callable[[Any], Any] | None, finish: Callable[[Any], Any]) -> Fold[Any, Any]:
+def _sketched(kind: Any, of: Callable[[Any], Any] | None, finish: Callable[[Any], Any]) -> Fold[Any, Any]:
     """Make a fold whose state is a sketch; refuse it, when composing, without the package."""
     sketches.driver()
-    return Fold(kind, partial(_put, of or itself), finish, _merged)
+    return Fold(kind, partial(_put, of or itself), finish, kind.merge)
 
 
 def _put(of: Callable[[Any], Any], sketch: Any, value: Any) -> Any:
     return sketch.add(of(value))
-
-
-def _merged(sketch: Any, other: Any) -> Any:
-    return sketch.merge(other)
 
 
 def _sketched_quantile(q: float, state: Any) -> Any:
