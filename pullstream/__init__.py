@@ -11,116 +11,95 @@ from typing import TYPE_CHECKING, Any
 from pullstream.late import PROVIDED, late
 
 if TYPE_CHECKING:
-    from pullstream import authoring as authoring
-    from pullstream import duplex as duplex
-    from pullstream import errors as errors
-    from pullstream import types as types
+    from pullstream import authoring as authoring, duplex as duplex, errors as errors, types as types
     from pullstream.asyncio_bridge import asyncio_call as asyncio_call
-    from pullstream.blueprint import Sink as Sink
-    from pullstream.blueprint import Source as Source
-    from pullstream.blueprint import Transformer as Transformer
-    from pullstream.decorators import sink as sink
-    from pullstream.decorators import source as source
-    from pullstream.decorators import transformer as transformer
-    from pullstream.engine.parts.context import Completed as Completed
-    from pullstream.engine.parts.context import Context as Context
-    from pullstream.errors import AskTimeout as AskTimeout
-    from pullstream.errors import CompositionError as CompositionError
-    from pullstream.errors import Overflow as Overflow
-    from pullstream.errors import PullstreamError as PullstreamError
-    from pullstream.errors import StalledError as StalledError
+    from pullstream.blueprint import Sink as Sink, Source as Source, Transformer as Transformer
+    from pullstream.decorators import sink as sink, source as source, transformer as transformer
+    from pullstream.engine.parts.context import Completed as Completed, Context as Context
+    from pullstream.errors import (
+        AskTimeout as AskTimeout,
+        CompositionError as CompositionError,
+        Overflow as Overflow,
+        PullstreamError as PullstreamError,
+        StalledError as StalledError,
+    )
     from pullstream.failures import Failed as Failed
     from pullstream.journal.store import Journal as Journal
     from pullstream.modules.combining.join import join as join
-    from pullstream.modules.combining.merge import concat as concat
-    from pullstream.modules.combining.merge import merge as merge
+    from pullstream.modules.combining.merge import concat as concat, merge as merge
     from pullstream.modules.combining.merge_sorted import merge_sorted as merge_sorted
     from pullstream.modules.combining.partition import partition as partition
-    from pullstream.modules.combining.tee import fork as fork
-    from pullstream.modules.combining.tee import tee as tee
-    from pullstream.modules.combining.zip import combine_latest as combine_latest
-    from pullstream.modules.combining.zip import zip as zip
+    from pullstream.modules.combining.tee import fork as fork, tee as tee
+    from pullstream.modules.combining.zip import combine_latest as combine_latest, zip as zip
     from pullstream.modules.flow.in_flight import in_flight as in_flight
     from pullstream.modules.flow.prefetch import prefetch as prefetch
     from pullstream.modules.flow.rate_limit import rate_limit as rate_limit
-    from pullstream.modules.flow.take import skip as skip
-    from pullstream.modules.flow.take import take as take
-    from pullstream.modules.flow.take import take_times as take_times
-    from pullstream.modules.flow.throttle import debounce as debounce
-    from pullstream.modules.flow.throttle import sample as sample
-    from pullstream.modules.flow.throttle import throttle as throttle
+    from pullstream.modules.flow.take import skip as skip, take as take, take_times as take_times
+    from pullstream.modules.flow.throttle import debounce as debounce, sample as sample, throttle as throttle
     from pullstream.modules.flow.timeout import timeout as timeout
     from pullstream.modules.folds import agg as agg
     from pullstream.modules.folds.fold import Fold as Fold
-    from pullstream.modules.folds.reduce import aggregate as aggregate
-    from pullstream.modules.folds.reduce import count_by_key as count_by_key
-    from pullstream.modules.folds.reduce import reduce_by_key as reduce_by_key
-    from pullstream.modules.folds.reduce import reduce_by_time as reduce_by_time
+    from pullstream.modules.folds.reduce import (
+        aggregate as aggregate,
+        count_by_key as count_by_key,
+        reduce_by_key as reduce_by_key,
+        reduce_by_time as reduce_by_time,
+    )
     from pullstream.modules.grouping.batch import batch as batch
     from pullstream.modules.grouping.group_by import group_by as group_by
-    from pullstream.modules.grouping.split import decode as decode
-    from pullstream.modules.grouping.split import split as split
+    from pullstream.modules.grouping.split import decode as decode, split as split
     from pullstream.modules.grouping.windowed import windowed as windowed
     from pullstream.modules.handles.broadcast import broadcast as broadcast
     from pullstream.modules.handles.deferred import deferred as deferred
     from pullstream.modules.handles.dynamic_merge import dynamic_merge as dynamic_merge
     from pullstream.modules.handles.probe import probe as probe
     from pullstream.modules.handles.pushable import pushable as pushable
-    from pullstream.modules.handles.switches import abortable as abortable
-    from pullstream.modules.handles.switches import pausable as pausable
+    from pullstream.modules.handles.switches import abortable as abortable, pausable as pausable
     from pullstream.modules.nested.flatten import flatten as flatten
-    from pullstream.modules.nested.loop import Again as Again
-    from pullstream.modules.nested.loop import loop as loop
-    from pullstream.modules.nested.recover import catch as catch
-    from pullstream.modules.nested.recover import retry as retry
+    from pullstream.modules.nested.loop import Again as Again, loop as loop
+    from pullstream.modules.nested.recover import catch as catch, retry as retry
     from pullstream.modules.nested.worker_pool import worker_pool as worker_pool
-    from pullstream.modules.sinks.basic import collect as collect
-    from pullstream.modules.sinks.basic import concat_values as concat_values
-    from pullstream.modules.sinks.basic import drain as drain
-    from pullstream.modules.sinks.basic import reduce as reduce
+    from pullstream.modules.sinks.basic import (
+        collect as collect,
+        concat_values as concat_values,
+        drain as drain,
+        reduce as reduce,
+    )
     from pullstream.modules.sinks.channel import to_channel as to_channel
-    from pullstream.modules.sinks.on_end import at_completion as at_completion
-    from pullstream.modules.sinks.on_end import on_end as on_end
-    from pullstream.modules.sinks.search import find as find
-    from pullstream.modules.sinks.search import first as first
-    from pullstream.modules.sinks.search import last as last
-    from pullstream.modules.sources.awaited import from_async_iterable as from_async_iterable
-    from pullstream.modules.sources.awaited import from_awaitable as from_awaitable
-    from pullstream.modules.sources.awaited import from_channel as from_channel
+    from pullstream.modules.sinks.on_end import at_completion as at_completion, on_end as on_end
+    from pullstream.modules.sinks.search import find as find, first as first, last as last
+    from pullstream.modules.sources.awaited import (
+        from_async_iterable as from_async_iterable,
+        from_awaitable as from_awaitable,
+        from_channel as from_channel,
+    )
     from pullstream.modules.sources.callback import from_callback as from_callback
     from pullstream.modules.sources.catch_up import catch_up as catch_up
     from pullstream.modules.sources.from_asyncio import from_asyncio as from_asyncio
-    from pullstream.modules.sources.generate import integers as integers
-    from pullstream.modules.sources.generate import interval as interval
-    from pullstream.modules.sources.generate import repeat as repeat
-    from pullstream.modules.sources.generate import unfold as unfold
-    from pullstream.modules.sources.values import empty as empty
-    from pullstream.modules.sources.values import fail as fail
-    from pullstream.modules.sources.values import once as once
-    from pullstream.modules.sources.values import values as values
-    from pullstream.modules.times.map_time import delay as delay
-    from pullstream.modules.times.map_time import map_time as map_time
-    from pullstream.modules.times.map_time import timed as timed
-    from pullstream.modules.times.per_time import accumulate as accumulate
-    from pullstream.modules.times.per_time import sort_by_time as sort_by_time
-    from pullstream.modules.times.per_time import unique_by_time as unique_by_time
+    from pullstream.modules.sources.generate import (
+        integers as integers,
+        interval as interval,
+        repeat as repeat,
+        unfold as unfold,
+    )
+    from pullstream.modules.sources.values import empty as empty, fail as fail, once as once, values as values
+    from pullstream.modules.times.map_time import delay as delay, map_time as map_time, timed as timed
+    from pullstream.modules.times.per_time import (
+        accumulate as accumulate,
+        sort_by_time as sort_by_time,
+        unique_by_time as unique_by_time,
+    )
     from pullstream.modules.times.stamp import stamp as stamp
     from pullstream.modules.times.stamp_epochs import stamp_epochs as stamp_epochs
-    from pullstream.modules.values.flat_map import flat_map as flat_map
-    from pullstream.modules.values.flat_map import map_batches as map_batches
-    from pullstream.modules.values.map import filter as filter
-    from pullstream.modules.values.map import filter_not as filter_not
-    from pullstream.modules.values.map import map as map
-    from pullstream.modules.values.map import tap as tap
+    from pullstream.modules.values.flat_map import flat_map as flat_map, map_batches as map_batches
+    from pullstream.modules.values.map import filter as filter, filter_not as filter_not, map as map, tap as tap
     from pullstream.modules.values.map_async import map_async as map_async
     from pullstream.modules.values.map_process import map_process as map_process
     from pullstream.modules.values.map_thread import map_thread as map_thread
     from pullstream.modules.values.scan import scan as scan
-    from pullstream.modules.values.unique import duplicates as duplicates
-    from pullstream.modules.values.unique import unique as unique
+    from pullstream.modules.values.unique import duplicates as duplicates, unique as unique
     from pullstream.modules.windows.sessions import sessions as sessions
-    from pullstream.modules.windows.tumbling import sliding as sliding
-    from pullstream.modules.windows.tumbling import tumbling as tumbling
+    from pullstream.modules.windows.tumbling import sliding as sliding, tumbling as tumbling
     from pullstream.modules.windows.window import Window as Window
     from pullstream.program.aiterate import aiterate as aiterate
     from pullstream.program.arun import arun as arun
@@ -128,9 +107,7 @@ if TYPE_CHECKING:
     from pullstream.program.pipe import pipe as pipe
     from pullstream.program.pipeline import Pipeline as Pipeline
     from pullstream.program.run import run as run
-    from pullstream.protocol import DONE as DONE
-    from pullstream.protocol import Batch as Batch
-    from pullstream.protocol import Reader as Reader
+    from pullstream.protocol import DONE as DONE, Batch as Batch, Reader as Reader
 else:
     __getattr__, __dir__, __all__ = late(__name__, hints="pullstream.hints")
 

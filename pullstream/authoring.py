@@ -97,114 +97,92 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.blueprint import READS as READS
-    from pullstream.blueprint import Call as Call
-    from pullstream.blueprint import Count as Count
-    from pullstream.blueprint import Each as Each
-    from pullstream.blueprint import Instance as Instance
-    from pullstream.blueprint import Key as Key
-    from pullstream.blueprint import Module as Module
-    from pullstream.blueprint import Natural as Natural
-    from pullstream.blueprint import OneOf as OneOf
-    from pullstream.blueprint import OneShot as OneShot
-    from pullstream.blueprint import Positive as Positive
-    from pullstream.blueprint import Seconds as Seconds
-    from pullstream.blueprint import Site as Site
-    from pullstream.blueprint import Sync as Sync
-    from pullstream.blueprint import TimeOf as TimeOf
-    from pullstream.blueprint import advice as advice
-    from pullstream.blueprint import bound as bound
-    from pullstream.blueprint import checked as checked
-    from pullstream.blueprint import nearest as nearest
-    from pullstream.blueprint import together as together
-    from pullstream.blueprint.checks import function as function
-    from pullstream.blueprint.checks import seconds as seconds
-    from pullstream.blueprint.checks import sources as sources
+    from pullstream.blueprint import (
+        READS as READS,
+        Call as Call,
+        Count as Count,
+        Each as Each,
+        Instance as Instance,
+        Key as Key,
+        Module as Module,
+        Natural as Natural,
+        OneOf as OneOf,
+        OneShot as OneShot,
+        Positive as Positive,
+        Seconds as Seconds,
+        Site as Site,
+        Sync as Sync,
+        TimeOf as TimeOf,
+        advice as advice,
+        bound as bound,
+        checked as checked,
+        nearest as nearest,
+        together as together,
+    )
+    from pullstream.blueprint.checks import function as function, seconds as seconds, sources as sources
     from pullstream.decorators import opens as opens
-    from pullstream.engine.assembly import Assembly as Assembly
-    from pullstream.engine.assembly import Consuming as Consuming
-    from pullstream.engine.assembly import Wiring as Wiring
+    from pullstream.engine.assembly import Assembly as Assembly, Consuming as Consuming, Wiring as Wiring
     from pullstream.engine.edge.backlog import Backlog as Backlog
     from pullstream.engine.edge.kernel import Kernel as Kernel
     from pullstream.engine.edge.lane import Lane as Lane
     from pullstream.engine.edge.polled import PolledKernel as PolledKernel
     from pullstream.engine.interfaces import Finishing as Finishing
     from pullstream.engine.nested.expand import Expand as Expand
-    from pullstream.engine.nested.hub import Branch as Branch
-    from pullstream.engine.nested.hub import Copies as Copies
-    from pullstream.engine.nested.hub import Hub as Hub
+    from pullstream.engine.nested.hub import Branch as Branch, Copies as Copies, Hub as Hub
     from pullstream.engine.nested.side_by_side import SideBySide as SideBySide
     from pullstream.engine.parts.context import Hold as Hold
     from pullstream.engine.parts.eventful import Eventful as Eventful
-    from pullstream.engine.parts.fan_in import FanIn as FanIn
-    from pullstream.engine.parts.fan_in import Input as Input
-    from pullstream.engine.parts.fused import Kind as Kind
-    from pullstream.engine.parts.fused import Stage as Stage
-    from pullstream.engine.parts.fused import StageMemory as StageMemory
+    from pullstream.engine.parts.fan_in import FanIn as FanIn, Input as Input
+    from pullstream.engine.parts.fused import Kind as Kind, Stage as Stage, StageMemory as StageMemory
     from pullstream.engine.parts.notified import Notified as Notified
-    from pullstream.engine.parts.pace import Pace as Pace
-    from pullstream.engine.parts.pace import WaitingPace as WaitingPace
+    from pullstream.engine.parts.pace import Pace as Pace, WaitingPace as WaitingPace
     from pullstream.engine.parts.pass_through import Passing as Passing
-    from pullstream.engine.parts.per_batch import PassOn as PassOn
-    from pullstream.engine.parts.per_batch import PerBatch as PerBatch
+    from pullstream.engine.parts.per_batch import PassOn as PassOn, PerBatch as PerBatch
     from pullstream.engine.parts.tasks import TaskKernel as TaskKernel
     from pullstream.engine.runtime.interrupts import Interrupts as Interrupts
     from pullstream.engine.runtime.threads import start_in_thread as start_in_thread
-    from pullstream.engine.sidecar.location import Location as Location
-    from pullstream.engine.sidecar.location import has_nan as has_nan
-    from pullstream.engine.traits import PROMPT as PROMPT
-    from pullstream.engine.traits import Carries as Carries
-    from pullstream.engine.traits import Traits as Traits
-    from pullstream.errors import blame as blame
-    from pullstream.errors import of_extra as of_extra
-    from pullstream.errors import without_cancelled as without_cancelled
+    from pullstream.engine.sidecar.location import Location as Location, has_nan as has_nan
+    from pullstream.engine.traits import PROMPT as PROMPT, Carries as Carries, Traits as Traits
+    from pullstream.errors import blame as blame, of_extra as of_extra, without_cancelled as without_cancelled
     from pullstream.failures import caught as caught
-    from pullstream.frames import chain as chain
-    from pullstream.frames import is_between as is_between
-    from pullstream.frames import users_frames as users_frames
+    from pullstream.frames import chain as chain, is_between as is_between, users_frames as users_frames
     from pullstream.late import publish as publish
     from pullstream.logger import LOG as LOG
-    from pullstream.modules.combining.join_by_time import How as How
-    from pullstream.modules.combining.join_by_time import JoinByTime as JoinByTime
-    from pullstream.modules.combining.join_by_time import Strategy as Strategy
-    from pullstream.modules.combining.join_by_time import place_of_asof as place_of_asof
+    from pullstream.modules.combining.join_by_time import (
+        How as How,
+        JoinByTime as JoinByTime,
+        Strategy as Strategy,
+        place_of_asof as place_of_asof,
+    )
     from pullstream.modules.folds.accumulator import Accumulator as Accumulator
     from pullstream.modules.folds.fold import a_fold as a_fold
-    from pullstream.modules.grouping.groups import Gather as Gather
-    from pullstream.modules.grouping.groups import Part as Part
-    from pullstream.modules.grouping.inline import InlineRow as InlineRow
-    from pullstream.modules.grouping.inline import Place as Place
-    from pullstream.modules.grouping.inline import members_of as members_of
+    from pullstream.modules.grouping.groups import Gather as Gather, Part as Part
+    from pullstream.modules.grouping.inline import InlineRow as InlineRow, Place as Place, members_of as members_of
     from pullstream.modules.handles.handle import Grip as Grip
     from pullstream.modules.sinks.committer import Committer as Committer
-    from pullstream.modules.sources.batcher import Batcher as Batcher
-    from pullstream.modules.sources.batcher import stamped as stamped
-    from pullstream.modules.values.on_error import Handled as Handled
-    from pullstream.modules.values.on_error import OnError as OnError
-    from pullstream.modules.values.on_error import Skips as Skips
-    from pullstream.modules.values.on_error import catches as catches
-    from pullstream.modules.values.on_error import with_policy as with_policy
-    from pullstream.modules.values.side_branch import LateOption as LateOption
-    from pullstream.modules.values.side_branch import SideBranch as SideBranch
-    from pullstream.modules.windows.grid import duration as duration
-    from pullstream.modules.windows.grid import not_negative as not_negative
-    from pullstream.protocol import NOT_YET as NOT_YET
-    from pullstream.protocol import WAIT as WAIT
-    from pullstream.protocol import Done as Done
-    from pullstream.protocol import State as State
-    from pullstream.protocol import Unanswered as Unanswered
-    from pullstream.resuming.ahead import Ahead as Ahead
-    from pullstream.resuming.ahead import TimeScale as TimeScale
+    from pullstream.modules.sources.batcher import Batcher as Batcher, stamped as stamped
+    from pullstream.modules.values.on_error import (
+        Handled as Handled,
+        OnError as OnError,
+        Skips as Skips,
+        catches as catches,
+        with_policy as with_policy,
+    )
+    from pullstream.modules.values.side_branch import LateOption as LateOption, SideBranch as SideBranch
+    from pullstream.modules.windows.grid import duration as duration, not_negative as not_negative
+    from pullstream.protocol import (
+        NOT_YET as NOT_YET,
+        WAIT as WAIT,
+        Done as Done,
+        State as State,
+        Unanswered as Unanswered,
+    )
+    from pullstream.resuming.ahead import Ahead as Ahead, TimeScale as TimeScale
     from pullstream.resuming.carryover import Carryover as Carryover
-    from pullstream.resuming.instalment import Instalment as Instalment
-    from pullstream.resuming.instalment import InstalmentPlan as InstalmentPlan
-    from pullstream.resuming.instalments import Instalments as Instalments
-    from pullstream.resuming.instalments import instalments as instalments
-    from pullstream.resuming.interfaces import Outside as Outside
-    from pullstream.resuming.interfaces import Resumable as Resumable
+    from pullstream.resuming.instalment import Instalment as Instalment, InstalmentPlan as InstalmentPlan
+    from pullstream.resuming.instalments import Instalments as Instalments, instalments as instalments
+    from pullstream.resuming.interfaces import Outside as Outside, Resumable as Resumable
     from pullstream.signature import present as present
-    from pullstream.timely.order import Ascending as Ascending
-    from pullstream.timely.order import ascending as ascending
-    from pullstream.timely.order import minimal as minimal
+    from pullstream.timely.order import Ascending as Ascending, ascending as ascending, minimal as minimal
 else:
     __getattr__, __dir__, __all__ = late(__name__, hints="pullstream.hints")

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.modules.handles.duplex import Duplex as Duplex
-    from pullstream.modules.handles.duplex import duplex_pair as duplex_pair
-    from pullstream.modules.handles.duplex import pair as pair
-    from pullstream.modules.handles.handshake import Talk as Talk
-    from pullstream.modules.handles.handshake import handshake as handshake
+    from pullstream.modules.handles.duplex import Duplex as Duplex, duplex_pair as duplex_pair, pair as pair
+    from pullstream.modules.handles.handshake import Talk as Talk, handshake as handshake
     from pullstream.program.connect import connect as connect
 else:
     __getattr__, __dir__, __all__ = late(__name__)

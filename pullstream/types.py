@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from pullstream.engine.sidecar.explain import Blocking as Blocking
     from pullstream.modules.flow.in_flight import Quota as Quota
     from pullstream.modules.handles.broadcast import Broadcast as Broadcast
-    from pullstream.modules.handles.deferred import DeferredSink as DeferredSink
-    from pullstream.modules.handles.deferred import DeferredSource as DeferredSource
-    from pullstream.modules.handles.deferred import DeferredTransformer as DeferredTransformer
+    from pullstream.modules.handles.deferred import (
+        DeferredSink as DeferredSink,
+        DeferredSource as DeferredSource,
+        DeferredTransformer as DeferredTransformer,
+    )
     from pullstream.modules.handles.dynamic_merge import DynamicMerge as DynamicMerge
     from pullstream.modules.handles.probe import Probed as Probed
     from pullstream.modules.handles.pushable import Pushable as Pushable
-    from pullstream.modules.handles.switches import Abortable as Abortable
-    from pullstream.modules.handles.switches import Pausable as Pausable
+    from pullstream.modules.handles.switches import Abortable as Abortable, Pausable as Pausable
     from pullstream.modules.nested.worker_pool import WorkerPool as WorkerPool
     from pullstream.modules.sources.callback import Emit as Emit
     from pullstream.program.progress import Progress as Progress
-    from pullstream.program.running import Companion as Companion
-    from pullstream.program.running import Running as Running
+    from pullstream.program.running import Companion as Companion, Running as Running
 else:
     __getattr__, __dir__, __all__ = late(__name__)

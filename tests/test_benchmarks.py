@@ -8,8 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.benchmarks import __main__ as command
-from tests.benchmarks import measuring
+from tests.benchmarks import __main__ as command, measuring
 from tests.benchmarks.catalogue import WORKLOADS
 from tests.benchmarks.chart import chart
 from tests.benchmarks.measuring import Failure, Measured

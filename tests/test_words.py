@@ -13,8 +13,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.signature import Signature
-from tutorials.site.reference import PACKAGES as PUBLIC
-from tutorials.site.reference import door
+from tutorials.site.reference import PACKAGES as PUBLIC, door
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["pullstream", "timely", "adapters"]

@@ -12,8 +12,7 @@ Your own types can define three optional class attributes. Without them everythi
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from datetime import date, datetime, timedelta
-from datetime import time as clock_time
+from datetime import date, datetime, time as clock_time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import compress, islice, pairwise

@@ -17,13 +17,9 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.incremental.changes import change_of as change_of
-    from pullstream.incremental.changes import integrate as integrate
-    from pullstream.incremental.changes import upserts as upserts
-    from pullstream.incremental.collection import Collection as Collection
-    from pullstream.incremental.collection import iterate as iterate
-    from pullstream.incremental.errors import DivergenceError as DivergenceError
-    from pullstream.incremental.errors import MultiplicityError as MultiplicityError
+    from pullstream.incremental.changes import change_of as change_of, integrate as integrate, upserts as upserts
+    from pullstream.incremental.collection import Collection as Collection, iterate as iterate
+    from pullstream.incremental.errors import DivergenceError as DivergenceError, MultiplicityError as MultiplicityError
     from pullstream.incremental.explaining import explain as explain
     from pullstream.incremental.module import maintain as maintain
 else:

@@ -8,8 +8,7 @@ wrong: with two loops in the same round, the second would begin while the first 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection as Sized
-from collections.abc import Iterator
+from collections.abc import Collection as Sized, Iterator
 from heapq import heappop, heappush
 from itertools import count
 from typing import final

@@ -1,8 +1,7 @@
 """Fingerprints, which distinguish pipelines by their modules and the modules' arguments."""
 
 import re
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from itertools import islice
 from typing import Any, Final, cast
 

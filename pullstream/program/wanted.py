@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 from pullstream.late import late
 
 if TYPE_CHECKING:
-    from pullstream.checker.pipeline import Check as Check
-    from pullstream.checker.pipeline import Checker as Checker
-    from pullstream.checker.pipeline import checker_for as checker_for
+    from pullstream.checker.pipeline import Check as Check, Checker as Checker, checker_for as checker_for
     from pullstream.journal.keeper import Keeper as Keeper
     from pullstream.journal.store import Journal as Journal
     from pullstream.trace.notes import TraceTo as TraceTo

@@ -14,17 +14,12 @@ from pullstream.late import late
 
 if TYPE_CHECKING:
     from pullstream.trace.drawing.edge import draw_edge as draw_edge
-    from pullstream.trace.drawing.graph import draw_graph as draw_graph
-    from pullstream.trace.drawing.graph import mermaid as mermaid
-    from pullstream.trace.drawing.pipeline import Picture as Picture
-    from pullstream.trace.drawing.pipeline import draw as draw
+    from pullstream.trace.drawing.graph import draw_graph as draw_graph, mermaid as mermaid
+    from pullstream.trace.drawing.pipeline import Picture as Picture, draw as draw
     from pullstream.trace.every import traced_runs as traced_runs
-    from pullstream.trace.file import Trace as Trace
-    from pullstream.trace.file import TraceError as TraceError
+    from pullstream.trace.file import Trace as Trace, TraceError as TraceError
     from pullstream.trace.plan import planned as planned
-    from pullstream.trace.verdict import Objection as Objection
-    from pullstream.trace.verdict import Verdict as Verdict
-    from pullstream.trace.verdict import judge as judge
+    from pullstream.trace.verdict import Objection as Objection, Verdict as Verdict, judge as judge
     from pullstream.trace.view import page_of as page_of
 else:
     __getattr__, __dir__, __all__ = late(__name__)

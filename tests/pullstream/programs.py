@@ -11,8 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 import trio
-from hypothesis import HealthCheck
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, strategies as st
 
 import pullstream as ps
 from pullstream.authoring import Traits

@@ -7,8 +7,7 @@ import itertools
 import attrs
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from tests.pullstream.common import delayed, run

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from tests.sampling import amount

@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 import attrs
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps

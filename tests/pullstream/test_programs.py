@@ -11,8 +11,7 @@ from contextlib import nullcontext
 
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.shake import shake

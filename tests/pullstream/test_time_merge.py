@@ -6,8 +6,7 @@ import pickle
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from pullstream import agg

@@ -5,8 +5,7 @@ from itertools import pairwise
 import more_itertools
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from tests.sampling import amount

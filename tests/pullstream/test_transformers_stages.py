@@ -6,8 +6,7 @@ from itertools import accumulate, dropwhile, takewhile
 import more_itertools
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from tests.pullstream.common import Unseen

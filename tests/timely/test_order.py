@@ -5,14 +5,12 @@
 import itertools
 import pickle
 import random
-from datetime import UTC, date, datetime, timedelta, timezone
-from datetime import time as clock_time
+from datetime import UTC, date, datetime, time as clock_time, timedelta, timezone
 from decimal import Decimal
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from timely import (
     BEGINNING,

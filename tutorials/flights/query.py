@@ -15,8 +15,12 @@ wind_mph       the gust, or the steady wind if no gust was recorded; the severit
 =============  =====================================================================================
 """
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark text uses
+from pyspark.sql import (
+    Column,
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812 - the name every Spark text uses
+)
 
 from tutorials.flights.data import DataFiles
 

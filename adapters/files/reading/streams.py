@@ -9,8 +9,11 @@ from importlib import import_module
 from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
 from typing import Any, Final, Protocol
 from zipfile import BadZipFile
-from zlib import MAX_WBITS, decompressobj
-from zlib import error as ZlibError  # noqa: N812 - an exception class with a lowercase name
+from zlib import (
+    MAX_WBITS,
+    decompressobj,
+    error as ZlibError,  # noqa: N812 - an exception class with a lowercase name
+)
 
 from .errors import FileChangedError, FileReadError, Stopped
 from .listing import File, is_local, vanished

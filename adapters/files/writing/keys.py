@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 from pullstream import CompositionError
 from pullstream.authoring import Call, Site, Sync
 
-from ...arrow import ArrowRows, SchemaError, decoded, pyarrow
-from ...arrow import values as python_values
+from ...arrow import ArrowRows, SchemaError, decoded, pyarrow, values as python_values
 from ...arrow.row_types import tuple_names
 
 Key: TypeAlias = str | Callable[[Any], Hashable] | None

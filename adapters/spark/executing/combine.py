@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 from typing_extensions import TypeVar
 
-from pullstream import Fold, Source, flat_map
-from pullstream import reduce_by_key as reduced
+from pullstream import Fold, Source, flat_map, reduce_by_key as reduced
 from pullstream.authoring import Call, Module, Site, Sync, a_fold, bound
 from pullstream.types import Blueprint
 

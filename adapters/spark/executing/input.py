@@ -17,8 +17,7 @@ from pullstream import DONE, Batch, PullstreamError, Source
 from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, Traits
 
 from ... import arrow
-from ...arrow import As, NullTimeError, RecordBatch, Shape, run_starts
-from ...arrow import values as python_values
+from ...arrow import As, NullTimeError, RecordBatch, Shape, run_starts, values as python_values
 from ...stopping import in_thread
 
 

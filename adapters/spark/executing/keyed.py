@@ -23,8 +23,7 @@ import trio.from_thread
 from pullstream import Batch, PullstreamError
 from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments, users_frames
 
-from ...arrow import NullTimeError, Packing, Shape, pyarrow
-from ...arrow import values as python_values
+from ...arrow import NullTimeError, Packing, Shape, pyarrow, values as python_values
 from .input import KeyAnswer, RowError
 from .partition import NAME, PartitionPlan, place
 

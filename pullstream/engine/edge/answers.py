@@ -1,7 +1,6 @@
 """Checks of a module's answer: it is a batch, with times, with a sequence of values, and not too many of them (R2)."""
 
-from collections.abc import Iterable, Mapping, Sized
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Set as AbstractSet, Sized
 from typing import Any, cast
 
 from pullstream.protocol import Batch

@@ -5,9 +5,7 @@ Therefore they are read as attributes of this module, `clocks.monotonic()`. All 
 """
 
 from collections.abc import Callable
-from time import monotonic as _monotonic
-from time import perf_counter as _perf_counter
-from time import thread_time as _thread_time
+from time import monotonic as _monotonic, perf_counter as _perf_counter, thread_time as _thread_time
 
 monotonic: Callable[[], float] = _monotonic
 """Seconds since some moment."""

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterator
-from itertools import count
-from itertools import repeat as repeating
+from itertools import count, repeat as repeating
 from typing import Annotated, Any
 
 import trio

@@ -4,8 +4,7 @@ import pickle
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from adapters.arrow import ArrowRows, arrow_rows, joined_rows

@@ -8,8 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pullstream as ps
 from adapters.arrow import (

@@ -8,8 +8,7 @@ from importlib import import_module
 
 import pytest
 import trio
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pullstream as ps
 from adapters.arrow import ArrowRows

@@ -6,8 +6,7 @@ from decimal import Decimal
 from statistics import variance
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pullstream as ps
 from adapters.arrow import ArrowRows

@@ -4,8 +4,7 @@ import datetime as dt
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pullstream as ps
 from adapters.arrow import ArrowRows

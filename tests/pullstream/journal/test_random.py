@@ -6,8 +6,7 @@ from itertools import accumulate
 
 import attrs
 import trio
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import pullstream as ps
 from pullstream.conformance.ready import JOURNAL_REFUSES

@@ -8,8 +8,7 @@ import traceback
 import pyarrow as pa
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from adapters.arrow import arrow_rows

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from adapters import spark
-from adapters.spark.reading import partitions as reading
-from adapters.spark.reading import reruns
+from adapters.spark.reading import partitions as reading, reruns
 from adapters.spark.reading.arrow_rdd import map_stages
 from adapters.spark.reading.partitions import Partitions
 
