@@ -4,6 +4,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from uuid import uuid4
@@ -89,11 +90,6 @@ class Spans:
         self._several = max(1, min(growth * self._several, fitting, MOST))
 
 
-@attrs.frozen(eq=False)
-class _Failure:
-    exception: BaseException
-
-
 class SpansAhead(Generic[T]):
     """Reads spans in threads, at most `width` ahead of the consumer.
 
@@ -107,25 +103,26 @@ class SpansAhead(Generic[T]):
         self._size = size
         self._change = threading.Condition()
         self._threads: list[threading.Thread] = []
-        self._results: dict[int, T | _Failure] = {}
-        self._started = 0
-        self._taken = 0
+        self._results: deque[Future[T]] = deque()
         self._over = False
 
     def take(self) -> T | None:
         """Wait for the result of the next span, or raise its error; None at the end or after `close`."""
         with self._change:
-            if not self._threads:
-                self._hire()
-            self._change.wait_for(lambda: self._taken in self._results or self._ended())
-            if self._taken not in self._results:
+            for _ in range(0 if self._threads else min(self._width, self._spans.partitions)):
+                # A daemon, because a program that ends abruptly does not call `close`.
+                self._threads.append(threading.Thread(target=self._work, name="pullstream reading", daemon=True))
+                self._threads[-1].start()
+            self._change.wait_for(lambda: self._results or self._ended())
+            if not self._results:
                 return None
-            result = self._results.pop(self._taken)
-            self._taken += 1
-            self._change.notify_all()
-        if isinstance(result, _Failure):
-            raise result.exception
-        return result
+            result = self._results[0]
+        try:
+            return result.result()
+        finally:
+            with self._change:
+                self._results.popleft()
+                self._change.notify_all()
 
     def close(self) -> None:
         """Start no more jobs, and wait for those under way. Idempotent."""
@@ -135,48 +132,38 @@ class SpansAhead(Generic[T]):
         for thread in self._threads:
             thread.join()
 
-    def _hire(self) -> None:
-        for _ in range(min(self._width, self._spans.partitions)):
-            # A daemon, because a program that ends abruptly does not call `close`.
-            thread = threading.Thread(target=self._work, name="pullstream reading", daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
     def _ended(self) -> bool:
-        return self._taken == self._started and (self._over or self._spans.next >= self._spans.partitions)
+        return self._over or self._spans.next >= self._spans.partitions
 
     def _work(self) -> None:
         while (following := self._begin()) is not None:
-            number, span = following
+            span, future = following
             start = time.monotonic()
-            result: T | _Failure
             try:
                 result = self._read(span)
             except BaseException as exc:  # noqa: BLE001 - raised where it is taken
-                result = _Failure(exc)
-            with self._change:
-                if isinstance(result, _Failure):
-                    self._over = True
-                else:
+                self._over = True
+                future.set_exception(exc)
+            else:
+                with self._change:
                     self._spans.took(span, time.monotonic() - start, self._size(result))
-                self._results[number] = result
+                future.set_result(result)
+            with self._change:
                 self._change.notify_all()
 
-    def _begin(self) -> tuple[int, range] | None:
+    def _begin(self) -> tuple[range, Future[T]] | None:
         """Wait until another span may be read; None if there are no more."""
         with self._change:
-            self._change.wait_for(lambda: self._over or self._may_begin())
+            self._change.wait_for(lambda: self._ended() or self._may_begin())
             span = None if self._over else self._spans.following()
             if span is None:
-                self._change.notify_all()
                 return None
-            number = self._started
-            self._started += 1
-            return number, span
+            self._results.append(Future())
+            self._change.notify_all()
+            return span, self._results[-1]
 
     def _may_begin(self) -> bool:
-        ahead = self._started - self._taken
-        return self._spans.next >= self._spans.partitions or (ahead < self._width and self._spans.fits(ahead))
+        return len(self._results) < self._width and self._spans.fits(len(self._results))
 
 
 MOST_THREADS: Final = 8
