@@ -122,12 +122,9 @@ def _is(kind: DataType, names: str) -> bool:
     return any(getattr(types, f"is_{name}")(kind) for name in names.split())
 
 
-def _whole(values: Sequence[Any], _: Array | None) -> None:
+def _whole(values: Sequence[Any], _: Array | None = None) -> None:
     """Refuse numbers with fractions."""
-    _no_fractions(values, _types(values))
-
-
-def _no_fractions(values: Sequence[Any], seen: set[type[Any]]) -> None:
+    seen = _types(values)
     if _WHOLE.issuperset(seen):
         return
     _no_truth(seen)
@@ -139,7 +136,7 @@ def _no_fractions(values: Sequence[Any], seen: set[type[Any]]) -> None:
 def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
     """Refuse times finer than the type, or in a time zone it lacks."""
     seen = _types(values)
-    _no_fractions(values, seen)
+    _whole(values)
     if pyarrow().types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
         raise ValueError("the type has no time zone")
     # The time types of pandas.

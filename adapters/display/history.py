@@ -52,14 +52,10 @@ class Sample:
 class Row:
     """A module's row in the table."""
 
-    module: str
-    values_in: int
-    values_out: int
+    counters: ps.types.Counters
     rate: float
     busy: float
     """The busy share of the last seconds, from 0 to 1."""
-    skipped: int
-    status: str
 
 
 class _Shown(str):
@@ -168,17 +164,8 @@ class History:
             # A sink emits nothing, so show the rate of its input.
             does, did = (row.values_out, old.values_out) if row.values_out else (row.values_in, old.values_in)
             busy = row.busy - (0 if self.finished else old.busy)
-            rows.append(
-                Row(
-                    row.module,
-                    row.values_in,
-                    row.values_out,
-                    self._per_second(does, None if self.finished else did),
-                    min(busy / wall, 1.0) if wall > 0 else 0.0,
-                    row.skipped,
-                    row.status,
-                )
-            )
+            rate = self._per_second(does, None if self.finished else did)
+            rows.append(Row(row, rate, min(busy / wall, 1.0) if wall > 0 else 0.0))
         return rows
 
     @property
@@ -189,7 +176,7 @@ class History:
 
     def waits_for(self) -> list[str]:
         """The reasons for the lack of progress: busy modules, and what blocks the run's times."""
-        working = [row for row in self.rows if row.busy > 0.5]
+        working = [row.counters for row in self.rows if row.busy > 0.5]
         names = ", ".join(f"{row.module} ({row.status})" if row.status else row.module for row in working)
         reasons = [names or "something outside the run"]
         for time in self.now.frontier[:1]:

@@ -87,15 +87,15 @@ def _notes(history: History, width: int) -> list[Text]:
 
 def _table(rows: Sequence[Row], width: int, *, finished: bool) -> list[Text]:
     columns = {
-        "out": [_number(row.values_out) for row in rows],
+        "out": [_number(row.counters.values_out) for row in rows],
         "/s": [of_rate(row.rate) if row.rate else "" for row in rows],
         "busy": [f"{row.busy:.0%}" if row.busy >= 0.005 else "" for row in rows],
-        "in": [_number(row.values_in) for row in rows],
-        "skipped": [_number(row.skipped) for row in rows],
+        "in": [_number(row.counters.values_in) for row in rows],
+        "skipped": [_number(row.counters.skipped) for row in rows],
     }
     if not any(columns["skipped"]):
         del columns["skipped"]
-    longest = max((len(row.module) for row in rows), default=0)
+    longest = max((len(row.counters.module) for row in rows), default=0)
     sizes = {
         name: max(8 if name in {"in", "out", "/s"} else 5, len(name), *map(len, column)) + 2
         for name, column in columns.items()
@@ -109,11 +109,11 @@ def _table(rows: Sequence[Row], width: int, *, finished: bool) -> list[Text]:
     table = [Text(head, style="dim")]
     for number, row in enumerate(rows):
         style = "bold" if row.busy == most > MUCH and not finished else ""
-        text = _cut(row.module, name_width).ljust(name_width)
+        text = _cut(row.counters.module, name_width).ljust(name_width)
         text += "".join(columns[name][number].rjust(sizes[name]) for name in order)
         table.append(Text(text.rstrip(), style=style))
-        if row.status:
-            table.append(Text(_cut(f"  {row.status}", width), style="dim italic"))
+        if row.counters.status:
+            table.append(Text(_cut(f"  {row.counters.status}", width), style="dim italic"))
     return table
 
 

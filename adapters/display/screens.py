@@ -100,15 +100,12 @@ class Terminal(Screen):
 
     @override
     def draw(self, history: History, last: bool) -> None:
-        self._put(lines(history, self.width, 0 if last else self.console.height))
+        self._last = lines(history, self.width, 0 if last else self.console.height)
+        self._live.update(_group(self._last), refresh=True)
 
     @override
     def interject(self, text: str) -> None:
         self._live.update(_group([*self._last, Text(text, style="yellow")]), refresh=True)
-
-    def _put(self, rows: list[Text]) -> None:
-        self._last = rows
-        self._live.update(_group(rows), refresh=True)
 
 
 class Log(Screen):
@@ -154,16 +151,15 @@ class Notebook(Screen):
 
     @override
     def draw(self, history: History, last: bool) -> None:
-        self._put(lines(history, WIDEST))
+        self._last = lines(history, WIDEST)
+        self._put(self._last)
 
     @override
     def interject(self, text: str) -> None:
-        self._put([*self._last, Text(text, style="yellow")], keep=True)
+        self._put([*self._last, Text(text, style="yellow")])
 
-    def _put(self, rows: list[Text], *, keep: bool = False) -> None:
+    def _put(self, rows: list[Text]) -> None:
         ipython: Any = import_module("IPython.display")
-        if not keep:
-            self._last = rows
         page = Console(file=StringIO(), record=True, width=WIDEST, force_terminal=True, force_jupyter=False)
         page.print(_group(rows))
         html = page.export_html(inline_styles=True, code_format='<pre style="line-height: 1.2">{code}</pre>')

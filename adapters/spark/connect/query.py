@@ -38,8 +38,10 @@ _SLOW_START = "Python worker failed to connect back"
 class ConnectQuery(StreamQuery):
     """A streaming query of Spark Connect; messages are sent in the thread of `run`."""
 
+    seconds = ALIVE_SECONDS
+
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
-        super().__init__(spec, send, status, ALIVE_SECONDS)
+        super().__init__(spec, send, status)
         self._cut = False
         self._gate = Gate(spec.frame.sparkSession, spec.checkpoint)
 

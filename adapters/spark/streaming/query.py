@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
 
@@ -37,13 +37,13 @@ COMMIT_SECONDS = 2.0
 class StreamQuery(ABC):
     """A streaming query. `send` gets the messages about its micro-batches, and `reply` answers them."""
 
-    def __init__(
-        self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus, seconds: float
-    ) -> None:
-        """Make a query that is not started; every `seconds`, a waiting micro-batch checks whether it still runs."""
+    seconds: ClassVar[float]
+    """The seconds between checks of a waiting micro-batch whether its query still runs."""
+
+    def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
         self._spec = spec
         self._status = status
-        self._messenger = Messenger(spec.as_, send, self._lives, seconds)
+        self._messenger = Messenger(spec.as_, send, self._lives, self.seconds)
         self._begun = False
         self._over = threading.Event()
         self._query: StreamingQuery | None = None
@@ -147,8 +147,10 @@ class Interrupted(Exception):
 class Query(StreamQuery):
     """A streaming query of a classic session; messages are sent in the body's thread."""
 
+    seconds = LOOK_SECONDS
+
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
-        super().__init__(spec, send, status, LOOK_SECONDS)
+        super().__init__(spec, send, status)
         self._let_through = -1
         """The last micro-batch that Spark may commit."""
         self._started = threading.Event()
