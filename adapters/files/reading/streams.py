@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
+from threading import Event
 from typing import Any, Final, Protocol
 from zipfile import BadZipFile
 from zlib import (
@@ -112,19 +113,12 @@ class RawFile:
             )
 
 
-class Stop:
+class Stop(Event):
     """Whether the reading stream has ended."""
-
-    def __init__(self) -> None:
-        self._set = False
-
-    def set(self) -> None:
-        """Stop all further reading."""
-        self._set = True
 
     def look(self) -> None:
         """Raise `Stopped`, and so leave the thread, if the stream has ended."""
-        if self._set:
+        if self.is_set():
             raise Stopped
 
 

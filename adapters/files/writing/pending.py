@@ -1,6 +1,6 @@
 """An unfinished target: its values, and its temporary file."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -52,10 +52,6 @@ class PendingFile:
         self._encoder: Encoder | None = None
         self._out = Out(disk, self.path)
         self.raw = format.raw(disk, waiting, f"{format.module}, {target}")
-
-    def add(self, values: Sequence[Any]) -> None:
-        """Add values."""
-        self.raw.add(values)
 
     @property
     def costly(self) -> bool:

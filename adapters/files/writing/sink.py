@@ -158,7 +158,7 @@ class FilesWriter:
             if part is None:
                 part = self._parts[time][name] = self._part(time, name)
             held, loose = part.raw.held, part.raw.loose
-            part.add(some)
+            part.raw.add(some)
             self._held += part.raw.held - held
             self._loose += part.raw.loose - loose
             if part.raw.full:

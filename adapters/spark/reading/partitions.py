@@ -221,29 +221,23 @@ class Partitions:
     def next(self) -> RecordBatch | None:
         """Wait for the next batch; None at the end. Raises as `OrderedBatches.next` does."""
         while not self._batches:
-            part = self.part()
+            if self._window is None:
+                self._jobs.submit(self._open)
+                self._window = self._opened()
+            part = self._window.take()
+            while self._reruns is not None and self._reruns.due:
+                self._window.close()
+                self._reruns.due = False
+                self._compare()
+                self._window = self._opened()
+                part = self._window.take()
             if part is None:
                 return None
-            self._batches.extend(part.batches)
-        return self._batches.popleft()
-
-    def part(self) -> JobResult | None:
-        """Wait for the next job's batches; raises as `next` does."""
-        if self._window is None:
-            self._jobs.submit(self._open)
-            self._window = self._opened()
-        part = self._window.take()
-        while self._reruns is not None and self._reruns.due:
-            self._window.close()
-            self._reruns.due = False
-            self._compare()
-            self._window = self._opened()
-            part = self._window.take()
-        if part is not None:
             self._next = part.span.stop
             if self._reruns is not None:
                 self._handed_on.append((part.span, part.digest))
-        return part
+            self._batches.extend(part.batches)
+        return self._batches.popleft()
 
     def close(self) -> None:
         """Wait for the threads that read; their jobs must have ended or been cancelled. Idempotent."""

@@ -293,7 +293,7 @@ class ServedSource:
                         log.commit(message)
                     case _:
                         answer = None
-                        log.until_the_end()
+                        log.to_the_end = True
                 await frames.send_frame(stream, b"J", json.dumps(answer).encode())
 
 

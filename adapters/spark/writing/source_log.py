@@ -64,7 +64,7 @@ class SourceLog:
         self._held: deque[tuple[int, ExitStack]] = deque()
         self._base = 0
         self._committed = 0
-        self._passed = 0
+        self.passed = 0
         """The number of values that the source has given."""
         self._planned = 0
         self._from = 0
@@ -74,7 +74,8 @@ class SourceLog:
         self._queried = False
         self._rows = BATCH_ROWS
         self._ended = False
-        self._to_the_end = False
+        self.to_the_end = False
+        """Whether the query reads to the source's end (`availableNow`), because all of a pull source is available."""
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         # A journal identifies a program by its modules' arguments. The content of this log must not be part of that.
@@ -96,7 +97,7 @@ class SourceLog:
                 f"{self._shown} is being read by another query, and only one can read it at a time: stop() that first"
             )
         self._queried = True
-        self._to_the_end = False
+        self.to_the_end = False
         self._rows = BATCH_ROWS if rows is None else rows
         try:
             yield
@@ -112,10 +113,6 @@ class SourceLog:
                 f"Start the query with the checkpointLocation of the earlier one, or register the source {anew}"
             )
         return self._offset(0)
-
-    def until_the_end(self) -> None:
-        """Switch to `availableNow`: the query reads to the source's end, because all of a pull source is available."""
-        self._to_the_end = True
 
     async def latest(self, start: Offset | None, most: int | None) -> Offset:
         """Wait for values, and return the end of a micro-batch that begins at `start`, at most at its limit.
@@ -143,7 +140,7 @@ class SourceLog:
 
     async def _gather(self, begin: int, rows: int) -> None:
         """Wait until a micro-batch is full, at most `GATHER_SECONDS`; with `availableNow`, from its first values on."""
-        deadline = math.inf if self._to_the_end else trio.current_time() + GATHER_SECONDS
+        deadline = math.inf if self.to_the_end else trio.current_time() + GATHER_SECONDS
         while self._there < begin + rows and not self._over:
             if self._end(begin, rows) > begin:
                 deadline = min(deadline, trio.current_time() + GATHER_SECONDS)
@@ -248,7 +245,7 @@ class SourceLog:
         """Keep the values, as a sink; return when the source has ended and all values are committed."""
         if ctx.journal is not None:
             self._name = await in_thread(_lasting_name, ctx.journal)
-        self._base = self._planned = self._passed = ctx.memory.get("values", 0)
+        self._base = self._planned = self.passed = ctx.memory.get("values", 0)
         self._begins = True
         self._begun.set()
         await (self._take_times if self._by_times else self._take_values)(upstream, ctx)
@@ -267,13 +264,9 @@ class SourceLog:
             await self.changed.wait()
         return room
 
-    def passed(self, count: int) -> None:
-        """Count values that the source has given."""
-        self._passed += count
-
     def _room(self) -> int:
         """The number of values that the source may be asked for now."""
-        room = self._wanted - self._passed
+        room = self._wanted - self.passed
         if room > 0 or not self._by_times or not self._wanted:
             return max(0, room)
         # By times: ask on while complete times have too few values. Often only a value of the next time shows that a
@@ -321,7 +314,7 @@ async def _as_planned(upstream: Reader[Any], ctx: Context, log: SourceLog) -> As
         batch = await upstream.ask_many(min(ctx.limit, await log.wanted()))
         if batch is DONE:
             return
-        log.passed(len(batch.values))
+        log.passed += len(batch.values)
         yield batch
 
 
