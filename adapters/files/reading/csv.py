@@ -242,10 +242,8 @@ def read_csv(
     The first line of a file names its columns. All files must have the same columns with the same types; `columns`
     selects those to read. `schema` gives types: a mapping of names to Arrow types or their names, or a
     `pyarrow.Schema`. pyarrow infers the other types from the first block of the first file; a column that is empty
-    there is text. A timestamp is an int (microseconds since 1970, UTC) unless `as_="batches"`. If a column's name is
-    not a valid Python name, the attribute is a cleaned form of it (`row.unit_price` for "unit price", `row.class_` for
-    "class"), or else its position (`row._0`). Writers and lookups by name (`key=`, `row._asdict()`) use the original
-    name.
+    there is text. A timestamp is an int (microseconds since 1970, UTC) unless `as_="batches"`. For the attributes of
+    rows (`row.unit_price` for "unit price") see `pullstream.arrow.Shape`.
 
     For other kinds of CSV, pass pyarrow's own options: `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
     `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. Values with

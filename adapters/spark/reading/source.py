@@ -37,9 +37,7 @@ def from_dataframe(
     ps.run(ps.pipe(spark.from_dataframe(flights, time="day"), ps.map(lambda row: row.carrier), ps.collect()))
     ```
 
-    If a column's name is not a valid Python name, the attribute is a cleaned form of it (`row.unit_price` for "unit
-    price", `row.class_` for "class"), or else its position (`row._0`). Lookups by name (writers, key=, `row._asdict()`)
-    use the original name.
+    For the attributes of rows (`row.unit_price` for "unit price") see `pullstream.arrow.Shape`.
 
     **Times.** Without `time`, all rows are at 0. `time` is a column's name, or an expression of columns, of type DATE
     (a `datetime.date`), TIMESTAMP (an int: microseconds since 1970, UTC), a whole number, or STRING. For coarser times,
