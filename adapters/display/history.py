@@ -150,12 +150,12 @@ class History:
     @property
     def rate(self) -> float:
         """The recent number of values per second from all sources; after the end, the average over the run."""
-        return self._per_second(self.now.read, None if self.finished else self._before.read)
+        return self._per_second(self.now.read, None if self.finished else self._samples[0].read)
 
     @property
     def rows(self) -> list[Row]:
         """One row per module."""
-        now, before = self.now, self._before
+        now, before = self.now, self._samples[0]
         wall = now.wall - before.wall
         if self.finished:
             wall = now.wall - self._wall
@@ -205,13 +205,9 @@ class History:
             return lines
         return [": ".join([type(failure).__name__, *lines[:1]])]
 
-    @property
-    def _before(self) -> Sample:
-        return self._samples[0]
-
     def _per_second(self, count: int, before: int | None) -> float:
         """The rate per second since the oldest sample, or else since the beginning."""
-        seconds = self.seconds if before is None else self.now.at - self._before.at
+        seconds = self.seconds if before is None else self.now.at - self._samples[0].at
         return (count - (before or 0)) / seconds if seconds > 0 else 0.0
 
 

@@ -118,7 +118,8 @@ class Sieve:
         self._look()
         table = self._parse(data)
         if self._strict is not None:
-            if table.num_rows != lines and table.num_rows != _count_rows(data):
+            # Empty lines are not rows.
+            if table.num_rows != lines and table.num_rows != sum(1 for line in data.split(b"\n") if line.strip()):
                 raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
             # Check the last non-empty line: an open quote swallows empty lines after it, which do not count.
             last = data.rstrip()
@@ -261,8 +262,3 @@ def _advice(text: str, *, csv: bool) -> str:
     if "unexpected field" in text:
         return "; name it in schema=, or select columns="
     return ""
-
-
-def _count_rows(data: bytes) -> int:
-    """The number of rows in lines; empty lines are not rows."""
-    return sum(1 for line in data.split(b"\n") if line.strip())

@@ -320,8 +320,5 @@ def explained(file: File, raw: RawFile | None, what: str) -> Generator[None]:
             if not isinstance(failure, (FileReadError, Stopped)):
                 failure.add_note(f"reading {file.path}")
             raise failure from None
-        raise FileReadError(file.path, f"{what}: {_first_line(exc)}") from exc
-
-
-def _first_line(exc: BaseException) -> str:
-    return (str(exc) or type(exc).__name__).strip().split("\n")[0]
+        problem = (str(exc) or type(exc).__name__).strip().split("\n")[0]
+        raise FileReadError(file.path, f"{what}: {problem}") from exc

@@ -89,17 +89,14 @@ def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
         table, lonely = table.set_column(0, table.schema.names[0], table.column(0).fill_null("")), False
     csv.write_csv(table, out, csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384))
     # CSV readers skip empty lines, so quote the null of a single column. Values other than text contain no line ends.
-    return _quoted(out.getvalue().to_pybytes()) if lonely else out.getvalue()
+    if not lonely:
+        return out.getvalue()
+    return b"".join((line or b'""') + b"\n" for line in out.getvalue().to_pybytes().split(b"\n")[:-1])
 
 
 def _is_text(kind: DataType) -> bool:
     types = pyarrow().types
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-
-
-def _quoted(lines: bytes) -> bytes:
-    """The lines, with empty ones quoted."""
-    return b"".join((line or b'""') + b"\n" for line in lines.split(b"\n")[:-1])
 
 
 @lru_cache(maxsize=1024)

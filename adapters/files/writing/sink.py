@@ -165,21 +165,17 @@ class FilesWriter:
                 self._full[part] = None
 
     def _part(self, time: Hashable, key: Hashable) -> PendingFile:
-        target = self._names.of(time, key)
+        target, mine = self._names.of(time, key), self._writes
+        assert mine is not None
         with explained(self._what):
             self._store.check(target)
-            self._check_apart(target)
+            # Not what the run reads, or keeps for itself.
+            path = target if mine.fs is None else self._names.plain(target)
+            if why := self._run_files.refusal(path, mine):
+                raise FileTargetError(f"{self._plan.target.module}: {target} {why}")
         temporaries = (self._staging.part(), self._staging.part())
         head = not self.grows
         return PendingFile(self._disk, self._plan.format, target, key, temporaries, head=head)
-
-    def _check_apart(self, target: str) -> None:
-        """Refuse a target that the run reads or keeps for itself."""
-        mine = self._writes
-        assert mine is not None
-        path = target if mine.fs is None else self._names.plain(target)
-        if why := self._run_files.refusal(path, mine):
-            raise FileTargetError(f"{self._plan.target.module}: {target} {why}")
 
     @property
     def pressed(self) -> bool:

@@ -103,7 +103,9 @@ def _reach(address: str) -> None:
 def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
     differences: list[str] = []
     if master is not None:
-        has, (host, port) = _endpoint(found), _place(master)
+        client, (host, port) = found.client, _place(master)
+        # The port, which distinguishes servers, is private in PySpark.
+        has = str(getattr(getattr(client, "_builder", None), "endpoint", client.host))
         wanted = f"{f'[{host}]' if ':' in host else host}:{port}"
         if not master.startswith(SCHEME):
             differences.append(f"it is one of Spark Connect, at {has}, not {master!r}")
@@ -111,12 +113,6 @@ def _compare(found: Any, master: str | None, config: Mapping[str, str]) -> None:
         elif has not in {wanted, wanted.rpartition(":")[0]}:
             differences.append(f"its server is {has}, not {wanted}")
     match(found, config, differences)
-
-
-def _endpoint(session: Any) -> str:
-    """The host and port of a session's server; the port, which distinguishes servers, is private in PySpark."""
-    client = session.client
-    return str(getattr(getattr(client, "_builder", None), "endpoint", client.host))
 
 
 def _place(address: str) -> tuple[str, int]:

@@ -154,16 +154,14 @@ class SpansAhead(Generic[T]):
     def _begin(self) -> tuple[range, Future[T]] | None:
         """Wait until another span may be read; None if there are no more."""
         with self._change:
-            self._change.wait_for(lambda: self._ended() or self._may_begin())
+            ahead = self._results
+            self._change.wait_for(lambda: self._ended() or (len(ahead) < self._width and self._spans.fits(len(ahead))))
             span = None if self._over else self._spans.following()
             if span is None:
                 return None
             self._results.append(Future())
             self._change.notify_all()
             return span, self._results[-1]
-
-    def _may_begin(self) -> bool:
-        return len(self._results) < self._width and self._spans.fits(len(self._results))
 
 
 MOST_THREADS: Final = 8

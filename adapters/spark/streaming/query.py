@@ -173,7 +173,11 @@ class Query(StreamQuery):
         self._started.set()
         # Java keeps the body until its next garbage collection. What the body refers to must not wait for that.
         self._body.query = None
-        self._hang_up()
+        # End the body's thread: it listens to a thread in Java that has ended without closing the connection.
+        connection, self._connection = self._connection, None
+        # If Spark has ended, the connection is closed already.
+        with suppress(OSError, AttributeError):
+            connection.socket.shutdown(socket.SHUT_RDWR)
 
     @override
     def _whole(self) -> bool:
@@ -210,19 +214,16 @@ class Query(StreamQuery):
         else:
             self._let_through = batch
             return
-        self._wait_until_stopped()
+        # Only when Spark stops the query, it takes an interruption for its own.
+        self._started.wait()
+        while self._lives():
+            time.sleep(0.003)
         raise Interrupted
 
     def _name(self) -> str:
         self._started.wait()
         # None only if the query started but `start` then failed.
         return "" if self._query is None else self._query.id
-
-    def _wait_until_stopped(self) -> None:
-        """Wait until Spark stops the query: only then it takes an interruption for its own."""
-        self._started.wait()
-        while self._lives():
-            time.sleep(0.003)
 
     # ----
 
@@ -235,13 +236,6 @@ class Query(StreamQuery):
             yield json.loads(last.json())
             for report in reversed(list(java.recentProgress())):
                 yield json.loads(report.json())
-
-    def _hang_up(self) -> None:
-        """End the body's thread: it listens to a thread in Java that has ended without closing the connection."""
-        connection, self._connection = self._connection, None
-        # If Spark has ended, the connection is closed already.
-        with suppress(OSError, AttributeError):
-            connection.socket.shutdown(socket.SHUT_RDWR)
 
     def _stop(self) -> None:
         # It may raise that Spark has ended, or a timeout: `close` waits for the end anyway.
