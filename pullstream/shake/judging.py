@@ -6,10 +6,13 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
+from pullstream.engine.parts.generator import GeneratorKernel
+from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.location import Location, above
 from pullstream.engine.traits import Carries
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
 from pullstream.frames import chain
+from pullstream.modules.combining.join_by_time import JoinByTime
 from pullstream.shake.edges import counted_values
 from pullstream.shake.simulation import Delivery, Simulated, shown
 from pullstream.trace.file import Trace
@@ -28,6 +31,10 @@ HANDLERS: Final = frozenset(
     {"catch", "retry", "worker_pool", "flatten", "group_by", "dynamic_merge", "deferred", "batch"}
 )
 """Modules that may turn a failure into something else, or emit what they have before it."""
+
+
+WAITING: Final = (Notified, GeneratorKernel, JoinByTime)
+"""Kernels that may wait for times to be complete."""
 
 
 @attrs.frozen
@@ -52,7 +59,7 @@ class Judgement:
                 "nothing",
                 "the undisturbed run fails, which ends values in no order at any of them",
             )
-        self.cut = like.failure is not None and self.compare == "order" and _branch_failed(like)
+        self.cut = like.failure is not None and self.compare == "order" and _cut(like)
         """Whether a failure cuts the undisturbed run short at any value."""
 
     def wrong(self, run: Simulated) -> Wrong | None:
@@ -205,14 +212,24 @@ def _comparable(like: Simulated) -> tuple[Compare, str]:
     return "times", f"{next(iter(reorders))} promises no order"
 
 
-def _branch_failed(like: Simulated) -> bool:
-    """Whether an error came from one of several branches: it ends the others wherever they are."""
+def _cut(like: Simulated) -> bool:
+    """Whether a failure ends parts of the run wherever they are: other branches, or other inputs of a module.
+
+    How far other inputs have come decides which times are complete before it, for the modules that wait for that.
+    """
     if like.watcher is None or like.watcher.sidecar is None:
         return False
     sidecar, trace = like.watcher.sidecar, Trace.of(like.trace.splitlines())
-    sent = {event[3] for event in trace.events if event[2] == "error"}
-    senders: set[Location] = {sidecar.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in sent}
-    return any(not senders <= {sink, *above(sink)} for sink in sidecar.sinks)
+
+    def below(kind: str) -> set[Location]:
+        edges = {event[3] for event in trace.events if event[2] == kind}
+        return {sidecar.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in edges}
+
+    senders, failed = below("error"), {location for location in below("failed") if len(location.ports) > 1}
+    waiting = [edge.location for edge in like.watcher.edges.values() if isinstance(edge.module, WAITING)]
+    return any(not senders <= {sink, *above(sink)} for sink in sidecar.sinks) or any(
+        not failed.isdisjoint((location, *above(location))) for location in waiting
+    )
 
 
 def _names(like: Simulated) -> list[str]:

@@ -84,7 +84,8 @@ def shake(
     if (failure := judging.like.failure) is not None:
         compared += (
             f" The undisturbed run itself fails, with {shown(failure)}: other runs are right if they do, too."
-            + judging.cut * " It cuts other branches short at any value: only values that both runs give were compared."
+            + judging.cut
+            * " It cuts other branches or sources short at any value: only values that both runs give were compared."
         )
     return Shaken(seeds if seed is None else 1, compared, differences, kinds)
 
