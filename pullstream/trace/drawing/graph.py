@@ -68,18 +68,18 @@ def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) 
     starts = {way.start for way in layout.lines}
     begins = {one["id"]: one["begins"] for one in header["modules"] if "begins" in one and one["id"] in starts}
     parts = [_frame(layout, frame) for frame in layout.frames]
-    told: list[str] = []
+    description: list[str] = []
     for node, words in begins.items():
         x, y = layout.boxes[node]
         name = short(names[node], BOX + GAP - 6.4 * len(words), 6.4)
         parts.append(text(x, y + HEIGHT / 2 + LABEL - 8, name + words, "small", "middle"))
-        told.append(f"below {names[node]}: {names[node]}{words}")
+        description.append(f"below {names[node]}: {names[node]}{words}")
     for way in layout.lines:
         parts.append(_line(layout, way, says=way.start in begins))
         flight = _counted(state, way.place)
         if flight:
             parts.append(_on_edge(layout, way, flight))
-            told.append(f"in flight to {names[way.end]}: {flight}")
+            description.append(f"in flight to {names[way.end]}: {flight}")
     for node, (x, y) in layout.boxes.items():
         place = output[node]
         front, held = notes.get(node, _front(state, place)), _counted(state, place)
@@ -87,10 +87,10 @@ def draw_graph(trace: Trace, step: int | None = None, title: str | None = None) 
         if held:
             beside, before = layout.holds[node]
             parts.append(_chip(beside, y + HEIGHT / 2 + 4, f"holds {held}", "hold", before=before))
-        told.append(": ".join(filter(None, (names[node], front))) + (f", holds {held}" if held else ""))
+        description.append(": ".join(filter(None, (names[node], front))) + (f", holds {held}" if held else ""))
     when = "at the end" if step is None else f"after event {step}"
     title = title or ("The graph of a pipeline" if notes else f"The graph of the run, {when}")
-    return drawing(layout.width, layout.height, title, "; ".join(told), parts)
+    return drawing(layout.width, layout.height, title, "; ".join(description), parts)
 
 
 def _front(state: StateAt, place: int) -> str:
