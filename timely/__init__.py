@@ -32,77 +32,48 @@ from here, and nothing here imports from it. Numbers from 000 to 004 stand for t
 Antichain()
 """
 
-from .antichain import Antichain
-from .errors import (
-    CapabilityError,
-    CycleError,
-    GraphError,
-    NegativeCountError,
-    RetreatError,
-    SummaryError,
-    TimeDomainError,
-    TimelyError,
-)
-from .explain import Blocker
-from .graph import Graph, GraphBuilder
-from .location import Location, Source, Target
-from .loops import (
-    ENTER,
-    FEEDBACK,
-    LEAVE,
-    LoopSummary,
-    LoopTime,
-    NaiadSummary,
-    NaiadTime,
-)
-from .mutable import MutableAntichain
-from .order import BEGINNING, less_equal, less_than, sort_key
-from .products import Componentwise, Lexicographic, Product, advance, join, meet
-from .summary import IDENTITY, Delay, Identity, MapTime, Summary
-from .tracker import Tracker
+import typing as _typing
 
-__all__ = [
-    "BEGINNING",
-    "ENTER",
-    "FEEDBACK",
-    "IDENTITY",
-    "LEAVE",
-    "Antichain",
-    "Blocker",
-    "CapabilityError",
-    "Componentwise",
-    "CycleError",
-    "Delay",
-    "Graph",
-    "GraphBuilder",
-    "GraphError",
-    "Identity",
-    "Lexicographic",
-    "Location",
-    "LoopSummary",
-    "LoopTime",
-    "MapTime",
-    "MutableAntichain",
-    "NaiadSummary",
-    "NaiadTime",
-    "NegativeCountError",
-    "Product",
-    "RetreatError",
-    "Source",
-    "Summary",
-    "SummaryError",
-    "Target",
-    "TimeDomainError",
-    "TimelyError",
-    "Tracker",
-    "advance",
-    "join",
-    "less_equal",
-    "less_than",
-    "meet",
-    "sort_key",
-]
+from .antichain import Antichain as Antichain
+from .errors import CapabilityError as CapabilityError
+from .errors import CycleError as CycleError
+from .errors import GraphError as GraphError
+from .errors import NegativeCountError as NegativeCountError
+from .errors import RetreatError as RetreatError
+from .errors import SummaryError as SummaryError
+from .errors import TimeDomainError as TimeDomainError
+from .errors import TimelyError as TimelyError
+from .explain import Blocker as Blocker
+from .graph import Graph as Graph
+from .graph import GraphBuilder as GraphBuilder
+from .location import Location as Location
+from .location import Source as Source
+from .location import Target as Target
+from .loops import ENTER as ENTER
+from .loops import FEEDBACK as FEEDBACK
+from .loops import LEAVE as LEAVE
+from .loops import LoopSummary as LoopSummary
+from .loops import LoopTime as LoopTime
+from .loops import NaiadSummary as NaiadSummary
+from .loops import NaiadTime as NaiadTime
+from .mutable import MutableAntichain as MutableAntichain
+from .offered import offered as _offered
+from .order import BEGINNING as BEGINNING
+from .order import less_equal as less_equal
+from .order import less_than as less_than
+from .order import sort_key as sort_key
+from .products import Componentwise as Componentwise
+from .products import Lexicographic as Lexicographic
+from .products import Product as Product
+from .products import advance as advance
+from .products import join as join
+from .products import meet as meet
+from .summary import IDENTITY as IDENTITY
+from .summary import Delay as Delay
+from .summary import Identity as Identity
+from .summary import MapTime as MapTime
+from .summary import Summary as Summary
+from .tracker import Tracker as Tracker
 
-
-def __dir__() -> list[str]:
-    return __all__
+if not _typing.TYPE_CHECKING:  # type checkers go by the imports
+    __dir__, __all__ = _offered(globals())

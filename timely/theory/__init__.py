@@ -9,38 +9,29 @@
 - `model`: the model of 000 itself, to check all of this against.
 """
 
-from .calls import CallTime
-from .capability import Capability, CapabilitySet, Output
-from .invariants import CheckedTracker, InvariantError, check_invariants
-from .nesting import Operators, Subgraph
-from .notify import Notification, Notificator
-from .operate import ChangeBatch, Leaf, Operate, Progress
-from .queries import find_cycles, frontier, summarize
-from .words import compare_words, loop_condition
+import typing as _typing
 
-__all__ = [
-    "CallTime",
-    "Capability",
-    "CapabilitySet",
-    "ChangeBatch",
-    "CheckedTracker",
-    "InvariantError",
-    "Leaf",
-    "Notification",
-    "Notificator",
-    "Operate",
-    "Operators",
-    "Output",
-    "Progress",
-    "Subgraph",
-    "check_invariants",
-    "compare_words",
-    "find_cycles",
-    "frontier",
-    "loop_condition",
-    "summarize",
-]
+from ..offered import offered as _offered
+from .calls import CallTime as CallTime
+from .capability import Capability as Capability
+from .capability import CapabilitySet as CapabilitySet
+from .capability import Output as Output
+from .invariants import CheckedTracker as CheckedTracker
+from .invariants import InvariantError as InvariantError
+from .invariants import check_invariants as check_invariants
+from .nesting import Operators as Operators
+from .nesting import Subgraph as Subgraph
+from .notify import Notification as Notification
+from .notify import Notificator as Notificator
+from .operate import ChangeBatch as ChangeBatch
+from .operate import Leaf as Leaf
+from .operate import Operate as Operate
+from .operate import Progress as Progress
+from .queries import find_cycles as find_cycles
+from .queries import frontier as frontier
+from .queries import summarize as summarize
+from .words import compare_words as compare_words
+from .words import loop_condition as loop_condition
 
-
-def __dir__() -> list[str]:
-    return __all__
+if not _typing.TYPE_CHECKING:  # type checkers go by the imports
+    __dir__, __all__ = _offered(globals())

@@ -7,130 +7,78 @@ small finite worlds (except `record`, which takes times of any kind). Read the f
 `record` (checks a recorded run against the model).
 """
 
-from .composition import (
-    Composite,
-    compose,
-    compose_graphs,
-    insert_buffer,
-    local_relations_closed,
-    shared_edges,
-)
-from .conditions import (
-    Request,
-    condition_1,
-    condition_2,
-    could_request,
-    embedding,
-    intransitive,
-    new_requests,
-)
-from .could_result_in import CouldResultIn, Pointstamp, Step, local_states, one_steps, proof_lengths
-from .explore import Explorer, Transition, random_walk, stutter_free, visible_traces
-from .graph import Edge, ModelError, ModelGraph
-from .machine import Inp, Machine, Notify, Outp, Receive, State, acts, is_subsequence
-from .nodes import (
-    Event,
-    History,
-    Message,
-    Node,
-    Notified,
-    Program,
-    Reaction,
-    Received,
-    buffer,
-    g,
-    relation_node,
-)
-from .record import (
-    Awaited,
-    Completed,
-    Dismissed,
-    Held,
-    Plan,
-    Released,
-    Replay,
-    Sent,
-    Settled,
-    Taken,
-    Together,
-    Violation,
-    replay,
-)
-from .recursion import Body, Point, Recursion, StackClass, first_difference, stacks_lead
-from .times import SHAPES, Tagged, Time, minimal
+import typing as _typing
 
-__all__ = [
-    "SHAPES",
-    "Awaited",
-    "Body",
-    "Completed",
-    "Composite",
-    "CouldResultIn",
-    "Dismissed",
-    "Edge",
-    "Event",
-    "Explorer",
-    "Held",
-    "History",
-    "Inp",
-    "Machine",
-    "Message",
-    "ModelError",
-    "ModelGraph",
-    "Node",
-    "Notified",
-    "Notify",
-    "Outp",
-    "Plan",
-    "Point",
-    "Pointstamp",
-    "Program",
-    "Reaction",
-    "Receive",
-    "Received",
-    "Recursion",
-    "Released",
-    "Replay",
-    "Request",
-    "Sent",
-    "Settled",
-    "StackClass",
-    "State",
-    "Step",
-    "Tagged",
-    "Taken",
-    "Time",
-    "Together",
-    "Transition",
-    "Violation",
-    "acts",
-    "buffer",
-    "compose",
-    "compose_graphs",
-    "condition_1",
-    "condition_2",
-    "could_request",
-    "embedding",
-    "first_difference",
-    "g",
-    "insert_buffer",
-    "intransitive",
-    "is_subsequence",
-    "local_relations_closed",
-    "local_states",
-    "minimal",
-    "new_requests",
-    "one_steps",
-    "proof_lengths",
-    "random_walk",
-    "relation_node",
-    "replay",
-    "shared_edges",
-    "stacks_lead",
-    "stutter_free",
-    "visible_traces",
-]
+from ...offered import offered as _offered
+from .composition import Composite as Composite
+from .composition import compose as compose
+from .composition import compose_graphs as compose_graphs
+from .composition import insert_buffer as insert_buffer
+from .composition import local_relations_closed as local_relations_closed
+from .composition import shared_edges as shared_edges
+from .conditions import Request as Request
+from .conditions import condition_1 as condition_1
+from .conditions import condition_2 as condition_2
+from .conditions import could_request as could_request
+from .conditions import embedding as embedding
+from .conditions import intransitive as intransitive
+from .conditions import new_requests as new_requests
+from .could_result_in import CouldResultIn as CouldResultIn
+from .could_result_in import Pointstamp as Pointstamp
+from .could_result_in import Step as Step
+from .could_result_in import local_states as local_states
+from .could_result_in import one_steps as one_steps
+from .could_result_in import proof_lengths as proof_lengths
+from .explore import Explorer as Explorer
+from .explore import Transition as Transition
+from .explore import random_walk as random_walk
+from .explore import stutter_free as stutter_free
+from .explore import visible_traces as visible_traces
+from .graph import Edge as Edge
+from .graph import ModelError as ModelError
+from .graph import ModelGraph as ModelGraph
+from .machine import Inp as Inp
+from .machine import Machine as Machine
+from .machine import Notify as Notify
+from .machine import Outp as Outp
+from .machine import Receive as Receive
+from .machine import State as State
+from .machine import acts as acts
+from .machine import is_subsequence as is_subsequence
+from .nodes import Event as Event
+from .nodes import History as History
+from .nodes import Message as Message
+from .nodes import Node as Node
+from .nodes import Notified as Notified
+from .nodes import Program as Program
+from .nodes import Reaction as Reaction
+from .nodes import Received as Received
+from .nodes import buffer as buffer
+from .nodes import g as g
+from .nodes import relation_node as relation_node
+from .record import Awaited as Awaited
+from .record import Completed as Completed
+from .record import Dismissed as Dismissed
+from .record import Held as Held
+from .record import Plan as Plan
+from .record import Released as Released
+from .record import Replay as Replay
+from .record import Sent as Sent
+from .record import Settled as Settled
+from .record import Taken as Taken
+from .record import Together as Together
+from .record import Violation as Violation
+from .record import replay as replay
+from .recursion import Body as Body
+from .recursion import Point as Point
+from .recursion import Recursion as Recursion
+from .recursion import StackClass as StackClass
+from .recursion import first_difference as first_difference
+from .recursion import stacks_lead as stacks_lead
+from .times import SHAPES as SHAPES
+from .times import Tagged as Tagged
+from .times import Time as Time
+from .times import minimal as minimal
 
-
-def __dir__() -> list[str]:
-    return __all__
+if not _typing.TYPE_CHECKING:  # type checkers go by the imports
+    __dir__, __all__ = _offered(globals())
