@@ -35,44 +35,40 @@ Antichain()
 import typing as _typing
 
 from .antichain import Antichain as Antichain
-from .errors import CapabilityError as CapabilityError
-from .errors import CycleError as CycleError
-from .errors import GraphError as GraphError
-from .errors import NegativeCountError as NegativeCountError
-from .errors import RetreatError as RetreatError
-from .errors import SummaryError as SummaryError
-from .errors import TimeDomainError as TimeDomainError
-from .errors import TimelyError as TimelyError
+from .errors import (
+    CapabilityError as CapabilityError,
+    CycleError as CycleError,
+    GraphError as GraphError,
+    NegativeCountError as NegativeCountError,
+    RetreatError as RetreatError,
+    SummaryError as SummaryError,
+    TimeDomainError as TimeDomainError,
+    TimelyError as TimelyError,
+)
 from .explain import Blocker as Blocker
-from .graph import Graph as Graph
-from .graph import GraphBuilder as GraphBuilder
-from .location import Location as Location
-from .location import Source as Source
-from .location import Target as Target
-from .loops import ENTER as ENTER
-from .loops import FEEDBACK as FEEDBACK
-from .loops import LEAVE as LEAVE
-from .loops import LoopSummary as LoopSummary
-from .loops import LoopTime as LoopTime
-from .loops import NaiadSummary as NaiadSummary
-from .loops import NaiadTime as NaiadTime
+from .graph import Graph as Graph, GraphBuilder as GraphBuilder
+from .location import Location as Location, Source as Source, Target as Target
+from .loops import (
+    ENTER as ENTER,
+    FEEDBACK as FEEDBACK,
+    LEAVE as LEAVE,
+    LoopSummary as LoopSummary,
+    LoopTime as LoopTime,
+    NaiadSummary as NaiadSummary,
+    NaiadTime as NaiadTime,
+)
 from .mutable import MutableAntichain as MutableAntichain
 from .offered import offered as _offered
-from .order import BEGINNING as BEGINNING
-from .order import less_equal as less_equal
-from .order import less_than as less_than
-from .order import sort_key as sort_key
-from .products import Componentwise as Componentwise
-from .products import Lexicographic as Lexicographic
-from .products import Product as Product
-from .products import advance as advance
-from .products import join as join
-from .products import meet as meet
-from .summary import IDENTITY as IDENTITY
-from .summary import Delay as Delay
-from .summary import Identity as Identity
-from .summary import MapTime as MapTime
-from .summary import Summary as Summary
+from .order import BEGINNING as BEGINNING, less_equal as less_equal, less_than as less_than, sort_key as sort_key
+from .products import (
+    Componentwise as Componentwise,
+    Lexicographic as Lexicographic,
+    Product as Product,
+    advance as advance,
+    join as join,
+    meet as meet,
+)
+from .summary import IDENTITY as IDENTITY, Delay as Delay, Identity as Identity, MapTime as MapTime, Summary as Summary
 from .tracker import Tracker as Tracker
 
 if not _typing.TYPE_CHECKING:  # type checkers go by the imports

@@ -1,32 +1,35 @@
 """Blueprints: immutable descriptions of streams. Nothing here runs or depends on code that runs."""
 
-from pullstream.blueprint.advice import advice as advice
-from pullstream.blueprint.advice import nearest as nearest
-from pullstream.blueprint.advice import table_advice as table_advice
-from pullstream.blueprint.checks import READS as READS
-from pullstream.blueprint.checks import Count as Count
-from pullstream.blueprint.checks import Each as Each
-from pullstream.blueprint.checks import Instance as Instance
-from pullstream.blueprint.checks import Key as Key
-from pullstream.blueprint.checks import Natural as Natural
-from pullstream.blueprint.checks import OneOf as OneOf
-from pullstream.blueprint.checks import Positive as Positive
-from pullstream.blueprint.checks import Seconds as Seconds
-from pullstream.blueprint.checks import Sync as Sync
-from pullstream.blueprint.checks import TimeOf as TimeOf
-from pullstream.blueprint.factory import Call as Call
-from pullstream.blueprint.factory import Example as Example
-from pullstream.blueprint.factory import bound as bound
-from pullstream.blueprint.factory import checked as checked
-from pullstream.blueprint.factory import together as together
-from pullstream.blueprint.modules import Blueprint as Blueprint
-from pullstream.blueprint.modules import Module as Module
-from pullstream.blueprint.modules import OfOneRun as OfOneRun
-from pullstream.blueprint.modules import OneShot as OneShot
-from pullstream.blueprint.modules import Sink as Sink
-from pullstream.blueprint.modules import Source as Source
-from pullstream.blueprint.modules import Transformer as Transformer
-from pullstream.blueprint.modules import refuse_sharing as refuse_sharing
-from pullstream.blueprint.shown import shortened as shortened
-from pullstream.blueprint.shown import shown_callable as shown_callable
+from pullstream.blueprint.advice import advice as advice, nearest as nearest, table_advice as table_advice
+from pullstream.blueprint.checks import (
+    READS as READS,
+    Count as Count,
+    Each as Each,
+    Instance as Instance,
+    Key as Key,
+    Natural as Natural,
+    OneOf as OneOf,
+    Positive as Positive,
+    Seconds as Seconds,
+    Sync as Sync,
+    TimeOf as TimeOf,
+)
+from pullstream.blueprint.factory import (
+    Call as Call,
+    Example as Example,
+    bound as bound,
+    checked as checked,
+    together as together,
+)
+from pullstream.blueprint.modules import (
+    Blueprint as Blueprint,
+    Module as Module,
+    OfOneRun as OfOneRun,
+    OneShot as OneShot,
+    Sink as Sink,
+    Source as Source,
+    Transformer as Transformer,
+    refuse_sharing as refuse_sharing,
+)
+from pullstream.blueprint.shown import shortened as shortened, shown_callable as shown_callable
 from pullstream.blueprint.site import Site as Site

@@ -13,25 +13,17 @@ import typing as _typing
 
 from ..offered import offered as _offered
 from .calls import CallTime as CallTime
-from .capability import Capability as Capability
-from .capability import CapabilitySet as CapabilitySet
-from .capability import Output as Output
-from .invariants import CheckedTracker as CheckedTracker
-from .invariants import InvariantError as InvariantError
-from .invariants import check_invariants as check_invariants
-from .nesting import Operators as Operators
-from .nesting import Subgraph as Subgraph
-from .notify import Notification as Notification
-from .notify import Notificator as Notificator
-from .operate import ChangeBatch as ChangeBatch
-from .operate import Leaf as Leaf
-from .operate import Operate as Operate
-from .operate import Progress as Progress
-from .queries import find_cycles as find_cycles
-from .queries import frontier as frontier
-from .queries import summarize as summarize
-from .words import compare_words as compare_words
-from .words import loop_condition as loop_condition
+from .capability import Capability as Capability, CapabilitySet as CapabilitySet, Output as Output
+from .invariants import (
+    CheckedTracker as CheckedTracker,
+    InvariantError as InvariantError,
+    check_invariants as check_invariants,
+)
+from .nesting import Operators as Operators, Subgraph as Subgraph
+from .notify import Notification as Notification, Notificator as Notificator
+from .operate import ChangeBatch as ChangeBatch, Leaf as Leaf, Operate as Operate, Progress as Progress
+from .queries import find_cycles as find_cycles, frontier as frontier, summarize as summarize
+from .words import compare_words as compare_words, loop_condition as loop_condition
 
 if not _typing.TYPE_CHECKING:  # type checkers go by the imports
     __dir__, __all__ = _offered(globals())
