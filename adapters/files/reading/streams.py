@@ -6,6 +6,7 @@ from bz2 import BZ2Decompressor
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from io import RawIOBase
 from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
 from threading import Event
 from typing import Any, Final, Protocol
@@ -15,6 +16,8 @@ from zlib import (
     decompressobj,
     error as ZlibError,  # noqa: N812 - an exception class with a lowercase name
 )
+
+from typing_extensions import override
 
 from .errors import FileChangedError, FileReadError, Stopped
 from .listing import File, is_local, vanished
@@ -31,8 +34,10 @@ UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZip
 """Exceptions of decoders, besides pyarrow's own."""
 
 
-class RawFile:
+class RawFile(RawIOBase):
     """A file as the file system gives it; remembers errors, and stops reading when its stream has ended."""
+
+    _inner: Any = None
 
     def __init__(self, file: File, stop: "Stop") -> None:
         self._file = file
@@ -44,7 +49,7 @@ class RawFile:
                 # Another kind of file may have replaced it since it was found; opening a pipe would block.
                 raise no_file(file.path)
             try:
-                self._inner: Any = file.fs.open(file.key, "rb")
+                self._inner = file.fs.open(file.key, "rb")
             except FileNotFoundError:
                 raise vanished(file) from None
 
@@ -64,40 +69,30 @@ class RawFile:
             self.ended_at += len(data)
             return data
 
+    @override
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to another position."""
         with self._remembered():
             self.ended_at = self._inner.seek(offset, whence)
             return self.ended_at
 
+    @override
     def tell(self) -> int:
-        """The position in the file."""
         return self._inner.tell()
 
+    @override
     def readable(self) -> bool:
-        """Whether it can be read."""
         return True
 
-    def writable(self) -> bool:
-        """Whether it can be written."""
-        return False
-
+    @override
     def seekable(self) -> bool:
-        """Whether it can be repositioned."""
         return bool(self._inner.seekable())
 
-    def flush(self) -> None:
-        """Do nothing, because nothing is written."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether the file is closed."""
-        return bool(self._inner.closed)
-
+    @override
     def close(self) -> None:
-        """Close the file."""
+        super().close()
         try:
-            self._inner.close()
+            if self._inner is not None:
+                self._inner.close()
         except BaseException as exc:
             self.failure = self.failure or exc
             raise
@@ -180,7 +175,7 @@ _DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
 }
 
 
-class Streams:
+class Streams(RawIOBase):
     """Concatenated compressed streams, read as one; any other data after the last one is an error."""
 
     def __init__(self, raw: RawFile, decoder: Callable[[bytes], _Decoder]) -> None:
@@ -188,9 +183,8 @@ class Streams:
         self._make = decoder
         self._decoder: _Decoder | None = None
         self._first = b""
-        self.closed = False
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         """Read at most `size` bytes; empty at the end."""
         while True:
             decoder, rest = self._decoder, b""
@@ -209,13 +203,9 @@ class Streams:
             if data := decoder.decompress(rest, size):
                 return data
 
+    @override
     def readable(self) -> bool:
-        """Whether it can be read."""
         return True
-
-    def close(self) -> None:
-        """Do nothing: the opener closes the file."""
-        self.closed = True
 
 
 class Stream:
