@@ -8,6 +8,7 @@ import atexit
 import secrets
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -58,22 +59,20 @@ class SourceServer:
         self.sources: dict[str, ServedSource] = {}
         self._context = session.sparkContext
         self._bind, self._host = _addresses(self._context)
-        self._port = _port(self._context)
         self._secret = secrets.token_hex(16)
         self._introduced: WeakSet[SparkSession] = WeakSet()
         self._offering = threading.Lock()
         self._ended = False
-        self._started = threading.Event()
-        self._failure: BaseException | None = None
         self._token: trio.lowlevel.TrioToken
         self._scope: trio.CancelScope
         self._nursery: trio.Nursery
         # A daemon, because a program can end before Spark has read its sources; `atexit` then closes it properly.
-        self._thread = threading.Thread(target=self._work, name="pullstream server", daemon=True)
+        started: Future[int] = Future()
+        self._thread = threading.Thread(
+            target=self._work, args=(_port(self._context), started), name="pullstream server", daemon=True
+        )
         self._thread.start()
-        self._started.wait()
-        if self._failure is not None:
-            raise self._failure
+        self._port = started.result()
         atexit.register(self.close)
 
     @property
@@ -121,13 +120,13 @@ class SourceServer:
     def _close(self) -> None:
         self._scope.cancel()
 
-    def _work(self) -> None:
+    def _work(self, port: int, started: "Future[int]") -> None:
         try:
-            trio.run(self._serve)
+            trio.run(self._serve, port, started)
         except BaseException as exc:
-            self._failure = exc
-            if self._started.is_set():
+            if started.done():
                 raise
+            started.set_exception(exc)
         finally:
             with self._offering:
                 self._ended = True
@@ -137,18 +136,16 @@ class SourceServer:
             if _servers.get(self._context) is self:
                 del _servers[self._context]
             atexit.unregister(self.close)
-            self._started.set()
 
-    async def _serve(self) -> None:
+    async def _serve(self, port: int, started: "Future[int]") -> None:
         try:
-            listeners = await trio.open_tcp_listeners(self._port, host=self._bind)
+            listeners = await trio.open_tcp_listeners(port, host=self._bind)
         except OSError as exc:
             raise CannotListen(
-                f"the driver cannot listen at {self._bind}:{self._port}, from where Spark's processes fetch sources "
+                f"the driver cannot listen at {self._bind}:{port}, from where Spark's processes fetch sources "
                 f"({exc}): set {PORT} to a free port, or omit it to let the system choose one, and set "
                 f"spark.driver.bindAddress to an address of this machine"
             ) from exc
-        self._port = listeners[0].socket.getsockname()[1]
         self._token = trio.lowlevel.current_trio_token()
         with trio.CancelScope() as self._scope:
             async with trio.open_nursery() as self._nursery:
@@ -156,7 +153,7 @@ class SourceServer:
                 self._nursery.start_soon(
                     partial(trio.serve_listeners, self._handle, listeners, handler_nursery=self._nursery)
                 )
-                self._started.set()
+                started.set_result(listeners[0].socket.getsockname()[1])
 
     async def _until_stopped(self) -> None:
         while self._context._jsc:  # noqa: SLF001, ASYNC110 # pyright: ignore[reportPrivateUsage] - no event for it
