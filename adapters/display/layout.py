@@ -8,8 +8,7 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from .history import History, Row
-from .words import of_rate, of_seconds
+from .history import History, Row, of_rate, of_seconds
 
 STYLES = {"running": "cyan", "finished": "green", "stopped": "yellow", "stalled": "bold red", "failed": "bold red"}
 

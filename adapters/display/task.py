@@ -15,8 +15,7 @@ import trio
 import pullstream as ps
 from pullstream.authoring import Call, Count, function, is_between, of_extra, seconds
 
-from .history import QUIET, History
-from .words import of_time
+from .history import QUIET, History, of_time
 
 if TYPE_CHECKING:
     from rich.console import Console

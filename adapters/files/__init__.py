@@ -21,8 +21,8 @@ from .reading.text import read_bytes, read_text
 from .reading.times import PathTime, name_time, path_time
 from .urls import FsspecMissing
 from .writing.committing import WriteOptions
-from .writing.errors import FileBusyError, FileTargetError
 from .writing.lines import write_bytes, write_jsonl, write_text
+from .writing.refusals import FileBusyError, FileTargetError
 from .writing.tables import write_arrow, write_csv, write_parquet
 
 __all__ = [

@@ -35,7 +35,7 @@ from .writing.filters import RowFilter
 from .writing.frame import RegisteredSource, register_source, to_dataframe
 from .writing.replay import ReplayTooLong
 from .writing.table import write_table
-from .writing.table_folder import TableTargetError
+from .writing.table_partitions import TableTargetError
 
 __all__ = [
     "CannotListen",

@@ -10,9 +10,9 @@ import attrs
 
 from ...arrow import SchemaError
 from .disk import Disk, Out
-from .errors import FileTargetError
 from .formats import WriteFormat, encoded
 from .pending import PendingFile
+from .refusals import FileTargetError
 from .staging import StagingFolder
 from .store import Local
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from .disk import Disk
-from .errors import FileBusyError, FileTargetError
+from .refusals import FileBusyError, FileTargetError
 
 FileEntry: TypeAlias = dict[str, Any]
 

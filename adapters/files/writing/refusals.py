@@ -1,9 +1,20 @@
-"""Explanations of file system errors, which name the module and its target."""
+"""Errors of the writing sinks about their targets, and explanations of file system errors."""
 
 import errno
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
+
+from pullstream import PullstreamError
+
+
+class FileTargetError(PullstreamError):
+    """A file cannot be written to its target."""
+
+
+class FileBusyError(FileTargetError):
+    """Another run, or another sink of this run, is writing to the same target."""
+
 
 _IN_THE_WAY = "write to another target, or move the existing file or folder away"
 _NOT_THERE = "its disk, folder or bucket does not exist, or was removed"

@@ -12,13 +12,12 @@ from pullstream.authoring import LOG
 from ..conflicts import RunFiles, WritePaths
 from ..urls import fsspec
 from .disk import Disk
-from .errors import FileTargetError
 from .formats import WriteFormat
 from .growing import GrowingFiles, Length
 from .keys import Key, by_key
 from .manifest import FileEntry, Manifest, plain
 from .pending import PendingFile, WriteBehind
-from .refusals import explained
+from .refusals import FileTargetError, explained
 from .staging import StagingFolder
 from .store import Local, Remote
 from .target import Names, Target

@@ -19,7 +19,7 @@ from time import monotonic, sleep
 from typing import Final, Literal
 
 from .disk import PART, Disk
-from .errors import FileBusyError
+from .refusals import FileBusyError
 from .target import Target
 
 LOCK: Final = "pullstream.lock"

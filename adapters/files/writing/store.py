@@ -11,7 +11,7 @@ from pullstream.authoring import start_in_thread
 
 from ..urls import fsspec
 from .disk import PART, Disk
-from .errors import FileTargetError
+from .refusals import FileTargetError
 from .target import Target
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})

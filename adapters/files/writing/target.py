@@ -15,7 +15,7 @@ from pullstream import CompositionError
 from pullstream.authoring import Site
 
 from ..names import UNFINISHED, is_aside, not_a_name, too_long
-from .errors import FileTargetError
+from .refusals import FileTargetError
 
 _FIELDS = frozenset({"time", "key"})
 

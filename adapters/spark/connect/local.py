@@ -21,8 +21,7 @@ from pullstream.authoring import Site
 from ...arrow import Packing, RecordBatch, Spool, pyarrow
 from ..refusals import refused
 from ..schemas import arrow_schema
-from ..writing.table_folder import TableTargetError, claim, release
-from ..writing.table_partitions import TablePartitions
+from ..writing.table_partitions import TablePartitions, TableTargetError, claim, release
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

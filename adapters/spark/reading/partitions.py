@@ -13,9 +13,8 @@ import attrs
 
 from ...arrow import RecordBatch
 from .arrow_rdd import ArrowRdd, heap
-from .digests import digest
 from .jobs import Jobs
-from .reruns import Reruns, changed
+from .reruns import Reruns, changed, digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,5 +5,5 @@ Spark's processes fetch a source from the driver, with `remote`. On the driver, 
 `reading_task` identifies the task, and finds the reason for a second read. `replay` keeps a source's rows for further
 reads, `source_log` for micro-batches. `filters` are Spark's conditions on rows.
 
-`table_partitions` collects and writes the rows of a table's times, and `table_folder` moves them into place.
+`table_partitions` collects the rows of a table's times, writes them, and moves them into place.
 """

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from adapters.spark.reading.digests import digest
+from adapters.spark.reading.reruns import digest
 
 ROWS = 300
 COLUMNS = {

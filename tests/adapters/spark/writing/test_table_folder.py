@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from adapters.spark.writing.table_folder import TableFolder, TableTargetError
+from adapters.spark.writing.table_partitions import TableFolder, TableTargetError
 
 
 class HadoopPath:
