@@ -65,23 +65,6 @@ def test_a_failure_arrives_as_itself():
     assert "test_arun.py" in caught.value.__notes__[0]
 
 
-def test_a_cancelled_task_aborts_in_order():
-    """Everything has been released when the cancellation goes on."""
-    events = []
-
-    async def main():
-        task = asyncio.create_task(ps.arun(ps.pipe(endless(events), ps.drain())))
-        await until(events, "begun")
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert events == ["begun", "released"]
-        assert task.cancelled()
-
-    asyncio.run(main())
-    assert not threads()
-
-
 @pytest.mark.parametrize("seconds", [0, 0.001, 0.05])
 def test_a_timeout(seconds):
     """asyncio's own word for it is raised, at whatever moment it strikes."""

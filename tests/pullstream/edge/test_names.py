@@ -118,21 +118,3 @@ def test_what_is_no_method_by_the_name_of_one_is_refused(name):
     """The methods that the machine calls are the class's to override, by methods."""
     with pytest.raises(ps.CompositionError, match=f"^Named has a '{name}' that is not a method"):
         type("Named", (ps.authoring.Kernel,), {name: 7})
-
-
-def test_the_attributes_of_a_module_are_not_looked_at_all_at_once():
-    """Python keeps those of an object whose dict nobody has looked at where they are quicker to get."""
-    looks = []
-
-    @ps.source
-    class Plain(ps.authoring.Kernel):
-        @property
-        def __dict__(self):
-            looks.append(self)
-            return {}
-
-        async def produce(self, limit):
-            return ps.DONE
-
-    assert ps.run(ps.pipe(Plain(), ps.collect())) == []
-    assert not looks
