@@ -2,6 +2,7 @@
 
 import pytest
 import trio
+import trio.testing
 
 import pullstream as ps
 
@@ -80,3 +81,122 @@ async def test_a_hold_is_lowered_step_by_step(autojump_clock):
         for time in (0, 2, 5, 8):
             nursery.start_soon(note, running.progress, time)
     assert sorted(seen) == [(0, 0.0), (2, 10.0), (5, 20.0), (8, 30.0)]
+
+
+# ---- batches of many times, whole, for authors who want them: `many=True`
+
+
+@ps.source
+async def gives(ctx, *answers):
+    """Yields what is a batch, and moves its clock to what is a time; each when the one before is dealt with."""
+    for answer in answers:
+        await trio.testing.wait_all_tasks_blocked()
+        if isinstance(answer, ps.Batch):
+            yield answer
+        else:
+            ctx.advance(answer)
+
+
+async def test_completions_come_before_the_batch_that_follows_them():
+    """What a batch has completed of earlier ones is told before it, and what it completes of itself after it."""
+    told = []
+
+    @ps.sink
+    async def notes(upstream, ctx):
+        async for event in ctx.events(upstream, many=True):
+            match event:
+                case ps.Completed(time):
+                    told.append(time)
+                case batch:
+                    told.append(list(batch.times))
+                    for time in batch.times:
+                        ctx.notify_at(time)
+
+    answers = (
+        ps.Batch.of([1, 2, 3], list("abc")),
+        ps.Batch(3, ["d"]),
+        4,
+        ps.Batch.of([5, 6], list("ef")),
+    )
+    await ps.arun(ps.pipe(gives(*answers), notes()))
+    assert told == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
+
+
+async def test_any_of_its_times_may_be_held():
+    """While a batch is the current one it gives the right to each of its times, and to no earlier one."""
+
+    @ps.transformer
+    async def holds(upstream, ctx):
+        async for batch in ctx.batches(upstream, many=True):
+            with pytest.raises(ps.errors.CapabilityError, match="hold 0, which it has no right to"), ctx.hold(0):
+                pass
+            with ctx.hold(3):
+                upstream.ack()
+                yield ps.Batch(3, ["late"])
+            assert list(batch.times) == [1, 2, 3]
+
+    pipeline = ps.pipe(gives(ps.Batch.of([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
+    assert await ps.arun(pipeline) == [(3, "late")]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
+    """A batch of many times that is longer than what is asked for, and one of one time after it."""
+
+    @ps.transformer
+    async def doubles(upstream, ctx):
+        async for batch in ctx.batches(upstream, many=True):
+            yield ps.Batch.of([time for time in batch.times for _ in "ab"], [v for v in batch.values for _ in "ab"])
+
+    @ps.sink
+    async def parts(upstream, ctx):
+        return [batch async for batch in ctx.batches(upstream, many=True)]
+
+    source = ps.values([1, 2, 2, 3], time=lambda n: n)
+    answered = ps.run(ps.pipe(source, doubles(), parts()), limit=limit, check=True)
+    assert [time for batch in answered for time in batch.times] == [1, 1, 2, 2, 2, 2, 3, 3]
+    assert [value for batch in answered for value in batch.values] == [1, 1, 2, 2, 2, 2, 3, 3]
+    assert all(1 <= len(batch.values) <= limit for batch in answered)
+
+
+def test_who_expects_one_time_is_told_what_to_do():
+    """The pattern of a batch of one time does not fit, and says so."""
+
+    @ps.sink
+    async def confused(upstream, ctx):
+        async for event in ctx.events(upstream, many=True):
+            match event:
+                case ps.Batch(time, values):
+                    return time, values
+        return None
+
+    with pytest.raises(TypeError, match=r"use its runs\(\).*ctx\.events\(upstream\)"):
+        ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()), limit=2)
+    assert ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()), limit=1) == (1, [1])
+
+
+def test_an_input_is_read_in_one_way():
+    """Two loops over the events of one input go on with each other's, and take batches alike."""
+
+    @ps.sink
+    async def both(upstream, ctx):
+        async for _ in ctx.events(upstream):
+            break
+        async for _ in ctx.events(upstream, many=True):
+            pass
+
+    with pytest.raises(ValueError, match="both, composed at .*many=True in one place and without it in another"):
+        ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), both()))
+
+
+def test_what_has_been_acknowledged_has_no_parts():
+    """Neither after `ack`, nor of a batch that is not the last."""
+
+    @ps.sink
+    async def confused(upstream, ctx):
+        batch = await upstream.ask_many(9)
+        upstream.ack()
+        upstream.ack_but(batch.part(1))
+
+    with pytest.raises(ValueError, match="is not part of the batch in flight"):
+        ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()))
