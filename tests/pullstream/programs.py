@@ -19,14 +19,10 @@ from pullstream.conformance import Subject
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from pullstream.shake.choices import Choices
 from pullstream.shake.simulation import LIMITS, Simulation
-from tests.pullstream.common import per_time
+from tests.pullstream.common import Unseen, per_time
 from timely import Product
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-
-
-class Unseen(Exception):
-    """The failure of a program's function."""
 
 
 def number(value):

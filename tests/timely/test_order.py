@@ -12,6 +12,7 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.timely.divides import Divides
 from timely import (
     BEGINNING,
     Antichain,
@@ -148,16 +149,6 @@ def test_unlike_times_are_refused_by_name(a, b):
     times.update(a, 1)
     with pytest.raises(TimeDomainError):
         times.update(b, 1)
-
-
-@attrs.frozen(order=False)
-class Divides:
-    """A user's own order, without any of the optional hints."""
-
-    n: int
-
-    def __le__(self, other):
-        return other.n % self.n == 0 if isinstance(other, Divides) else NotImplemented
 
 
 @every_domain

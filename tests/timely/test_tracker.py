@@ -3,10 +3,10 @@
 import itertools
 import random
 
-import attrs
 import pytest
 
 from tests.sampling import amount
+from tests.timely.divides import Divides
 from timely import (
     BEGINNING,
     IDENTITY,
@@ -275,16 +275,6 @@ def test_explain_agrees_with_the_frontier(random_graph, history):
                     assert steps[-1] == place
                     for a, b in itertools.pairwise(steps):
                         assert any(end == b for end, _ in made.graph.successors[a])
-
-
-@attrs.frozen(order=False)
-class Divides:
-    """A user's own order that brings no key to sort by: divisibility."""
-
-    n: int
-
-    def __le__(self, other):
-        return other.n % self.n == 0 if isinstance(other, Divides) else NotImplemented
 
 
 def test_times_that_cannot_be_sorted_work_in_loops_too():
