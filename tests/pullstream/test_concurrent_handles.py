@@ -118,6 +118,21 @@ async def test_nothing_passes_while_paused(edge, counting, probe, autojump_clock
     assert probe.balanced
 
 
+async def test_a_pause_keeps_a_time_from_completing(autojump_clock):
+    """What waits in it is in flight: nothing completes behind it, though upstream has ended."""
+    pause: ps.types.Pausable[int] = ps.pausable()
+    pipeline = ps.pipe(ps.values([1]), ps.map_async(trio.sleep, 1), pause, ps.collect())
+    async with pipeline.open(check=True) as running:
+        await trio.sleep(0.5)
+        pause.pause()
+        with trio.move_on_after(10) as scope:
+            await running.progress.completed(0)
+        assert scope.cancelled_caught
+        assert [blocking.holder for blocking in running.progress.explain(0)][:1] != ["collect"]
+        pause.resume()
+        await running.progress.completed(0)
+
+
 @pytest.mark.parametrize("reason", [None, ValueError("enough")])
 @pytest.mark.parametrize("asked", [0, 1, 2])
 async def test_terminations_pass_a_pause(  # noqa: PLR0917 - fixtures
@@ -269,6 +284,25 @@ async def test_an_ask_before_a_termination_is_answered_with_the_end_that_the_swi
     assert answers == [ps.DONE, ps.DONE]
 
 
+@pytest.mark.parametrize("check", [True, "strict"])
+@pytest.mark.parametrize("reason", [None, OSError("switched off")])
+async def test_a_run_that_is_aborted_after_a_switch_breaks_no_rule(reason, check, autojump_clock):
+    """Upstream gets the reason of the switch, the ask below is cancelled: both come from correct requests."""
+    stop = ps.abortable()
+
+    @ps.source
+    async def hangs(ctx):
+        yield 0
+        await trio.sleep_forever()
+
+    with pytest.raises(ps.errors.Abandoned):
+        async with ps.pipe(hangs(), stop, ps.collect()).open(check=check) as running:
+            await trio.sleep(0.05)
+            stop.abort(reason)
+            await running.abort()
+            await running.result()
+
+
 def test_a_reason_is_an_exception():
     """Anything else is refused where it is given."""
     with pytest.raises(TypeError, match="an exception, but got 'enough'"):
@@ -332,6 +366,23 @@ async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
         assert got[-1] == 5
     assert got == list(range(9))
     assert quota.inside == 0
+
+
+async def test_both_sides_of_a_limit_have_names(autojump_clock):
+    """What is inside holds its time by the name of what holds it; the limit's output goes by the limit's name."""
+    gate = trio.Event()
+
+    async def call(n):
+        await gate.wait()
+        return n
+
+    limited = ps.in_flight(ps.map_async(call, 4), 2).named("few")
+    async with ps.pipe(ps.values([1, 2, 3], time=lambda n: n), limited, ps.collect()).open(check=True) as running:
+        await trio.sleep(1)
+        assert running.progress.frontier(at="few").elements == (1,)
+        gate.set()
+        await running.progress.completed(3, at="few")
+        assert await running.result() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])

@@ -5,12 +5,39 @@ The conformance grid ends them in every way.
 
 import tracemalloc
 from collections import Counter
+from itertools import product
 
 import pytest
 import trio
 
 import pullstream as ps
 from tests.pullstream.common import Unseen
+
+
+def nested(value):
+    """Four values in each of the forms that `flatten` takes."""
+    numbers = [value * 10 + n for n in range(4)]
+    return {"sources": ps.values(numbers), "lists": numbers, "generators": (n for n in numbers)}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("form", ["sources", "lists", "generators"])
+def test_values_of_all_forms(form, concurrency, limit):
+    """In every form, at every limit and concurrency, every value comes once, and those of each stream in order."""
+    values = ps.run(
+        ps.pipe(
+            ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=concurrency), ps.collect()
+        ),
+        limit=limit,
+    )
+    everything = [n * 10 + m for n, m in product(range(5), range(4))]
+    if concurrency == 1:
+        assert values == everything
+    else:
+        assert sorted(values) == everything
+        for n in range(5):
+            assert [value for value in values if value // 10 == n] == everything[4 * n : 4 * n + 4]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
@@ -156,3 +183,20 @@ async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
         start = trio.current_time()
         await running.progress.completed(1)
         assert trio.current_time() - start == 5
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_the_time_of_a_value_that_is_no_stream_never_completes(concurrency, limit):
+    """That value and those after it are not counted yet: a sum of those before it would be wrong."""
+    sums = []
+    pipeline = ps.pipe(
+        ps.values([(0, [1]), (0, [2]), (1, [3]), (1, 7), (1, [4]), (2, [5])], time=lambda row: row[0]),
+        ps.map(lambda row: row[1]),
+        ps.flatten(concurrency=concurrency),
+        ps.reduce_by_time(ps.agg.sum()),
+        ps.drain(sums.append),
+    )
+    with pytest.raises(TypeError, match="flatten got 7"):
+        ps.run(pipeline, limit=limit, check=True)
+    assert sums == [3]

@@ -72,6 +72,15 @@ def test_catch_when_every_time_was_complete():
             caught(something)
 
 
+async def test_catch_keeps_times_open(autojump_clock):
+    """A time that was open at the failure completes when the replacement has passed it, and no sooner."""
+    instead = failing([(2, "x"), (3, "y")], None, delay=10)
+    stream = ps.pipe(failing([(1, "a"), (2, "b")], Unseen(), delay=1), ps.catch(lambda _: instead))
+    async with ps.pipe(stream, ps.collect()).open() as running:
+        assert await completions(running, [1, 2, 3]) == {1: 2, 2: 22, 3: 22}
+        assert await running.result() == ["a", "b", "x", "y"]
+
+
 # ---- retry
 
 
@@ -190,3 +199,13 @@ async def test_a_release_that_fails_in_an_abort_is_not_caught(recovering, autoju
             await trio.sleep(1)
             await running.abort()
             await running.result()
+
+
+async def test_a_failure_far_above_a_catch_holds_no_later_time_up(autojump_clock):
+    """No module between the source and the failure does."""
+    days = ps.values([1, 2, 3], time=lambda day: day)
+    above = ps.pipe(ps.concat(ps.merge(days)), ps.prefetch(2), ps.sort_by_time(), ps.map(lambda day: 1 // (day - 2)))
+    stream = ps.pipe(above, ps.catch(lambda failure: ["instead"]), ps.loop(ps.map(str)))
+    async with ps.pipe(stream, ps.collect(timed=True)).open(limit=1) as running:
+        assert (await running.result())[-1][1] == "instead"
+        await running.progress.completed(10)

@@ -9,11 +9,14 @@ from tests.sampling import amount
 from tests.timely.divides import Divides
 from timely import (
     BEGINNING,
+    ENTER,
     IDENTITY,
+    LEAVE,
     Antichain,
     CapabilityError,
     Delay,
     GraphBuilder,
+    LoopTime,
     MapTime,
     NegativeCountError,
     RetreatError,
@@ -275,6 +278,25 @@ def test_explain_agrees_with_the_frontier(random_graph, history):
                     assert steps[-1] == place
                     for a, b in itertools.pairwise(steps):
                         assert any(end == b for end, _ in made.graph.successors[a])
+
+
+def test_a_loop_left_and_entered_again():
+    """Round the outer loop a time comes back to the inner one incomparable with itself: both are possible."""
+    builder = GraphBuilder()
+    builder.add_node("enter", 1, 1, {(0, 0): ENTER})
+    builder.add_node("body", 1, 1)
+    builder.add_node("leave", 1, 1, {(0, 0): LEAVE})
+    builder.add_node("back", 1, 1, {(0, 0): Delay(1)})
+    for n in range(4):
+        builder.add_edge(Source(n), Target((n + 1) % 4))
+    graph = builder.build()
+    tracker = Tracker(graph)
+    body = graph.place(Target(1))
+    tracker.observe(body)
+    tracker.update(body, LoopTime(0, (5,)), 1)
+    assert tracker.frontier(body) == Antichain([LoopTime(0, (5,)), LoopTime(1, (0,))])
+    tracker.update(body, LoopTime(0, (5,)), -1)
+    assert tracker.frontier(body) == Antichain()
 
 
 def test_times_that_cannot_be_sorted_work_in_loops_too():
