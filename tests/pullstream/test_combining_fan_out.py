@@ -37,6 +37,25 @@ class TestLag:
 
 
 @pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("capacity", [0, 9])
+async def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, probe, autojump_clock):
+    """What a failure froze above is the branch's own once it has caught it, and completes when it has passed it."""
+    told = {}
+
+    instead = lambda _: ps.values([99], time=lambda _: 5)  # noqa: E731
+    branches = [ps.pipe(ps.catch(instead), kept([], pause=10).named(name)) for name in ("one", "two")]
+    pipeline = ps.pipe(counting(probe, 3, failure=Unseen(), timed=True), ps.tee(*branches, capacity=capacity))
+    async with pipeline.open(limit=limit) as running:
+        for name in ("one", "two"):
+            await running.progress.completed(4, at=name)
+            told[name] = trio.current_time()
+        await running.progress.completed(5)
+        told["end"] = trio.current_time()
+
+    assert told["one"] == told["two"] == told["end"] - 10
+
+
+@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
 class TestPartition:
     """Every way to end."""

@@ -32,6 +32,23 @@ async def test_what_is_there_is_answered_though_the_next_call_is_busy(edge, auto
         await reader.abort()
 
 
+async def test_no_call_starts_while_nobody_asks(edge, autojump_clock):
+    """Between two asks the calls under way go on, and no other is begun, whatever was asked for before."""
+    begun = []
+
+    async def call(n):
+        begun.append(n)
+        await trio.sleep(1)
+        return n
+
+    async with edge(ps.pipe(ps.values(range(100)), ps.map_async(call, 2))) as reader:
+        assert (await reader.ask(50)).values == [0, 1]
+        await trio.sleep(100)
+        assert len(begun) <= 4
+        assert (await reader.ask(1)).values == [2]
+        await reader.abort()
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("concurrency", [1, 3, 16])
 async def test_the_concurrency_is_used_and_never_exceeded(concurrency, ordered, edge, drained, autojump_clock):

@@ -149,4 +149,21 @@ def test_a_pair_is_used_once():
         ps.run(ps.pipe(reading, ps.collect()))
 
 
+@pytest.mark.parametrize("side", [0, 1])
+async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, autojump_clock):
+    """The other's source is told why, and the run fails with the failure as it is."""
+    fails, goes_on, boom = new_probe(), new_probe(), Unseen()
+    sides = [
+        ps.duplex.Duplex(counting(fails, 2, delay=1, failure=boom), ps.collect()),
+        ps.duplex.Duplex(counting(goes_on, 99, delay=1), ps.collect()),
+    ]
+    with pytest.raises(Unseen) as caught:
+        async with ps.duplex.connect(sides[side], sides[1 - side]).open() as running:
+            await running.result()
+    assert caught.value is boom
+    assert fails.balanced
+    assert goes_on.balanced
+    assert goes_on.reasons == [boom]
+
+
 # ---- connect

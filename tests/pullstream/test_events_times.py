@@ -18,6 +18,27 @@ async def note(upstream, ctx, log):
             log.append(("complete", event.time))
 
 
+def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
+    """A source may hold several incomparable times; each completes after its last value, and before what follows."""
+    a, b, both = frozenset("a"), frozenset("b"), frozenset("ab")
+    log = []
+
+    @ps.source
+    async def partial(ctx):
+        with ctx.hold(a), ctx.hold(b):
+            yield ps.Batch(a, [1])
+            yield ps.Batch(b, [2])
+            yield ps.Batch(a, [3])
+        yield ps.Batch(both, [4])
+
+    ps.run(ps.pipe(partial(), note(log)))
+    last = {time: len(log) - log[::-1].index(("batch", time)) for time in (a, b)}
+    completed = {time: log.index(("complete", time)) for time in (a, b)}
+    assert last[a] <= completed[a] < log.index(("batch", both))
+    assert last[b] <= completed[b] < log.index(("batch", both))
+    assert log[-1] == ("complete", both)
+
+
 def test_completions_come_before_the_batch_that_passes_their_time():
     """And the last ones at the end."""
     log = []

@@ -22,6 +22,17 @@ def dice(monkeypatch):
 CHECKS = pytest.mark.parametrize("check", [False, True, "strict"])
 
 
+@ps.sink
+async def acks_first(upstream, ctx):
+    upstream.ack()
+    return await upstream.ask()
+
+
+def test_an_acknowledgement_before_the_first_ask_does_nothing():
+    """There is no batch to acknowledge yet."""
+    assert ps.run(ps.pipe(ps.merge(ps.values([1]), ps.values([2])), acks_first())).values in ([1], [2])
+
+
 class OneThenEnough(ps.authoring.Kernel):
     """Ends its stream with an indication; the kernel does the rest (R7, R8)."""
 
