@@ -66,7 +66,8 @@ class Checker(Observer):
             try:
                 for edge in self._open:
                     edge.settled()
-                    if not edge.over:
+                    # A termination whose sender stopped waiting has no confirmation.
+                    if not (edge.over or (edge.terminated and edge.machine.over)):
                         edge.violated("R6", edge.below, "the run is over, and this edge was never ended")
                     edge.resource.ended()
             except Violation:

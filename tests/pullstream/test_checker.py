@@ -541,6 +541,36 @@ def test_a_source_that_goes_on_after_its_end():
     assert caught.value.module == "DoneThenMore"
 
 
+async def test_an_abort_that_is_cancelled_has_ended_the_edge(autojump_clock):
+    """Its sender does not wait for the release, and the ask before it is answered with the failure."""
+    del autojump_clock
+
+    @ps.source
+    class Failing(ps.authoring.Kernel):
+        async def produce(self, limit):
+            raise Unseen
+
+        async def release(self):
+            await trio.sleep(2)
+
+    @ps.sink
+    async def impatient(upstream, ctx):
+        async def leave():
+            await trio.sleep(1)
+            with trio.move_on_after(0.5):
+                await upstream.abort()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(leave)
+            with pytest.raises(Unseen):
+                await upstream.ask()
+        return trio.current_time()
+
+    async with ps.pipe(Failing(), impatient()).open(check="strict") as running:
+        started = trio.current_time()
+        assert await running.result() == started + 2
+
+
 def test_a_violation_that_is_swallowed_ends_the_run():
     """A module that catches everything cannot hide what was broken, nor go on."""
 
