@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Final, TypeVar
 
@@ -169,17 +169,6 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
             frame_from(where, batch.select([field.name]))
         raise refused(batch.schema.field(0), "another type") from None
     return frame
-
-
-def frame_of(where: str, rows: ArrowRows, names: Collection[str] | None = None) -> Frame:
-    """The columns of rows, or some of them, as a polars DataFrame."""
-    batch = rows.batch
-    if names is not None:
-        batch = batch.select([name for name in batch.schema.names if name in names])
-    if not batch.num_columns:
-        # Polars would forget how many rows there are.
-        return pl.DataFrame({"": [None] * len(rows)})
-    return frame_from(where, batch)
 
 
 def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:

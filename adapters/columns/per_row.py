@@ -12,7 +12,7 @@ from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Pace
 
 from ..arrow import ArrowRows
 from .expressions import Expression, check_names, expressions, named_expressions, roots
-from .frames import ColumnReader, Frame, computed, first_line, frame_of, rows_at_once, rows_of
+from .frames import ColumnReader, Frame, computed, first_line, frame_from, rows_at_once, rows_of
 from .package import ColumnError, pa, pl
 
 
@@ -49,8 +49,12 @@ class _PerRow(PassOn):
         return Batch(batch.time, made) if batch.uniform else Batch.of(self.times(batch.times, len(made)), made)
 
     def _computed(self, rows: ArrowRows) -> ArrowRows:
-        check_names(self._columns.where, rows, self._roots)
-        frame = frame_of(self._columns.where, rows, self._roots)
+        where, read, batch = self._columns.where, self._roots, rows.batch
+        check_names(where, rows, read)
+        if read is not None:
+            batch = batch.select([name for name in batch.schema.names if name in read])
+        # Without columns, polars would forget how many rows there are.
+        frame = frame_from(where, batch) if batch.num_columns else pl.DataFrame({"": [None] * len(rows)})
         try:
             return self.computed(rows, frame)
         except ColumnError:
@@ -60,7 +64,7 @@ class _PerRow(PassOn):
             place = len(rows) - 1
             what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
             if isinstance(exc, pl.exceptions.PolarsError):
-                raise ColumnError(f"{self._columns.where}: {first_line(exc)}; {what}{self._untyped(rows)}") from None
+                raise ColumnError(f"{where}: {first_line(exc)}; {what}{self._untyped(rows)}") from None
             exc.add_note(what)
             raise
 
@@ -129,8 +133,7 @@ class _Filtering(_PerRow):
         for each, kind in zip(self._given, parts.dtypes, strict=True):
             if kind not in (pl.Boolean, pl.Null):
                 raise ColumnError(f"{self._columns.where}: the predicate {each!r} gives {kind}, not true or false")
-        whole = parts if parts.width == 1 else parts.select(pl.all_horizontal(pl.all()))
-        mask = whole.to_series().cast(pl.Boolean).fill_null(value=False)
+        mask = parts.select(pl.all_horizontal(pl.all().cast(pl.Boolean))).to_series().fill_null(value=False)
         if mask.all():
             self._chosen = [True] * len(rows)
             return rows

@@ -186,8 +186,8 @@ def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _res
     `keys` are columns. Each keyword names a result: `count`, `sum`, `min`, `max`, `mean`, `variance`, `first`, `last`,
     `any`, `all`, `count_unique` or `quantile` of a column or an expression. The keys of a time are in the order in
     which they first arrived; null is a key of its own, and so is NaN. Times complete earliest first, as in
-    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and the partial results of those before: three rows for
-    each key of each open time and 65,536 more, until they are merged.
+    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and the partial results of those before: three rows
+    for each key of each open time and 65,536 more, until they are merged.
 
     Raises:
         ColumnError: at an ask; a column is missing, has a type that the aggregate does not take, or a sum overflows.
