@@ -58,7 +58,8 @@ class _Reducing(ByTime[int]):
     def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate]) -> None:
         super().__init__(count().__next__)
         self._keys, self._named = keys, named
-        self._waiting: list[tuple[ArrowRows, Numbers]] = []
+        self._waiting: list[tuple[Any, Numbers]] = []
+        """Rows, and the number and length of each run of rows at one time."""
         self._waits: set[int] = set()
         """The times of the rows that wait."""
         self._count = 0
@@ -72,9 +73,9 @@ class _Reducing(ByTime[int]):
         for rows, ranges in self.arrivals(batch):
             if not self._names:
                 self._know(rows.schema.names)
-            numbers = [self.kept[time] for time, _ in ranges]
-            self._waits.update(numbers)
-            self._waiting.append((rows, np.repeat(numbers, [place.stop - place.start for _, place in ranges])))
+            runs = np.array([(self.kept[time], place.stop - place.start) for time, place in ranges]).T
+            self._waits.update(runs[0].tolist())
+            self._waiting.append((rows, runs))
             self._count += len(rows)
             if self._count >= TOGETHER:
                 self._fold()
@@ -83,7 +84,7 @@ class _Reducing(ByTime[int]):
     def complete(self, time: Hashable) -> None:
         number = self.kept.pop(time)
         if number in self._waits:
-            self._fold()
+            self._fold(number)
         if number in self._failures:
             raise self._failures[number]
         parts = [(fold, *fold.places.pop(number)) for fold in self._folds if number in fold.places]
@@ -113,10 +114,19 @@ class _Reducing(ByTime[int]):
     def _results(self, partial: Table) -> ArrowRows:
         return ArrowRows(self._groups.finished(partial).select(self._names), self.form)
 
-    def _fold(self) -> None:
-        """Aggregate the rows that wait, and merge partial results if there are many."""
-        waiting, self._waiting, self._waits, self._count = self._waiting, [], set(), 0
-        self._aggregate(waiting)
+    def _fold(self, wanted: int | None = None) -> None:
+        """Aggregate the rows that wait, and merge partial results if there are many.
+
+        The last rows of one time wait on unless it is wanted, as more may follow: so most times are in one fold.
+        """
+        *waiting, (rows, runs) = self._waiting
+        last, rest = runs[:, -1].tolist()
+        self._waiting, self._waits, self._count = [], set(), 0
+        if last != wanted and rest <= TOGETHER // 2:
+            begin = len(rows) - rest
+            self._waiting, self._waits, self._count = [(rows[begin:], runs[:, -1:])], {last}, rest
+            rows, runs = rows[:begin], runs[:, :-1]
+        self._aggregate([*waiting, (rows, runs)] if len(rows) else waiting)
         self._folds = [fold for fold in self._folds if fold.places]
         if sum(len(fold.table) for fold in self._folds) > 2 * self._merged + TOGETHER:
             # Those that cannot be merged fail when their time is complete.
@@ -127,10 +137,11 @@ class _Reducing(ByTime[int]):
     def _merge(self, parts: Sequence[Table]) -> _Fold:
         return _Fold(self._groups.regrouped(self._groups.joined(parts)))
 
-    def _aggregate(self, waiting: Sequence[tuple[ArrowRows, Numbers]]) -> None:
-        numbers = np.concatenate([part for _, part in waiting])
+    def _aggregate(self, waiting: Sequence[tuple[Any, Numbers]]) -> None:
+        numbers, lengths = np.concatenate([runs for _, runs in waiting], axis=1)
         try:
-            table = self._groups.table([rows for rows, _ in waiting], {TIME: pa.array(numbers)})
+            more = {TIME: pa.array(np.repeat(numbers, lengths))}
+            table = self._groups.table([rows for rows, _ in waiting], more)
             self._folds.append(_Fold(self._groups.partial(table)))
         except Exception as exc:  # noqa: BLE001 - raised when its time is complete; also of a Python function
             # An error of one time must not hide the results of another.
@@ -139,9 +150,14 @@ class _Reducing(ByTime[int]):
                 self._failures[int(times[0])] = exc
                 return
             for half in np.array_split(times, 2):
-                masks = [np.isin(part, half) for _, part in waiting]
-                some = [(*part, mask) for part, mask in zip(waiting, masks, strict=True) if mask.any()]
-                self._aggregate([(rows.filtered(mask), part[mask]) for rows, part, mask in some])
+                some = [(rows, runs, np.isin(runs[0], half)) for rows, runs in waiting]
+                self._aggregate(
+                    [
+                        (rows.filtered(np.repeat(mask, runs[1])), runs[:, mask])
+                        for rows, runs, mask in some
+                        if mask.any()
+                    ]
+                )
 
 
 def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
