@@ -26,17 +26,14 @@ if TYPE_CHECKING:
     from pullstream.failures import Failed as Failed
     from pullstream.journal.store import Journal as Journal
     from pullstream.modules.combining.join import join as join
-    from pullstream.modules.combining.merge import concat as concat, merge as merge
-    from pullstream.modules.combining.merge_sorted import merge_sorted as merge_sorted
+    from pullstream.modules.combining.merge import concat as concat, merge as merge, merge_sorted as merge_sorted
     from pullstream.modules.combining.partition import partition as partition
     from pullstream.modules.combining.tee import fork as fork, tee as tee
     from pullstream.modules.combining.zip import combine_latest as combine_latest, zip as zip
-    from pullstream.modules.flow.in_flight import in_flight as in_flight
+    from pullstream.modules.flow.limits import in_flight as in_flight, rate_limit as rate_limit, timeout as timeout
     from pullstream.modules.flow.prefetch import prefetch as prefetch
-    from pullstream.modules.flow.rate_limit import rate_limit as rate_limit
     from pullstream.modules.flow.take import skip as skip, take as take, take_times as take_times
     from pullstream.modules.flow.throttle import debounce as debounce, sample as sample, throttle as throttle
-    from pullstream.modules.flow.timeout import timeout as timeout
     from pullstream.modules.folds import agg as agg
     from pullstream.modules.folds.fold import Fold as Fold
     from pullstream.modules.folds.reduce import (
@@ -45,10 +42,9 @@ if TYPE_CHECKING:
         reduce_by_key as reduce_by_key,
         reduce_by_time as reduce_by_time,
     )
-    from pullstream.modules.grouping.batch import batch as batch
+    from pullstream.modules.grouping.batch import batch as batch, windowed as windowed
     from pullstream.modules.grouping.group_by import group_by as group_by
     from pullstream.modules.grouping.split import decode as decode, split as split
-    from pullstream.modules.grouping.windowed import windowed as windowed
     from pullstream.modules.handles.broadcast import broadcast as broadcast
     from pullstream.modules.handles.deferred import deferred as deferred
     from pullstream.modules.handles.dynamic_merge import dynamic_merge as dynamic_merge
@@ -76,13 +72,16 @@ if TYPE_CHECKING:
     from pullstream.modules.sources.callback import from_callback as from_callback
     from pullstream.modules.sources.catch_up import catch_up as catch_up
     from pullstream.modules.sources.from_asyncio import from_asyncio as from_asyncio
-    from pullstream.modules.sources.generate import (
+    from pullstream.modules.sources.values import (
+        empty as empty,
+        fail as fail,
         integers as integers,
         interval as interval,
+        once as once,
         repeat as repeat,
         unfold as unfold,
+        values as values,
     )
-    from pullstream.modules.sources.values import empty as empty, fail as fail, once as once, values as values
     from pullstream.modules.times.map_time import delay as delay, map_time as map_time, timed as timed
     from pullstream.modules.times.per_time import (
         accumulate as accumulate,

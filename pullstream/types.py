@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pullstream.blueprint import Blueprint as Blueprint
     from pullstream.engine.sidecar.counters import Counters as Counters
     from pullstream.engine.sidecar.explain import Blocking as Blocking
-    from pullstream.modules.flow.in_flight import Quota as Quota
+    from pullstream.modules.flow.limits import Quota as Quota
     from pullstream.modules.handles.broadcast import Broadcast as Broadcast
     from pullstream.modules.handles.deferred import (
         DeferredSink as DeferredSink,

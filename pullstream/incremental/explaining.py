@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pullstream.incremental.program import ONE, Dataflow, Program
+from pullstream.incremental.module import ONE, Dataflow, Program
 from pullstream.incremental.trace import RoundOrder
 
 Row = tuple[str, Hashable]

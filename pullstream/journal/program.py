@@ -1,14 +1,126 @@
-"""Programs as stored in journals, and the check whether a program may continue with a journal."""
+"""Programs as journals store them: fingerprints of their modules, and whether a program may continue with a journal."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence, Set as AbstractSet
+from itertools import islice
 from pathlib import Path
+from typing import Any, Final, cast
 
 import attrs
 
-from pullstream.blueprint import Blueprint
+from pullstream.blueprint import Blueprint, Module, OneShot, Site, shortened, shown_callable
 from pullstream.errors import JournalError
 from pullstream.journal.code import PYTHON
-from pullstream.journal.fingerprint import Line, difference, fingerprint
+from pullstream.journal.digest import ADDRESS, Look
+
+LONGEST: Final = 200
+"""The number of parts of an argument that are shown."""
+
+
+@attrs.frozen
+class Line:
+    """The fingerprint of one module."""
+
+    shown: str
+    names: bytes
+    """A digest in which functions are represented by their names only."""
+    digest: bytes
+    parts: dict[str, str]
+    unknown: tuple[str, ...] = ()
+    """The parts that cannot be compared with those of a later run."""
+    site: Site | None = attrs.field(default=None, eq=False)
+
+
+Fingerprint = dict[str, Line]
+"""Every module of a pipeline by its place, including modules inside others."""
+
+
+def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
+    """Compute the fingerprint of a pipeline. It is the same in every process.
+
+    >>> import pullstream as ps
+    >>> for place, line in fingerprint(ps.pipe(ps.values("ab"), ps.map(str), ps.tee(ps.collect(), ps.drain()))).items():
+    ...     print(place, line.shown)
+    1 values('ab')
+    2 map(str)
+    3 tee(..., ...)
+    3.1.1 collect()
+    3.2.1 drain()
+    """
+    lines: Fingerprint = {}
+    for number, module in enumerate(blueprint.modules, 1):
+        place = f"{prefix}{number}"
+        inside: list[Blueprint] = []
+        shown = _module(module, inside)
+        names, look = Look(names=True), Look()
+        by_names = names.digest(names.module(module), shown)
+        digest = look.digest(look.module(module), shown)
+        lines[place] = Line(shown, by_names, digest, look.parts, tuple(look.unknown), module.site)
+        for count, inner in enumerate(inside, 1):
+            lines |= fingerprint(inner, f"{place}.{count}.")
+    return lines
+
+
+def difference(before: Fingerprint, now: Fingerprint, *, names: bool = False) -> str:
+    """Describe how two pipelines differ. The text is empty if they are the same or, with `names`, look the same."""
+    said: dict[str, str] = {}
+    for place in dict.fromkeys([*before, *now]):
+        was, is_now = before.get(place), now.get(place)
+        if was is None:
+            said[place] = f"module {place}, {now[place].shown}, is new"
+        elif is_now is None:
+            said[place] = f"module {place} was {was.shown} and is gone"
+        elif (was.names != is_now.names) if names else (was.digest != is_now.digest):
+            said[place] = _change(place, was, is_now)
+    # A change inside a nested module is described at that module's place, not also at the outer one's.
+    texts = [text for place, text in said.items() if not any(other.startswith(f"{place}.") for other in said)]
+    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
+
+
+def _change(place: str, was: Line, now: Line) -> str:
+    if was.shown != now.shown:
+        return f"module {place} was {was.shown} and is now {now.shown}"
+    parts = [_part(part, was.parts.get(part), now.parts.get(part)) for part in dict.fromkeys([*was.parts, *now.parts])]
+    # An argument differs because one of its own parts does; that part says more.
+    texts = [part for part in parts if part and not part.startswith("its argument")] or [*filter(None, parts)]
+    listed = ", ".join(texts[:3]) + (", and more" if len(texts) > 3 else "")
+    return f"module {place}, {now.shown}, looks the same but has changed: {listed or 'the class that makes it'}"
+
+
+def _part(part: str, was: str | None, now: str | None) -> str:
+    if was == now:
+        return ""
+    if was is None or now is None:
+        return f"{part} is {'new' if was is None else 'gone'}"
+    plain = all(re.fullmatch(r"[\w.+-]{1,20}", text) for text in (was, now))
+    return f"{part} was {was} and is now {now}" if plain else f"{part} has changed"
+
+
+def _module(module: Module, inside: list[Blueprint]) -> str:
+    arguments = [_shown(arg, inside) for arg in module.args]
+    arguments += [f"{name}={_shown(value, inside)}" for name, value in module.options]
+    label = "" if module.label is None else f".named({module.label!r})"
+    return f"{module.name}({', '.join(arguments)}){label}"
+
+
+def _shown(value: object, inside: list[Blueprint]) -> str:
+    """Show an argument as text that is the same in every process. Blueprints in it are added to `inside`."""
+    if isinstance(value, Blueprint):
+        inside.append(value)
+        return "..."
+    if isinstance(value, (list, tuple)):
+        return shortened(f"({', '.join(_shown(part, inside) for part in cast('Sequence[object]', value)[:LONGEST])})")
+    if isinstance(value, Mapping):
+        pairs = islice(cast("Mapping[Any, object]", value).items(), LONGEST)
+        return shortened(f"{{{', '.join(f'{_shown(key, inside)}: {_shown(part, inside)}' for key, part in pairs)}}}")
+    if isinstance(value, AbstractSet):
+        return shortened(
+            f"{{{', '.join(sorted(_shown(part, inside) for part in cast('AbstractSet[object]', value)))}}}"
+        )
+    one_shot = isinstance(value, OneShot)
+    text = shown_callable(value) if callable(value) and not one_shot else repr(cast("object", value))
+    return shortened(ADDRESS.sub("", text))
+
 
 _OTHERWISE = "Run the one it belongs to, or start over with another journal"
 

@@ -1,17 +1,24 @@
-"""`merge` and `concat`: several sources, all at once or one after another."""
+"""`merge`, `concat` and `merge_sorted`: one stream of several, as they come, one after another, or in order."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Hashable
+from heapq import heappop, heappush
 from typing import Annotated, Any, overload
 
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Source, checks
+from pullstream.blueprint import Source, Sync, checks, shortened
+from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, B, C, D, T
 from pullstream.decorators import alike, opens, source
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.polled import PolledKernel
-from pullstream.engine.parts.fan_in import ManyInputs, Meeting
+from pullstream.engine.parts.fan_in import FanIn, Input, ManyInputs, Meeting
+from pullstream.engine.sidecar.location import NOTHING
 from pullstream.engine.traits import PROMPT, Traits
+from pullstream.errors import PullstreamError
+from pullstream.failures import Caught
+from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 
 
@@ -113,3 +120,172 @@ def concat(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
     the times that a later source may still give are not complete. An abort or a failure ends all of them (R6).
     """
     return opens(_Concat(*sources))
+
+
+class _MergeSorted(FanIn):
+    def __init__(self, *sources: Source[Any], key: Callable[[Any], Any] | None, on_error: object) -> None:
+        super().__init__(*sources)
+        self._catches = key is not None and catches(on_error)
+        self._key = guarded(key) if key is not None and self._catches else key
+        self._marks = Backlog(self)
+        """The values for which a key failed and that are left out, then a failure of this module."""
+        self._heads: list[tuple[Any, int]] = []
+        self._latest: list[Any] = [NOTHING] * len(sources)
+        """The key of the latest value of each input that was looked at."""
+        self._at: Hashable = None
+        self._used: set[Input] = set()
+        """The inputs with a partly used multi-time batch that is not yet acknowledged."""
+        # Inputs whose next value is not among the heads. Keys are computed one by one, as they are needed.
+        self._missing = list(range(len(sources)))
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._empty = list(self.all)
+        """The inputs without values left, which must be asked again."""
+
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        values: list[Any] = []
+        times: list[Hashable] = []
+        if not self._marks.known:
+            try:
+                self._gather(values, times, limit)
+            except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been answered
+                self._marks.end(exc)
+            else:
+                if values or self._marks:
+                    self.settle((*self._used, *self._lacking()))
+                    self._used.clear()
+        if values:
+            return Batch.of(times, values) if times else Batch(self._at, values)
+        if (answer := self._marks.answer(limit)) is not None:
+            return answer
+        if self.failure_above is not None:
+            raise self.failure_above
+        return self.ask_inputs(limit, self._empty) if self._heads or self._missing else DONE
+
+    def _lacking(self) -> list[Input]:
+        """Give the inputs whose next value is unknown; even with thousands of inputs, often only one."""
+        return [self.all[number] for number in self._missing]
+
+    def _gather(self, values: list[Any], times: list[Hashable], limit: int) -> None:
+        """Take values in order while the next one of every input is known. `times` stays empty if all are at `_at`."""
+        heads, missing, inputs, take_run = self._heads, self._missing, self.all, self._take_run
+        time: Hashable = None
+        try:
+            while len(values) < limit and (not missing or self._look()) and heads:
+                number = heappop(heads)[1]
+                each = inputs[number]
+                if (every := each.times) is not None:
+                    times += [time] * (len(values) - len(times))
+                    self._used.add(each)
+                    used = each.used
+                    try:
+                        take_run(each, number, values, limit)
+                    finally:
+                        times += every[used : each.used]
+                    continue
+                if each.first is not time:
+                    if values and each.first != time:
+                        times += [time] * (len(values) - len(times))
+                    time = each.first
+                take_run(each, number, values, limit)
+        finally:
+            self._at = time
+            if times:
+                times += [time] * (len(values) - len(times))
+
+    def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
+        """Take the head of an input, and the values after it that come before every other head."""
+        key, heads, source, used = self._key, self._heads, each.head.values, each.used
+        end = min(len(source), used + limit - len(values))
+        latest = self._latest[number]
+        other = heads[0] if heads else None
+        value = source[used]
+        try:
+            while True:
+                values.append(value)
+                used += 1
+                if used == end:
+                    self._missing.append(number)
+                    break
+                value = source[used]
+                order = value if key is None else key(value)
+                if self._catches and order.__class__ is Caught:
+                    value = order
+                    continue
+                if order < latest:
+                    raise self._disorder(number, value, latest, order)
+                latest = order
+                if other is not None and other < (head := (order, number)):
+                    heappush(heads, head)
+                    break
+        finally:
+            each.used, self._latest[number] = used, latest
+            if not each:
+                self._empty.append(each)
+
+    def _disorder(self, number: int, value: Any, latest: Any, order: Any) -> PullstreamError:
+        got, latest = f"gave {shortened(repr(value), 60)}", shortened(repr(latest), 60)
+        if self._key is None:
+            got, instead = f"{got} after {latest}", "or let key= give what they are in order by"
+        else:
+            got = f"{got} with the key {shortened(repr(order), 60)} after one with the key {latest}"
+            instead = "or give the key that they are in order by"
+        return PullstreamError(
+            f"{self.location}, needs the values of each source in order, and source {number + 1} {got}. Sort them "
+            f"first, for example values(sorted(...)), {instead}",
+        )
+
+    def _look(self) -> bool:
+        """Read the next value of every open input; False if one is not available yet."""
+        key, missing = self._key, self._missing
+        while missing:
+            each = self.all[missing[0]]
+            if each:
+                value = each.head.values[each.used]
+                head = value if key is None else key(value)
+                if self._catches and head.__class__ is Caught:
+                    self._marks.put(Batch(each.first, (head,)))
+                    each.used += 1
+                    if not each:
+                        self._empty.append(each)
+                    self._used.add(each)
+                    continue
+                number = missing[0]
+                if self._latest[number] is not NOTHING and head < self._latest[number]:
+                    raise self._disorder(number, value, self._latest[number], head)
+                self._latest[number] = head
+                heappush(self._heads, (head, number))
+            elif not each.done:
+                return False
+            del missing[0]
+        return True
+
+
+@source
+def merge_sorted(
+    *sources: Annotated[Source[T], checks.sources],
+    key: Annotated[Function[T, Any] | None, Sync("a key cannot be awaited; use map_async first", "a key")] = None,
+    on_error: OnError[T] = "fail",
+) -> Source[T]:
+    """Merge sorted sources into one sorted stream.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.merge_sorted(ps.values([1, 4, 4]), ps.values([2, 4, 5])), ps.collect()))
+    [1, 2, 4, 4, 4, 5]
+
+    With `key`, the sources are sorted by it. Equal values are all kept, in the order of the sources:
+
+    >>> ps.run(ps.pipe(ps.merge_sorted(ps.values(["b", "D"]), ps.values(["B", "c"]), key=str.lower), ps.collect()))
+    ['b', 'B', 'c', 'D']
+
+    A value waits until the next one of every source is known. At most one batch of each source is kept, and each value
+    keeps its time. If a source fails, the failure is raised when its next value would be needed, and the others are
+    ended (R6, R8). Errors in `key` are handled as in `map`, except that there is no `on_error="result"`.
+
+    Raises:
+        PullstreamError: the values of a source are not in order.
+    """
+    return opens(_MergeSorted(*sources, key=key, on_error=on_error))

@@ -1,16 +1,18 @@
-"""`batch`: lists of values, by count or by the clock."""
+"""`batch` and `windowed`: lists of values, which overlap or not, by count or by the clock."""
 
+from collections import deque
 from collections.abc import Sequence
 from math import inf
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, overload
 
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Positive, Seconds
+from pullstream.blueprint import Call, Positive, Seconds, together
 from pullstream.blueprint.parts import Lists
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
+from pullstream.logger import LOG
 from pullstream.modules.grouping.groups import Gather, Part
 
 MOST: Final = 10_000
@@ -64,3 +66,178 @@ def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> L
     """
     most = MOST if count is None else count
     return opens(Gather(lambda: _Row(most, seconds), clocked=seconds is not None, sizes=(most, most)))
+
+
+CAPACITY: Final = 10_000
+"""The default limit on the values that windows by the clock keep."""
+
+
+class _ByCount(Gather):
+    """Makes lists by count, and warns at the end if no time had enough values for one."""
+
+    def __init__(self, count: int, step: int) -> None:
+        super().__init__(lambda: _LatestByCount(count, step, self), sizes=(count, step))
+        self._count = count
+        self.whole = False
+        """Whether there was a list of `count` values."""
+        self.short = 0
+        """The number of times that had only a shorter one."""
+
+    @override
+    async def release(self) -> None:
+        if self.short > 1 and not self.whole:
+            LOG.warning(
+                "%s, gave only lists of fewer than %d values, because the values of a list are at one time and no time "
+                "had so many. For lists across times, put map_time(lambda _: 0) in front",
+                self.location,
+                self._count,
+            )
+        await super().release()
+
+
+class _LatestByCount(Part):
+    def __init__(self, count: int, step: int, lists: _ByCount) -> None:
+        self._lists = lists
+        self._count = count
+        self._step = step
+        self._kept: list[Any] = []
+        self._shown = 0
+        self._gap = 0
+
+    @override
+    def feed(self, values: Sequence[Any], out: list[Any]) -> None:
+        row, count = self._kept, self._count
+        row.extend(values)
+        start = self._gap
+        while start + count <= len(row):
+            out.append(row[start : start + count])
+            self._shown = start + count
+            start += self._step
+        if self._shown:
+            self._lists.whole = True
+        done = min(start, len(row))
+        del row[:done]
+        self._gap = start - done
+        self._shown = max(0, self._shown - done)
+
+    @override
+    def finish(self, out: list[Any]) -> None:
+        if self._shown < len(self._kept):
+            out.append(self._kept)
+        self._lists.short += 1
+
+    @override
+    def __len__(self) -> int:
+        # Between windows with a gap, the number of values still to leave out counts as state.
+        return len(self._kept) + self._gap
+
+
+class _Ticks:
+    """The ticks of one run, at a fixed period from the arrival of the first value."""
+
+    def __init__(self, every: float) -> None:
+        self._every = every
+        self._start: float | None = None
+
+    def next_tick(self) -> int:
+        """Give the number of the next tick."""
+        now = trio.current_time()
+        if self._start is None:
+            self._start = now
+        return int((now - self._start) // self._every) + 1
+
+    def moment(self, tick: int) -> float:
+        """Give the moment at which a tick is due."""
+        assert self._start is not None, "next_tick() is called first"
+        return self._start + tick * self._every
+
+
+class _LatestByClock(Part):
+    def __init__(self, clock: _Ticks, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._kept: deque[tuple[float, Any]] = deque()
+        self._shown = True
+        self._tick = clock.next_tick()
+        self.deadline = clock.moment(self._tick)
+
+    @override
+    def feed(self, values: Sequence[Any], out: list[Any]) -> None:
+        now = trio.current_time()
+        self._kept.extend((now, value) for value in values)
+        self._shown = False
+
+    @override
+    def elapse(self, out: list[Any]) -> None:
+        self._show(out)
+        self._tick += 1
+        self.deadline = self._clock.moment(self._tick)
+        self._forget()
+
+    @override
+    def finish(self, out: list[Any]) -> None:
+        if not self._shown:
+            self._show(out)
+
+    def _show(self, out: list[Any]) -> None:
+        self._forget()
+        if self._kept:
+            out.append([value for _, value in self._kept])
+        self._shown = True
+
+    def _forget(self) -> None:
+        """Drop the values that arrived too early for the window of the next tick."""
+        begin = self.deadline - self._seconds
+        while self._kept and self._kept[0][0] < begin:
+            self._kept.popleft()
+
+    @override
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _count_or_clock(call: Call) -> None:
+    if call["count"] is None:
+        if call["seconds"] is None or call["step"] is not None:
+            raise call.refuse("needs a count (and optionally a step), or seconds= (and optionally every=)")
+    elif not (call["seconds"] is None and call["every"] is None and call["capacity"] == CAPACITY):
+        raise call.refuse("got both a count and options for windows by the clock: pass either a count or seconds=")
+
+
+@overload
+def windowed(count: int, step: int = 1) -> Lists[V]: ...
+@overload
+def windowed(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Lists[V]: ...
+@transformer
+@together(_count_or_clock)
+def windowed(
+    count: Positive | None = None,
+    step: Positive | None = None,
+    *,
+    seconds: Seconds | None = None,
+    every: Seconds | None = None,
+    capacity: Positive = CAPACITY,
+) -> Lists[V]:
+    """Give lists of the latest values, which may overlap: the last `count` after every `step` values, or by the clock.
+
+    >>> import pullstream as ps
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.windowed(3), ps.collect()))
+    [['a', 'b', 'c'], ['b', 'c', 'd'], ['c', 'd', 'e']]
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.windowed(2, step=3), ps.collect()))
+    [['a', 'b'], ['d', 'e']]
+
+    Without `step`, a list begins at every value. `batch(count)` gives lists that do not overlap; `tumbling` and
+    `sliding` use the times of values. All values of a list are at one time. When that time is complete, values that
+    were in no list come in a last, shorter one.
+
+    `windowed(seconds=60, every=10)` gives, every ten seconds, the values that arrived in the last minute. Without
+    `every`, each value is in one list. The periods follow trio's clock and start when the first value arrives. A list
+    is given when its period is over, even if nothing else arrives, or sooner if the time of its values is complete. A
+    period without values gives no list. At most `capacity` values are kept; when the buffer is full, upstream waits for
+    the next tick.
+    """
+    if count is not None:
+        return opens(_ByCount(count, step or 1))
+    assert seconds is not None, "the check requires count or seconds"
+    clock = _Ticks(every or seconds)
+    return opens(Gather(lambda: _LatestByClock(clock, seconds), clocked=True, capacity=capacity))

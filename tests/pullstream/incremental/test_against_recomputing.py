@@ -9,7 +9,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.incremental import maintain
-from pullstream.incremental.program import Dataflow
+from pullstream.incremental.module import Dataflow
 from pullstream.incremental.region import Iteration
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS

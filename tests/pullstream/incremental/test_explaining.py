@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from pullstream.incremental import explain
-from pullstream.incremental.program import Dataflow
+from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import RoundOrder
 from tests.pullstream.incremental.programs import PROGRAMS
 from tests.sampling import amount

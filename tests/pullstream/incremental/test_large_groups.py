@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from pullstream.incremental import MultiplicityError, ranked
-from pullstream.incremental.program import Dataflow
+from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from tests.pullstream.incremental.programs import PROGRAMS
 from tests.pullstream.incremental.test_against_recomputing import DOMAINS, check, given

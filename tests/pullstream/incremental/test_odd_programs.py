@@ -9,7 +9,7 @@ import pytest
 import pullstream as ps
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.incremental import integrate, maintain
-from pullstream.incremental.program import Dataflow
+from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
 from timely import Product
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pullstream.incremental.program import Dataflow
+from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import RoundOrder
 from timely import IDENTITY, Delay, GraphBuilder, Source, Target, Tracker
 from timely.theory import queries

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pullstream as ps
-from pullstream.journal.fingerprint import difference, fingerprint
+from pullstream.journal.program import difference, fingerprint
 
 HEAD = """
 import abc, dataclasses, datetime, decimal, enum, functools, operator, pathlib, re, threading, trio, types, typing
@@ -318,7 +318,7 @@ class A:
     def __init__(self): self.names = {{"tea", "rice", "salt", "pepper"}}
     def __call__(self, n): return n in {{"a", "b", "c", "d"}} or self
 stage = ps.pipe(ps.map(A()), ps.filter(frozenset("abcdef").__contains__), ps.map(lambda n: [threading.Lock(), n]))
-from pullstream.journal.fingerprint import fingerprint
+from pullstream.journal.program import fingerprint
 lines = fingerprint(ps.pipe(ps.values([{{"x", "y", "z"}}]), stage, ps.drain()))
 print([(place, line.digest, line.names) for place, line in lines.items()])
 """

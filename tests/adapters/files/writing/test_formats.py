@@ -15,7 +15,7 @@ import zstandard
 import pullstream as ps
 from adapters import files
 from adapters.files.writing import raw, sink
-from pullstream.journal.fingerprint import fingerprint
+from pullstream.journal.program import fingerprint
 
 from .kit import content, written
 

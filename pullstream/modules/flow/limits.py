@@ -1,23 +1,141 @@
-"""`in_flight`: a limit on the values inside a transformer (Pando's Limiter)."""
+"""`rate_limit`, `timeout` and `in_flight`: limits on values per period, on waiting, and on values inside."""
 
+from collections import deque
 from collections.abc import Awaitable
 from typing import Annotated, Any, cast
 
 import attrs
+import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Site, Transformer
-from pullstream.blueprint.parts import Onward
-from pullstream.blueprint.variables import A, B
+from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Seconds, Site, Transformer
+from pullstream.blueprint.parts import Onward, Same
+from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.assembly import Assembly, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
+from pullstream.errors import AskTimeout
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import WAIT, Batch, Done, Unanswered
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
+
+
+class _RateLimit(Kernel[Any]):
+    """Records when it answered how many values. A batch that arrives too early waits here, in flight."""
+
+    traits = Traits(trusted=True, clocked=True)
+
+    def __init__(self, count: int, per: float) -> None:
+        self._left = count
+        self._per = per
+        self._answered: deque[tuple[float, int]] = deque()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        self._forget()
+        batch = await self.upstream.ask_many(max(1, min(limit, self._left)))
+        if batch is DONE:
+            return DONE
+        self._forget()
+        if not self._left:
+            await trio.sleep_until(self._answered[0][0] + self._per)
+            self._forget()
+        number = len(batch.values)
+        self._left -= number
+        self._answered.append((trio.current_time(), number))
+        self.upstream.settle()
+        return batch
+
+    def _forget(self) -> None:
+        now = trio.current_time()
+        while self._answered and self._answered[0][0] + self._per <= now:
+            self._left += self._answered.popleft()[1]
+
+
+def _count(call: Call, count: Any) -> Any:
+    if isinstance(count, float) and 0 < count < 1:
+        raise call.refuse(
+            f"got count={count!r}: for less than one value per second, write rate_limit(1, per={1 / count:g})"
+        )
+    return Count(1)(call, count)
+
+
+@transformer
+def rate_limit(count: Annotated[int, _count], per: Seconds = 1.0) -> Same[V]:
+    """Let at most `count` values pass in any `per` seconds; delay the others, and drop nothing.
+
+    >>> import time, pullstream as ps
+    >>> began = time.monotonic()
+    >>> ps.run(ps.pipe(ps.values("abcde"), ps.rate_limit(2, per=0.01), ps.collect()))
+    ['a', 'b', 'c', 'd', 'e']
+    >>> time.monotonic() - began >= 0.02
+    True
+
+    `throttle`, `debounce` and `sample` drop values instead. The first `count` values may pass at once. Upstream is
+    asked only for as many values as may pass, so it slows down as well. At most one value waits here, in flight, at its
+    time.
+
+    In a loop, a repeated call counts again:
+
+    >>> tries = []
+    >>> async def fetch(name):
+    ...     tries.append(name)
+    ...     if tries.count(name) < 2:
+    ...         raise OSError("busy")
+    ...     return name.upper()
+    >>> def again(result):
+    ...     return ps.Again(result.value) if isinstance(result, ps.Failed) else result
+    >>> calls = ps.pipe(ps.rate_limit(2, per=0.01), ps.map_async(fetch, 2, on_error="result"), ps.map(again))
+    >>> sorted(ps.run(ps.pipe(ps.values(["a", "b"]), ps.loop(calls), ps.collect()))), len(tries)
+    (['A', 'B'], 4)
+    """
+    return opens(_RateLimit(count, per))
+
+
+class _Timeout(Passing):
+    traits = attrs.evolve(Passing.traits, clocked=True)
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._over = False
+
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        # Unless the answer arrived in the same scheduler step as the deadline.
+        if self._over and self.slot is None:
+            raise AskTimeout(
+                f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, allow "
+                f"more time, or see what it waits for with progress.explain()",
+            )
+        return super().poll(limit)
+
+    @override
+    async def wait(self) -> None:
+        with trio.move_on_after(self._seconds) as scope:
+            await self.change(outside=True)
+        self._over = scope.cancelled_caught
+
+
+@transformer
+def timeout(seconds: Seconds) -> Same[V]:
+    """Fail with `AskTimeout`, a `TimeoutError`, if upstream does not answer an ask within `seconds`.
+
+    >>> import trio, pullstream as ps
+    >>> async def stuck(n):
+    ...     await trio.sleep_forever()
+    >>> ps.run(ps.pipe(ps.once(1), ps.map_async(stuck, 1), ps.timeout(0.01), ps.collect()))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    pullstream.errors.AskTimeout: timeout, composed at ...: upstream did not answer within 0.01 s...
+
+    The time runs on trio's clock from each ask to its first value; it does not run while no ask is outstanding. On a
+    timeout, upstream is notified (R8) and released.
+    """
+    return opens(_Timeout(seconds))
 
 
 class _Gate(PolledKernel[Any]):
