@@ -34,9 +34,8 @@ class Lookout:
     blocks everything else.
     """
 
-    def __init__(self, screen: "Screen", history: "History") -> None:
+    def __init__(self, screen: "Screen") -> None:
         self._screen = screen
-        self._history = history
         self._watched = threading.get_ident()
         self._alive = monotonic()
         self._over = threading.Event()
@@ -144,7 +143,7 @@ async def _display(screen_for: Any, history: Callable[[Any], History], running: 
 
 
 async def _show(history: History, screen: "Screen") -> None:
-    with screen, Lookout(screen, history) as lookout:
+    with screen, Lookout(screen) as lookout:
         try:
             while not history.finished:
                 history.look()

@@ -15,7 +15,6 @@ from .listing import File
 from .streams import RawFile
 
 _PARQUET: Final = b"PAR1"
-_ARROW: Final = b"ARROW1"
 _WINDOW: Final = 1 << 20
 """The number of bytes searched at a time."""
 
