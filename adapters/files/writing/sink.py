@@ -1,6 +1,7 @@
 """The targets of a run of a sink: values that wait, and the files that are made of them."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -287,11 +288,8 @@ class FilesWriter:
         self._parts.clear()
         if self._writes is not None:
             self._run_files.over(self._writes)
-        try:
-            self._store.close()
-        finally:
-            try:
-                self._staging.close()
-            finally:
-                if self._manifest is not None:
-                    self._manifest.close()
+        with ExitStack() as stack:
+            if self._manifest is not None:
+                stack.callback(self._manifest.close)
+            stack.callback(self._staging.close)
+            stack.callback(self._store.close)

@@ -12,11 +12,11 @@ from typing import Any, cast
 import attrs
 
 from pullstream import Fold
-from pullstream.authoring import Accumulator, Site, blame, users_frames
+from pullstream.authoring import Accumulator, Site, blame
 
 from ...arrow import As, RecordBatch, Shape, pyarrow
 from ..reading.timed import Cutting
-from .partition import Results, place
+from .partition import Results, shown
 
 ROWS = 500_000
 """States are emitted after so many rows, which limits memory regardless of the number of keys and times."""
@@ -47,8 +47,7 @@ def _results(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Results:
         yield from _combined(plan, batches)
     except Exception as exc:  # noqa: BLE001 - raised in Spark's generator, without our frames
         blame(exc, f"reduce_by_key, composed at {plan.site}")
-        exc.add_note(f"on an executor, {place()}")
-        return exc.with_traceback(users_frames(exc.__traceback__))
+        return shown(exc)
     return None
 
 

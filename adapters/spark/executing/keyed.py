@@ -21,11 +21,11 @@ import trio
 import trio.from_thread
 
 from pullstream import Batch, PullstreamError
-from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments, users_frames
+from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments
 
 from ...arrow import NullTimeError, Packing, Shape, pyarrow, values as python_values
 from .input import KeyAnswer, RowError
-from .partition import NAME, PartitionPlan, place
+from .partition import NAME, PartitionPlan, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -295,8 +295,7 @@ class KeyedStreams:
     def _failed(self, failure: BaseException, key: Cells) -> KeyResult:
         # Spark does not call `close` after a failure.
         self.close()
-        failure.add_note(f"on an executor, {place(self._plan.keys, key)}")
-        return (), failure.with_traceback(users_frames(failure.__traceback__))
+        return (), shown(failure, self._plan.keys, key)
 
     def _running(self) -> InstalmentThread:
         if self._thread is None:

@@ -147,7 +147,7 @@ class PartitionRun:
         finally:
             self._close(orderly=orderly)
         failure = failure or self._failure
-        return None if failure is None else self._shown(failure)
+        return None if failure is None else shown(failure, self._plan.keys, self._cursor.key)
 
     def _close(self, *, orderly: bool) -> None:
         self._started.wait()
@@ -157,11 +157,6 @@ class PartitionRun:
         self._thread.join()
         # Without a failure Spark itself goes on reading the input afterwards, so the thread must have stopped.
         self._input.close(None if orderly else PATIENCE)
-
-    def _shown(self, failure: BaseException) -> BaseException:
-        """Add the failure's place, and keep only the user's frames, because Spark prints all of them."""
-        failure.add_note(f"on an executor, {place(self._plan.keys, self._cursor.key)}")
-        return failure.with_traceback(users_frames(failure.__traceback__))
 
     # ---- in trio's thread
 
@@ -203,12 +198,15 @@ class PartitionRun:
         return body
 
 
-def place(names: Sequence[str] = (), key: tuple[Any, ...] | None = None) -> str:
-    """Describe the place of a failure: the partition, and the key with the `names` of its columns."""
+def shown(failure: BaseException, names: Sequence[str] = (), key: tuple[Any, ...] | None = None) -> BaseException:
+    """Add the failure's place, and keep only the user's frames, because Spark prints all of them.
+
+    The place is the partition, and the key with the `names` of its columns.
+    """
     from pyspark import TaskContext  # noqa: PLC0415 - present on every executor
 
     task = TaskContext.get()
-    partition = "partition ?" if task is None else f"partition {task.partitionId()}"
-    if key is None:
-        return partition
-    return f"{partition}, {', '.join(f'{name}={value!r}' for name, value in zip(names, key, strict=True))}"
+    place = ["partition ?" if task is None else f"partition {task.partitionId()}"]
+    place += [f"{name}={value!r}" for name, value in zip(names, () if key is None else key, strict=False)]
+    failure.add_note(f"on an executor, {', '.join(place)}")
+    return failure.with_traceback(users_frames(failure.__traceback__))
