@@ -12,6 +12,7 @@ r"""Read files as streams, and write one file per completed time, whole or not a
 from pullstream.authoring import publish
 
 from ..arrow import SchemaError
+from .names import FsspecMissing
 from .reading.csv import read_csv
 from .reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
 from .reading.jsonl import read_jsonl
@@ -19,7 +20,6 @@ from .reading.options import Options
 from .reading.parquet import read_arrow, read_parquet
 from .reading.text import read_bytes, read_text
 from .reading.times import PathTime, name_time, path_time
-from .urls import FsspecMissing
 from .writing.committing import WriteOptions
 from .writing.lines import write_bytes, write_jsonl, write_text
 from .writing.refusals import FileBusyError, FileTargetError

@@ -16,8 +16,7 @@ import attrs
 
 from pullstream import CompositionError
 
-from .names import is_aside
-from .urls import fsspec
+from .names import fsspec, is_aside
 
 NAME: Final = "adapters.files"
 """The key under which the modules of a run find their shared `RunFiles`."""

@@ -1,8 +1,11 @@
-"""File names: which ones mark a file as hidden or unfinished, and which ones the system rejects."""
+"""File names: which ones mark a file as hidden or unfinished, and which ones the system rejects. URLs, and fsspec."""
 
 import os
 import re
-from typing import Final
+from typing import Any, Final
+
+from pullstream import CompositionError, PullstreamError
+from pullstream.authoring import Site, of_extra
 
 UNFINISHED: Final = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
 """Name endings of files that are still being written."""
@@ -38,3 +41,33 @@ def not_a_name(text: str) -> str | None:
 def too_long(name: str) -> bool:
     """Whether a name is too long for most file systems."""
     return len(os.fsencode(name)) > LONGEST
+
+
+class FsspecMissing(PullstreamError, ImportError):
+    """fsspec is not installed."""
+
+
+def fsspec() -> Any:
+    """Import the package."""
+    return of_extra("files", "fsspec", FsspecMissing)
+
+
+def url_argument(module: str, path: str) -> None:
+    """Refuse, when composing, a URL whose file system is unknown or needs a missing package; plain paths pass."""
+    for part in path.split("::"):
+        # In a chain, a bare word names a file system (`simplecache::s3://...`); every other part without :// is a path.
+        word = "::" in path and (part in fsspec().available_protocols() or re.fullmatch("[a-z]+", part) is not None)
+        protocol = part.partition("://")[0] if "://" in part else part if word else ""
+        if not protocol:
+            continue
+        try:
+            fsspec().get_filesystem_class(protocol)
+        except FsspecMissing:
+            raise
+        except ImportError as exc:
+            raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from exc
+        except ValueError as exc:
+            raise CompositionError(
+                f"{module}({path!r}) at {Site.here()}: fsspec has no file system for {protocol}://. "
+                f"fsspec.available_protocols() lists those it has"
+            ) from exc

@@ -29,8 +29,8 @@ from .executing.shipping import send_packages
 from .reading.ordered import OrderedBatches
 from .reading.source import from_dataframe
 from .session import session
+from .streaming.checked import StreamStatus
 from .streaming.source import from_streaming
-from .streaming.status import StreamStatus
 from .writing.filters import RowFilter
 from .writing.frame import RegisteredSource, register_source, to_dataframe
 from .writing.replay import ReplayTooLong

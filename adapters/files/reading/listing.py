@@ -13,8 +13,7 @@ import attrs
 from pullstream.authoring import LOG, Call
 
 from ..conflicts import ReadPaths
-from ..names import is_aside
-from ..urls import fsspec, url_argument
+from ..names import fsspec, is_aside, url_argument
 from .errors import FileChangedError, FileReadError, NoFilesError
 from .tree import Tree, no_file
 

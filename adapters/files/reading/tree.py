@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import has_magic
 from typing import Any
 
-from ..names import is_aside
-from ..urls import fsspec
+from ..names import fsspec, is_aside
 from .errors import FileReadError
 
 Info = Mapping[str, Any]

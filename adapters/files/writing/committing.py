@@ -12,7 +12,7 @@ from pullstream.authoring import LOG, Call, Committer, Count, Module, Site, near
 
 from ...sinks import SinkBody
 from ..conflicts import RunFiles
-from ..urls import url_argument
+from ..names import url_argument
 from .formats import WriteFormat
 from .keys import Key, key_argument
 from .refusals import explained

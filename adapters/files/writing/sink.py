@@ -11,7 +11,7 @@ import attrs
 from pullstream.authoring import LOG
 
 from ..conflicts import RunFiles, WritePaths
-from ..urls import fsspec
+from ..names import fsspec
 from .disk import Disk
 from .formats import WriteFormat
 from .growing import GrowingFiles, Length

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pullstream.authoring import start_in_thread
 
-from ..urls import fsspec
+from ..names import fsspec
 from .disk import PART, Disk
 from .refusals import FileTargetError
 from .target import Target

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from ..streaming.checked import StreamingFrame
+from ..streaming.checked import StreamingFrame, StreamStatus
 from ..streaming.messages import Message, QueryStopped
 from ..streaming.query import StreamQuery
-from ..streaming.status import StreamStatus
 from .gate import Gate
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from typing_extensions import override
 from ..errors import SparkJobError, SparkStreamError
 from ..failures import stream_error, unlogged
 from ..reading.jobs import STOPPED, ended, over
-from .checked import StreamingFrame
+from .checked import StreamingFrame, StreamStatus
 from .messages import Message, Messenger, QueryStopped, Reply
-from .status import StreamStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

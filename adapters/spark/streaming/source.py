@@ -15,10 +15,9 @@ from ...arrow import As
 from ...stopping import in_thread
 from ..connect.query import ConnectQuery
 from ..reading.jobs import is_connect
-from .checked import StreamingFrame, checked
+from .checked import StreamingFrame, StreamStatus, checked
 from .messages import Began, Broken, Message, Over, Read, Reply
 from .query import Query, stopped_elsewhere
-from .status import StreamStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,14 +16,13 @@ from pullstream.authoring import READS, Call, Site
 
 from ...arrow import Packing, SchemaError, serialized
 from ...stopping import in_thread
-from ..schemas import arrow_schema
+from ..schemas import arrow_schema, variants
 from . import frames
 from .feeding import ROWS, TaskFeed, fed
 from .filters import Prune, RowFilter
 from .reading_task import AGAIN, ReadingTask
 from .replay import ReplayFile
 from .source_log import Offset, Offsets, SourceLog
-from .variants import variants
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
