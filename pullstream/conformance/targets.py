@@ -26,7 +26,7 @@ def subject_of(target: str) -> Subject:
     if not (colon and expression):
         raise LookupError(f"{target!r} names no module of yours: write package.module:name, or file.py:name")
     home = _imported(where)
-    name, arguments = _call(target, expression, home)
+    name, make = _call(target, expression, home)
     found: Any = home
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -37,8 +37,7 @@ def subject_of(target: str) -> Subject:
     if isinstance(found, Blueprint):
         return Subject(expression, lambda: found)
     if callable(found):
-        make = cast("Callable[..., Blueprint]", found)
-        return Subject(expression, _with(make, arguments) if arguments else make, site=defined(found))
+        return Subject(expression, make or cast("Callable[..., Blueprint]", found), site=defined(found))
     raise LookupError(f"{target} is {found!r}: neither a blueprint, nor a function that makes one, nor a Subject")
 
 
@@ -64,36 +63,18 @@ def _imported(where: str) -> Any:
     return module
 
 
-Arguments = Callable[[], tuple[list[Any], dict[str, Any]]]
-
-
-def _call(target: str, expression: str, home: Any) -> tuple[str, Arguments | None]:
-    """Return the name in an expression and, if it is a call, a function that computes its arguments anew."""
+def _call(target: str, expression: str, home: Any) -> tuple[str, Callable[..., Blueprint] | None]:
+    """Return the name in an expression and, if it is a call, a function that makes it after the kit's arguments."""
     try:
         call = ast.parse(expression, mode="eval").body
     except SyntaxError as exc:
         raise LookupError(f"{target!r} is neither a name nor a call: {exc.msg}") from None
     if not isinstance(call, ast.Call):
         return expression, None
-    wanted = ast.Lambda(
-        args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
-        body=ast.Call(func=ast.Name("_given", ast.Load()), args=call.args, keywords=call.keywords),
-    )
-    code = compile(ast.fix_missing_locations(ast.Expression(wanted)), target, "eval")
-    namespace: dict[str, Any] = {**vars(home), "_given": _arguments}
-    return ast.unparse(call.func), eval(code, namespace)  # noqa: S307 - the user's own command line
-
-
-def _arguments(*args: Any, **kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
-    return list(args), kwargs
-
-
-def _with(make: Callable[..., Blueprint], arguments: Arguments) -> Callable[..., Blueprint]:
-    def made(*given: Any) -> Blueprint:
-        positional, keywords = arguments()
-        return make(*given, *positional, **keywords)
-
-    return made
+    call.args.insert(0, ast.Starred(ast.Name("_given", ast.Load()), ast.Load()))
+    code = compile(ast.fix_missing_locations(ast.Expression(call)), target, "eval")
+    # The arguments are computed anew for each module.
+    return ast.unparse(call.func), lambda *given: eval(code, {**vars(home), "_given": given})  # noqa: S307 - the user's own command line
 
 
 def defined(function: Any) -> Site | None:
