@@ -5,9 +5,11 @@ answers of threads, so this file replaces names of trio while a simulation runs,
 The engine reads its clocks and starts its threads through `pullstream.engine.runtime`, which is replaced as well.
 """
 
+# Replacements are lambdas, whose parameters have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 import random
 import secrets
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import get_ident
@@ -39,52 +41,10 @@ class Deciding(Protocol):
 _simulation: Final[trio.lowlevel.RunVar[Deciding | None]] = trio.lowlevel.RunVar("pullstream's simulation", None)
 
 
-class _Dice:
-    """Trio's source of chance during a simulation; trio programs in other threads keep the real one."""
-
-    def __init__(self, deciding: Deciding, real: random.Random) -> None:
-        self._order = deciding.order
-        self._real = real
-        self._thread = get_ident()
-
-    def shuffle(self, batch: list[trio.lowlevel.Task]) -> None:
-        if get_ident() != self._thread:
-            self._real.shuffle(batch)
-            return
-        self._order(batch)
-        # Trio takes the steps from the end of the list.
-        batch.reverse()
-
-    def random(self) -> float:
-        return 0.0 if get_ident() == self._thread else self._real.random()
-
-    def uniform(self, low: float, high: float) -> float:
-        return low if get_ident() == self._thread else self._real.uniform(low, high)
-
-
-class _Clocks:
-    """The clocks of the engine during a simulation: they show work that the simulation decides on.
-
-    In other threads they are the real ones.
-    """
-
-    def __init__(self, deciding: Deciding) -> None:
-        self._worked = deciding.worked
-        self._now = 0.0
-        self._thread = get_ident()
-
-    def monotonic(self) -> float:
-        if get_ident() != self._thread:
-            return time.monotonic()
-        self._now += TICK
-        return self._now
-
-    def thread_time(self) -> float:
-        if get_ident() != self._thread:
-            return time.thread_time()
-        # Additional work is noted here alone: both clocks of one moment must agree that it was work, and not sleep.
-        self._now += self._worked()
-        return self._now
+def _in_this_thread(ours: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace a function in this thread only: trio programs in other threads keep the real one."""
+    thread = get_ident()
+    return lambda *args: ours(*args) if get_ident() == thread else real(*args)
 
 
 def _scheduler() -> Any:
@@ -116,9 +76,25 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
     Raises:
         PullstreamError: this version of trio does not allow it.
     """
-    scheduler, to_thread, ours = _scheduler(), cast("Any", trio.to_thread), get_ident()
-    real_call, real_start, real_hex = to_thread.run_sync, threads.start, secrets.token_hex
-    shown, tokens = _Clocks(deciding), random.Random(seed)  # noqa: S311 - a simulation repeats its tokens
+    scheduler, to_thread = _scheduler(), cast("Any", trio.to_thread)
+    real_call, dice, tokens = to_thread.run_sync, scheduler._r, random.Random(seed)  # noqa: S311, SLF001 - checked above; a simulation repeats its tokens
+    now = 0.0
+
+    def shuffle(batch: list[trio.lowlevel.Task]) -> None:
+        deciding.order(batch)
+        # Trio takes the steps from the end of the list.
+        batch.reverse()
+
+    def monotonic() -> float:
+        nonlocal now
+        now += TICK
+        return now
+
+    def thread_time() -> float:
+        # Additional work is noted here alone: both clocks of one moment must agree that it was work, and not sleep.
+        nonlocal now
+        now += deciding.worked()
+        return now
 
     async def run_sync(
         function: Callable[..., Any],
@@ -135,21 +111,20 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
         async with limiter or to_thread.current_default_thread_limiter():
             return await simulation.call(function, args, abandon=abandon_on_cancel)
 
-    def start(function: Callable[..., object], args: tuple[Any, ...]) -> object:
-        return function(*args) if get_ident() == ours else real_start(function, args)
-
-    def token_hex(size: int | None = None) -> str:
-        return tokens.randbytes(size or 32).hex() if get_ident() == ours else real_hex(size)
-
+    in_this_thread: list[tuple[Any, str, Callable[..., Any]]] = [
+        (dice, "shuffle", shuffle),
+        (dice, "random", lambda: 0.0),
+        (dice, "uniform", lambda low, _: low),
+        (clocks, "monotonic", monotonic),
+        (clocks, "thread_time", thread_time),
+        (clocks, "perf_counter", monotonic),
+        (threads, "start", lambda function, args: function(*args)),
+        (secrets, "token_hex", lambda size=None: tokens.randbytes(size or 32).hex()),
+    ]
     replaced: list[tuple[Any, str, Any]] = [
-        (scheduler, "_r", _Dice(deciding, scheduler._r)),  # noqa: SLF001 - checked above
         (scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING", True),
-        (clocks, "monotonic", shown.monotonic),
-        (clocks, "thread_time", shown.thread_time),
-        (clocks, "perf_counter", shown.monotonic),
-        (threads, "start", start),
-        (secrets, "token_hex", token_hex),
         (to_thread, "run_sync", run_sync),
+        *((owner, name, _in_this_thread(ours, getattr(owner, name))) for owner, name, ours in in_this_thread),
     ]
     before = [getattr(owner, name) for owner, name, _ in replaced]
     state = random.getstate()
