@@ -121,7 +121,9 @@ class Disk:
             if place is None or (name == "mkdir" and place.exists()):
                 return real(what, *args, **options)
             target = self._place(args[0], options.get("dst_dir_fd")) if name in ("replace", "rename") else None
-            torn = name == "write" and self._change(f"a {name} of {len(args[0])} bytes to {place.name}", torn=True)
+            # Data may name the folder, whose name differs from process to process.
+            size = len(bytes(args[0]).replace(os.fsencode(self._root), b".")) if name == "write" else 0
+            torn = name == "write" and self._change(f"a write of {size} bytes to {place.name}", torn=True)
             if torn:
                 real(what, args[0][: len(args[0]) // 2])
                 self._die()
