@@ -290,9 +290,22 @@ def test_a_callable_that_raises_stop_iteration_is_loud(pipeline, exception):
         ps.run(ps.pipe(pipeline(stop), ps.collect()))
 
 
+class Later:
+    """Nothing tells that a call of it has to be awaited."""
+
+    async def __call__(self, value):
+        return value
+
+
 @pytest.mark.parametrize(
     "modules",
     [
+        lambda later: [ps.map(later)],
+        lambda later: [ps.map(str), ps.filter(later)],
+        lambda later: [ps.filter_not(later)],
+        lambda later: [ps.tap(later)],
+        lambda later: [ps.map(Later())],
+        lambda later: ps.pipe(ps.values([1]), ps.drain(later)),
         lambda later: [ps.take(later)],
         lambda later: [ps.skip(later)],
         lambda later: [ps.unique(later)],
@@ -321,7 +334,7 @@ def test_a_coroutine_is_no_result(modules):
     made = modules(later)
     if isinstance(made, list):
         made = ps.pipe(ps.values([1]), *made, *([] if made[0].kind == "sink" else [ps.collect()]))
-    with pytest.raises(TypeError, match="gave a coroutine, which nobody awaits here"):
+    with pytest.raises(TypeError, match="gave a coroutine, which nobody awaits here: map_async"):
         ps.run(made)
 
 

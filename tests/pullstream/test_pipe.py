@@ -259,22 +259,3 @@ def test_help_shows_what_a_decorated_function_takes():
     shown = [f"{made.__name__}{inspect.signature(made)}" for made in (days, Doubled, written)]
     assert shown == ["days(month, *, year=2026)", "Doubled(factor=2)", "written(path)"]
     assert inspect.getdoc(days) == "Give the days of a month."
-
-
-class Later:
-    """Nothing tells that a call of it has to be awaited."""
-
-    async def __call__(self, value):
-        return value
-
-
-@pytest.mark.parametrize("function", [lambda value: Later()(str(value)), Later()])
-@pytest.mark.parametrize("module", [ps.map, ps.filter, ps.filter_not, ps.tap])
-def test_what_turns_out_to_be_async_is_refused(function, module):
-    """A coroutine is no value and passes no test: the run fails, and no warning of Python's is needed."""
-    for pipeline in (
-        ps.pipe(SOURCE, ps.map(str), module(function), ps.collect()),
-        ps.pipe(SOURCE, ps.drain(function)),
-    ):
-        with pytest.raises(TypeError, match=r"gave a coroutine, which nobody awaits here: map_async\(f, concurrency\)"):
-            ps.run(pipeline, limit=1)

@@ -41,7 +41,7 @@ for make in (five_modules, of_branches, of_threads, sets, with_a_handle, rows):
     with folder_for(journal=make is rows) as folder:
         lives = Lives(make, folder)
         lives.undisturbed("nothing" if make is sets else "auto", ())
-        for seed in range(6):
+        for seed in range(3):
             run, _ = lives.run(Choices(seed), seed)
             print(hashlib.sha256(f"{run.trace}{run.story()}{run.files}".encode()).hexdigest())
 for make in (races, sets, once):
@@ -91,6 +91,6 @@ def test_a_seed_gives_the_same_bytes(tmp_path):
 
     first = told(tmp_path / "here", {})
 
-    assert len(set(first.split())) > 40
+    assert len(set(first.split())) > 25
     assert first.count("\nseed ") == 3
     assert told(tmp_path / "in another folder", ELSEWHERE, cores={min(os.sched_getaffinity(0))}) == first
