@@ -11,14 +11,15 @@ import attrs
 
 from pullstream.authoring import Call, checked
 
+from ..arrow import Array
 from .expressions import Expression, expression
-from .grouping import Column, Grouped
+from .grouping import Grouped
 from .package import ColumnError, np, pa, pl
 
 DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """The digits of a second that durations in a unit have."""
 
-Partial = Mapping[str, Column]
+Partial = Mapping[str, Array]
 """The partial columns of an aggregate, by a name each."""
 
 
@@ -40,20 +41,20 @@ class Kind:
     """A kind of aggregate: its partial columns, which have a value for each group."""
 
     name: str
-    partial: Callable[[Grouped, Column], Partial]
+    partial: Callable[[Grouped, Array], Partial]
     """From the rows' groups, and their values or the rows themselves: the partial results."""
     merge: Callable[[Grouped, Partial], Partial]
     """The same columns of several partial results."""
-    read: Callable[[Column], Column] = lambda column: column
+    read: Callable[[Array], Array] = lambda column: column
     """Check the type of a column, and convert it."""
-    finish: Callable[[Partial, Any], Column] = lambda parts, _: parts[""]
+    finish: Callable[[Partial, Any], Array] = lambda parts, _: parts[""]
     """From the partial columns and the option: the result."""
 
     def __repr__(self) -> str:
         return self.name
 
 
-def _number(column: Column) -> Column:
+def _number(column: Array) -> Array:
     """A number that is summed as it is; true is 1."""
     types, kind = pa.types, column.type
     if types.is_boolean(kind):
@@ -65,7 +66,7 @@ def _number(column: Column) -> Column:
     raise ColumnError(f"sum() needs numbers, but its column is {kind}")
 
 
-def _real(column: Column) -> Column:
+def _real(column: Array) -> Array:
     types, kind = pa.types, column.type
     if types.is_boolean(kind):
         column = column.cast(pa.int64())
@@ -74,13 +75,13 @@ def _real(column: Column) -> Column:
     return column.cast(pa.float64(), safe=False)
 
 
-def _truth(column: Column) -> Column:
+def _truth(column: Array) -> Array:
     if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
         return column.cast(pa.bool_())
     raise ColumnError(f"any() or all() needs a column of true and false, but its column is {column.type}")
 
 
-def _sum(groups: Grouped, column: Column) -> Partial:
+def _sum(groups: Grouped, column: Array) -> Partial:
     # The empty column tells, after merging, what the values are that are summed.
     parts = {"": column, "of": pa.nulls(len(column), column.type)}
     if pa.types.is_duration(column.type):
@@ -98,7 +99,7 @@ def _totals(groups: Grouped, parts: Partial) -> Partial:
     return {name: groups.total(part) for name, part in parts.items()}
 
 
-def _of_itself(name: str, function: Callable[[Grouped, Column], Column]) -> Kind:
+def _of_itself(name: str, function: Callable[[Grouped, Array], Array]) -> Kind:
     """An aggregate whose results are merged by aggregating them."""
 
     def merge(groups: Grouped, parts: Partial) -> Partial:
@@ -107,16 +108,16 @@ def _of_itself(name: str, function: Callable[[Grouped, Column], Column]) -> Kind
     return Kind(name, lambda groups, column: merge(groups, {"": column}), merge)
 
 
-def _mean(parts: Partial, _: Any) -> Column:
+def _mean(parts: Partial, _: Any) -> Array:
     return pa.compute.divide(parts["sum"], _positive(parts["n"]))
 
 
-def _positive(count: Column) -> Column:
+def _positive(count: Array) -> Array:
     """Counts as floats, and null instead of those that are not positive."""
     return pa.compute.if_else(pa.compute.greater(count, 0), count, None).cast(pa.float64())
 
 
-def _m2(groups: Grouped, column: Column) -> Partial:
+def _m2(groups: Grouped, column: Array) -> Partial:
     # Every value is a partial result.
     count = column.is_valid().cast(pa.int64())
     return _m2s(groups, {"n": count, "mean": column.fill_null(0.0), "m2": pa.array(np.zeros(len(column)))})
@@ -132,11 +133,11 @@ def _m2s(groups: Grouped, parts: Partial) -> Partial:
     return {"n": count, "mean": mean, "m2": total(pa.compute.add(parts["m2"], moved))}
 
 
-def _variance(parts: Partial, ddof: Any) -> Column:
+def _variance(parts: Partial, ddof: Any) -> Array:
     return pa.compute.divide(parts["m2"], _positive(pa.compute.subtract(parts["n"], ddof)))
 
 
-def _quantile(parts: Partial, q: float) -> Column:
+def _quantile(parts: Partial, q: float) -> Array:
     return pl.from_arrow(parts[""]).list.eval(pl.element().quantile(q, "linear")).list.first().to_arrow()
 
 

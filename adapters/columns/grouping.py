@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from ..arrow import Array
 from .package import ColumnError, np, pa
 
 Numbers = Any
 """A NumPy array of int64."""
-
-Column = Any
-"""A pyarrow Array."""
 
 
 class Grouped:
@@ -43,21 +41,21 @@ class Grouped:
         return found
 
     @cached_property
-    def sizes(self) -> Column:
+    def sizes(self) -> Array:
         """The number of rows of each group."""
         return pa.array(np.bincount(self.numbers, minlength=self.count))
 
-    def known(self, column: Column) -> Column:
+    def known(self, column: Array) -> Array:
         """The number of values that are not null."""
         if not column.null_count:
             return self.sizes
         return pa.array(np.bincount(self._valid(column), minlength=self.count))
 
-    def _valid(self, column: Column) -> Numbers:
+    def _valid(self, column: Array) -> Numbers:
         """The groups of the values that are not null."""
         return self.numbers[column.is_valid().to_numpy(zero_copy_only=False)] if column.null_count else self.numbers
 
-    def total(self, column: Column) -> Column:
+    def total(self, column: Array) -> Array:
         """The sums, without values 0. Whole numbers become decimals where a sum may exceed 64 bits.
 
         Raises:
@@ -82,7 +80,7 @@ class Grouped:
         np.add.at(found, self.numbers, values)
         return pa.array(found)
 
-    def extreme(self, column: Column, function: str) -> Column:
+    def extreme(self, column: Array, function: str) -> Array:
         """The "min" or "max" of the values; NaN only where there is nothing else, and null without values."""
         kind = column.type
         floating = pa.types.is_floating(kind)
@@ -98,16 +96,16 @@ class Grouped:
         made = pa.array(found, mask=np.bincount(numbers, minlength=self.count) == 0)
         return made if floating else made.view(kind)
 
-    def lists(self, column: Column, *, distinct: bool = False) -> Column:
+    def lists(self, column: Array, *, distinct: bool = False) -> Array:
         """The values of each group that are not null, as a list."""
         return self._lists(self._valid(column), column.drop_null(), distinct=distinct)
 
-    def joined_lists(self, lists: Column, *, distinct: bool = False) -> Column:
+    def joined_lists(self, lists: Array, *, distinct: bool = False) -> Array:
         """The lists of each group as one list."""
         numbers = np.repeat(self.numbers, lists.value_lengths().to_numpy())
         return self._lists(numbers, lists.flatten(), distinct=distinct)
 
-    def _lists(self, numbers: Numbers, column: Column, *, distinct: bool) -> Column:
+    def _lists(self, numbers: Numbers, column: Array, *, distinct: bool) -> Array:
         """The values of each group, whose numbers they have, as a list."""
         if distinct:
             places = grouped([pa.array(numbers), column], len(column)).first
@@ -116,7 +114,7 @@ class Grouped:
         column = column.take(pa.array(np.argsort(numbers, kind="stable")))
         return pa.LargeListArray.from_arrays(pa.array(offsets), column)
 
-    def _by_arrow(self, column: Column, function: str, options: Any = None) -> Column:
+    def _by_arrow(self, column: Array, function: str, options: Any = None) -> Array:
         table = pa.table({"group": self.numbers, "value": column})
         made = table.group_by("group", use_threads=False).aggregate([("value", function, options)])
         # Arrow gives the groups in the order in which they first appear, which need not be that of their numbers.
@@ -130,7 +128,7 @@ def _order(by: Sequence[Numbers], count: int) -> Numbers:
 
 
 def grouped(
-    keys: Sequence[Column], count: int, first_by: Sequence[Numbers] = (), last_by: Sequence[Numbers] = ()
+    keys: Sequence[Array], count: int, first_by: Sequence[Numbers] = (), last_by: Sequence[Numbers] = ()
 ) -> Grouped:
     """Number the groups of rows with equal keys; null equals null, and NaN equals NaN."""
     codes, size = np.zeros(count, np.int64), 1
@@ -154,7 +152,7 @@ def grouped(
     return made
 
 
-def _codes(key: Column) -> tuple[Numbers, int]:
+def _codes(key: Array) -> tuple[Numbers, int]:
     """A number for each row, equal where the keys are, and the number of different ones or more."""
     types, kind = pa.types, key.type
     if types.is_dictionary(kind):
@@ -184,6 +182,6 @@ def _codes(key: Column) -> tuple[Numbers, int]:
         return codes, max(1, len(known))
 
 
-def _encoded(column: Column) -> tuple[Numbers, int]:
+def _encoded(column: Array) -> tuple[Numbers, int]:
     made = column.dictionary_encode(null_encoding="encode")
     return made.indices.to_numpy(), max(1, len(made.dictionary))

@@ -2,18 +2,14 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from ..arrow import ArrowRows, DataType, decoded
+from ..arrow import Array, ArrowRows, DataType, RecordBatch, decoded
 from .aggregates import SUM, Aggregate
 from .expressions import check_names, roots
 from .frames import computed, first_line, frame_from, joined, rows_of
-from .grouping import Column, Grouped, grouped
+from .grouping import Grouped, grouped
 from .package import ColumnError, pa, pl
-
-Table = Any
-"""A pyarrow RecordBatch."""
-
 
 Marks: TypeAlias = tuple[Sequence[str], Sequence[str]]
 """Columns of numbers that say which row of a group is its first, and which its last; partial results have them."""
@@ -46,7 +42,7 @@ class Groups:
         read = roots(list(inputs.values()))
         self._columns = None if read is None else read | set(keys)
 
-    def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Column]) -> Table:
+    def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Array]) -> RecordBatch:
         """The columns of rows that are read, and `more` columns."""
         whole = ArrowRows.join_values(rows)
         # Polars would take a dictionary for a column of categories.
@@ -63,10 +59,10 @@ class Groups:
         )
         return pa.RecordBatch.from_pydict({**columns, **more})
 
-    def partial(self, table: Table, groups: Grouped | None = None) -> Table:
+    def partial(self, table: RecordBatch, groups: Grouped | None = None) -> RecordBatch:
         """The partial results of some rows, which are grouped by the keys unless there are `groups`."""
         groups = groups or self._grouped(table)
-        parts: dict[str, Column] = {}
+        parts: dict[str, Array] = {}
         inputs = self._inputs(table)
         for name, (prefix, aggregate) in self._aggregates.items():
             kind, column = aggregate.kind, table.column(0)
@@ -78,7 +74,7 @@ class Groups:
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
 
-    def joined(self, partials: Sequence[Table]) -> Table:
+    def joined(self, partials: Sequence[RecordBatch]) -> RecordBatch:
         """Partial results, one below the other."""
         return joined(self._where, partials, self._shown)
 
@@ -89,17 +85,17 @@ class Groups:
                 return f"{name}={aggregate!r}"
         return f"the key {column!r}"
 
-    def regrouped(self, whole: Table, groups: Grouped | None = None) -> Table:
+    def regrouped(self, whole: RecordBatch, groups: Grouped | None = None) -> RecordBatch:
         """Merge the partial results with equal keys, or those of a group."""
         groups = groups or self._grouped(whole)
-        parts: dict[str, Column] = {}
+        parts: dict[str, Array] = {}
         for name, (prefix, aggregate) in self._aggregates.items():
             with self._told(name, aggregate):
                 made = aggregate.kind.merge(groups, self._parts(whole, prefix))
             parts.update({prefix + part: column for part, column in made.items()})
         return self._of_groups(whole, groups, parts)
 
-    def finished(self, partial: Table) -> Table:
+    def finished(self, partial: RecordBatch) -> RecordBatch:
         """The results of partial results: the keys of the rows, and a column for each aggregate."""
         made = {key: partial.column(key) for key in self._keys}
         for name, (prefix, aggregate) in self._aggregates.items():
@@ -110,7 +106,7 @@ class Groups:
                     made[name] = self._narrow(partial, made[name], parts["of"].type)
         return pa.RecordBatch.from_pydict(made)
 
-    def _narrow(self, partial: Table, total: Column, of: DataType) -> Column:
+    def _narrow(self, partial: RecordBatch, total: Array, of: DataType) -> Array:
         """Give sums the type of a result; on their way, those of many values may need more bits."""
         types = pa.types
         if not types.is_decimal(total.type):
@@ -129,13 +125,13 @@ class Groups:
             ) from None
         return made.cast(of) if types.is_duration(of) else made
 
-    def _grouped(self, table: Table) -> Grouped:
+    def _grouped(self, table: RecordBatch) -> Grouped:
         first, last = ([table.column(name).to_numpy() for name in names] for names in self._marks)
         return grouped([table.column(name) for name in self._grouped_by], len(table), first, last)
 
-    def _of_groups(self, table: Table, groups: Grouped, parts: Mapping[str, Column]) -> Table:
+    def _of_groups(self, table: RecordBatch, groups: Grouped, parts: Mapping[str, Array]) -> RecordBatch:
         """The keys and marks of each group, and its partial results."""
-        made: dict[str, Column] = {}
+        made: dict[str, Array] = {}
         for names, end in zip((self._grouped_by, *self._marks), ("first", "first", "last"), strict=True):
             for name in names:
                 column = table.column(name)
@@ -149,11 +145,11 @@ class Groups:
         return pa.RecordBatch.from_pydict({**made, **parts})
 
     @staticmethod
-    def _parts(table: Table, prefix: str) -> dict[str, Column]:
+    def _parts(table: RecordBatch, prefix: str) -> dict[str, Array]:
         names: list[str] = table.schema.names
         return {name.removeprefix(prefix): table.column(name) for name in names if name.startswith(prefix)}
 
-    def _inputs(self, table: Table) -> dict[str, Column]:
+    def _inputs(self, table: RecordBatch) -> dict[str, Array]:
         """The inputs that must be computed, by the name of the result."""
         if not self._computed:
             return {}

@@ -1,7 +1,6 @@
 """`per_time` and `sort_by_time`: queries over all rows of a time."""
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import Annotated, Any, cast
 
 from typing_extensions import override
@@ -67,11 +66,6 @@ def per_time(
     return opens(_PerTime(query))
 
 
-def _sorted(by: Sequence[str], rows: Any, *, descending: bool) -> Any:
-    """The query of `sort_by_time`; rows that are equal keep their order."""
-    return rows.sort(*by, descending=descending, maintain_order=True)
-
-
 def _columns(call: Call, by: Sequence[Any]) -> tuple[str, ...]:
     if not by:
         raise call.refuse("needs the names of the columns to sort by")
@@ -90,4 +84,4 @@ def sort_by_time(*by: Annotated[Any, _columns], descending: bool = False) -> Tra
 
     Nulls come first, and equal rows keep their order. See `per_time` for memory and errors.
     """
-    return opens(_PerTime(partial(_sorted, by, descending=descending)))
+    return opens(_PerTime(lambda rows: rows.sort(*by, descending=descending, maintain_order=True)))

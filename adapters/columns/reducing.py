@@ -10,12 +10,12 @@ from typing_extensions import override
 from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import Call, opens
 
-from ..arrow import ArrowRows
+from ..arrow import ArrowRows, RecordBatch
 from .aggregates import Aggregate, aggregates, first
 from .by_time import ByTime
 from .expressions import without_brackets
 from .grouping import Numbers
-from .groups import Groups, Table
+from .groups import Groups
 from .package import ColumnError, np, pa
 
 TOGETHER: Final = 65_536
@@ -28,7 +28,7 @@ TIME: Final = "__time__"
 class _Fold:
     """The partial results of rows of several times. Their results are computed together, once the first is wanted."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: RecordBatch) -> None:
         numbers = table.column(TIME).to_numpy()
         if (numbers[1:] < numbers[:-1]).any():
             order = np.argsort(numbers, kind="stable")
@@ -38,10 +38,6 @@ class _Fold:
         self.places = dict(zip(numbers[begins].tolist(), pairwise([*begins.tolist(), len(numbers)]), strict=True))
         """The first and last place of each time that is open."""
         self.results: ArrowRows | None = None
-
-    def still_open(self) -> Table:
-        """The partial results of times that are open."""
-        return self.table.filter(pa.array(np.isin(self.table.column(TIME).to_numpy(), list(self.places))))
 
 
 class _Reducing(ByTime[int]):
@@ -111,7 +107,7 @@ class _Reducing(ByTime[int]):
             named = {name: first(name) for name in names if name not in keys}
         self._groups = Groups(self.where, keys, named, added=[TIME])
 
-    def _results(self, partial: Table) -> ArrowRows:
+    def _results(self, partial: RecordBatch) -> ArrowRows:
         return ArrowRows(self._groups.finished(partial).select(self._names), self.form)
 
     def _fold(self, wanted: int | None = None) -> None:
@@ -129,12 +125,13 @@ class _Reducing(ByTime[int]):
         self._aggregate([*waiting, (rows, runs)] if len(rows) else waiting)
         self._folds = [fold for fold in self._folds if fold.places]
         if sum(len(fold.table) for fold in self._folds) > 2 * self._merged + TOGETHER:
+            some = [(fold.table, np.isin(fold.table.column(TIME), list(fold.places))) for fold in self._folds]
             # Those that cannot be merged fail when their time is complete.
             with suppress(ColumnError):
-                self._folds = [self._merge([fold.still_open() for fold in self._folds])]
+                self._folds = [self._merge([table.filter(pa.array(still_open)) for table, still_open in some])]
             self._merged = sum(len(fold.table) for fold in self._folds)
 
-    def _merge(self, parts: Sequence[Table]) -> _Fold:
+    def _merge(self, parts: Sequence[RecordBatch]) -> _Fold:
         return _Fold(self._groups.regrouped(self._groups.joined(parts)))
 
     def _aggregate(self, waiting: Sequence[tuple[Any, Numbers]]) -> None:

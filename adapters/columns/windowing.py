@@ -9,11 +9,11 @@ from typing_extensions import override
 from pullstream import Batch
 from pullstream.authoring import Ascending
 
-from ..arrow import ArrowRows
+from ..arrow import ArrowRows, RecordBatch
 from .aggregates import Aggregate
 from .frames import as_far_as
 from .grouping import Numbers
-from .groups import Groups, Marks, Table
+from .groups import Groups, Marks
 from .package import ColumnError, np, pa
 from .reducing import TOGETHER
 from .stamping import FAR, EventTimes
@@ -42,7 +42,7 @@ class EventTimeWindows(EventTimes):
         self._count = 0
         self._earliest = FAR
         """The least time of the rows that wait."""
-        self._open: Table | None = None
+        self._open: RecordBatch | None = None
         """The partial results of open windows; without any, it has the types of those before."""
         self._due = 2 * FAR
         """The least end of a window that has some."""
@@ -53,7 +53,7 @@ class EventTimeWindows(EventTimes):
     # ---- what the windows are
 
     @abstractmethod
-    def partial(self, table: Table) -> Table:
+    def partial(self, table: RecordBatch) -> RecordBatch:
         """The partial results of rows, by window and key."""
 
     def changes(self, times: Numbers) -> Numbers:
@@ -61,23 +61,23 @@ class EventTimeWindows(EventTimes):
         return self.ends(times)
 
     @abstractmethod
-    def merged(self, partial: Table) -> Table:
+    def merged(self, partial: RecordBatch) -> RecordBatch:
         """Merge partial results of the same windows and keys; it may fail."""
 
     @abstractmethod
-    def due(self, partial: Table) -> int:
+    def due(self, partial: RecordBatch) -> int:
         """The least end of a window that has partial results; there are some."""
 
     @abstractmethod
-    def close(self, partial: Table, until: int) -> tuple[Table, Table]:
+    def close(self, partial: RecordBatch, until: int) -> tuple[RecordBatch, RecordBatch]:
         """The partial results of windows that end at or before a time, and those of later windows."""
 
-    def whole(self, partial: Table) -> Table:
+    def whole(self, partial: RecordBatch) -> RecordBatch:
         """Merge the partial results of each window that is over."""
         return partial
 
     @abstractmethod
-    def bounds(self, partial: Table) -> tuple[Numbers, Numbers]:
+    def bounds(self, partial: RecordBatch) -> tuple[Numbers, Numbers]:
         """The starts and ends of windows that are over."""
 
     # ---- the kernel
@@ -119,7 +119,7 @@ class EventTimeWindows(EventTimes):
         self._waiting, self._count, self._earliest = [], 0, FAR
         changes = [self.changes(times) for _, times in waiting]
 
-        def partial(until: int) -> Table | None:
+        def partial(until: int) -> RecordBatch | None:
             masks = [part <= until for part in changes]
             numbers = number + np.flatnonzero(np.concatenate(masks))
             if not len(numbers):
@@ -146,7 +146,7 @@ class EventTimeWindows(EventTimes):
         if made is not None:
             self._keep(made)
 
-    def _keep(self, partial: Table) -> None:
+    def _keep(self, partial: RecordBatch) -> None:
         self._open = partial
         self._due = self.due(partial) if len(partial) else 2 * FAR
 
@@ -159,7 +159,7 @@ class EventTimeWindows(EventTimes):
         if self._failure is not None and self._fails_at <= until:
             raise self._failure
 
-    def _give(self, over: Table) -> None:
+    def _give(self, over: RecordBatch) -> None:
         """Give the results of windows, in order of their ends; if one fails, those that ended before it."""
         try:
             partial = self.whole(over)
@@ -179,6 +179,6 @@ class EventTimeWindows(EventTimes):
         self.ready.put(Batch.of(Ascending(self.kind.times(ends)), ArrowRows(batch, self.form)))
 
 
-def numbers_of(table: Table, *names: str) -> tuple[Numbers, ...]:
+def numbers_of(table: RecordBatch, *names: str) -> tuple[Numbers, ...]:
     """Columns of whole numbers."""
     return tuple(table.column(name).to_numpy() for name in names)

@@ -9,10 +9,10 @@ from typing_extensions import override
 from pullstream import Transformer, transformer
 from pullstream.authoring import Call, duration, not_negative, opens
 
+from ..arrow import RecordBatch
 from .aggregates import Aggregate, aggregates
 from .expressions import column_name
 from .grouping import Grouped, Numbers, grouped
-from .groups import Table
 from .package import ColumnError, np, pa
 from .reducing import TOGETHER, key_names
 from .stamping import FAR, Late
@@ -48,7 +48,7 @@ class _OnGrid(EventTimeWindows):
         return ((times - self._size) // self._every + 1) * self._every + self._size
 
     @override
-    def partial(self, table: Table) -> Table:
+    def partial(self, table: RecordBatch) -> RecordBatch:
         panes = numbers_of(table, START)[0] // self._pane * self._pane
         table = table.append_column(WINDOW, pa.array(panes))
         if self._every > self._size:
@@ -57,7 +57,7 @@ class _OnGrid(EventTimeWindows):
         return self.groups.partial(table)
 
     @override
-    def merged(self, partial: Table) -> Table:
+    def merged(self, partial: RecordBatch) -> RecordBatch:
         if len(partial) > 2 * self._merged + TOGETHER:
             # Those that cannot be merged fail in their windows.
             with suppress(ColumnError):
@@ -66,11 +66,11 @@ class _OnGrid(EventTimeWindows):
         return partial
 
     @override
-    def due(self, partial: Table) -> int:
+    def due(self, partial: RecordBatch) -> int:
         return self.least_end(max(int(numbers_of(partial, WINDOW)[0].min()), self._closed))
 
     @override
-    def close(self, partial: Table, until: int) -> tuple[Table, Table]:
+    def close(self, partial: RecordBatch, until: int) -> tuple[RecordBatch, RecordBatch]:
         (panes,) = numbers_of(partial, WINDOW)
         first = self.ends(panes)
         found: list[Numbers] = []
@@ -87,11 +87,11 @@ class _OnGrid(EventTimeWindows):
         return over, rest
 
     @override
-    def whole(self, partial: Table) -> Table:
+    def whole(self, partial: RecordBatch) -> RecordBatch:
         return self.groups.regrouped(partial)
 
     @override
-    def bounds(self, partial: Table) -> tuple[Numbers, Numbers]:
+    def bounds(self, partial: RecordBatch) -> tuple[Numbers, Numbers]:
         (ends,) = numbers_of(partial, WINDOW)
         return ends - self._size, ends
 
@@ -121,14 +121,14 @@ class _Sessions(EventTimeWindows):
         return times + 1
 
     @override
-    def partial(self, table: Table) -> Table:
+    def partial(self, table: RecordBatch) -> RecordBatch:
         return self.groups.partial(table, self._grouped(table, rows=True))
 
     @override
-    def merged(self, partial: Table) -> Table:
+    def merged(self, partial: RecordBatch) -> RecordBatch:
         return self.groups.regrouped(partial, self._grouped(partial, rows=False))
 
-    def _grouped(self, table: Table, *, rows: bool) -> Grouped:
+    def _grouped(self, table: RecordBatch, *, rows: bool) -> Grouped:
         """The sessions of all keys, of single rows or of sessions that may overlap."""
         starts, stops, first, last = numbers_of(table, START, STOP, FIRST, LAST)
         by_key = grouped([table.column(key) for key in self.keys], len(table))
@@ -157,16 +157,16 @@ class _Sessions(EventTimeWindows):
         return made
 
     @override
-    def due(self, partial: Table) -> int:
+    def due(self, partial: RecordBatch) -> int:
         return self.least_end(int(numbers_of(partial, STOP)[0].min()))
 
     @override
-    def close(self, partial: Table, until: int) -> tuple[Table, Table]:
+    def close(self, partial: RecordBatch, until: int) -> tuple[RecordBatch, RecordBatch]:
         over = self.bounds(partial)[1] <= until
         return partial.filter(pa.array(over)), partial.filter(pa.array(~over))
 
     @override
-    def bounds(self, partial: Table) -> tuple[Numbers, Numbers]:
+    def bounds(self, partial: RecordBatch) -> tuple[Numbers, Numbers]:
         starts, stops = numbers_of(partial, START, STOP)
         return starts, stops + self._gap
 
