@@ -199,9 +199,6 @@ class Scope:
             self.sidecar = Sidecar(run.spawn, run.detector, observer=run.observer)
         else:
             self.sidecar = Sidecar(run.spawn, run.detector, outer.sidecar)
-        self.sidecar.keeping = run.keeping(self.sidecar, None if outer is None else outer.keeping, fed=fed)
-
-    @property
-    def keeping(self) -> Keeping:
+        self.keeping = run.keeping(self.sidecar, None if outer is None else outer.keeping, fed=fed)
         """The state that this stream keeps for later runs, and has from earlier ones."""
-        return self.sidecar.keeping
+        self.sidecar.keeping = self.keeping

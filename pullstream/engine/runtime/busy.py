@@ -4,6 +4,7 @@ import sys
 from collections import deque
 from typing import Final, TypeAlias
 
+import attrs
 import trio
 from typing_extensions import override
 
@@ -44,6 +45,7 @@ class BusyClock(trio.abc.Instrument):
     def __init__(self) -> None:
         self._idle = 0.0
         self._since = 0.0
+        self._waking = _Waking(self)
         self._waits = _waits()
         self._worked = clocks.thread_time()
         """The processor time when it was last read: reading it in every round would cost too much."""
@@ -85,18 +87,38 @@ class BusyClock(trio.abc.Instrument):
     @override
     def __dir__(self) -> list[str]:
         # Trio looks at every name listed here when the instrument is added, and each program adds one.
-        return ["after_io_wait", "before_io_wait"]
+        return ["before_io_wait"]
 
     @override
     def before_io_wait(self, timeout: float) -> None:
-        self._since = clocks.monotonic()
-        if self._since - self._idle - self._round > LONG:
+        now = clocks.monotonic()
+        ended = now - self._idle
+        if ended - self._round > LONG:
             spent = self._spent((self._round, self._worked), self.now())
             if spent > LONG:
-                self._long.append((self._since - self._idle, spent))
+                self._long.append((ended, spent))
+        # Without a wait, the next round begins at once.
+        self._round = ended
+        if timeout > 0:
+            self._since = now
+            trio.lowlevel.add_instrument(self._waking)
+
+    def woke(self) -> None:
+        """Note that the program has waited until now."""
+        self._idle += clocks.monotonic() - self._since
+
+
+@attrs.define(eq=False)
+class _Waking(trio.abc.Instrument):
+    """Notes when a program wakes. It is added for each wait, as most rounds wait for nothing and need no call."""
+
+    clock: BusyClock
+
+    @override
+    def __dir__(self) -> list[str]:
+        return ["after_io_wait"]
 
     @override
     def after_io_wait(self, timeout: float) -> None:
-        now = clocks.monotonic()
-        self._idle += now - self._since
-        self._round = now - self._idle
+        trio.lowlevel.remove_instrument(self)
+        self.clock.woke()

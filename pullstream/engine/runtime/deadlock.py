@@ -52,7 +52,8 @@ class DeadlockDetector:
         """The lanes that tasks outside the run may ask, once there are any."""
         self._on_deadlock: Callable[[], None] | None = None
         self._rounds: Rounds | None = None
-        self._over = False
+        self.ended = False
+        """Whether the run has ended."""
         self._check_when_woken = False
         self._watching: dict[trio.lowlevel.Task, None] = {}
         self._reading: trio.lowlevel.Task | None = None
@@ -76,14 +77,9 @@ class DeadlockDetector:
         self.within = within
         self.check_soon()
 
-    @property
-    def ended(self) -> bool:
-        """Whether the run has ended."""
-        return self._over
-
     def over(self) -> None:
         """Stop detecting, as the run has ended."""
-        self._over = True
+        self.ended = True
         self._on_deadlock = None
         self._unblocked.clear()
         if self._rounds is not None:
@@ -233,7 +229,7 @@ class DeadlockDetector:
         """
         seen.add(self)
         rounds = self._rounds
-        if self._over:
+        if self.ended:
             return None
         if rounds is None or self._on_deadlock is None or self.nursery is None:
             return SOMEBODY
