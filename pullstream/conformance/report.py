@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 from typing import Self
 
 import attrs
+from more_itertools import interleave_longest
 
 from pullstream.conformance.cells import Cell
 from pullstream.conformance.findings import HINTS, MEANT, told
@@ -105,13 +107,10 @@ class Report:
 
     def first(self, number: int = 3) -> Sequence[Finding]:
         """Return some findings: the simplest for each module and rule before any other."""
-        ranks: dict[tuple[str, str], int] = {}
-        found: list[tuple[int, int, Finding]] = []
-        for place, finding in enumerate(self.findings):
-            key = finding.subject, finding.rule
-            ranks[key] = rank = ranks.get(key, 0) + 1
-            found.append((rank, place, finding))
-        return [finding for _, _, finding in sorted(found, key=lambda entry: entry[:2])[:number]]
+        kinds: dict[tuple[str, str], list[Finding]] = {}
+        for finding in self.findings:
+            kinds.setdefault((finding.subject, finding.rule), []).append(finding)
+        return list(islice(interleave_longest(*kinds.values()), number))
 
     def shown(self, again: Callable[[Finding], str], number: int = 3, spoken: Callable[[str], str] = str) -> str:
         """Return some findings in words, each with how to run it again; the same fix is printed once."""

@@ -91,59 +91,49 @@ def _graph_of(plan: Plan) -> ModelGraph:
 
 
 @frozen
-class Sent:
+class _AtEdge:
+    edge: str
+    time: Time
+
+
+class Sent(_AtEdge):
     """A batch is put on an edge."""
 
-    edge: str
-    time: Time
 
-
-@frozen
-class Taken:
+class Taken(_AtEdge):
     """A batch that was on an edge is finished."""
 
-    edge: str
+
+@frozen
+class _AtNode:
+    node: str
     time: Time
 
 
-@frozen
-class Held:
+class Held(_AtNode):
     """A node begins to hold a time: it may react at that time later."""
 
-    node: str
-    time: Time
 
-
-@frozen
-class Released:
+class Released(_AtNode):
     """A node releases a time that it held."""
 
-    node: str
+
+@frozen
+class _AtLocation:
+    location: str
     time: Time
 
 
-@frozen
-class Awaited:
+class Awaited(_AtLocation):
     """A wait begins for a time to be complete at a location."""
 
-    location: str
-    time: Time
 
-
-@frozen
-class Completed:
+class Completed(_AtLocation):
     """The run announces that a time is complete at a location. This ends all waits for it there."""
 
-    location: str
-    time: Time
 
-
-@frozen
-class Dismissed:
+class Dismissed(_AtLocation):
     """A wait ends without a completion."""
-
-    location: str
-    time: Time
 
 
 @frozen
