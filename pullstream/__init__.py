@@ -90,13 +90,17 @@ if TYPE_CHECKING:
     )
     from pullstream.modules.times.stamp import stamp as stamp
     from pullstream.modules.times.stamp_epochs import stamp_epochs as stamp_epochs
-    from pullstream.modules.values.flat_map import flat_map as flat_map, map_batches as map_batches
-    from pullstream.modules.values.map import filter as filter, filter_not as filter_not, map as map, tap as tap
+    from pullstream.modules.values.map import (
+        filter as filter,
+        filter_not as filter_not,
+        flat_map as flat_map,
+        map as map,
+        map_batches as map_batches,
+        tap as tap,
+    )
     from pullstream.modules.values.map_async import map_async as map_async
-    from pullstream.modules.values.map_process import map_process as map_process
-    from pullstream.modules.values.map_thread import map_thread as map_thread
-    from pullstream.modules.values.scan import scan as scan
-    from pullstream.modules.values.unique import duplicates as duplicates, unique as unique
+    from pullstream.modules.values.map_process import map_process as map_process, map_thread as map_thread
+    from pullstream.modules.values.stateful import duplicates as duplicates, scan as scan, unique as unique
     from pullstream.modules.windows.sessions import sessions as sessions
     from pullstream.modules.windows.tumbling import sliding as sliding, tumbling as tumbling
     from pullstream.modules.windows.window import Window as Window

@@ -1,21 +1,72 @@
-"""`from_callback`: a source for producers that call back and cannot wait."""
+"""`from_callback`, and the base of all sources whose values come from another thread."""
 
 import inspect
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from threading import RLock
 from types import FunctionType
 from typing import Annotated, Any, Generic, Literal
 
+import trio
 from typing_extensions import override
 
 from pullstream.blueprint import Call, OneOf, Positive, Source, Sync, TimeOf
 from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
-from pullstream.modules.sources.threaded import ThreadedSource
-from pullstream.protocol import DONE, Done
+from pullstream.modules.sources.batcher import Batcher
+from pullstream.protocol import DONE, Batch, Done
+
+
+class ThreadedSource(Kernel[Any]):
+    """Answers with the values that are ready, and waits for more. The other thread calls `wake` after every change."""
+
+    traits = Traits(trusted=True)
+
+    def __init__(self, time: Callable[[Any], Hashable] | None) -> None:
+        self.batcher = Batcher(time)
+        self._changed = trio.Event()
+
+    @abstractmethod
+    def asked(self, limit: int) -> Backlog:
+        """Note an ask, and give the ending, which the other thread sets after the last value."""
+
+    @abstractmethod
+    def taken(self) -> Iterator[Any]:
+        """Take the waiting values, one after another."""
+
+    @override
+    async def acquire(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        end = self.asked(limit)
+        while True:
+            # Read the ending first: every value before it is then already visible.
+            known = end.known
+            self._changed = trio.Event()
+            batch = self.batcher.batch(self.taken(), limit)
+            if batch is not None:
+                return batch
+            if known and end.reached():
+                return DONE
+            await self._changed.wait()
+
+    def wake(self) -> None:
+        """Make it check for values again. May be called from any thread."""
+        # After the trio program has ended, there is nothing to wake.
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._set, idempotent=True)
+
+    def _set(self) -> None:
+        self._changed.set()
+
 
 OverflowPolicy = Literal["fail", "drop_oldest", "drop_newest"]
 _POLICIES = ("fail", "drop_oldest", "drop_newest")

@@ -14,7 +14,7 @@ from pullstream.blueprint import Blueprint, Call, OneShot, Source, TimeOf
 from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.modules.sources.threaded import ThreadedSource
+from pullstream.modules.sources.callback import ThreadedSource
 
 
 class _Bridged(ThreadedSource):
