@@ -318,32 +318,6 @@ async def goes_on(upstream, ctx):
         yield None
 
 
-@pytest.mark.parametrize(
-    ("made", "wrapped"),
-    [
-        (FailsToRelease, lambda bad: ps.pipe(bad, ps.take(1))),
-        (FailsToRelease, lambda bad: bad),
-        (ReleasesWithoutAsync, lambda bad: ps.pipe(bad, ps.take(1))),
-        (ReleasesWithoutAsync, lambda bad: bad),
-        (fails_at_last, lambda bad: ps.pipe(bad, ps.take(1))),
-        (fails_at_last, lambda bad: ps.pipe(ps.values([bad]), ps.flatten(), ps.take(1))),
-        (goes_on, lambda bad: ps.pipe(bad, ps.take(1))),
-        (
-            FailsUnderWay,
-            lambda bad: ps.pipe(ps.merge(bad, ps.pipe(ps.values([1]), ps.map_async(later, 1))), ps.take(1)),
-        ),
-    ],
-)
-def test_what_a_release_raises_names_its_module_once(made, wrapped):
-    """Whoever ends the stream, and through modules around it."""
-    bad = ps.pipe(ps.values([1, 2]), ps.transformer(made)(), ps.map(str))
-    with pytest.raises((ValueError, TypeError, RuntimeError)) as caught:
-        ps.run(ps.pipe(wrapped(bad), ps.collect()))
-
-    (note,) = caught.value.__notes__
-    assert note.startswith(f"raised in {made.__name__}, composed at {__file__}")
-
-
 @ps.source
 async def closes_badly(ctx):
     try:
@@ -360,6 +334,14 @@ def strikes(value):
 UNRELEASED = ps.transformer(FailsToRelease)()
 
 
+def above(module):
+    """A source of two values below a module, which is not released well."""
+    return ps.pipe(ps.values([1, 2]), ps.transformer(module)(), ps.map(str))
+
+
+ONE = ps.pipe(ps.values([1]), ps.map_async(later, 1))
+
+
 @pytest.mark.parametrize(
     ("parts", "places"),
     [
@@ -372,13 +354,21 @@ UNRELEASED = ps.transformer(FailsToRelease)()
         ((closes_badly(), ps.first()), ["closes_badly"]),
         ((closes_badly(), ps.fork(ps.map(str), ps.map(str)), ps.take(1), ps.collect()), ["closes_badly"]),
         ((ps.values([1]), ps.tap(abs, on_end=strikes), ps.collect()), ["on_end"]),
+        ((above(FailsToRelease), ps.collect()), ["FailsToRelease"]),
+        ((above(FailsToRelease), ps.take(1), ps.collect()), ["FailsToRelease"]),
+        ((above(ReleasesWithoutAsync), ps.collect()), ["ReleasesWithoutAsync"]),
+        ((above(ReleasesWithoutAsync), ps.take(1), ps.collect()), ["ReleasesWithoutAsync"]),
+        ((above(fails_at_last), ps.take(1), ps.collect()), ["fails_at_last"]),
+        ((ps.values([above(fails_at_last)]), ps.flatten(), ps.take(1), ps.collect()), ["fails_at_last"]),
+        ((above(goes_on), ps.take(1), ps.collect()), ["goes_on"]),
+        ((ps.merge(above(FailsUnderWay), ONE), ps.take(1), ps.collect()), ["FailsUnderWay"]),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("limit", [1, 16])
 def test_no_failure_of_an_ending_is_lost(parts, places, limit):
     """Each is in the traceback with the module that raised it, named once, however far a source had run ahead."""
-    with pytest.raises((ValueError, KeyError, OSError)) as caught:
+    with pytest.raises((ValueError, KeyError, OSError, TypeError, RuntimeError)) as caught:
         ps.run(ps.pipe(*parts), limit=limit)
     text = "".join(traceback.format_exception(caught.value))
     assert [place for place in places if text.count(f"raised in {place}, composed") != 1] == []
