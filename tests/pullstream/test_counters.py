@@ -54,7 +54,7 @@ async def test_an_ask_under_way_counts_already():
 
 
 async def test_a_module_says_how_it_is_doing():
-    """What a kernel's `status` gives stands in its row, during the run and after it."""
+    """A kernel by `status`, functions by `ctx.status`: a text, or a function of which an exception shows as well."""
 
     @ps.transformer
     class Through(ps.authoring.Kernel):
@@ -67,14 +67,6 @@ async def test_a_module_says_how_it_is_doing():
         def status(self):
             return f"asked {self.asked} times"
 
-    rows = await counters_of(ps.pipe(ps.values("ab"), Through().named("through"), ps.drain()), limit=1)
-    assert rows["through"].status == "asked 3 times"
-    assert rows["values"].status == ""
-
-
-async def test_a_function_says_how_it_is_doing():
-    """What a generator or a sink gives to `ctx.status` stands in its row: a text, or what a function gives then."""
-
     @ps.transformer
     async def marking(upstream, ctx):
         async for batch in ctx.batches(upstream):
@@ -82,25 +74,18 @@ async def test_a_function_says_how_it_is_doing():
             yield batch
 
     @ps.sink
-    async def listing(upstream, ctx):
+    async def telling(upstream, ctx, text):
         seen = []
-        ctx.status(lambda: f"{len(seen)} seen")
+        ctx.status(lambda: text(seen))
         async for batch in ctx.batches(upstream):
             seen += batch.values
 
-    rows = await counters_of(ps.pipe(ps.values("abc"), marking(), ps.map(str), listing()))
-    assert [row.status for row in rows.values()] == ["", "at c", "", "3 seen"]
-
-
-async def test_a_status_that_fails_is_no_end_of_the_figures():
-    """What it raised stands where the status would be."""
-
-    @ps.sink
-    async def nothing(upstream, ctx):
-        ctx.status(lambda: 1 / 0)
-        async for _ in ctx.batches(upstream):
-            pass
-
-    rows = await counters_of(ps.pipe(ps.values("abc"), nothing()))
-    assert rows["nothing"].values_in == 3
-    assert rows["nothing"].status == "its status() raised ZeroDivisionError('division by zero')"
+    sinks = telling(lambda seen: f"{len(seen)} seen").named("counting"), telling(lambda _: 1 / 0)
+    rows = await counters_of(ps.pipe(ps.values("ab"), Through(), marking(), ps.map(str), ps.tee(*sinks)), limit=1)
+    assert {name: row.status for name, row in rows.items() if row.status} == {
+        "Through": "asked 3 times",
+        "marking": "at b",
+        "counting": "2 seen",
+        "telling": "its status() raised ZeroDivisionError('division by zero')",
+    }
+    assert rows["telling"].values_in == 2

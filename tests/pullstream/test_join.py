@@ -184,13 +184,18 @@ async def test_a_source_ahead_waits(autojump_clock):
     assert max(ahead) == 5
 
 
-def test_sources_both_ahead_overflow():
-    """Times that do not complete keep both from being asked: it says so instead of waiting for ever."""
-    joined = ps.join(ps.values(range(50)), ps.values(range(50)), on=int, capacity=20)
+@pytest.mark.parametrize("how", [{}, {"how": "asof", "at": int}], ids=str)
+def test_sources_both_ahead_overflow(how):
+    """Times that do not complete keep both from being asked: only the values of one source may be many."""
+
+    def joined(left, right):
+        return ps.pipe(
+            ps.join(ps.values(range(left)), ps.values(range(right)), on=int, capacity=20, **how), ps.collect()
+        )
+
     with pytest.raises(ps.Overflow, match="capacity="):
-        ps.run(ps.pipe(joined, ps.drain()))
-    small = ps.join(ps.values(range(50)), ps.values(range(10)), on=int, capacity=20)
-    assert len(ps.run(ps.pipe(small, ps.collect()))) == 10
+        ps.run(joined(90, 90), limit=8)
+    assert len(ps.run(joined(90, 9), limit=8)) == (90 if how else 9)
 
 
 # ---- endings
@@ -340,16 +345,6 @@ def test_values_without_a_key_or_a_place(on):
     joined = ps.join(ps.values(rows), ps.values(rows), how="asof", on_error=policy, **functions)
     assert ps.run(ps.pipe(joined, ps.collect())) == [(rows[0], rows[0])]
     assert Counter(failed) == {rows[1]: 2}
-
-
-def test_times_that_do_not_complete_overflow():
-    """As in the other joins: only the values of one source may be many."""
-    options = {"on": int, "at": int, "how": "asof", "capacity": 20}
-    with pytest.raises(ps.Overflow, match="capacity="):
-        ps.run(ps.pipe(ps.join(ps.values(range(90)), ps.values(range(90)), **options), ps.collect()), limit=8)
-
-    small = ps.join(ps.values(range(90)), ps.values(range(9)), **options)
-    assert len(ps.run(ps.pipe(small, ps.collect()), limit=8)) == 90
 
 
 @pytest.mark.parametrize(
