@@ -104,15 +104,15 @@ _KNOWN = frozenset(WriteOptions.__annotations__)
 
 
 def writer(
-    module: str,
     target: object,
     format: WriteFormat,
     own: Mapping[str, object],
     *,
-    rows: bool,
+    rows: bool = True,
     **options: Unpack[WriteOptions],
 ) -> Sink[Any, list[Any]]:
     """Make a writing sink; `own` are the module's own options, for display, and `rows` says if values have columns."""
+    module = format.module
     if unknown := set(options) - _KNOWN:
         raise Call(module).refuse(
             f"does not take {min(unknown)}=; it takes "

@@ -74,8 +74,7 @@ def write_jsonl(
         OSError: the file system refused (the disk is full, the folder not writable); no partial file is visible.
     """
     codec = codec_argument("write_jsonl", target, compression)
-    own = {"compression": compression}
-    return writer("write_jsonl", target, LinesFormat("write_jsonl", codec, _lines), own, rows=True, **options)
+    return writer(target, LinesFormat("write_jsonl", codec, _lines), {"compression": compression}, **options)
 
 
 def _lines(values: Sequence[Any]) -> bytes:
@@ -138,9 +137,8 @@ def write_text(
         raise Call("write_text").refuse(f"got end={end!r}: it must be a str, added to each value")
     codec = codec_argument("write_text", target, compression)
     own = {"end": end, "compression": compression}
-    return writer(
-        "write_text", target, LinesFormat("write_text", codec, partial(_text, end)), own, rows=False, **options
-    )
+    format = LinesFormat("write_text", codec, partial(_text, end))
+    return writer(target, format, own, rows=False, **options)
 
 
 def _text(end: str, values: Sequence[str]) -> bytes:
@@ -170,7 +168,7 @@ def write_bytes(
     """
     codec = codec_argument("write_bytes", target, compression)
     own = {"compression": compression}
-    return writer("write_bytes", target, LinesFormat("write_bytes", codec, _bytes), own, rows=False, **options)
+    return writer(target, LinesFormat("write_bytes", codec, _bytes), own, rows=False, **options)
 
 
 def _bytes(values: Sequence[bytes]) -> bytes:

@@ -50,7 +50,7 @@ def write_csv(
     codec = codec_argument("write_csv", target, compression)
     format = _writable(CsvTable("write_csv", codec, columns, _CSV_UNIT, delimiter, header))
     own = {"schema": columns, "delimiter": delimiter, "header": header, "compression": compression}
-    return writer("write_csv", target, format, own, rows=True, **options)
+    return writer(target, format, own, **options)
 
 
 def write_parquet(
@@ -104,7 +104,7 @@ def write_parquet(
     own = {"schema": columns, "row_group": None if row_group == 131_072 else row_group}
     if compression != "snappy":
         own["compression"] = compression
-    return writer("write_parquet", target, format, own, rows=True, **options)
+    return writer(target, format, own, **options)
 
 
 def write_arrow(
@@ -137,7 +137,7 @@ def write_arrow(
         raise Call("write_arrow").refuse("cannot write dictionary columns: give plain columns")
     format = ArrowTable("write_arrow", None, columns, batch, {"compression": compression})
     own = {"schema": columns, "batch": None if batch == 65_536 else batch, "compression": compression}
-    return writer("write_arrow", target, format, own, rows=True, **options)
+    return writer(target, format, own, **options)
 
 
 def _writable(format: TableFormat) -> TableFormat:
