@@ -20,6 +20,14 @@ _FORMS = ("rows", "tuples", "dicts", "batches")
 class NullTimeError(PullstreamError, ValueError):
     """A row has no time, so it belongs to no batch."""
 
+    @classmethod
+    def of(cls, missing: int, rows: int, shown: str) -> "NullTimeError":
+        """Make the error for rows of which some have no time: `shown` is null in them."""
+        return cls(
+            f"no time in {missing} of the next {rows} rows: {shown} is null. Give every row a time, or remove rows "
+            f"without one with a filter"
+        )
+
 
 def shape_argument(module: str, as_: object) -> None:
     """Refuse, when composing, an unknown `as_`."""
@@ -82,10 +90,7 @@ class Shape:
             NullTimeError: a row has no time; the message says that `shown` is null.
         """
         if time.null_count:
-            raise NullTimeError(
-                f"no time in {time.null_count} of the next {len(time)} rows: {shown} is null. Give every row a time, "
-                f"or remove rows without one with a filter",
-            )
+            raise NullTimeError.of(time.null_count, len(time), shown)
         if len(time) == 0:
             return
         starts = run_starts(time)

@@ -81,10 +81,7 @@ class Splitting:
             return [Stretch((), Batch(0, self._shape.of(batch)))]
         marks = batch.columns[width:]
         if self._timed and marks[-1].null_count:
-            raise NullTimeError(
-                f"no time in {marks[-1].null_count} of the next {len(batch)} rows: {self._time} is null. Give every "
-                f"row a time, or remove rows without one, with a filter in Spark"
-            )
+            raise NullTimeError.of(marks[-1].null_count, len(batch), self._time)
         starts = run_starts(*marks)
         changes = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
         bounds: list[int] = [*starts.to_pylist(), len(batch)]

@@ -210,8 +210,9 @@ class KeyedStreams:
         """Store a key's new rows, and set a timer for the time at which something may be complete."""
         width = len(self._plan.names)
         new = [(row[-1], *row[:width]) for row in rows]
+        if missing := sum(row[0] is None for row in new):
+            return self._failed(NullTimeError.of(missing, len(new), str(self._plan.time)), tuple(key))
         try:
-            self._check_times(new)
             new.sort(key=itemgetter(0))
             self._states.add(tuple(key), new)
             due = self._running().ahead.from_row(new[0][0], watermark - 1)
@@ -284,13 +285,6 @@ class KeyedStreams:
         except RowError as exc:
             blame(exc, f"{NAME}, composed at {plan.site}")
             raise
-
-    def _check_times(self, rows: Iterable[Cells]) -> None:
-        if any(row[0] is None for row in rows):
-            raise NullTimeError(
-                f"no time in a row: {self._plan.time} is null. Give every row a time, or remove rows without one, "
-                f"with a filter in Spark"
-            )
 
     def _failed(self, failure: BaseException, key: Cells) -> KeyResult:
         # Spark does not call `close` after a failure.
