@@ -17,7 +17,7 @@ from pullstream.authoring import Call, OnError
 from ...arrow import pyarrow
 from .blocks import BOM, Block, Overlong, blocks, opened, records
 from .errors import FileReadError
-from .formats import Agreed, Piece, ReadFormat, Start, arrow_types, missing_columns, unique
+from .formats import Agreed, Piece, Start, TableFormat, arrow_types, missing_columns, unique
 from .listing import File, Paths, checked_paths
 from .options import Tabular, encoding_argument, tabular_source
 from .parsing import MOST, WIDTH, Sieve, settled, uncounted
@@ -25,17 +25,13 @@ from .streams import CODECS, RawFile, transcoded
 
 
 @attrs.frozen
-class CsvFormat(ReadFormat):
+class CsvFormat(TableFormat):
     """Rows of text, which pyarrow parses into columns."""
 
-    read: Any
+    read: Any = attrs.field(kw_only=True)
     """The pyarrow read options: given, or pyarrow's defaults; likewise `parse` and `convert`."""
-    parse: Any
-    convert: Any
-    columns: tuple[str, ...] | None
-    schema: Any
-    compression: str | None
-    block_size: int
+    parse: Any = attrs.field(kw_only=True)
+    convert: Any = attrs.field(kw_only=True)
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
@@ -274,7 +270,7 @@ def read_csv(
             "blocks: quote such values, and double the quotes inside them"
         )
 
-    format = partial(CsvFormat, read, parse, convert)
+    format = partial(CsvFormat, read=read, parse=parse, convert=convert)
     return tabular_source(name, paths, format, options, on_error, extra={"delimiter": delimiter})
 
 

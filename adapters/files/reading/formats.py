@@ -81,6 +81,16 @@ class ReadFormat(ABC):
 
 
 @attrs.frozen
+class TableFormat(ReadFormat):
+    """A reader of tables, with the columns to read and their types, if they were given."""
+
+    columns: tuple[str, ...] | None
+    schema: Any
+    compression: str | None
+    block_size: int
+
+
+@attrs.frozen
 class Start:
     """A place in a file to start reading: the `start` of a piece, and the number of its first line."""
 

@@ -22,6 +22,7 @@ from .formats import (
     Piece,
     ReadFormat,
     Start,
+    TableFormat,
     Values,
     arrow_types,
     decoded,
@@ -104,14 +105,10 @@ def chosen(columns: tuple[str, ...], value: Any) -> Any:
 
 
 @attrs.frozen
-class JsonTableFormat(ReadFormat):
+class JsonTableFormat(TableFormat):
     """JSON Lines as Arrow tables."""
 
-    encoding: str
-    compression: str | None
-    block_size: int
-    columns: tuple[str, ...] | None
-    schema: Any
+    encoding: str = attrs.field(kw_only=True)
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
@@ -234,6 +231,6 @@ def read_jsonl(
     def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> ReadFormat:
         if dicts:
             return LineByLine(partial(_values, columns), encoding, compression, size)
-        return JsonTableFormat(encoding, compression, size, columns, schema)
+        return JsonTableFormat(columns, schema, compression, size, encoding=encoding)
 
     return tabular_source("read_jsonl", paths, format, options, on_error, usual="dicts")

@@ -1,6 +1,7 @@
 """`read_parquet` and `read_arrow`: readers for files that contain tables."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal, overload
 
@@ -13,7 +14,7 @@ from pullstream.authoring import OnError
 from ...arrow import RecordBatch, pyarrow
 from .blocks import opened
 from .errors import FileReadError, by_name
-from .formats import Agreed, Piece, ReadFormat, Start, TablePiece, arrow_types, missing_columns, unique
+from .formats import Agreed, Piece, Start, TableFormat, TablePiece, arrow_types, missing_columns, unique
 from .joined import refuse_joined_arrow, refuse_joined_parquet
 from .listing import File, Paths
 from .options import Tabular, tabular_source
@@ -30,11 +31,8 @@ BYTES = 64 << 20
 
 
 @attrs.frozen
-class _Typed:
-    """The columns to read and the types to cast them to, the same for all files."""
-
-    columns: tuple[str, ...] | None
-    schema: Any
+class _Typed(TableFormat):
+    """A reader of columns that have types in the files, from which they are cast to the given ones."""
 
     def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
         """Take the columns from the first file, and compare other files with it."""
@@ -65,11 +63,10 @@ class _Typed:
 
 
 @attrs.frozen
-class ParquetFormat(ReadFormat):
+class ParquetFormat(_Typed):
     """Parquet files, read one row group at a time."""
 
-    typed: _Typed
-    options: Mapping[str, Any]
+    options: Mapping[str, Any] = attrs.field(kw_only=True)
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
@@ -82,7 +79,7 @@ class ParquetFormat(ReadFormat):
             if texts:
                 reader = parquet.ParquetFile(raw, **options, metadata=reader.metadata, read_dictionary=texts)
         with reader:
-            self.typed.settle(file, schema, agreed)
+            self.settle(file, schema, agreed)
             row = 1 + sum(reader.metadata.row_group(group).num_rows for group in range(start.at))
             for group in range(start.at, reader.num_row_groups):
                 rows = _rows_at_a_time(reader.metadata.row_group(group), agreed.schema.names)
@@ -99,14 +96,14 @@ class ParquetFormat(ReadFormat):
                         made = pyarrow().RecordBatch.from_arrays([batch.column(name) for name in names], names=names)
                         piece = TablePiece(made, None, Start(group), row=row, schema=agreed.schema)
                     else:
-                        piece = TablePiece(self.typed.cast(file, batch, agreed), None, Start(group), row=row)
+                        piece = TablePiece(self.cast(file, batch, agreed), None, Start(group), row=row)
                     yield piece
                     row += len(batch)
 
     def _texts(self, reader: Any) -> list[str]:
         """The text columns to read as dictionaries, which costs half: those that are stored as such and are small."""
         types, found = pyarrow().types, list[str]()
-        if self.typed.schema is not None or "read_dictionary" in self.options or not reader.num_row_groups:
+        if self.schema is not None or "read_dictionary" in self.options or not reader.num_row_groups:
             return found
         group = reader.metadata.row_group(0)
         for column in map(group.column, range(group.num_columns)):
@@ -127,20 +124,17 @@ def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
 
 
 @attrs.frozen
-class ArrowFormat(ReadFormat):
+class ArrowFormat(_Typed):
     """Record batches of an Arrow file or stream."""
-
-    typed: _Typed
-    compression: str | None
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         row = None if start.at else 1
         for number, batch in enumerate(self._batches(file, raw, start)):
             if number == 0:
-                self.typed.settle(file, batch.schema, agreed)
+                self.settle(file, batch.schema, agreed)
             for begin in range(0, len(batch), ROWS):
-                part = self.typed.cast(file, batch.slice(begin, ROWS), agreed)
+                part = self.cast(file, batch.slice(begin, ROWS), agreed)
                 yield TablePiece(part, None, Start(start.at + number), row=row and row + begin)
             row = row and row + len(batch)
 
@@ -215,11 +209,7 @@ def read_parquet(
     `on_error` (see `map`) the rest of it is skipped, revealed or diverted, as its path. For `paths`, the other options
     (`Options`) and the errors see `read_text`.
     """
-    arguments = dict(parquet_options or {})
-
-    def format(columns: Any, schema: Any, *_: object) -> ReadFormat:
-        return ParquetFormat(_Typed(columns, schema), arguments)
-
+    format = partial(ParquetFormat, options=dict(parquet_options or {}))
     return tabular_source("read_parquet", paths, format, options, on_error)
 
 
@@ -246,8 +236,4 @@ def read_arrow(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Tabula
     the file at a time. A stream without an end marker is complete after any batch, as the format allows. Data after the
     end of a stream, or a file joined to another, is an error.
     """
-
-    def format(columns: Any, schema: Any, compression: str | None, _: int) -> ReadFormat:
-        return ArrowFormat(_Typed(columns, schema), compression)
-
-    return tabular_source("read_arrow", paths, format, options, on_error)
+    return tabular_source("read_arrow", paths, ArrowFormat, options, on_error)
