@@ -17,25 +17,26 @@ Numbers = Any
 class Grouped:
     """The group of each row, as a number from 0; every group has a row."""
 
-    def __init__(
-        self, numbers: Numbers, count: int, first_by: Sequence[Numbers] = (), last_by: Sequence[Numbers] = ()
-    ) -> None:
+    def __init__(self, numbers: Numbers, count: int) -> None:
         self.numbers = numbers
         self.count = count
-        self._first_by, self._last_by = first_by, last_by
 
     @cached_property
     def first(self) -> Numbers:
-        """The first row of each group: in order of arrival, or of the columns that it was made with."""
-        return self._ends(_order(self._first_by, len(self.numbers))[::-1])
+        """The first row of each group: in order of arrival, unless another was set."""
+        return self.ends()
 
     @cached_property
     def last(self) -> Numbers:
         """The last row of each group."""
-        return self._ends(_order(self._last_by, len(self.numbers)))
+        return self.ends(last=True)
 
-    def _ends(self, order: Numbers) -> Numbers:
-        """The row of each group that is the last in an order."""
+    def ends(self, by: Sequence[Numbers] = (), *, last: bool = False) -> Numbers:
+        """The first or last row of each group, in the order of some columns or of arrival."""
+        order = np.arange(len(self.numbers))
+        if not all((part[1:] >= part[:-1]).all() for part in by):
+            order = np.lexsort(by[::-1])
+        order = order if last else order[::-1]
         found = np.zeros(self.count, np.int64)
         found[self.numbers[order]] = order
         return found
@@ -121,15 +122,7 @@ class Grouped:
         return made.sort_by("group").column(f"value_{function}").combine_chunks()
 
 
-def _order(by: Sequence[Numbers], count: int) -> Numbers:
-    if not by or all((part[1:] >= part[:-1]).all() for part in by):
-        return np.arange(count)
-    return np.lexsort(by[::-1])
-
-
-def grouped(
-    keys: Sequence[Array], count: int, first_by: Sequence[Numbers] = (), last_by: Sequence[Numbers] = ()
-) -> Grouped:
+def grouped(keys: Sequence[Array], count: int) -> Grouped:
     """Number the groups of rows with equal keys; null equals null, and NaN equals NaN."""
     codes, size = np.zeros(count, np.int64), 1
     for key in keys:
@@ -139,16 +132,15 @@ def grouped(
         codes, size = more if size == 1 else np.multiply(codes, values, dtype=np.int64) + more, size * values
     if size > 2 * count + 1024:
         # Arrow numbers values in the order in which they appear.
-        return Grouped(*_encoded(pa.array(codes)), first_by, last_by)
+        return Grouped(*_encoded(pa.array(codes)))
     first = np.full(size, -1, np.int64)
     first[codes[::-1]] = np.arange(count)[::-1]
     found = np.flatnonzero(first >= 0)
     found = found[np.argsort(first[found])]
     ranks = np.empty(size, np.int64)
     ranks[found] = np.arange(len(found))
-    made = Grouped(ranks.take(codes), len(found), first_by, last_by)
-    if not first_by:
-        made.first = first[found]
+    made = Grouped(ranks.take(codes), len(found))
+    made.first = first[found]
     return made
 
 

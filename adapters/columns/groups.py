@@ -126,8 +126,11 @@ class Groups:
         return made.cast(of) if types.is_duration(of) else made
 
     def _grouped(self, table: RecordBatch) -> Grouped:
+        made = grouped([table.column(name) for name in self._grouped_by], len(table))
         first, last = ([table.column(name).to_numpy() for name in names] for names in self._marks)
-        return grouped([table.column(name) for name in self._grouped_by], len(table), first, last)
+        if first:
+            made.first, made.last = made.ends(first), made.ends(last, last=True)
+        return made
 
     def _of_groups(self, table: RecordBatch, groups: Grouped, parts: Mapping[str, Array]) -> RecordBatch:
         """The keys and marks of each group, and its partial results."""

@@ -150,10 +150,9 @@ class _Sessions(EventTimeWindows):
         begins = np.flatnonzero(new)
         numbers = np.empty(len(keys), np.int64)
         numbers[order] = np.cumsum(new) - 1
-        made = Grouped(numbers, len(begins), last_by=(stops, last))
+        made = Grouped(numbers, len(begins))
         made.first = order[begins]
-        if in_order:
-            made.last = order[np.append(begins[1:], len(keys)) - 1]
+        made.last = order[np.append(begins[1:], len(keys)) - 1] if in_order else made.ends((stops, last), last=True)
         return made
 
     @override
