@@ -34,7 +34,7 @@ HERE_OR_NOT = {
 }
 """What is imported where it is in use already, and never needed."""
 
-CALLED = {"attr": "attrs", "opentelemetry": "opentelemetry-api"}
+CALLED = {"attr": "attrs", "google": "protobuf", "opentelemetry": "opentelemetry-api"}
 """Packages whose distribution has another name."""
 
 BLOCKED = """
