@@ -166,23 +166,6 @@ def test_a_program_without_heartbeat(landing, monkeypatch):
     assert landing.commits == []
 
 
-def test_state_and_watermark(landing):
-    """The results of a stateful query, with Spark's watermark in the status; and a journal keeps the local state."""
-    landing.arrive(3, 3)
-    status = spark.StreamStatus()
-    stateful = (
-        landing.frame()
-        .selectExpr("number", "key", "timestamp_seconds(number) AS at")
-        .withWatermark("at", "1 second")
-        .groupBy("key")
-        .count()
-    )
-    source = landing.source(stateful, output_mode="update", status=status)
-    found = ps.run(ps.pipe(source, ps.collect(timed=True)))
-    assert sorted((time, *row) for time, row in found) == [(n, key, 1 + n) for n in (0, 1) for key in "abc"]
-    assert status.watermark is not None
-
-
 def test_no_shared_views(landing, monkeypatch):
     """A server without global temporary views is refused when composing."""
     from pyspark.sql.connect.dataframe import DataFrame

@@ -143,6 +143,7 @@ class TestCommits:
 
 
 class TestStatus:
+    @on_both
     def test_the_status_has_sparks_reports(self, landing):
         """The current micro-batch, the last committed one, rows, rates and Spark's watermark."""
         landing.arrive(30, 30, 30)
