@@ -1,0 +1,103 @@
+"""Expressions, arguments and types of columns that are refused."""
+
+from decimal import Decimal
+
+import pytest
+
+import pullstream as ps
+from adapters.arrow import ArrowRows
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: columns.select(pl.col("n").sum()), "sums up rows"),
+        (lambda: columns.with_columns(m=pl.col("n") - pl.col("n").mean()), "sums up rows"),
+        (lambda: columns.filter(pl.col("n").shift() > 1), "looks at other rows"),
+        (lambda: columns.select(pl.col("n").rank().over("key")), "looks at other rows"),
+        (lambda: columns.select(pl.col("n").drop_nulls()), "changes the number of rows"),
+        (lambda: columns.select(pl.col("n", "day") + 1), "write one expression for each"),
+        (lambda: columns.with_columns(m=pl.lit(pl.Series([1, 2]))), "values of its own for several rows"),
+        (lambda: columns.filter(pl.col("n").is_in(pl.col("day"))), "may look at other rows"),
+        (lambda: columns.filter(~pl.col("n").abs().is_in(pl.col("day") + 1)), "may look at other rows"),
+        (lambda: columns.select(pl.col("n").replace(pl.col("day"), 2)), "may look at other rows"),
+        (lambda: columns.select(pl.col("n").replace_strict([1], pl.col("day"), default=0)), "may look at other rows"),
+        (columns.select, r"select\(\).* needs at least one column or expression"),
+        (columns.with_columns, r"with_columns\(\).* needs at least one column or expression"),
+        (columns.filter, r"filter\(\).* needs at least one column or expression"),
+        (lambda: columns.select(3), "write pl.lit"),
+        (lambda: columns.filter(lambda row: row.n > 1), "to ps.map or ps.filter"),
+        (lambda: ps.filter(pl.col("n") > 1), "for the modules of pullstream.columns"),
+        (lambda: columns.reduce_by_key("key", columns.mean("n")), r"for example result=mean"),
+        (lambda: columns.reduce_by_key(n=columns.count()), "use reduce_by_time"),
+        (lambda: columns.reduce_by_key("key"), "needs at least one aggregate"),
+        (lambda: columns.reduce_by_key("key", n=pl.len()), "use an aggregate of columns"),
+        (lambda: columns.reduce_by_key("key", "key", n=columns.count()), "got a key twice"),
+        (lambda: columns.tumbling(5, at="day", lateness=0, end=columns.count()), "there is a column 'end' already"),
+        (lambda: columns.tumbling(5, "key", at="day", lateness=0, key=columns.count()), "there is a column 'key'"),
+        (lambda: columns.reduce_by_key("key", key=columns.count()), "got key= as the name of a result, but there is"),
+        (lambda: columns.reduce_by_key(["key", "n"], n=columns.count()), "without brackets: 'key', 'n'$"),
+        (lambda: columns.distinct(["key"]), "without brackets: 'key'$"),
+        (lambda: columns.select(["key", "n"]), "without brackets: 'key', 'n'$"),
+        (lambda: columns.tumbling(5, "end", at="day", lateness=0, n=columns.count()), "a column 'end' of their own"),
+        (lambda: columns.sessions(5, "start", at="day", lateness=0, n=columns.count()), "column 'start' of their own"),
+        (lambda: columns.quantile(2, "n"), "needs q from 0 to 1"),
+        (lambda: columns.quantile("n", 0.5), "from 0 to 1, but got .n.: its arguments are in the wrong order"),
+    ],
+)
+def test_what_depends_on_batches_is_refused_when_composing(make, why):
+    """An expression that looks at other rows, and arguments that are none."""
+    with pytest.raises(ps.CompositionError, match=why):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: columns.filter(pl.col("d") > 1),
+        lambda: columns.reduce_by_time(s=columns.sum(pl.col("d") + 1)),
+        lambda: columns.sort_by_time("d"),
+        lambda: columns.join(ps.values([{"n": 1}]), big(), on="n"),
+    ],
+)
+def test_a_type_that_polars_does_not_have(make):
+    """The error names the column; modules that do not compute with it pass it on."""
+    used = make()
+
+    with pytest.raises(columns.ColumnError, match=r"no type for the column 'd', which is decimal256\(50, 2\); cast it"):
+        ps.run(ps.pipe(used if isinstance(used, ps.Source) else ps.pipe(big(), used), ps.collect()))
+
+    passed = ps.pipe(big(), columns.filter(pl.col("n") > 0), columns.reduce_by_key("n", s=columns.sum("d")))
+    assert ps.run(ps.pipe(passed, ps.collect())) == [{"n": 1, "s": Decimal("1.50")}]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "why"),
+    [
+        (lambda: columns.distinct("v"), pa.string_view(), "distinct, .*column 'v', which is string_view, cannot be a"),
+        (lambda: columns.sort_by_time("v"), pa.list_view(pa.int8()), "sort_by_time, .*polars has no type for .* 'v'"),
+        (lambda: columns.filter(pl.col("v").is_null()), pa.list_view(pa.int8()), "polars has no type for .* 'v'"),
+        (lambda: columns.reduce_by_time(v=columns.min("v")), pa.month_day_nano_interval(), "not known for the type"),
+    ],
+)
+def test_a_type_that_is_not_supported_names_the_column(make, kind, why):
+    """It is no error of Arrow's or of polars'."""
+
+    @ps.source
+    async def table(ctx):
+        yield ps.Batch(0, ArrowRows(pa.record_batch({"n": [1], "v": pa.nulls(1, kind)}), "dicts"))
+
+    with pytest.raises(columns.ColumnError, match=why):
+        ps.run(ps.pipe(table(), make(), ps.drain()))
+
+
+@ps.source
+async def big(ctx):
+    """A row with a decimal of more than 38 digits."""
+    batch = pa.record_batch({"n": [1], "d": pa.array([Decimal("1.50")], pa.decimal256(50, 2))})
+    yield ps.Batch(0, ArrowRows(batch, "dicts"))
