@@ -4,11 +4,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Any, Final, cast, overload
 
 import attrs
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sink, Sync
 from pullstream.blueprint.parts import Function, Into
-from pullstream.blueprint.variables import A, R
+from pullstream.blueprint.variables import A, K, R, S
 from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
@@ -18,9 +18,6 @@ from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
 from pullstream.modules.values.on_error import OnErrorHere, Reveals
 from pullstream.protocol import Batch
-
-K = TypeVar("K")
-R2 = TypeVar("R2")
 
 
 @attrs.frozen(eq=False)
@@ -156,10 +153,10 @@ def partition(
     key: Function[A, K],
     sinks: Mapping[K, Into[A, R]],
     *,
-    other: Into[A, R2],
+    other: Into[A, S],
     capacity: int = 0,
     on_error: OnErrorHere[A] = "fail",
-) -> Sink[A, tuple[dict[K, R], R2]]: ...
+) -> Sink[A, tuple[dict[K, R], S]]: ...
 @sink
 def partition(
     key: Annotated[Callable[[Any], Any], Sync("a key cannot be awaited; use map_async first", "a key")],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from threading import RLock
 from types import FunctionType
-from typing import Annotated, Any, Generic, Literal
+from typing import Annotated, Any, Generic, Literal, get_args
 
 import trio
 from typing_extensions import override
@@ -69,7 +69,6 @@ class ThreadedSource(Kernel[Any]):
 
 
 OverflowPolicy = Literal["fail", "drop_oldest", "drop_newest"]
-_POLICIES = ("fail", "drop_oldest", "drop_newest")
 
 
 class Emit(Generic[T]):
@@ -91,21 +90,19 @@ class Emit(Generic[T]):
             if self.ending.known:
                 return False
             if len(self._values) >= self._capacity:
-                if self._overflow == "drop_oldest":
-                    self._values.popleft()
-                    self.dropped += 1
-                else:
-                    if self._overflow == "drop_newest":
-                        self.dropped += 1
-                    else:
-                        self.fail(
-                            Overflow(
-                                f"from_callback: its buffer of {self._capacity} values is full, and a callback cannot "
-                                f"wait. Read faster, set a larger capacity=, or choose which values to lose with "
-                                f"overflow='drop_oldest' or 'drop_newest'",
-                            ),
-                        )
+                if self._overflow == "fail":
+                    self.fail(
+                        Overflow(
+                            f"from_callback: its buffer of {self._capacity} values is full, and a callback cannot "
+                            f"wait. Read faster, set a larger capacity=, or choose which values to lose with "
+                            f"overflow='drop_oldest' or 'drop_newest'",
+                        ),
+                    )
                     return False
+                self.dropped += 1
+                if self._overflow == "drop_newest":
+                    return False
+                self._values.popleft()
             self._values.append(value)
         self._wake()
         return True
@@ -195,7 +192,7 @@ def from_callback(
     ],
     *,
     capacity: Positive = 1024,
-    overflow: Annotated[OverflowPolicy, OneOf(*_POLICIES)] = "fail",
+    overflow: Annotated[OverflowPolicy, OneOf(*get_args(OverflowPolicy))] = "fail",
     time: TimeOf[T] = None,
 ) -> Source[T]:
     """Give the values that a callback-style producer emits.

@@ -11,7 +11,7 @@ import attrs
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Source, Transformer
-from pullstream.blueprint.variables import A
+from pullstream.blueprint.variables import A, K
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
@@ -126,7 +126,6 @@ class Windowed(Notified):
             self.listening = first
 
 
-K = TypeVar("K")
 K_co = TypeVar("K_co", covariant=True)
 X = TypeVar("X")
 
