@@ -99,19 +99,6 @@ def answering(answer, ask="ask"):
     return type(Numbers)("Answering", (Numbers,), {ask: always})
 
 
-class LateMany(Numbers):
-    """Answers the outstanding ask with the values under way, although the stream has been aborted."""
-
-    async def ask_many(self, limit=1):
-        await self.changed.wait()
-        return ps.Batch.of([0, 1], ["a", "b"])
-
-    async def abort(self):
-        self.changed.set()
-        await trio.sleep(1)
-        return ps.DONE
-
-
 class Undead(Numbers):
     async def ask(self, limit=1):
         self.given += 1
@@ -144,12 +131,16 @@ class Growing(Numbers):
         raise self.boom
 
 
-class LateValue(Numbers):
-    """Answers the outstanding ask with the value under way, although the stream has been aborted."""
+class Late(Numbers):
+    """Answers the outstanding ask with what is under way, although the stream has been aborted."""
 
     async def ask(self, limit=1):
         await self.changed.wait()
         return ps.Batch(0, [0])
+
+    async def ask_many(self, limit=1):
+        await self.changed.wait()
+        return ps.Batch.of([0, 1], ["a", "b"])
 
     async def abort(self):
         self.changed.set()
@@ -266,14 +257,14 @@ PARTNERS = [
     ("R2", ABOVE, answering(lambda _: ps.Batch.of([0, 1], "ab"), "ask_many"), ask_for_one_of_many),
     ("R2", ABOVE, answering(lambda _: ps.Batch.of([0, None], ["a", "b"]), "ask_many"), ask_for_many),
     ("R2", ABOVE, answering(lambda _: ps.Batch.of([0, 1, 2], ["a", "b"]), "ask_many"), ask_for_many),
-    ("R5", ABOVE, LateMany, abort_beside_many),
+    ("R5", ABOVE, Late, abort_beside_many),
     ("R3", ABOVE, Undead, ask_three_times),
     ("R3", ABOVE, Forgetful, ask_three_times),
     ("R3", ABOVE, Relenting, ask_three_times),
     ("R3", ABOVE, Growing, ask_three_times),
     ("R3", ABOVE, Numbers, error_then_ask),  # it answers done where its failure is due
     ("R4", BELOW, Deaf, two_asks_on_a_lane),
-    ("R5", ABOVE, LateValue, abort_beside),
+    ("R5", ABOVE, Late, abort_beside),
     ("R5", ABOVE, Deaf, abort_beside),
     ("R8", ABOVE, Echo, error),
     ("R8", ABOVE, Chatty, abort_twice),

@@ -1,20 +1,10 @@
 """Where nothing waits, modules look between steps what is complete: no task for an ask, no time read ahead."""
 
 import pytest
-import trio
 
 import pullstream as ps
 from tests.pullstream.common import per_time
-
-
-class Tasks(trio.abc.Instrument):
-    """Counts the tasks that begin."""
-
-    def __init__(self):
-        self.begun = 0
-
-    def task_spawned(self, task):
-        self.begun += 1
+from tests.pullstream.counting import count
 
 
 def numbers(count, begin=0, step=1):
@@ -66,14 +56,11 @@ SHAPES = {
 def test_no_task_is_begun_for_a_time(name):
     """However many times there are."""
 
-    def begun(count):
-        tasks = Tasks()
+    def begun(number):
+        async def run():
+            await ps.arun(ps.pipe(SHAPES[name](number), ps.drain()))
+            return 0
 
-        async def main():
-            async with ps.pipe(SHAPES[name](count), ps.drain()).open() as running:
-                await running.result()
+        return count(run).tasks
 
-        trio.run(main, instruments=[tasks])
-        return tasks.begun
-
-    assert abs(begun(600) - begun(200)) < 20
+    assert abs(begun(300) - begun(100)) < 20
