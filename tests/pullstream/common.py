@@ -1,6 +1,7 @@
 """Modules and programs that several test files have in common."""
 
 import random
+from contextlib import suppress
 
 import trio
 from trio._core import _run as trio_scheduler
@@ -37,6 +38,30 @@ def run(pipeline, limit=4096, *, seed=None, check="strict"):
 def timed(*times):
     """A source of times, which are their own values."""
     return ps.values(times, time=lambda time: time)
+
+
+async def finish(reader, how, begun=None):
+    """End a stream by an abort or an error after its first answer, or before any, or while an ask is under way.
+
+    Otherwise read it to its end or failure. Returns the values that were read.
+    """
+    values = []
+    async with trio.open_nursery() as nursery:
+        match how:
+            case "never asked":
+                await reader.abort()
+            case "abort" | "error":
+                values += (await reader.ask()).values
+                await (reader.abort() if how == "abort" else reader.error(Unseen("from below")))
+            case "abort under way" | "cancel":
+                nursery.start_soon(reader.lane().ask)
+                await begun.wait()
+                await reader.abort() if how != "cancel" else nursery.cancel_scope.cancel()
+            case _:
+                with suppress(Unseen):
+                    while (batch := await reader.ask(9)) is not ps.DONE:
+                        values += batch.values
+    return values
 
 
 def added(*sources):

@@ -9,7 +9,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, finish
 
 LIMITS = (1, 2, 7, 4096)
 values = st.lists(st.integers(0, 6), max_size=25)
@@ -140,51 +140,36 @@ def test_the_culprit_of_a_fused_row_is_named(modules, shown):
 # ---- the end
 
 
-ENDINGS = ("end", "source fails", "function raises", "abort", "error", "take", "cancel", "unasked")
+ENDINGS = {
+    **dict.fromkeys(["end", "take", "abort", "cancel", "never asked"]),
+    "source fails": "from the source",
+    "function raises": "0",
+    "error": "from below",
+}
+"""The ways to end, and the exception that `on_end` is called with; None for none."""
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, probe, autojump_clock):
     """on_end hears of the end once, after the source has let go, with the exception or with None."""
-    ends = []
-    failure = Unseen("from the source")
-    reason = Unseen("from below")
+    ends, begun = [], trio.Event()
 
     def ended(exc):
         assert probe.acquired == probe.released
         ends.append(exc)
 
-    slow = ending == "cancel"
-    source = counting(probe, 3, failure=failure if ending == "source fails" else None, delay=slow)
+    async def begin(value):
+        begun.set()
+        await trio.sleep(ending == "cancel")
+        return value
+
+    failure = Unseen("from the source") if ending == "source fails" else None
     function = raising if ending == "function raises" else lambda _: None
-    modules = [ps.tap(function, on_end=ended)] + ([ps.take(1)] if ending == "take" else [])
-    async with edge(ps.pipe(source, *modules)) as reader:
-        if ending == "cancel":
-            with trio.move_on_after(0.5):
-                await reader.ask(1)
-        elif ending == "abort":
-            await reader.ask(1)
-            await reader.abort()
-        elif ending == "error":
-            await reader.error(reason)
-        elif ending != "unasked":
-            try:
-                while await reader.ask(2) is not ps.DONE:
-                    pass
-            except Unseen:
-                pass
-        else:
-            await reader.abort()
+    modules = [ps.map_async(begin, 1), ps.tap(function, on_end=ended), *[ps.take(1)] * (ending == "take")]
+    async with edge(ps.pipe(counting(probe, 3, failure=failure), *modules)) as reader:
+        await finish(reader, ending, begun)
         assert len(ends) == 1
-    assert len(ends) == 1
-    if ending == "source fails":
-        assert ends == [failure]
-    elif ending == "function raises":
-        assert isinstance(ends[0], Unseen)
-    elif ending == "error":
-        assert ends == [reason]
-    else:
-        assert ends == [None]
+    assert [exc and str(exc) for exc in ends] == [ENDINGS[ending]]
 
 
 @ps.source
