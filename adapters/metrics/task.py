@@ -7,6 +7,7 @@ from functools import partial
 from logging import Logger
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import trio
 
 import pullstream as ps
@@ -29,6 +30,7 @@ COUNTED: Final = {
 """The counters by their field in `Counters`: name, unit, description."""
 
 
+@attrs.define(eq=False, slots=False)
 class Instruments:
     """The figures of one run; each look reports the changes since the last one.
 
@@ -36,16 +38,13 @@ class Instruments:
     ended, because callbacks cannot be unregistered.
     """
 
-    def __init__(
-        self,
-        meter: Any,
-        behind: Callable[[Any], float] | None,
-        attributes: Mapping[str, str],
-        running: ps.types.Running[Any],
-    ) -> None:
-        self._running = running
-        self._behind = behind
-        self._attributes = attributes
+    _meter: Any
+    _behind: Callable[[Any], float] | None
+    _attributes: Mapping[str, str]
+    _running: ps.types.Running[Any]
+
+    def __attrs_post_init__(self) -> None:
+        meter = self._meter
         self._counters = {
             field: meter.create_counter(name, unit, description) for field, (name, unit, description) in COUNTED.items()
         }

@@ -14,7 +14,7 @@ import attrs
 from pullstream import Fold
 from pullstream.authoring import Accumulator, Site, blame
 
-from ...arrow import As, RecordBatch, Shape, pyarrow
+from ...arrow import As, RecordBatch, pyarrow
 from ..reading.timed import Cutting
 from .partition import Results, shown
 
@@ -53,7 +53,7 @@ def _results(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Results:
 
 def _combined(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
     accumulator = Accumulator(plan.fold, key=plan.key)
-    cutting = Cutting(Shape(plan.as_, plan.names), len(plan.names), plan.time, jumbled=True)
+    cutting = Cutting(plan.as_, plan.names, plan.time, jumbled=True)
     tables: dict[Hashable, dict[Hashable, Any]] = defaultdict(accumulator.new)
     rows = 0
     for batch in batches:

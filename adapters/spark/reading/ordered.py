@@ -161,7 +161,7 @@ class OrderedSource(Kernel[Any]):
             # Its frontier follows the lateness of rows, not the times of delivered values.
             self.traits = Traits(trusted=True, follows=True)
         self._frame = timed.frame
-        self._cutting = Cutting.of(timed, as_)
+        self._cutting = Cutting(as_, timed.names, timed.time, timed.jumbled)
         # Converting ten thousand rows takes time, and other tasks run in between.
         self._together = TOGETHER if as_ == "batches" and not timed.jumbled else 1
         self._answers: deque[Batch[Any]] = deque()

@@ -1,9 +1,9 @@
 """A DataFrame with the column or expression for its rows' time, and its Arrow batches as values with their times."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
@@ -102,31 +102,26 @@ class Cutting:
     order of time: each is sorted.
     """
 
-    shape: Shape
-    width: int
+    as_: As
+    names: Sequence[str]
     time: str | None
     jumbled: bool
-
-    @classmethod
-    def of(cls, frame: TimedFrame, as_: As) -> Self:
-        """The cutting of a frame's batches."""
-        return cls(Shape(as_, frame.names), len(frame.names), frame.time, frame.jumbled)
 
     def cut(self, batches: Iterable[RecordBatch]) -> list[Batch[Any]]:
         """Return the values with their times: in one batch if these are in order, else in runs of equal time."""
         if self.time is not None:
             return [answer for batch in batches for answer in self._timed(in_utc(batch), self.time)]
-        parts = [self.shape.of(self._visible(in_utc(batch))) for batch in batches]
+        parts = [Shape(self.as_, self.names).of(self._visible(in_utc(batch))) for batch in batches]
         values = parts[0] if len(parts) == 1 else list(chain.from_iterable(parts))
         return [Batch(0, values)] if values else []
 
     def _visible(self, batch: RecordBatch) -> RecordBatch:
         # A frame without columns is sent with one, because otherwise it would have no rows.
-        return batch.select(range(self.width))
+        return batch.select(range(len(self.names)))
 
     def _timed(self, batch: RecordBatch, shown: str) -> Iterator[Batch[Any]]:
-        visible, time = self._visible(batch), batch.column(self.width)
+        visible, time = self._visible(batch), batch.column(len(self.names))
         if self.jumbled:
             order = pyarrow().compute.sort_indices(time)
             visible, time = visible.take(order), time.take(order)
-        return self.shape.timed(visible, time, shown)
+        return Shape(self.as_, self.names).timed(visible, time, shown)
