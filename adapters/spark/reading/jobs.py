@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
@@ -79,7 +79,6 @@ class Jobs:
         self.tag = f"pullstream-{uuid4().hex}"
         """The tag of all jobs."""
         self._session = session
-        self._owner: _Context | _Client = _Client(session) if is_connect(session) else _Context(session)
         self._calls = 0
         self._called = threading.Condition()
         self._submitted = False
@@ -117,7 +116,19 @@ class Jobs:
 
     def doing(self) -> str:
         """Describe what Spark is doing for these jobs, in a few words; takes one or two calls to Java."""
-        return self._owner.doing(self.tag) if self._submitted and not self._ended else ""
+        session = self._session
+        # The server of Connect does not report the progress of an operation here.
+        if not self._submitted or self._ended or is_connect(session) or not stands(session):
+            return ""
+        tracker: Any = session.sparkContext.statusTracker()
+        jobs = [job for number in job_numbers(session, self.tag) if (job := tracker.getJobInfo(number)) is not None]
+        stages: set[int] = {stage for job in jobs for stage in job.stageIds}
+        infos = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+        at_work = [info for info in infos if info.numActiveTasks]
+        if not at_work:
+            return "Spark plans"
+        number, of_all = sum(info.numCompletedTasks for info in at_work), sum(info.numTasks for info in at_work)
+        return f"Spark: stage {', '.join(str(info.stageId) for info in at_work)}, {number} of {of_all} tasks done"
 
     def check(self) -> None:
         """Raise JobCancelled if `cancel` or `close` was called."""
@@ -131,8 +142,11 @@ class Jobs:
     def cancel(self) -> None:
         """Cancel the jobs, so that a blocked call raises; does not wait for it. Idempotent."""
         self.cancelled = True
-        if self._submitted and not self._ended:
-            self._owner.cancel(self.tag)
+        session: Any = self._session
+        # Stopping a session stops its jobs.
+        if self._submitted and not self._ended and stands(session):
+            cancel = session.interruptTag if is_connect(session) else session.sparkContext.cancelJobsWithTag
+            cancel(self.tag)
 
     def close(self) -> None:
         """Cancel the jobs if they have not ended, and wait until no call is under way. Idempotent."""
@@ -156,77 +170,19 @@ class Jobs:
 
     def _tagged(self, step: Callable[[], T], *tags: str) -> T:
         self._submitted = True
+        session: Any = self._session
+        if not stands(session):
+            raise SparkJobError(f"Spark could not do the job: {STOPPED}", "")
+        mine = (self.tag, *tags)
         # A tag belongs to the submitting thread, and threads that Spark starts from it inherit it. The thread then
         # returns to a pool, so the tag is removed before its next use.
-        with ExitStack() as stack:
-            for tag in (self.tag, *tags):
-                stack.enter_context(self._owner.tagged(tag))
+        try:
+            for tag in mine:
+                (session.addTag if is_connect(session) else session.sparkContext.addJobTag)(tag)
             return step()
-
-
-class _Context:
-    """A classic session: jobs are cancelled by their tags."""
-
-    def __init__(self, session: "SparkSession") -> None:
-        self._session = session
-        self._context = session.sparkContext
-
-    @contextmanager
-    def tagged(self, tag: str) -> Generator[None, None, None]:
-        if not stands(self._session):
-            raise SparkJobError(f"Spark could not do the job: {STOPPED}", "")
-        self._context.addJobTag(tag)
-        try:
-            yield
         finally:
-            if stands(self._session):
-                self._context.removeJobTag(tag)
-
-    def doing(self, tag: str) -> str:
-        if not stands(self._session):
-            return ""
-        tracker: Any = self._context.statusTracker()
-        jobs = job_numbers(self._session, tag)
-        stages: set[int] = {
-            stage for job in jobs if (of := tracker.getJobInfo(job)) is not None for stage in of.stageIds
-        }
-        infos = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
-        at_work = [info for info in infos if info.numActiveTasks]
-        if not at_work:
-            return "Spark plans"
-        number, of_all = sum(info.numCompletedTasks for info in at_work), sum(info.numTasks for info in at_work)
-        stage = ", ".join(str(info.stageId) for info in at_work)
-        return f"Spark: stage {stage}, {number} of {of_all} tasks done"
-
-    def cancel(self, tag: str) -> None:
-        # Stopping a session stops its jobs.
-        if stands(self._session):
-            self._context.cancelJobsWithTag(tag)
-
-
-class _Client:
-    """A Spark Connect session: operations are interrupted by the tags that their thread had when it sent them."""
-
-    def __init__(self, session: "SparkSession") -> None:
-        self._session: Any = session
-
-    @contextmanager
-    def tagged(self, tag: str) -> Generator[None, None, None]:
-        self._session.addTag(tag)
-        try:
-            yield
-        finally:
-            self._session.removeTag(tag)
-
-    def doing(self, tag: str) -> str:
-        # The server does not report the progress of an operation here.
-        del tag
-        return ""
-
-    def cancel(self, tag: str) -> None:
-        # Stopping a session ends its operations.
-        if stands(self._session):
-            self._session.interruptTag(tag)
+            for tag in mine if stands(session) else ():
+                (session.removeTag if is_connect(session) else session.sparkContext.removeJobTag)(tag)
 
 
 def _forget_frames(exc: BaseException) -> None:
