@@ -21,7 +21,7 @@ from pullstream.authoring import Site
 from ...arrow import Packing, RecordBatch, Spool, pyarrow
 from ..refusals import refused
 from ..schemas import arrow_schema
-from ..writing.table_partitions import TablePartitions, TableTargetError, claim, release
+from ..writing.table_partitions import TablePartitions, TableTargetError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -93,13 +93,6 @@ def _ran(pipeline: Pipeline[list[RecordBatch]]) -> list[RecordBatch]:
 class ConnectTable(TablePartitions):
     """The table's end; a job has the rows of as many times as can be sent with it."""
 
-    _claimed: str | None = None
-
-    @override
-    def close(self) -> None:
-        if self._claimed is not None:
-            release(self._claimed)
-
     @override
     def _write(self, spools: Sequence[Spool]) -> None:
         due: list[tuple[Spool, list[RecordBatch]]] = []
@@ -130,10 +123,6 @@ class ConnectTable(TablePartitions):
             return
         path = self._location() if plan.catalog else plan.target
         if self._claimed is None:
-            name = f"{session.client.host} {path}"
-            claim(name)
-            self._claimed = name
+            self._claim(f"{session.client.host} {path}")
         writer.mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
-        if plan.catalog:
-            session.catalog.recoverPartitions(plan.target)
-            session.catalog.refreshTable(plan.target)
+        self._refresh()

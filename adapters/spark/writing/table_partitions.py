@@ -203,6 +203,7 @@ class TablePartitions:
         self._full: StructType
         self._arrow: Any
         self._folder: TableFolder | None = None
+        self._claimed: str | None = None
         self._packing = row_packing("write_table", self._schema)
         check_time(plan.time, self._schema.names, plan.site)
 
@@ -236,8 +237,8 @@ class TablePartitions:
 
     def close(self) -> None:
         """Release the folder, so that others can write there."""
-        if self._folder is not None:
-            release(self._folder.name)
+        if self._claimed is not None:
+            release(self._claimed)
 
     # ---- in a thread of its own
 
@@ -267,7 +268,7 @@ class TablePartitions:
         if self._folder is None:
             path = self._location() if self._plan.catalog else self._plan.target
             folder = TableFolder(self._session, path)
-            claim(folder.name)
+            self._claim(folder.name)
             self._folder = folder
             folder.mend()
         new = self._folder.new_folder()
@@ -278,6 +279,14 @@ class TablePartitions:
             self._folder.publish(new)
         finally:
             self._folder.discard(new)
+        self._refresh()
+
+    def _claim(self, name: str) -> None:
+        claim(name)
+        self._claimed = name
+
+    def _refresh(self) -> None:
+        """Let the catalog know of new partitions."""
         if self._plan.catalog:
             self._session.catalog.recoverPartitions(self._plan.target)
             self._session.catalog.refreshTable(self._plan.target)
