@@ -15,18 +15,7 @@ from pullstream.authoring import Call, OnError
 from ...arrow import pyarrow
 from .blocks import Block, LineByLine, blocks, one_by_one, opened
 from .errors import FileReadError, by_name
-from .formats import (
-    AT_A_TIME,
-    Agreed,
-    Bad,
-    Piece,
-    ReadFormat,
-    Start,
-    TableFormat,
-    Values,
-    arrow_types,
-    decoded,
-)
+from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, TableFormat, Values, arrow_types, decoded
 from .listing import File, Paths
 from .options import Tabular, encoding_argument, tabular_source
 from .parsing import MOST, Sieve, settled, uncounted

@@ -93,8 +93,7 @@ class GivenPath:
         """Make the error for a path where no files were found."""
         if not has_magic(self.key):
             return NoFilesError(
-                self.given,
-                "is a folder without files (names that begin with . or _, or end in .part, are skipped)",
+                self.given, "is a folder without files (names that begin with . or _, or end in .part, are skipped)"
             )
         folders = any(info["type"] == "directory" for info in self.fs.glob(self.key, detail=True).values())
         return NoFilesError(

@@ -127,12 +127,12 @@ def writer(
     if place.grows and not format.grows:
         raise CompositionError(
             f"{module}({place.template!r}) at {Site.here()}: files of this kind cannot grow; add {{time}} to the "
-            f"target. Without times, all values are in the file of the time 0",
+            f"target. Without times, all values are in the file of the time 0"
         )
     if place.grows and place.is_url:
         raise CompositionError(
             f"{module}({place.template!r}) at {Site.here()}: a file at a URL cannot grow; add {{time}} to the target, "
-            f"or write to a local path",
+            f"or write to a local path"
         )
     given: Any = {**options, "manifest": _manifest(module, options.get("manifest"))}
     plan = WritePlan(place, format, f"{module}() at {Site.here()}", **given)

@@ -36,7 +36,7 @@ def codec_argument(module: str, target: object, compression: object) -> Codec | 
     if compression is not None:
         known = ", ".join(map(repr, dict.fromkeys(_BY_SUFFIX.values())))
         raise Call(module).refuse(
-            f"got compression={compression!r}: it must be 'infer' (by the suffix), None, or one of {known}",
+            f"got compression={compression!r}: it must be 'infer' (by the suffix), None, or one of {known}"
         )
     return None
 

@@ -91,7 +91,7 @@ class GrowingFiles:
             if known.head != head:
                 raise SchemaError(
                     f"{self._format.module}, {part.target}: the file's columns are {_shown(known.head)}, but those of "
-                    f"its next time are {_shown(head)}; give a schema= for all times",
+                    f"its next time are {_shown(head)}; give a schema= for all times"
                 )
             start = known.size
         size = start + part.size

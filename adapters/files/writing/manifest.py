@@ -81,7 +81,7 @@ class Manifest:
                 disk.close(file)
                 raise FileBusyError(
                     f"another run, or another sink of this run, is writing the manifest {self._path}: give each sink "
-                    f"its own manifest",
+                    f"its own manifest"
                 ) from None
             except FileNotFoundError:
                 pass

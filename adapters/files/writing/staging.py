@@ -94,7 +94,7 @@ class StagingFolder:
             if state == "at work" or other < self.folder or monotonic() > until:
                 raise FileBusyError(
                     f"{self._target.module}: another run, or another sink of this one, is writing to "
-                    f"{self._target.template!r}: wait until it ends, or write somewhere else",
+                    f"{self._target.template!r}: wait until it ends, or write somewhere else"
                 )
             sleep(0.01)
 

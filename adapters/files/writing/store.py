@@ -109,7 +109,7 @@ class Local:
                 raise
             raise FileTargetError(
                 f"{self._module}: {target} is on another disk than {path.parent.parent}, so the file cannot be "
-                f"renamed into place; use a target whose folder before its first field is on that disk",
+                f"renamed into place; use a target whose folder before its first field is on that disk"
             ) from exc
 
     def shown(self, target: str) -> Path:

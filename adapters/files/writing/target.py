@@ -155,7 +155,7 @@ class Target:
             shown = " and ".join(f"the {name} {value!r}" for name, value in values.items() if name in self.fields)
             kind = "" if type(exc) is ValueError else f"{type(exc).__name__}: "
             raise FileTargetError(
-                f"{self.module}: {shown} cannot be part of a file name in {self.template!r}: {kind}{exc}",
+                f"{self.module}: {shown} cannot be part of a file name in {self.template!r}: {kind}{exc}"
             ) from None
         return path
 
@@ -203,7 +203,7 @@ class Names:
             merged = " or, if intended, merge the times first: ps.map_time(lambda time: ...)"
             raise FileTargetError(
                 f"{self._target.module}: {what} would share the file {path}; give them different names"
-                f"{'' if number else merged}",
+                f"{'' if number else merged}"
             )
         return path
 

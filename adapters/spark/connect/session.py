@@ -131,5 +131,5 @@ def match(found: Any, wanted: Mapping[str, str], differences: Sequence[str] = ()
     if reasons:
         raise SessionMismatch(
             f"a Spark session is already active, and {'; '.join(reasons)}. This cannot be changed in a session: call "
-            f"session() without these arguments to use it as it is, or stop() it first",
+            f"session() without these arguments to use it as it is, or stop() it first"
         )

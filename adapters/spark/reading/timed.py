@@ -70,7 +70,7 @@ def timed(df: "DataFrame", time: "str | Column | None" = None, module: str = "fr
     if kind not in TIMES:
         raise refusal(
             f"cannot use time={shown}, which is of type {kind}: a time must be a DATE, a TIMESTAMP, a whole number or "
-            f"a STRING, so cast it to one of them, for example with to_date or floor",
+            f"a STRING, so cast it to one of them, for example with to_date or floor"
         )
     return TimedFrame(frame.toDF(*plain, TIME), tuple(df.columns), shown, kind)
 

@@ -212,9 +212,7 @@ class TablePartitions:
     def open_times(self) -> OpenTimes:
         """Make the storage for times that are not complete."""
         return OpenTimes(
-            self._packing,
-            self._spool,
-            lambda why: TableTargetError(f"write_table({self._plan.target!r}), {why}"),
+            self._packing, self._spool, lambda why: TableTargetError(f"write_table({self._plan.target!r}), {why}")
         )
 
     def _spool(self, time: Hashable) -> Spool:
