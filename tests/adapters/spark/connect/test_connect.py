@@ -122,26 +122,6 @@ def landing(remote, tmp_path):
     return Landing(remote, tmp_path)
 
 
-def test_an_abort_leaves_it_uncommitted(landing):
-    """The next run gets the micro-batch again."""
-    landing.arrive(3, 3)
-
-    async def lingering(row):
-        if row.number == 4:
-            await trio.sleep_forever()
-
-    async def aborted():
-        async with ps.pipe(landing.source(), ps.map_async(lingering, concurrency=1), ps.drain()).open() as running:
-            while landing.commits != [0]:  # noqa: ASYNC110 - on the disk
-                await trio.sleep(0.02)
-            await running.abort()
-
-    trio.run(aborted)
-    assert landing.commits == [0]
-    again = ps.run(ps.pipe(landing.source(), ps.collect(timed=True)))
-    assert [(time, row.number) for time, row in again] == [(1, n) for n in (3, 4, 5)]
-
-
 def test_spark_failure(landing):
     """A failure in Spark fails the stream, with Spark's message."""
     landing.arrive(2)

@@ -197,6 +197,7 @@ class TestStopping:
 
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("rows", [2, 20_000])
+    @on_both
     def test_an_abort_while_the_body_waits(self, landing, rest, rows, capfd):
         """Whether it waits for a request or for results to complete, the body is woken at once."""
         landing.arrive(2, rows, 2)
