@@ -1,56 +1,36 @@
-"""The minimal summaries of the paths between some places of a graph, computed on the contracted graph.
+"""The minimal summaries of the paths between some places of a graph.
 
-The result is that of `queries.summarize`, but the cost depends only on the size of the graph and of the result.
+The result is that of `queries.summarize`, but each place is visited once, except on cycles.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from ..graph import Graph
 from ..order import minimal
-from ..plan import Spot, make_plan
 from ..summary import IDENTITY, Summary
 
 
 def summaries_between(
-    graph: Graph, starts: Iterable[int], ends: Sequence[int]
+    graph: Graph, starts: Sequence[int], ends: Iterable[int]
 ) -> dict[tuple[int, int], tuple[Summary, ...]]:
     """The minimal summaries of the paths from each start to each end; pairs without a path are left out."""
-    plan = make_plan(graph, set(ends))
-    entries: dict[int, list[tuple[int, Summary]]] = {}
-    for start in starts:
-        if start in plan.jump:
-            spot, way = plan.jump[start]
-            entries.setdefault(spot.index, []).append((start, way or IDENTITY))
-    # Paths are not kept for every place on them, only for their starts and for spots that they may pass again.
-    kept = {*entries, *(spot.index for group in plan.groups for spot in group)}
+    ranks = graph.order.ranks
+    turns = {place: turn for turn, place in enumerate(sorted(range(len(graph)), key=ranks.__getitem__))}
     summaries: dict[tuple[int, int], tuple[Summary, ...]] = {}
     for end in ends:
-        spot, _ = plan.jump[end]
-        for index, ways in _leading_to(spot, plan.spots, kept).items():
-            for start, way in entries.get(index, ()):
-                summaries[start, end] = tuple(minimal(way.followed_by(rest) for rest in ways))
+        known: dict[int, list[Summary]] = {end: [IDENTITY]}
+        agenda = [(-turns[end], end)]  # downstream first: all paths onward are known before a place is visited
+        while agenda:
+            _, place = heappop(agenda)
+            # Long paths are kept only for starts, and for places that are visited again: those on cycles.
+            onward = known[place] if place in starts or len(ranks[place]) > 1 else known.pop(place)
+            for previous, step in graph.predecessors[place]:
+                before = known.get(previous, [])
+                now = minimal([*before, *(step.followed_by(rest) for rest in onward)])
+                if now != before:
+                    known[previous] = now
+                    if (turn := (-turns[previous], previous)) not in agenda:
+                        heappush(agenda, turn)
+        summaries |= {(start, end): tuple(known[start]) for start in starts if start in known}
     return summaries
-
-
-def _leading_to(end: Spot, spots: Sequence[Spot], kept: Container[int]) -> dict[int, list[Summary]]:
-    """The minimal summaries of the paths to `end` from the spots in `kept`, by spot index."""
-    known: dict[int, list[Summary]] = {end.index: [IDENTITY]}
-    agenda = [-end.index]  # downstream first: except on cycles, all paths onward are known before a spot is visited
-    waiting = {end.index}
-    while agenda:
-        index = -heappop(agenda)
-        waiting.discard(index)
-        spot, onward = spots[index], known[index]
-        if index not in kept:
-            del known[index]
-        for source, step in spot.sources:
-            longer = onward if step is None else [step.followed_by(rest) for rest in onward]
-            before = known.get(source.index, [])
-            now = minimal([*before, *longer])
-            if now != before:
-                known[source.index] = now
-                if source.index not in waiting:
-                    waiting.add(source.index)
-                    heappush(agenda, -source.index)
-    return known
