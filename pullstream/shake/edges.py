@@ -1,5 +1,6 @@
 """The edges of a simulated run: they delay asks, cut batches, raise failures, and note what arrives at sinks."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -53,7 +54,8 @@ class EdgeWatcher(Checker):
         super().__init__()
         self._choices = choices
         self._arrived, self._asked = arrived, asked
-        self._seen: dict[str, int] = {}
+        self._inside: Counter[str] = Counter()
+        """The number of modules of a name that were opened inside others."""
         self.busy: dict[str, int] = {}
         """The edges whose modules are answering, each with the number of its ask."""
         self.edges: dict[str, Edge[Any]] = {}
@@ -68,18 +70,25 @@ class EdgeWatcher(Checker):
     @override
     def edge(self, edge: Edge[Any], port: Port) -> RunEdge:
         checked = super().edge(edge, port)
-        self._shake(edge, self._name(edge.location))
         sidecar = edge.scope.sidecar
         if not sidecar.inner:
             self.sidecar = sidecar
+        self._shake(edge, self._name(edge.location, inside=sidecar.inner))
         if port.location in sidecar.sinks and not sidecar.inner:
-            checked.arrived = partial(self._arrived, self._name(port.location))
+            checked.arrived = partial(self._arrived, self._name(port.location, inside=False))
         return checked
 
-    def _name(self, location: Location) -> str:
-        """Return a name of an edge that is the same in every run of the program."""
-        name = location.name
-        count = self._seen[name] = self._seen.get(name, 0) + 1
+    def _name(self, location: Location, *, inside: bool) -> str:
+        """Return a name of an edge that is the same in every run of the program.
+
+        Modules of one name are numbered in the order of the program, and after them those `inside` modules as they are
+        opened.
+        """
+        name, known = location.name, self.sidecar.locations if self.sidecar else []
+        count = sum(other.name == name for other in (known if inside else known[: location.node])) + 1
+        if inside:
+            count += self._inside[name]
+            self._inside[name] += 1
         return name if count == 1 else f"{name} ({count})"
 
     def _shake(self, edge: Edge[Any], name: str) -> None:

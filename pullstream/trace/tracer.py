@@ -31,7 +31,7 @@ class Tracer(Observer, trio.abc.Instrument):
         self._described: list[dict[str, Json]] = []
         """The edges with which the run begins."""
         self._awaited: Counter[tuple[int, Hashable]] = Counter()
-        self._at_several: set[Watch] = set()
+        self._at_several: dict[Watch, None] = {}
         """The waits for a time to be complete at several places."""
 
     # ---- for the run
@@ -94,7 +94,7 @@ class Tracer(Observer, trio.abc.Instrument):
         if watch.time is not None:
             self._traffic.changed()
             if len(watch.places) > 1:
-                self._at_several.add(watch)
+                self._at_several[watch] = None
             for place in watch.places:
                 self._awaited[place, watch.time] += 1
                 self.notes.note("awaited", place, watch.time)
@@ -103,7 +103,7 @@ class Tracer(Observer, trio.abc.Instrument):
     def left(self, watch: Watch) -> None:
         if watch.time is not None:
             self._traffic.changed()
-            self._at_several.discard(watch)
+            self._at_several.pop(watch, None)
             for place in watch.places:
                 count = self._awaited.pop((place, watch.time), 0)
                 if count:

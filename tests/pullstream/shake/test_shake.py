@@ -118,6 +118,14 @@ def test_order_counts_for_what_is_below_the_module_that_changes_it(below, compar
     assert Lives(lambda: ps.pipe(merged, below, ps.collect())).undisturbed("auto", ()).compare == compare
 
 
+def test_modules_of_one_name_are_numbered_as_in_the_program():
+    """Though the edges of the second source are made first; streams inside modules come last."""
+    second = ps.pipe(ps.values([ps.values("c")]), ps.flatten())
+    like = Lives(lambda: ps.pipe(ps.zip(ps.values("a"), second), ps.collect())).undisturbed("auto", ()).like
+    assert list(like.watcher.edges) == ["values (2)", "values", "flatten", "zip", "values (3)"]
+    assert [edge.location.node for edge in like.watcher.edges.values()] == [1, 0, 2, 3, 0]
+
+
 # ---- wrong pipelines
 
 
