@@ -199,6 +199,6 @@ class Scope:
             self.sidecar = Sidecar(run.spawn, run.detector, observer=run.observer)
         else:
             self.sidecar = Sidecar(run.spawn, run.detector, outer.sidecar)
-        self.keeping = run.keeping(self.sidecar, None if outer is None else outer.keeping, fed=fed)
+        self.keeping: Keeping = run.keeping(self.sidecar, None if outer is None else outer.keeping, fed=fed)
         """The state that this stream keeps for later runs, and has from earlier ones."""
         self.sidecar.keeping = self.keeping
