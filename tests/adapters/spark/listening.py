@@ -1,4 +1,4 @@
-"""The addresses that processes listen on, from the kernel (Linux)."""
+"""The sockets of processes and the addresses that they listen on, from the kernel (Linux)."""
 
 import socket
 import struct
@@ -15,19 +15,18 @@ def _address(text):
     return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed).removeprefix("::ffff:")
 
 
-def table():
-    """(address, port, inode) of every listening socket."""
+def sockets():
+    """The state, the local and the remote address with its port, and the inode of every TCP socket."""
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(name).read_text().splitlines()[1:]:
             fields = line.split()
-            address, _, port = fields[1].partition(":")
-            if fields[3] == LISTEN:
-                yield _address(address), int(port, 16), fields[9]
+            here, there = (field.partition(":") for field in fields[1:3])
+            yield fields[3], (_address(here[0]), int(here[2], 16)), (_address(there[0]), int(there[2], 16)), fields[9]
 
 
 def listening(port):
     """The addresses that listen on a port."""
-    return {address for address, at, _ in table() if at == port}
+    return {here[0] for state, here, *_ in sockets() if state == LISTEN and here[1] == port}
 
 
 def listened_by(pids):
@@ -41,7 +40,7 @@ def listened_by(pids):
                     target = str(descriptor.readlink())
                     if target.startswith("socket:["):
                         inodes.add(target[8:-1])
-    return {(address, port) for address, port, inode in table() if inode in inodes}
+    return {here for state, here, _, inode in sockets() if state == LISTEN and inode in inodes}
 
 
 def children(pid):

@@ -15,20 +15,19 @@ from adapters import spark
 from adapters.spark.reading import ordered
 from adapters.spark.reading.partitions import SHORT
 from tests.adapters.descriptors import opened, opened_files
+from tests.adapters.spark.listening import sockets
 
 pytestmark = pytest.mark.spark
 
 
 def connections(gateway):
     """This process's TCP sockets, by inode, without those to Java's gateway."""
-    own, found = set(opened()), set()
-    for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            fields = line.split()
-            ports = {int(address.rpartition(":")[2], 16) for address in fields[1:3]}
-            if f"socket:[{fields[9]}]" in own and gateway not in ports:
-                found.add(fields[9])
-    return found
+    own = set(opened())
+    return {
+        inode
+        for _, here, there, inode in sockets()
+        if f"socket:[{inode}]" in own and gateway not in {here[1], there[1]}
+    }
 
 
 @pytest.fixture(scope="module")
