@@ -141,41 +141,33 @@ def test_cancelled_send(limit):
     assert len(slow) < 10
 
 
+@pytest.mark.parametrize("failure", [None, ValueError("off the air")], ids=str)
 @pytest.mark.parametrize("waiting", [False, True])
-def test_end_and_fail(limit, waiting):
+def test_end_and_fail(limit, waiting, failure):
     """What was sent before, or waits to be, comes before the end, or before the failure, which is the same for all."""
-    failure = ValueError("off the air")
-    for end in (None, failure):
-        news = ps.broadcast(2)
+    news, numbers = ps.broadcast(2), range(2 + waiting * 3)
 
-        async def main(news=news, end=end):
-            async with ps.pipe(news.listen(), slowly()).open(limit=limit) as one, trio.open_nursery() as nursery:
-                await wait_all_tasks_blocked()
-                for n in range(2 + waiting * 3):
-                    nursery.start_soon(news.send, n)
-                await wait_all_tasks_blocked()
-                news.end() if end is None else news.fail(end)
-                news.fail(ValueError("too late"))
-                with pytest.raises(ps.errors.Ended, match=r"broadcast, made at .*test_combining_broadcast.py"):
-                    await news.send(3)
-                if end is None:
-                    assert sorted(await one.result()) == [*range(2 + waiting * 3)]
-                    return
-                with pytest.raises(ValueError, match="off the air") as caught:
-                    await one.result()
-                assert caught.value is failure
+    async def outcome(running):
+        try:
+            return sorted(await running.result())
+        except ValueError as exc:
+            return exc
 
-        in_virtual_time(main)
+    async def main():
+        async with ps.pipe(news.listen(), slowly()).open(limit=limit) as one, trio.open_nursery() as nursery:
+            await wait_all_tasks_blocked()
+            for n in numbers:
+                nursery.start_soon(news.send, n)
+            await wait_all_tasks_blocked()
+            news.end() if failure is None else news.fail(failure)
+            news.fail(ValueError("too late"))
+            with pytest.raises(ps.errors.Ended, match=r"broadcast, made at .*test_combining_broadcast.py"):
+                await news.send(3)
+            assert await outcome(one) == (failure or [*numbers])
+        async with listening(news.listen(), limit=limit) as late:
+            assert await outcome(late) == (failure or [])
 
-        async def late(news=news):
-            async with listening(news.listen(), limit=limit) as one:
-                return await one.result()
-
-        if end is None:
-            assert in_virtual_time(late) == []
-        else:
-            with pytest.raises(ValueError, match="off the air"):
-                in_virtual_time(late)
+    in_virtual_time(main)
 
 
 async def test_end_after_a_send_that_was_cancelled(limit, autojump_clock):
