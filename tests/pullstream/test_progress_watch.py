@@ -1,6 +1,7 @@
 """Reading a run's progress: `explain`, `watch`, `pointstamps`, names; only a run that is read has a tracker."""
 
 import random
+from contextlib import suppress
 
 import pytest
 import trio
@@ -11,6 +12,7 @@ import timely
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Claim
 from pullstream.engine.sidecar.sidecar import Sidecar
+from tests.pullstream.common import Unseen
 from timely import BEGINNING, Antichain
 
 
@@ -63,38 +65,30 @@ async def test_a_frontier_is_watched_until_the_end(autojump_clock):
     assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]] == [[3], [5], [9]]
 
 
-@pytest.mark.parametrize("how", ["fail", "abort"])
-async def test_watch_ends_as_the_stream_does(how, autojump_clock):
+@pytest.mark.parametrize("raised", [Unseen, ps.errors.Abandoned])
+async def test_watch_ends_as_the_stream_does(raised, autojump_clock):
     """It raises the failure, or Abandoned after an abort; neither looks like an empty frontier."""
 
-    class Boom(Exception):
-        pass
-
     async def call(n):
-        await trio.sleep(5)
-        if how == "fail":
-            raise Boom
-        await trio.sleep_forever()
+        await trio.sleep(5 if raised is Unseen else 1000)
+        raise Unseen
 
-    moves, raised = [], []
+    moves = []
+    pipeline = ps.pipe(ps.values([1], time=int), ps.map_async(call, 1), ps.drain())
 
-    async def watch(progress):
-        try:
-            async for frontier in progress.watch():
-                moves.append(list(frontier))  # noqa: PERF401 - one by one, until it fails
-        except (Boom, ps.errors.Abandoned) as exc:
-            raised.append(type(exc))
+    async def abort(running):
+        await trio.sleep(10)
+        await running.abort()
 
-    try:
-        pipeline = ps.pipe(ps.values([1], time=int), ps.map_async(call, 1), ps.drain())
-        async with pipeline.open() as running, trio.open_nursery() as nursery:
-            nursery.start_soon(watch, running.progress)
-            await trio.sleep(10)
-            if how == "abort":
-                await running.abort()
-    except* Boom:
-        assert how == "fail"
-    assert raised == [Boom if how == "fail" else ps.errors.Abandoned]
+    async with trio.open_nursery() as nursery:
+        with suppress(Unseen):
+            async with pipeline.open() as running:
+                nursery.start_soon(abort, running)
+                with pytest.raises(raised):
+                    async for frontier in running.progress.watch():
+                        moves.append(list(frontier))  # noqa: PERF401 - one by one, until it fails
+        nursery.cancel_scope.cancel()
+    assert moves
     assert [] not in moves
 
 
