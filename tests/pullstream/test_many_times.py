@@ -55,6 +55,33 @@ async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(s
             await running.progress.completed(5)
 
 
+# ---- results of times
+
+
+@LIMITS
+@pytest.mark.parametrize(
+    "module",
+    [
+        ps.count_by_key(fails_at(3)),
+        ps.reduce_by_key(ps.agg.count(), key=fails_at(3)),
+        ps.reduce_by_time(ps.agg.sum(fails_at(3))),
+        ps.aggregate(key=fails_at(3), n=ps.agg.count()),
+        ps.accumulate(ps.agg.sum(fails_at(3))),
+        ps.unique_by_time(fails_at(3)),
+        ps.tumbling(1, ps.agg.sum(fails_at(3))),
+        ps.sliding(2, 1, ps.agg.count(), key=lambda n: n // 3 and fails_at(3)(n)),
+        ps.sessions(0.5, key=fails_at(3)),
+    ],
+    ids=str,
+)
+def test_results_of_earlier_times_come_before_a_failure(module, limit):
+    """Also where the value that fails comes in the same answer (R8)."""
+    got = []
+    with pytest.raises(Unseen):
+        ps.run(ps.pipe(at_once([1, 1, 2, 2, 3, 4]), module, ps.drain(got.append)), limit=limit)
+    assert len(got) == 2
+
+
 # ---- how far one has come
 
 
