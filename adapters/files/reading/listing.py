@@ -15,7 +15,7 @@ from pullstream.authoring import LOG, Call
 from ..conflicts import ReadPaths
 from ..names import fsspec, is_aside, url_argument
 from .errors import FileChangedError, FileReadError, NoFilesError
-from .tree import Tree, no_file
+from .tree import Info, Tree, no_file
 
 Path: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = Path | Sequence[Path]
@@ -52,42 +52,42 @@ class GivenPath:
 
     def files(self, *, waits: bool = False) -> Iterator[File]:
         """The files that exist now, sorted by name; with `waits`, dangling links are allowed."""
+        tree = Tree(waits=waits)
         try:
             info = self.fs.info(self.key)
         except FileNotFoundError:
-            yield from self._matches(Tree(waits=waits))
-            return
-        if info["type"] == "directory":
-            yield from self._inside(self.key, Tree(waits=waits))
-        elif self.on_disk and info["type"] != "file":
-            raise no_file(self.key)
+            entries = self._matches(tree)
         else:
-            yield self._file(self.key, info)
+            if info["type"] == "directory":
+                entries = self._inside(tree)
+            elif self.on_disk and info["type"] != "file":
+                raise no_file(self.key)
+            else:
+                entries = {self.key: info}
+        for key in sorted(entries, key=lambda key: key.split("/")):
+            yield File(self._shown(key), key, *_identity(entries[key]), self.fs)
 
     @property
     def on_disk(self) -> bool:
         """Whether the path is on the local file system, without a cache or archive in between."""
         return isinstance(self.fs, import_module("fsspec.implementations.local").LocalFileSystem)
 
-    def _matches(self, tree: Tree) -> Iterator[File]:
+    def _matches(self, tree: Tree) -> Mapping[str, Info]:
         if not has_magic(self.key):
             raise NoFilesError(self.given, f"does not exist{self._looked_for}") from None
         # A file that the pattern names explicitly is read, even if it is hidden.
         plain = not self.key.rpartition("/")[2].startswith((".", "_"))
-        entries: dict[str, Any]
         if self.on_disk:
-            entries = dict(tree.matching(self.key, lambda name: not (plain and is_aside(name))))
-        else:
-            entries = self.fs.glob(self.key, detail=True)
-        for key in sorted(entries, key=_parts):
-            if entries[key]["type"] != "directory" and not (plain and is_aside(key.rpartition("/")[2])):
-                yield self._file(key, entries[key])
+            return dict(tree.matching(self.key, lambda name: not (plain and is_aside(name))))
+        entries: dict[str, Info] = self.fs.glob(self.key, detail=True)
+        names = {key: key.rpartition("/")[2] for key in entries if entries[key]["type"] != "directory"}
+        return {key: entries[key] for key, name in names.items() if not (plain and is_aside(name))}
 
-    def _inside(self, folder: str, tree: Tree) -> Iterator[File]:
-        entries: dict[str, Any] = dict(tree.inside(folder)) if self.on_disk else self.fs.find(folder, detail=True)
-        for key in sorted(entries, key=_parts):
-            if not any(map(is_aside, key[len(folder) :].split("/"))):
-                yield self._file(key, entries[key])
+    def _inside(self, tree: Tree) -> Mapping[str, Info]:
+        if self.on_disk:
+            return dict(tree.inside(self.key))
+        entries: dict[str, Info] = self.fs.find(self.key, detail=True)
+        return {key: info for key, info in entries.items() if not any(map(is_aside, key[len(self.key) :].split("/")))}
 
     def nothing(self) -> NoFilesError:
         """Make the error for a path where no files were found."""
@@ -107,9 +107,6 @@ class GivenPath:
     def _looked_for(self) -> str:
         """The absolute path for a message, if the given path is relative and may mean another folder."""
         return f", looked for as {self.key}" if self.on_disk and self.key not in self.given else ""
-
-    def _file(self, key: str, info: Mapping[str, Any]) -> File:
-        return File(self._shown(key), key, *_identity(info), self.fs)
 
     def _shown(self, key: str) -> str:
         return key if is_local(self.fs) else f"{self.fs.unstrip_protocol(key)}{self.tail}"
@@ -238,7 +235,3 @@ def checked_paths(module: str, paths: Any, filesystem: Any) -> tuple[str, ...]:
 def is_local(fs: Any) -> bool:
     """Whether a file system is the local one."""
     return "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
-
-
-def _parts(key: str) -> list[str]:
-    return key.split("/")

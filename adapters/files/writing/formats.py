@@ -23,18 +23,18 @@ from .target import suffixes
 Codec: TypeAlias = Literal["gzip", "zstd", "bz2", "xz"]
 Compression: TypeAlias = Literal["infer", "gzip", "zstd", "bz2", "xz"] | None
 
-_BY_SUFFIX: Mapping[str, Codec] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
+BY_SUFFIX: Mapping[str, Codec] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
 
 def codec_argument(module: str, target: object, compression: object) -> Codec | None:
     """The codec of a target: as given, or from the name's suffix; an unknown one is refused."""
     if compression == "infer":
-        return _BY_SUFFIX.get((suffixes(str(target)) or [""])[-1])
-    for codec in _BY_SUFFIX.values():
+        return BY_SUFFIX.get((suffixes(str(target)) or [""])[-1])
+    for codec in BY_SUFFIX.values():
         if compression == codec:
             return codec
     if compression is not None:
-        known = ", ".join(map(repr, dict.fromkeys(_BY_SUFFIX.values())))
+        known = ", ".join(map(repr, dict.fromkeys(BY_SUFFIX.values())))
         raise Call(module).refuse(
             f"got compression={compression!r}: it must be 'infer' (by the suffix), None, or one of {known}"
         )

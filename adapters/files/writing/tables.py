@@ -12,7 +12,7 @@ from pullstream.authoring import Call, Count, Site
 
 from ...arrow import Schema, pyarrow, schema_argument
 from .committing import WriteOptions, writer
-from .formats import ArrowTable, Compression, CsvTable, ParquetTable, TableFormat, codec_argument
+from .formats import BY_SUFFIX, ArrowTable, Compression, CsvTable, ParquetTable, TableFormat, codec_argument
 from .target import suffixes
 
 _CSV_UNIT = 1 << 15
@@ -148,7 +148,7 @@ def _writable(format: TableFormat) -> TableFormat:
 
 def _no_suffix(module: str, target: str | os.PathLike[str]) -> None:
     last = (suffixes(str(target)) or [""])[-1]
-    if last in {".gz", ".zst", ".zstd", ".bz2", ".xz"}:
+    if last in BY_SUFFIX:
         raise CompositionError(
             f"{module}() at {Site.here()}: such files are compressed internally; set compression=, and drop {last}"
         )
