@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, NoReturn, Protocol, cast
+from typing import Any, Final, NoReturn, cast
 
 import attrs
 
@@ -57,8 +57,8 @@ def _differ(values: list[Any], kept: tuple[Any, ...]) -> bool:
     return len(values) != len(kept) or not all(map(operator.is_, values, kept))
 
 
-class Watching(Protocol):
-    """The listener that an edge reports to; a single edge has none."""
+class Watching:
+    """The listener that an edge reports to; for a single edge, it does nothing."""
 
     def broken(self, violation: Violation) -> None:
         """Record a violation that is about to be raised."""
@@ -106,7 +106,7 @@ class WatchedEdge:
         self.before: frozenset[int] = frozenset()
         """The asks outstanding when the first termination was sent."""
         self.clock = clock or count().__next__
-        self.watching = watching
+        self.watching = watching or Watching()
         self._asks: dict[int, tuple[int, int]] = {}
         self._terminations: dict[int, int] = {}
         self._told: set[int] = set()
@@ -172,7 +172,7 @@ class WatchedEdge:
         self.requests = number = self.requests + 1
         self.latest_at = at = self.clock()
         self.record.note((at, what, number, lane, about))
-        if number == 1 and self.watching is not None:
+        if number == 1:
             self.watching.began(self)
         return number
 
@@ -352,8 +352,7 @@ class WatchedEdge:
         failed = isinstance(self.ending, BaseException)
         self._step(Event.RELEASED_FAILED if failed else Event.RELEASED)
         self.over = True
-        if self.watching is not None:
-            self.watching.ended(self, how)
+        self.watching.ended(self, how)
 
     def _blame_above(self, rule: str, what: str) -> NoReturn:
         self.violated(rule, self.above, what)
@@ -364,8 +363,7 @@ class WatchedEdge:
     def violated(self, rule: str, by: Partner, what: str, drawn: str | None = None) -> NoReturn:
         """Raise a violation on this edge."""
         violation = Violation(rule, by.name, by.site, what, self.events, drawn or self.diagram())
-        if self.watching is not None:
-            self.watching.broken(violation)
+        self.watching.broken(violation)
         raise violation
 
     @property

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import trio
 from typing_extensions import override
 
-from pullstream.checker.edge import Partner, WatchedEdge
+from pullstream.checker.edge import Partner, WatchedEdge, Watching
 from pullstream.checker.lanes import RunEdge
 from pullstream.checker.resource import Resource, watch
 from pullstream.checker.rules import Violation
@@ -24,7 +24,7 @@ KEPT: Final = 100
 """The most edges that a checker keeps for drawing, because modules may open any number of streams."""
 
 
-class Checker(Observer):
+class Checker(Observer, Watching):
     """Checks the edges of one run; made by `run(..., check=True)`, or passed as `check=` to draw diagrams afterwards.
 
     With `strict`, consumers must also follow R9, except modules named in `lenient`.
@@ -102,17 +102,19 @@ class Checker(Observer):
 
     # ---- for the edges
 
+    @override
     def broken(self, violation: Violation) -> None:
-        """Record a violation, which ends the run even if a module swallows the exception."""
+        # It ends the run even if a module swallows the exception.
         self.violations.append(violation)
         self.tripped.set()
 
+    @override
     def began(self, edge: WatchedEdge) -> None:
-        """Note that the edge has its first request."""
         assert isinstance(edge, RunEdge)
         self._open[edge] = None
         verify_beginning(edge, self._above.get(edge.consumer))
 
+    @override
     def ended(self, edge: WatchedEdge, how: Event) -> None:
         """Verify, when an edge is over, that its module's inputs are over and its resources released."""
         assert isinstance(edge, RunEdge)

@@ -1,10 +1,10 @@
 """Dependencies between a module's edges: how one edge ends follows from how the others end (R6, R7, R8)."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from pullstream.checker.edge import WatchedEdge
-from pullstream.checker.rules import Violation
+from typing_extensions import override
+
+from pullstream.checker.edge import WatchedEdge, Watching
 from pullstream.history.diagram import module_diagram
 from pullstream.protocol import DONE, Event
 
@@ -59,22 +59,19 @@ def _sent(reason: object) -> str:
     return "abort" if reason is None else f"error({reason!r})"
 
 
-class Tie:
+class Tie(Watching):
     """The two edges of a transformer that is watched by hand."""
 
     def __init__(self, above: WatchedEdge, below: WatchedEdge) -> None:
         self._input = above
         self._output = below
 
-    def broken(self, violation: Violation) -> None:
-        """Do nothing: the violation is raised where it is found."""
-
-    def began(self, edge: Any) -> None:
-        """Note that an edge has its first request."""
+    @override
+    def began(self, edge: WatchedEdge) -> None:
         if edge is self._input:
             verify_beginning(edge, self._output)
 
-    def ended(self, edge: Any, how: Event) -> None:
-        """Note that an edge is over."""
+    @override
+    def ended(self, edge: WatchedEdge, how: Event) -> None:
         if edge is self._output:
             verify_end(edge, [self._input], how, lambda _: False)
