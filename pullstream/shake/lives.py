@@ -123,8 +123,5 @@ class Lives:
 @contextmanager
 def folder_for(*, journal: bool) -> Generator[Path | None]:
     """Make a folder for a program with a journal."""
-    if not journal:
-        yield None
-        return
     with tempfile.TemporaryDirectory(prefix="pullstream-shake-") as folder:
-        yield Path(folder).resolve() / "files"
+        yield Path(folder).resolve() / "files" if journal else None

@@ -280,7 +280,7 @@ class Simulation(trio.abc.Instrument):
         enter(self)
         before = living_tasks()
         pipeline, *companions = self._made()
-        limit = LIMITS[choices.choose("limit", len(LIMITS), _told_limit, share=0.5)]
+        limit = LIMITS[choices.choose("limit", len(LIMITS), lambda n: f"the run's limit was {LIMITS[n]}", share=0.5)]
         watcher = out.watcher = EdgeWatcher(choices, self._arrived, self._asked)
         trace = io.StringIO()
         self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
@@ -419,10 +419,6 @@ class Simulation(trio.abc.Instrument):
             self._outside.cancel()
         else:
             await running.finish()
-
-
-def _told_limit(option: int) -> str:
-    return f"the run's limit was {LIMITS[option]}"
 
 
 def shown(value: object) -> str:
