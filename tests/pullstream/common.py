@@ -110,16 +110,6 @@ async def delayed(ctx, rows, seed):
         start = stop
 
 
-@ps.source
-async def driven(ctx, orders):
-    """Does what it is told: a value, or only what will not come any more."""
-    async for time, values in orders:
-        if values:
-            yield ps.Batch(time, values)
-        else:
-            ctx.advance(time)
-
-
 @ps.transformer
 class Cut(ps.authoring.Kernel):
     """Answers as its input does, one time after another."""

@@ -67,29 +67,6 @@ class Counting(ps.authoring.Kernel[int]):
         self.probe.released += 1
 
 
-@ps.source
-async def generated(ctx, probe, count, *, delay=0.0, failure=None, timed=False):
-    """The same, written as a generator."""
-    probe.acquired += 1
-    try:
-        given = 0
-        while given < count:
-            probe.asked.append(ctx.limit)
-            if delay:
-                await trio.sleep(delay)
-            values = list(range(given, min(count, given + (1 if timed else ctx.limit))))
-            given += len(values)
-            yield ps.Batch(values[0] if timed else 0, values)
-        if delay:
-            await trio.sleep(delay)
-        if failure is not None:
-            raise failure
-    finally:
-        with trio.CancelScope(shield=True):
-            await trio.lowlevel.checkpoint()
-        probe.released += 1
-
-
 @asynccontextmanager
 async def edge_of(source, *, release_timeout: float = 5.0) -> AsyncIterator[ps.Reader[Any]]:
     """Open a source under a sink that does nothing, and hand its reader out."""
@@ -132,11 +109,6 @@ def new_probe() -> type[Probe]:
 @pytest.fixture
 def counting() -> Callable[..., ps.Source[int]]:
     return Counting
-
-
-@pytest.fixture
-def generating() -> Callable[..., ps.Source[int]]:
-    return generated
 
 
 @pytest.fixture

@@ -6,18 +6,30 @@ import trio
 import pullstream as ps
 
 
+@ps.source
+async def generated(ctx, probe, count, *, delay, timed):
+    """The source of the other tests, written as a generator."""
+    del timed
+    probe.acquired += 1
+    try:
+        for number in range(count):
+            probe.asked.append(ctx.limit)
+            await trio.sleep(delay)
+            yield ps.Batch(number, [number])
+    finally:
+        probe.released += 1
+
+
 @pytest.mark.parametrize("kind", ["kernel", "generator"])
 @pytest.mark.parametrize("limit", [1, 7])
-async def test_what_is_under_way_completes(  # noqa: PLR0917 - fixtures
-    kind, limit, counting, generating, probe, autojump_clock
-):
+async def test_what_is_under_way_completes(kind, limit, counting, probe, autojump_clock):
     """No value is asked for any more; those on their way arrive, their times complete, and the run has a result."""
 
     async def slowly(n):
         await trio.sleep(10)
         return n
 
-    source = (counting if kind == "kernel" else generating)(probe, 1000, delay=1.0, timed=True)
+    source = (counting if kind == "kernel" else generated)(probe, 1000, delay=1.0, timed=True)
     counting_up = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: "all")
     async with ps.pipe(source, ps.map_async(slowly, 2), counting_up, ps.collect(timed=True)).open(
         limit=limit
