@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import finish
 
 HELPERS = """
 import os, signal, sys, time
@@ -221,44 +224,33 @@ async def test_a_worker_that_is_killed_fails_the_stream_clearly(helpers, tmp_pat
                 await running.result()
 
 
-@pytest.mark.parametrize("way", ["abort", "error", "cancel", "block fails", "run aborted", "first only"])
-async def test_no_ending_leaves_a_process(  # noqa: PLR0917 - fixtures
-    way, helpers, tmp_path, edge, counting, probe
-):
+@pytest.mark.parametrize(
+    "way", ["abort under way", "cancel", "never asked", "block fails", "run aborted", "first only"]
+)
+async def test_no_ending_leaves_a_process(way, helpers, tmp_path, edge, counting, probe):
     """Whoever ends the stream while a call computes, the call is killed at once, and the source released."""
     path = tmp_path / "pid"
     source = ps.pipe(counting(probe, 9), ps.map(lambda n: str(path)), ps.map_process(helpers.hang, 2))
-    if way in ("abort", "error", "cancel"):
-        async with edge(source) as reader, trio.open_nursery() as nursery:
-            scope = trio.CancelScope()
-
-            async def ask():
-                with scope:
-                    await reader.ask(2)
-
-            if way != "error":
-                nursery.start_soon(ask)
-                pid = await pid_in(path)
-            if way == "cancel":
-                scope.cancel()
-            else:
-                await (reader.lane().abort() if way == "abort" else reader.error(ValueError("unwanted")))
-    elif way == "block fails":
-        with pytest.raises(ZeroDivisionError):
+    begun = SimpleNamespace(wait=partial(pid_in, path))
+    match way:
+        case "block fails":
+            with pytest.raises(ZeroDivisionError):
+                async with ps.pipe(source, ps.drain()).open():
+                    await begun.wait()
+                    raise ZeroDivisionError
+        case "run aborted":
             async with ps.pipe(source, ps.drain()).open() as running:
-                pid = await pid_in(path)
-                1 / 0  # noqa: B018
-    elif way == "run aborted":
-        async with ps.pipe(source, ps.drain()).open() as running:
-            pid = await pid_in(path)
-            await running.abort()
-    else:
-        fast = ps.pipe(counting(probe, 9), ps.map_process(helpers.pid, 2), ps.first())
-        pid = await ps.arun(fast)
-    if way != "error":
-        assert pid != os.getpid()
+                await begun.wait()
+                await running.abort()
+        case "first":
+            fast = ps.pipe(counting(probe, 9), ps.map_process(helpers.pid, 2), ps.first())
+            path.write_text(str(await ps.arun(fast)))
+        case _:
+            async with edge(source) as reader:
+                await finish(reader, way, begun)
+    if way != "never asked":
         with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+            os.kill(int(path.read_text()), 0)
     assert probe.balanced
 
 
