@@ -141,6 +141,25 @@ def _quantile(parts: Partial, q: float) -> Array:
     return pl.from_arrow(parts[""]).list.eval(pl.element().quantile(q, "linear")).list.first().to_arrow()
 
 
+def _of_lists(
+    name: str,
+    finish: Callable[[Partial, Any], Array],
+    read: Callable[[Array], Array] = lambda column: column,
+    *,
+    distinct: bool = False,
+) -> Kind:
+    """An aggregate of the values of each group that are not null, as a list."""
+
+    def partial(groups: Grouped, column: Array) -> Partial:
+        return {"": groups.lists(groups.valid(column), column.drop_null(), distinct=distinct)}
+
+    def merge(groups: Grouped, parts: Partial) -> Partial:
+        numbers = np.repeat(groups.numbers, parts[""].value_lengths().to_numpy())
+        return {"": groups.lists(numbers, parts[""].flatten(), distinct=distinct)}
+
+    return Kind(name, partial, merge, read, finish)
+
+
 COUNT: Final = Kind("count", lambda groups, column: {"": groups.known(column)}, _totals)
 SIZE: Final = Kind("count", lambda groups, _: {"": groups.sizes}, _totals)
 SUM: Final = Kind("sum", _sum, _sums, _number)
@@ -154,19 +173,8 @@ FIRST: Final = _of_itself("first", lambda groups, column: column.take(pa.array(g
 LAST: Final = _of_itself("last", lambda groups, column: column.take(pa.array(groups.last)))
 ANY: Final = _of_itself("any", lambda groups, column: groups.extreme(_truth(column).fill_null(False), "max"))  # noqa: FBT003 - pyarrow's own
 ALL: Final = _of_itself("all", lambda groups, column: groups.extreme(_truth(column).fill_null(True), "min"))  # noqa: FBT003 - pyarrow's own
-UNIQUE: Final = Kind(
-    "count_unique",
-    lambda groups, column: {"": groups.lists(column, distinct=True)},
-    lambda groups, parts: {"": groups.joined_lists(parts[""], distinct=True)},
-    finish=lambda parts, _: parts[""].value_lengths(),
-)
-QUANTILE: Final = Kind(
-    "quantile",
-    lambda groups, column: {"": groups.lists(column)},
-    lambda groups, parts: {"": groups.joined_lists(parts[""])},
-    _real,
-    _quantile,
-)
+UNIQUE: Final = _of_lists("count_unique", lambda parts, _: parts[""].value_lengths(), distinct=True)
+QUANTILE: Final = _of_lists("quantile", _quantile, _real)
 
 
 def _of(call: Call, given: Any) -> Any:

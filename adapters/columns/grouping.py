@@ -50,9 +50,9 @@ class Grouped:
         """The number of values that are not null."""
         if not column.null_count:
             return self.sizes
-        return pa.array(np.bincount(self._valid(column), minlength=self.count))
+        return pa.array(np.bincount(self.valid(column), minlength=self.count))
 
-    def _valid(self, column: Array) -> Numbers:
+    def valid(self, column: Array) -> Numbers:
         """The groups of the values that are not null."""
         return self.numbers[column.is_valid().to_numpy(zero_copy_only=False)] if column.null_count else self.numbers
 
@@ -89,7 +89,7 @@ class Grouped:
             return self._by_arrow(column, function)
         if not floating:
             column = column.view(f"{'u' if str(kind)[0] == 'u' else ''}int{kind.bit_width}")
-        numbers, values = self._valid(column), column.drop_null().to_numpy()
+        numbers, values = self.valid(column), column.drop_null().to_numpy()
         found = np.zeros(self.count, values.dtype)
         # Any value of each group, to begin with.
         found[numbers] = values
@@ -97,16 +97,7 @@ class Grouped:
         made = pa.array(found, mask=np.bincount(numbers, minlength=self.count) == 0)
         return made if floating else made.view(kind)
 
-    def lists(self, column: Array, *, distinct: bool = False) -> Array:
-        """The values of each group that are not null, as a list."""
-        return self._lists(self._valid(column), column.drop_null(), distinct=distinct)
-
-    def joined_lists(self, lists: Array, *, distinct: bool = False) -> Array:
-        """The lists of each group as one list."""
-        numbers = np.repeat(self.numbers, lists.value_lengths().to_numpy())
-        return self._lists(numbers, lists.flatten(), distinct=distinct)
-
-    def _lists(self, numbers: Numbers, column: Array, *, distinct: bool) -> Array:
+    def lists(self, numbers: Numbers, column: Array, *, distinct: bool) -> Array:
         """The values of each group, whose numbers they have, as a list."""
         if distinct:
             places = grouped([pa.array(numbers), column], len(column)).first

@@ -39,11 +39,16 @@ class Groups:
         inputs = {name: each.of for name, each in aggregates.items() if each.of is not None}
         self._computed = {name: of.expr for name, of in inputs.items() if not of.expr.meta.is_column()}
         """The inputs of the aggregates that must be computed; the others are columns."""
+        self._inputs = {
+            name: self._aggregates[name][0] if name in self._computed else of.expr.meta.output_name()
+            for name, of in inputs.items()
+        }
+        """The column of each input."""
         read = roots(list(inputs.values()))
         self._columns = None if read is None else read | set(keys)
 
     def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Array]) -> RecordBatch:
-        """The columns of rows that are read, and `more` columns."""
+        """The columns of rows that are read, `more` columns, and the inputs that must be computed."""
         whole = ArrowRows.join_values(rows)
         # Polars would take a dictionary for a column of categories.
         encoded = whole is not None and not self._computed
@@ -57,20 +62,24 @@ class Groups:
             if chosen
             else {}
         )
-        return pa.RecordBatch.from_pydict({**columns, **more})
+        table = pa.RecordBatch.from_pydict({**columns, **more})
+        if not self._computed:
+            return table
+        try:
+            made = rows_of(self._where, computed(frame_from(self._where, table), **self._computed), "rows").batch
+        except pl.exceptions.PolarsError as exc:
+            raise ColumnError(f"{self._where}: {first_line(exc)}") from None
+        names = [*table.schema.names, *(self._inputs[name] for name in self._computed)]
+        return pa.RecordBatch.from_arrays([*table.columns, *made.columns], names)
 
     def partial(self, table: RecordBatch, groups: Grouped | None = None) -> RecordBatch:
         """The partial results of some rows, which are grouped by the keys unless there are `groups`."""
         groups = groups or self._grouped(table)
         parts: dict[str, Array] = {}
-        inputs = self._inputs(table)
         for name, (prefix, aggregate) in self._aggregates.items():
-            kind, column = aggregate.kind, table.column(0)
+            kind = aggregate.kind
             with self._told(name, aggregate):
-                if aggregate.of is not None:
-                    column = inputs[name] if name in inputs else table.column(aggregate.of.expr.meta.output_name())
-                    column = decoded(column)
-                column = kind.read(column)
+                column = kind.read(decoded(table.column(self._inputs.get(name, 0))))
                 parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
         return self._of_groups(table, groups, parts)
 
@@ -151,16 +160,6 @@ class Groups:
     def _parts(table: RecordBatch, prefix: str) -> dict[str, Array]:
         names: list[str] = table.schema.names
         return {name.removeprefix(prefix): table.column(name) for name in names if name.startswith(prefix)}
-
-    def _inputs(self, table: RecordBatch) -> dict[str, Array]:
-        """The inputs that must be computed, by the name of the result."""
-        if not self._computed:
-            return {}
-        try:
-            made = rows_of(self._where, computed(frame_from(self._where, table), **self._computed), "rows").batch
-        except pl.exceptions.PolarsError as exc:
-            raise ColumnError(f"{self._where}: {first_line(exc)}") from None
-        return {name: made.column(name) for name in self._computed}
 
     @contextmanager
     def _told(self, name: str, aggregate: Aggregate) -> Generator[None]:

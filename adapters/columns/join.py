@@ -67,12 +67,7 @@ class _Joining(JoinByTime):
 
     @override
     def joined(self, time: Hashable, left: list[Any], right: list[Any]) -> Sequence[Any]:
-        # The types of a source without a row at this time do not matter where its columns do not.
-        needed = self._how in _LACKING
-        frames = [
-            self._frame(parts, schema) if parts or needed else None
-            for parts, schema in zip((left, right), self._schemas, strict=True)
-        ]
+        frames = [self._frame(parts, schema) for parts, schema in zip((left, right), self._schemas, strict=True)]
         form = self._forms[0] or self._forms[1]
         assert form is not None, "rows have arrived"
         try:
@@ -82,11 +77,10 @@ class _Joining(JoinByTime):
         return () if made is None else rows_of(str(self.location), made, form)
 
     def _frame(self, rows: Sequence[ArrowRows], schema: Any) -> Any:
-        """The rows of a source at a time as a frame; None if its columns are not known yet."""
-        if schema is None:
+        """The rows of a source at a time as a frame; None if its columns are not known yet, or do not matter."""
+        if schema is None or not (rows or self._how in _LACKING):
             return None
-        parts = [part.batch for part in rows] or [pa.RecordBatch.from_pylist([], schema)]
-        where = str(self.location)
+        parts, where = [part.batch for part in rows] or [pa.RecordBatch.from_pylist([], schema)], str(self.location)
         return frame_from(where, without_dictionaries(joined(where, parts)))
 
     def _joined(self, left: Any, right: Any) -> Any:
