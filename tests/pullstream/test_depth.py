@@ -26,9 +26,10 @@ def failed(source):
         ps.run(ps.pipe(source, ps.drain()))
 
 
-def test_modules_that_ask_in_tasks_of_their_own_may_be_many():
+@pytest.mark.parametrize("make", [lambda: ps.prefetch(2), lambda: ps.fork(ps.map(int))], ids=["prefetch", "fork"])
+def test_modules_that_ask_in_tasks_of_their_own_may_be_many(make):
     """Their asks begin on a stack of their own, and an ending goes on on a new one now and then."""
-    many = row(lambda: ps.prefetch(2), 300)
+    many = row(make, 300)
     assert ps.run(ps.pipe(ps.values([1, 2, 3]), many, ps.collect())) == [1, 2, 3]
     failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), many))
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import trio
 from typing_extensions import override
@@ -22,6 +22,9 @@ from pullstream.errors import blame
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 Dealt = Iterable[tuple["Branch", Batch[Any]]]
+
+DEEP: Final = 64
+"""The number of modules in a row, each of which asks within the next, from which on a task asks, whose stack is new."""
 
 
 class Sizes:
@@ -178,6 +181,7 @@ class Hub(ABC):
         self._module = module
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
         self._reader = first_lane(upstream.edge, self.location.ports[0])
+        self._polls = self._reader.edge.depth < DEEP
         self._asked = self.location.asked = EdgeCount()
         self._changed = self.signal()
         self._pace = WaitingPace()
@@ -200,7 +204,8 @@ class Hub(ABC):
         location = self._scope.sidecar.locate([name], self._module.site, [self.location])
         edge = install(branch, self._scope, location, [])
         edge.beyond = [self._reader.edge]
-        edge.depth += self._reader.edge.depth
+        if self._polls:
+            edge.depth = 1 + self._reader.edge.depth
         self.location.outs = (*self.location.outs, *branch.location.ports)
         self.branches[branch] = None
         branch.count_in(0, 0)
@@ -243,10 +248,8 @@ class Hub(ABC):
 
     def ask_now(self) -> None:
         """Poll upstream, as a branch asks and has no values left."""
-        if self._asking or self._over or self._failed is not None or self._closed is not None:
-            return
-        limit = self.room()
-        if not limit:
+        idle = self._failed is None and self._closed is None and not (self._asking or self._over)
+        if not (self._polls and idle and (limit := self.room())):
             return
         if not self.location.begun:
             self.location.begin()
