@@ -11,6 +11,7 @@ from typing_extensions import override
 from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.blueprint.variables import A, B, C, D
 from pullstream.decorators import opens, source
+from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import JournalError, LengthError
@@ -159,6 +160,8 @@ class _CombineLatest(ManyInputs):
         self._times: list[Hashable] = [None] * len(sources)
         self._joined: Hashable = None
         self._lacking = len(sources)
+        self._hopeless = False
+        """Whether a source has ended without a value, so there will never be a row."""
         self._turn = 0
         self._used: dict[Input, None] = {}
         """The inputs whose values were used since the last answer."""
@@ -180,13 +183,13 @@ class _CombineLatest(ManyInputs):
             return Batch.of(times, rows)
         if self.failure_above is not None:
             raise self.failure_above
-        return DONE if not self.going or self._hopeless() else self.ask_inputs(limit, self.empty)
+        return DONE if not self.going or self._hopeless else self.ask_inputs(limit, self.empty)
 
-    def _hopeless(self) -> bool:
-        """Whether a source has ended without a value, so there will never be a row."""
-        if not self._lacking or self.going == len(self.all):
-            return False
-        return any(each.done and self._latest[each.number] is _NONE for each in self.all)
+    @override
+    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        super().arrived(lane, answer)
+        if answer is DONE and self._latest[self._inputs[lane].number] is _NONE:
+            self._hopeless = True
 
     def _gather(self, rows: list[tuple[Any, ...]], times: list[Hashable], limit: int) -> None:
         """Take one value from each input in turn, so that batch sizes make no difference.
