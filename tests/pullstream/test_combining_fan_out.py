@@ -78,6 +78,27 @@ def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
     assert len(probe.asked) < 200
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_branches_that_ask_for_more_and_then_for_less(seed):
+    """A module above that asks in a task has asked for more values than it is then asked for, and answers no more."""
+
+    @ps.source
+    async def bursts(ctx):
+        for burst in range(6):
+            await trio.sleep(1)
+            yield ps.Batch(0, [*range(50 * burst, 50 * burst + 50)])
+
+    @ps.sink
+    async def at_most(upstream, ctx, limit):
+        values = []
+        while (batch := await upstream.ask(limit)) is not ps.DONE:
+            values += batch.values
+        return values
+
+    pipeline = ps.pipe(bursts(), ps.timeout(1000), ps.tee(at_most(100), at_most(2), capacity=30))
+    assert run(pipeline, seed=seed) == ([*range(300)], [*range(300)])
+
+
 async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_clock):
     """An error is not kept waiting by what the fast branch was ahead."""
     slow = []
@@ -102,6 +123,55 @@ async def test_nothing_is_dealt_to_a_branch_that_has_left():
     async with pipeline.open(limit=1) as running:
         await running.result()
     assert {row.module: row.values_in for row in running.counters()}["partition[0]"] == 1
+
+
+@pytest.mark.parametrize("enough", range(4, 10))
+@pytest.mark.usefixtures("schedule")
+def test_the_last_branch_leaves_while_upstream_ends(enough):
+    """Whether it leaves before the branches are told, or after."""
+    stop, going = ps.abortable(), trio.Event()
+    got = []
+
+    @ps.sink
+    async def step_by_step(upstream, ctx):
+        while (batch := await upstream.ask(1)) is not ps.DONE:
+            got.extend(batch.values)
+            if len(got) == 3:
+                await going.wait()
+            await trio.lowlevel.checkpoint()
+
+    @ps.source
+    async def stuck(ctx):
+        yield ps.Batch(0, [*range(20)])
+        await trio.sleep_forever()
+
+    async def main():
+        main_branch = ps.pipe(ps.take(enough), ps.map_batches(list), step_by_step())
+        split = ps.partition(lambda n: 0, {0: main_branch}, on_error=ps.drain(), capacity=30)
+        async with ps.pipe(stuck(), stop, split).open(check=True) as running:
+            await trio.sleep(1)
+            going.set()
+            stop.abort()
+            await running.result()
+
+    in_virtual_time(main)
+    assert got == [*range(enough)]
+
+
+async def test_a_stream_of_which_no_branch_gets_anything_can_be_cancelled():
+    """While all values are dropped, other tasks have their turns."""
+    read = 0
+
+    def look(_):
+        nonlocal read
+        read += 1
+        if read == 1000:
+            scope.cancel()
+
+    with trio.CancelScope() as scope:
+        branches = {True: ps.pipe(ps.take(1), ps.drain()), False: ps.drain()}
+        await ps.arun(ps.pipe(ps.values([True] * 10**6), ps.tap(look), ps.partition(bool, branches)))
+    assert read < 10**6
 
 
 # ---- aside

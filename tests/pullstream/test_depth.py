@@ -26,10 +26,17 @@ def failed(source):
         ps.run(ps.pipe(source, ps.drain()))
 
 
-@pytest.mark.parametrize("make", [lambda: ps.prefetch(2), lambda: ps.fork(ps.map(int))], ids=["prefetch", "fork"])
-def test_modules_that_ask_in_tasks_of_their_own_may_be_many(make):
-    """Their asks begin on a stack of their own, and an ending goes on on a new one now and then."""
-    many = row(make, 300)
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        pytest.param(lambda: ps.prefetch(2), 300, id="prefetch"),
+        pytest.param(lambda: ps.timeout(60), 230, id="timeout"),
+        pytest.param(lambda: ps.fork(ps.map(int)), 300, id="fork"),
+    ],
+)
+def test_modules_that_ask_in_tasks_may_be_many(make, count):
+    """Such an ask begins on a stack of its own, and an ending goes on on a new one now and then."""
+    many = row(make, count)
     assert ps.run(ps.pipe(ps.values([1, 2, 3]), many, ps.collect())) == [1, 2, 3]
     failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), many))
 
@@ -57,6 +64,15 @@ async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, 
         await ps.arun(ps.pipe(ps.merge(patient, failing()), ps.drain()), check=check)
     assert probe.balanced
     assert probe.reasons == [caught.value]
+
+
+def test_branches_of_branches_may_be_many():
+    """Values pass a partition in the step of an ask, but not hundreds of partitions."""
+    got, sink = [], None
+    for _ in range(150):
+        sink = ps.partition(lambda n: 0, {0: ps.drain(got.append) if sink is None else sink})
+    ps.run(ps.pipe(ps.values([1, 2, 3]), sink))
+    assert got == [1, 2, 3]
 
 
 @pytest.mark.sampled(1)

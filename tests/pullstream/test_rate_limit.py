@@ -8,7 +8,7 @@ import trio
 from trio.testing import MockClock
 
 import pullstream as ps
-from tests.pullstream.common import Cut
+from tests.pullstream.common import Cut, in_virtual_time
 from tests.pullstream.counting import stop_clocks
 
 
@@ -69,6 +69,20 @@ async def test_the_clock_of_a_timeout_runs_only_while_asked(edge, counting, prob
         assert (await reader.ask(1)).values == [0]
         await trio.sleep(100)
         assert await drained(reader, 1) == [1, 2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_answer_at_the_deadline_is_late_or_in_time(seed):
+    """If it is taken, the next one has the whole time to itself."""
+    got = []
+
+    async def main():
+        with pytest.raises(ps.AskTimeout):
+            late = ps.pipe(ps.integers(), ps.rate_limit(1, per=2), ps.timeout(2))
+            await ps.arun(ps.pipe(late, ps.drain(got.append)))
+        return trio.current_time()
+
+    assert in_virtual_time(main, seed=seed) == 2 * len(got)
 
 
 # ---- rate

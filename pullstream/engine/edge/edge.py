@@ -70,7 +70,7 @@ class Edge(Generic[T]):
         self.inputs: list[End[Edge[Any]]] = inputs
         """The module's ends of the edges above; the module may open and close more of them while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
-        """Edges above that are not inputs, but that the module's `dismiss` ends too."""
+        """Edges above that are not inputs, but that the module's `dismiss` ends too; none once it waits for nothing."""
         self.observer: EdgeObserver | None = None
         """The observer of the edge, in a run that has one."""
         self.first_end: End[Edge[Any]] | None = None
@@ -579,7 +579,7 @@ class Edge(Generic[T]):
     def _dismisses_at_once(self) -> bool:
         """Whether ending everything above waits for nothing."""
         inputs = self.inputs
-        if self.beyond and not all(edge.over for edge in self.beyond):
+        if self.beyond:
             return False
         return all(end.over for end in inputs) or (self.plain and len(inputs) == 1 and inputs[0].edge.ends_at_once())
 

@@ -23,6 +23,10 @@ T = TypeVar("T")
 STEPS: Final = 16
 """The number of modules that a termination passes in one task."""
 
+DEEP: Final = 32
+"""The number of modules in a row above which a module that may ask in a task does so, where it could poll: on the stack
+of a poll, some of them take more frames than are counted for each module."""
+
 GIVEN: Final = {
     "upstream": "the first of its inputs",
     "inputs": "the lanes that it reads",

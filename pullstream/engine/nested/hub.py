@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import trio
 from typing_extensions import override
@@ -10,7 +10,7 @@ from typing_extensions import override
 from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.kernel import Kernel, install
+from pullstream.engine.edge.kernel import DEEP, Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.pace import WaitingPace
@@ -22,9 +22,6 @@ from pullstream.errors import blame
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 Dealt = Iterable[tuple["Branch", Batch[Any]]]
-
-DEEP: Final = 64
-"""The number of modules in a row, each of which asks within the next, from which on a task asks, whose stack is new."""
 
 
 class Sizes:
@@ -181,10 +178,11 @@ class Hub(ABC):
         self._module = module
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
         self._reader = first_lane(upstream.edge, self.location.ports[0])
-        self._polls = self._reader.edge.depth < DEEP
         self._asked = self.location.asked = EdgeCount()
         self._changed = self.signal()
         self._pace = WaitingPace()
+        self._polls = upstream.edge.depth < DEEP
+        """Whether upstream is polled; below a long row of modules, only the task asks, on a stack of its own."""
         self._pumping = self._asking = False
         self._closed: trio.Event | None = None
         self._over = False
@@ -248,11 +246,13 @@ class Hub(ABC):
 
     def ask_now(self) -> None:
         """Poll upstream, as a branch asks and has no values left."""
-        idle = self._failed is None and self._closed is None and not (self._asking or self._over)
-        if not (self._polls and idle and (limit := self.room())):
+        if self._asking or self._over or self._failed is not None or self._closed is not None:
             return
         if not self.location.begun:
             self.location.begin()
+        limit = self.room() if self._polls else 0
+        if not limit:
+            return
         began = self._asked.begin()
         try:
             answer = self._reader.poll(limit)
@@ -324,6 +324,8 @@ class Hub(ABC):
                 finally:
                     self._asking = False
                     self._asked.end(began)
+                # If no branch gets anything, nothing else here waits.
+                await self._reader.edge.breathe()
 
     async def _fetch(self, limit: int) -> None:
         try:
@@ -377,6 +379,7 @@ class Hub(ABC):
         branches, self.branches = self.branches, {}
         for branch in branches:
             branch.end(ending, at_once=at_once)
+            branch.edge.beyond = ()
         if isinstance(ending, BaseException):
             # The branches have taken over the frozen stamps of the hub, and the hub those of upstream.
             self.location.fail(ending)

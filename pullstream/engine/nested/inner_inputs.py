@@ -41,6 +41,8 @@ class Through(Feed, PolledKernel[Any]):
         answer = self.outer.poll(limit)
         if isinstance(answer, Batch):
             self.outer.settle()
+        elif answer is DONE:
+            self.edge.beyond = ()
         return answer
 
     @override

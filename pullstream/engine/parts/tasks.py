@@ -6,7 +6,7 @@ from typing import Any
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.kernel import DEEP, Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.asking import Askers
@@ -71,10 +71,13 @@ class Asking(Kernel[T]):
         self._askers.ask(lane, limit)
 
     def ask_input(self, lane: Lane[Any], limit: int) -> None:
-        """Ask an input: in this step if it answers, which is cheaper; otherwise in a task, as `ask_beside`."""
+        """Ask an input: in this step if it answers, which is cheaper; otherwise in a task, as `ask_beside`.
+
+        Below a long row of modules it is always a task, whose stack begins anew.
+        """
         if self.ended or self.asking(lane):
             return
-        answer = lane.poll(limit)
+        answer = lane.poll(limit) if lane.edge.depth < DEEP else WAIT
         if isinstance(answer, Unanswered):
             self._askers.ask(lane, limit)
         else:

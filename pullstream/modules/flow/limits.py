@@ -105,8 +105,9 @@ class _Timeout(Passing):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        over, self._over = self._over, False
         # Unless the answer arrived in the same scheduler step as the deadline.
-        if self._over and self.slot is None:
+        if over and not (self.next or self.next.known):
             raise AskTimeout(
                 f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, allow "
                 f"more time, or see what it waits for with progress.explain()",

@@ -36,8 +36,8 @@ class _Pausing(Passing):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        # A value that was asked for before waits in its slot; an end or a failure passes.
-        self._paused = self._grip.paused and (self.slot is None or isinstance(self.slot, Batch))
+        # A value that was asked for before waits; an end or a failure passes.
+        self._paused = self._grip.paused and bool(self.next or not self.next.known)
         return WAIT if self._paused else super().poll(limit)
 
     @override
