@@ -169,7 +169,7 @@ def _any(_: DataType) -> bool:
 
 
 @attrs.frozen
-class TableFormat(WriteFormat):
+class WrittenTable(WriteFormat):
     """Rows, with or without a schema, and the number of rows per unit."""
 
     schema: Schema | None
@@ -197,7 +197,7 @@ def _fixed(raw: Raw) -> Schema:
 
 
 @attrs.frozen
-class CsvTable(TableFormat):
+class CsvTable(WrittenTable):
     """Rows as CSV: text always quoted, nulls empty."""
 
     delimiter: str
@@ -219,7 +219,7 @@ class CsvTable(TableFormat):
 
 
 @attrs.frozen
-class ParquetTable(TableFormat):
+class ParquetTable(WrittenTable):
     """Rows as Parquet, one row group per table."""
 
     options: Mapping[str, Any]
@@ -236,7 +236,7 @@ class ParquetTable(TableFormat):
 
 
 @attrs.frozen
-class ArrowTable(TableFormat):
+class ArrowTable(WrittenTable):
     """Rows as an Arrow IPC file, one record batch per table."""
 
     options: Mapping[str, Any]

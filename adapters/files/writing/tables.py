@@ -12,7 +12,7 @@ from pullstream.authoring import Call, Count, Site
 
 from ...arrow import Schema, pyarrow, schema_argument
 from .committing import WriteOptions, writer
-from .formats import BY_SUFFIX, ArrowTable, Compression, CsvTable, ParquetTable, TableFormat, codec_argument
+from .formats import BY_SUFFIX, ArrowTable, Compression, CsvTable, ParquetTable, WrittenTable, codec_argument
 from .target import suffixes
 
 _CSV_UNIT = 1 << 15
@@ -140,7 +140,7 @@ def write_arrow(
     return writer(target, format, own, **options)
 
 
-def _writable(format: TableFormat) -> TableFormat:
+def _writable(format: WrittenTable) -> WrittenTable:
     if format.schema is not None and (why := format.refusal(format.schema)):
         raise CompositionError(f"{format.module}() at {Site.here()}: {why}")
     return format
