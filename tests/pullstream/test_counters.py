@@ -37,6 +37,13 @@ async def test_the_one_who_works_is_busy_and_those_below_wait():
     assert source.waiting_for_downstream >= 0.1 > source.busy
 
 
+async def test_a_branch_that_asks_for_all_waits_for_upstream():
+    """It is not busy with what is above the branches."""
+    rows = await counters_of(ps.pipe(ps.values([1] * 5), ps.tap(lambda _: time.sleep(0.02)), ps.tee(ps.collect())))
+    assert rows["tee[0]"].busy < 0.1 <= rows["tap"].busy
+    assert rows["tee[0]"].waiting_for_upstream >= 0.1
+
+
 async def test_an_ask_under_way_counts_already():
     """The figures can be read while a module waits, and say so."""
 

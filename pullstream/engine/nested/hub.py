@@ -91,7 +91,12 @@ class Branch(PolledKernel[Any]):
         self._limit = limit
         if not (self._backlog or self._backlog.known):
             self._want(limit)
-            self._hub.ask_now()
+            (count,) = self.location.ports
+            began = count.begin()
+            try:
+                self._hub.ask_now()
+            finally:
+                count.end(began)
         answer = self._backlog.answer(limit)
         if isinstance(answer, Batch):
             self.count_in(self.wanted, self.wanted - self.kept)
