@@ -1,9 +1,10 @@
 """What happens when nothing in a run can move any more: it fails at once, and says why."""
 
 import logging
+import signal
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -228,6 +229,23 @@ def handles():
     yield "pair", ps.pipe(source, abort := ps.abortable(), ps.collect()), abort.abort
 
 
+@contextmanager
+def used_at_the_warning(use):
+    """Use a handle when a run warns that it waits for one; yields the warnings."""
+    told = []
+
+    class Uses(logging.Handler):
+        def emit(self, record):
+            told.append(record.getMessage())
+            use()
+
+    LOG.addHandler(handler := Uses())
+    try:
+        yield told
+    finally:
+        LOG.removeHandler(handler)
+
+
 @pytest.fixture
 def only_thread(monkeypatch):
     """Libraries that other tests of this process use leave threads, any of which could use a handle."""
@@ -240,22 +258,26 @@ def only_thread(monkeypatch):
 )
 def test_a_run_that_waits_only_for_a_handle_says_so(name, pipeline, use):
     """In `run` there is hardly anybody who could use it; but a thread or a signal handler could, so it goes on."""
-    told = []
-
-    class Uses(logging.Handler):
-        def emit(self, record):
-            told.append(record.getMessage())
-            use()
-
-    LOG.addHandler(handler := Uses())
-    try:
+    with used_at_the_warning(use) as told:
         ps.run(pipeline)
-    finally:
-        LOG.removeHandler(handler)
     (message,) = told
     assert message.startswith("the run waits for a handle, and the program waits for the run")
     assert f"{name.partition(' ')[0]}, composed at {__file__}" in message
     assert "async with pipeline.open()" in message
+
+
+@pytest.mark.usefixtures("only_thread")
+def test_a_run_that_has_waited_for_a_handle_may_still_stall():
+    """It is looked at again when the handle has moved it."""
+    paused = ps.pausable()
+    paused.pause()
+    full = ps.in_flight(ps.filter(lambda _: False), 2)
+    rather_than_hang = threading.Timer(10, signal.raise_signal, [signal.SIGINT])
+    rather_than_hang.start()
+    with used_at_the_warning(paused.resume), pytest.raises((ps.StalledError, KeyboardInterrupt)) as caught:
+        ps.run(ps.pipe(ps.values(range(3)), paused, full, ps.drain()))
+    rather_than_hang.cancel()
+    assert caught.type is ps.StalledError
 
 
 @pytest.mark.usefixtures("only_thread")
