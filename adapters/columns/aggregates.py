@@ -83,7 +83,7 @@ def _truth(column: Array) -> Array:
 
 def _sum(groups: Grouped, column: Array) -> Partial:
     # The empty column tells, after merging, what the values are that are summed.
-    parts = {"": column, "of": pa.nulls(len(column), column.type)}
+    parts = {"": column, "of": pa.nulls(0, column.type)}
     if pa.types.is_duration(column.type):
         # Seconds, which have the same scale in every batch, and more bits than the unit of the column.
         decimals = pa.decimal128(38, DIGITS[column.type.unit])

@@ -79,8 +79,10 @@ class Groups:
         for name, (prefix, aggregate) in self._aggregates.items():
             kind = aggregate.kind
             with self._told(name, aggregate):
-                column = kind.read(decoded(table.column(self._inputs.get(name, 0))))
-                parts.update({prefix + part: made for part, made in kind.partial(groups, column).items()})
+                # A count of rows has no input.
+                column = decoded(table.column(self._inputs[name])) if name in self._inputs else table.column(0)
+                made = kind.partial(groups, kind.read(column))
+                parts.update({prefix + part: values for part, values in made.items()})
         return self._of_groups(table, groups, parts)
 
     def joined(self, partials: Sequence[RecordBatch]) -> RecordBatch:
