@@ -139,10 +139,12 @@ def as_far_as(
     try:
         return compute(most), most, None
     except Exception as exc:  # noqa: BLE001 - as above
-        # A function in an expression may fail once and not again.
-        tried = sizes()
-        place = min(bisect_left(tried, x=True, key=fails), len(tried) - 1)
-        return (compute(tried[place - 1]) if place else None), tried[place], failures.get(tried[place], exc)
+        failure = exc
+    # Outside of the handler: an error there would name the first one as its context, which says the same.
+    tried = sizes()
+    place = min(bisect_left(tried, x=True, key=fails), len(tried) - 1)
+    # A function in an expression may fail once and not again.
+    return (compute(tried[place - 1]) if place else None), tried[place], failures.get(tried[place], failure)
 
 
 def frame_from(where: str, batch: RecordBatch) -> Frame:

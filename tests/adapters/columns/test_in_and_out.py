@@ -213,9 +213,11 @@ def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
     ],
 )
 def test_errors_name_module_and_column(given, make, why):
-    """A missing column, a type that does not fit, a sum that is too large, a query that fails."""
-    with pytest.raises(columns.ColumnError, match=why):
+    """A missing column, a type that does not fit, a sum that is too large, a query that fails: in one traceback."""
+    with pytest.raises(columns.ColumnError, match=why) as caught:
         ps.run(ps.pipe(files.read_parquet(given), make(), ps.drain()))
+
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
 def test_literals_and_selections():

@@ -193,13 +193,16 @@ def test_a_wrong_time_is_an_error_after_the_rows_before(bad, why, limit):
             {"lateness": 1},
             r"too late: row 3, \{'t': 3\}, is at 3, but 9 has already arrived",
         ),
+        ([1, None], {"lateness": 1}, r"the time column 't' is null in row 2"),
         ([2**62], {"lateness": 1}, r"the time column 't' has a time beyond"),
     ],
 )
 def test_errors_say_what_is_wrong(times, options, why):
-    """A type without durations, a duration of another kind, a missing column, a late row, a time too far away."""
-    with pytest.raises((columns.ColumnError, CapabilityError), match=why):
+    """A type without durations, another kind of duration, no such column, a late row, no time or one too far away."""
+    with pytest.raises((columns.ColumnError, CapabilityError), match=why) as caught:
         ps.run(ps.pipe(numbers(*times), columns.tumbling(10, **{"at": "t", **options}, n=columns.count()), ps.drain()))
+
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
 @ps.source
