@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from ...arrow import Origin, RecordBatch, pyarrow
+from ...arrow import Origin, RecordBatch, pyarrow, with_decimals
 from .errors import FileReadError, NoColumnError
 from .listing import File
 from .streams import RawFile
@@ -139,9 +139,29 @@ class Agreed:
             if kind != field.type:
                 raise FileReadError(
                     file.path,
-                    f"the column {field.name!r} is {kind}, but {field.type} in {self._path}. Give one type for "
-                    f"all files: schema={{{field.name!r}: {str(field.type)!r}}}",
+                    f"the column {field.name!r} is {kind}, but {field.type} in {self._path}. "
+                    f"{_one_type(field, field.with_type(kind))}",
                 )
+
+
+def _one_type(one: Any, other: Any) -> str:
+    """Advice on a column of two types: the type that holds the values of both."""
+    pa = pyarrow()
+    try:
+        schemas = with_decimals([pa.schema([field]) for field in (one, other)])
+        wide = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        wide = pa.string()
+    try:
+        for field in (one, other):
+            pa.nulls(0, field.type).cast(wide)
+    except pa.ArrowException:
+        return "No type holds both, so read each kind of file with its own source"
+    try:
+        pa.type_for_alias(str(wide))
+    except ValueError:
+        return f"Give one type for all files: schema= with pyarrow's {wide} for {one.name!r}"
+    return f"Give one type for all files: schema={{{one.name!r}: {str(wide)!r}}}"
 
 
 def unique(file: File, names: Sequence[str]) -> None:

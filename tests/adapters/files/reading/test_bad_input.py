@@ -3,6 +3,7 @@
 import json
 import zipfile
 import zlib
+from decimal import Decimal
 
 import fsspec
 import pyarrow as pa
@@ -23,6 +24,7 @@ def parts(values):
     return [(value.value, value.error.line) if isinstance(value, ps.Failed) else value for value in values]
 
 
+WORTH, WIDE = Decimal("1.50"), pa.decimal128(22, 2)
 INT_X = {"schema": {"x": "int64"}}
 
 NO_UTF8 = "is not valid UTF-8: byte 4 of the line is 0xe9; set encoding= (or set on_error=)"
@@ -188,17 +190,40 @@ def test_files_with_different_columns(put, failing, read):
     assert read(files.read_csv([paths[0], put("c.csv", "y,x\n5,6\n")], as_="tuples")) == [(1, 2), (6, 5)]
 
 
-def test_parquet_files_with_different_types(folder, failing, read):
-    """The error names both types; schema= casts them."""
-    pq.write_table(pa.table({"x": [1]}), folder / "a.parquet")
-    pq.write_table(pa.table({"x": [1.5]}), folder / "b.parquet")
+@pytest.mark.parametrize(
+    ("given", "advice", "schema", "expected"),
+    [
+        (([1], [1.5]), "Give one type for all files: schema={'x': 'double'}", "double", [1.0, 1.5]),
+        (([2**40], pa.array([1], "int8")), "schema={'x': 'int64'}", "int64", [2**40, 1]),
+        (([1], ["a"]), "schema={'x': 'string'}", "string", ["1", "a"]),
+        (([True], [2]), "schema={'x': 'string'}", "string", ["true", "2"]),
+        (([2**60], [WORTH]), "schema= with pyarrow's decimal128(22, 2) for 'x'", WIDE, [2**60, WORTH]),
+        (([[1]], [[1.5]]), "pyarrow's list<element: double> for 'x'", pa.list_(pa.float64()), [[1.0], [1.5]]),
+        (([[1]], ["a"]), "No type holds both, so read each kind of file with its own source", None, None),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_parquet_files_with_different_types(folder, failing, read, *, given, advice, schema, expected, order):
+    """The error names both types, and one that holds the values of both, in either order; schema= casts them to it."""
+    for name, values in zip("ab", given[::order], strict=True):
+        pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
+    before, kind = (pq.read_schema(folder / f"{name}.parquet").field("x").type for name in "ab")
 
     _, error = failing(files.read_parquet(folder), files.FileReadError)
 
-    assert "b.parquet: the column 'x' is double, but int64 in " in str(error)
-    assert "schema={'x': 'int64'}" in str(error)
-    assert read(files.read_parquet(folder, as_="tuples", schema={"x": "float64"})) == [(1.0,), (1.5,)]
+    assert f"b.parquet: the column 'x' is {kind}, but {before} in " in str(error)
+    assert str(error).endswith(advice)
+    if schema is not None:
+        cast = read(files.read_parquet(folder, as_="tuples", schema={"x": schema}))
+        assert cast == [(value,) for value in expected[::order]]
+
+
+def test_a_type_that_does_not_hold_a_value(folder, failing):
+    """The error says that the file does not match the given schema."""
+    pq.write_table(pa.table({"x": [1.5]}), folder / "a.parquet")
+
     _, error = failing(files.read_parquet(folder, schema={"x": "int32"}), files.FileReadError)
+
     assert "does not match schema=" in str(error)
 
 
