@@ -411,12 +411,15 @@ def steered():
     waits = ps.pipe(ps.values([1]), ps.map_async(never, 1))
     stop, fails, tap = ps.abortable(), ps.abortable(), ps.pausable()
     shops, answer = ps.dynamic_merge(), ps.deferred("source")
+    quota = ps.types.Quota(1)
     tap.pause()
     yield "abortable", ps.pipe(waits, stop), [(stop.abort,)], []
     yield "abortable, with a reason", ps.pipe(waits, fails), [(fails.abort, ZeroDivisionError())], ZeroDivisionError
     yield "dynamic_merge", shops, [(shops.add, ps.values([1, 2])), (shops.cap,)], [1, 2]
     yield "deferred", answer, [(answer.resolve, ps.values([1, 2]))], [1, 2]
     yield "pausable", ps.pipe(ps.values([1, 2]), tap), [(tap.pause,), (tap.resume,)], [1, 2]
+    full = ps.pipe(ps.values([1, 2]), ps.in_flight(ps.batch(2), quota))
+    yield "Quota", full, [(setattr, quota, "capacity", 2)], [[1, 2]]
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,8 @@ async def dozing_sink(upstream, ctx):
         ps.pipe(dozing(), ps.drain()),
         dozing_sink(),
         ps.pipe(ps.unique(lambda _: doze(), capacity=1), ps.drain()),
+        ps.pipe(ps.map(lambda _: doze()), ps.fork(ps.map(str), ps.map(str)), ps.drain()),
+        ps.pipe(ps.map(lambda _: doze()), ps.prefetch(1_000), ps.drain()),
     ],
     ids=repr,
 )

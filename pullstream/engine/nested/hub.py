@@ -13,7 +13,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import DEEP, Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.edge.polled import PolledKernel
-from pullstream.engine.parts.pace import WaitingPace
+from pullstream.engine.parts.pace import Pace, WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import EdgeCount
 from pullstream.engine.sidecar.location import Location
@@ -186,6 +186,8 @@ class Hub(ABC):
         self._asked = self.location.asked = EdgeCount()
         self._changed = self.signal()
         self._pace = WaitingPace()
+        self._cost = Pace(self._scope.run)
+        """The pace of upstream's own work: an answer of a slow function must not keep everything waiting."""
         self._polls = upstream.edge.depth < DEEP
         """Whether upstream is polled; below a long row of modules, only the task asks, on a stack of its own."""
         self._pumping = self._asking = False
@@ -260,7 +262,7 @@ class Hub(ABC):
             return
         began = self._asked.begin()
         try:
-            answer = self._reader.poll(limit)
+            answer = self._reader.poll(min(limit, self._cost.next(self._reader)))
         except BaseException as exc:  # noqa: BLE001 - as in `_fetch`
             self._raised(exc)
         else:
@@ -325,7 +327,7 @@ class Hub(ABC):
                 began = self._asked.begin()
                 self._asking = True
                 try:
-                    await self._fetch(limit)
+                    await self._fetch(min(limit, self._cost.next(self._reader)))
                 finally:
                     self._asking = False
                     self._asked.end(began)
@@ -350,6 +352,7 @@ class Hub(ABC):
             self._end(exc)
 
     def _take(self, answer: Batch[Any] | Done) -> None:
+        self._cost.took()
         if answer is not DONE:
             self._deal(answer)
         elif self._closed is None:

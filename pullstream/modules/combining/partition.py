@@ -179,10 +179,10 @@ def partition(
     >>> ps.run(ps.pipe(ps.values("abcab"), ps.partition(str, {"a": ps.collect()}, other=ps.collect())))
     ({'a': ['a', 'a']}, ['b', 'c', 'b'])
 
-    The slowest sink sets the pace; with `capacity`, the stream may be that many values ahead of it, which are buffered.
-    Values for a sink that has ended are dropped. When all sinks have ended, the stream is aborted; if one fails, all
-    are ended (R6). Errors in `key`, and keys that cannot be hashed, are handled as in `map`, except that there is no
-    `on_error="result"`.
+    The slowest sink sets the pace: the stream may be one batch ahead of it and, with `capacity`, that many values
+    more, which are buffered. Values for a sink that has ended are dropped. When all sinks have ended, the stream is
+    aborted; if one fails, all are ended (R6). Errors in `key`, and keys that cannot be hashed, are handled as in `map`,
+    except that there is no `on_error="result"`.
 
     Raises: RoutingError: a key has no sink.
     """

@@ -86,7 +86,8 @@ def tee(
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.reduce(max, 0))))
     ([0, 1, 2, 3], 3)
 
-    The slowest sink sets the pace. With `capacity`, the others may be that many values ahead of it, which are buffered:
+    The slowest sink sets the pace: the others may be one batch ahead of it, of at most the run's limit. With
+    `capacity`, they may be that many values further ahead, which are buffered:
 
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.drain(), capacity=1000)))
     ([0, 1, 2, 3], None)
@@ -128,9 +129,9 @@ def fork(
     >>> sorted(ps.run(ps.pipe(ps.values([2, 4]), ways, ps.collect())))
     [('half', 1.0), ('half', 2.0), ('twice', 4), ('twice', 8)]
 
-    The slowest transformer sets the pace; with `capacity`, the others may be that many values ahead of it. The results
-    of each transformer keep their order and their times. A time is complete when it is complete in every transformer.
-    If a transformer ends by itself, the others continue; when the last one has ended, the stream is aborted. A failure
-    ends all of them (R6).
+    The slowest transformer sets the pace: the others may be one batch ahead of it and, with `capacity`, that many
+    values more. The results of each transformer keep their order and their times. A time is complete when it is
+    complete in every transformer. If a transformer ends by itself, the others continue; when the last one has ended,
+    the stream is aborted. A failure ends all of them (R6).
     """
     return opens(_Fork(*cast("Any", transformers), capacity=capacity))

@@ -233,7 +233,7 @@ class _InFlight(Wiring):
 
 
 class Quota:
-    """A capacity of `in_flight` that can be changed during the run; a handle, for one run at a time.
+    """A capacity of `in_flight` that can be changed during the run, by any thread; a handle, for one module at a time.
 
     >>> import pullstream as ps
     >>> quota = ps.types.Quota(2)
@@ -256,6 +256,9 @@ class Quota:
     def capacity(self, capacity: int) -> None:
         Count(1)(Call("Quota", name="capacity"), capacity)
         self._capacity = capacity
+        self.grip.steer(self._look)
+
+    def _look(self) -> None:
         gate = self.grip.alive()
         if isinstance(gate, _Gate):
             gate.look()

@@ -10,6 +10,7 @@ from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
@@ -40,11 +41,16 @@ class Prefetch(PolledAsking[Any]):
     def ask_ahead(self) -> None:
         """Keep an ask outstanding while there is room."""
         room = self._capacity - self._kept.left
-        if room > 0 and self._kept.ending is None:
-            self.ask_beside(self.upstream, min(room, self._most))
+        if room > 0 and self._kept.ending is None and not self.asking(self.upstream):
+            self.ask_beside(self.upstream, min(room, self._most, self._pace.next(self.upstream)))
+
+    @override
+    def placed(self) -> None:
+        self._pace = Pace(self.run, self._capacity)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        self._pace.took()
         if not isinstance(answer, Batch):
             self._kept.end(answer)
             return

@@ -44,8 +44,8 @@ class Grip(OfOneRun):
             )
         if self.alive() is not None:
             raise ReuseError(
-                f"{self.name}, made at {self.site}, was opened a second time while it is in use: it belongs to one run "
-                f"at a time, make another one",
+                f"{self.name}, made at {self.site}, was opened a second time while it is in use: it belongs to one "
+                f"module of one run at a time, make another one",
             )
         self._kernel = ref(kernel)
         self._token = running_program()

@@ -83,7 +83,8 @@ def pausable() -> Pausable[V]:
     [0, 1, 2]
 
     While it is paused, upstream is not asked, and a value that was already asked for waits here, in flight, so its time
-    is not complete. Terminations pass in both directions: an abort is confirmed, and the end or a failure arrives.
+    is not complete. An abort is confirmed. An end or a failure passes if it answers an ask that was sent before;
+    otherwise it is noticed after `resume()`, by the next ask.
 
     It belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling. Any thread may use
     it.
