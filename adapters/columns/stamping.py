@@ -218,10 +218,12 @@ class EventTimes(InColumns):
         if self._late == "error" and (times < hold).any():
             place = int((times < hold).argmax())
             time, before = self.kind.times(np.array([times[place], latest[place]]))
+            advice = ". Sort the rows, or allow them to be out of order with stamp(..., lateness=...)"
+            if self._given is not None:
+                advice = f', and lateness={self._given!r}. Allow more lateness, or pass late="drop" or a sink as late='
             raise CapabilityError(
                 f"{self.location}, got a row that is too late: row {self.number + place + 1}, "
-                f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {before!r} has "
-                f'already arrived, and lateness={self._given!r}. Allow more lateness, or pass late="drop" or a sink'
+                f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {before!r} has already arrived{advice}"
             )
         return rows, times, hold
 

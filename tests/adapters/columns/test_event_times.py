@@ -64,6 +64,21 @@ def test_a_time_that_does_not_fit_names_the_column(time, kind):
 
 
 @pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({}, r"arrived\. Sort the rows, or allow them to be out of order with stamp\(\.\.\., lateness=\.\.\.\)"),
+        ({"lateness": 0}, r"arrived, and lateness=0\. Allow more lateness, or pass late=\"drop\" or a sink as late="),
+    ],
+)
+def test_the_advice_for_a_late_row_fits_the_options(options, advice):
+    """`late` needs a lateness, so it is no advice where none is given."""
+    rows = ps.values([{"t": 9}, {"t": 3}])
+
+    with pytest.raises(CapabilityError, match=rf"row 2, {{'t': 3}}, is at 3, but 9 has already {advice}"):
+        ps.run(ps.pipe(rows, columns.stamp("t", **options), ps.drain()))
+
+
+@pytest.mark.parametrize(
     ("make", "why"),
     [
         (lambda: columns.tumbling("1d", at="t", lateness=0, n=columns.count()), "positive timedelta as its size"),
