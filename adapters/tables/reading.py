@@ -93,8 +93,9 @@ def read_changes(
 ) -> Source[Any]:
     """Read the change feed of a Delta Lake table, each change at the version of the table that made it.
 
-    A row has the table's columns and `_change_type`, `_commit_version` and `_commit_timestamp`.
-    `incremental.change_of` makes a change of it:
+    A row has the table's columns and `_change_type`, `_commit_version` and `_commit_timestamp`. In named tuples, which
+    have no names with an underscore in front, these are `row.change_type` and so on. `incremental.change_of` makes a
+    change of a row:
 
     ```python
     changes = ps.pipe(tables.read_changes("delta:///lake", "orders"), ps.map(change_of), maintain(program))
