@@ -1,6 +1,6 @@
 """`read_rows` and `read_changes`: tables as sources, in order of time."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream import DONE, Batch, Source
-from pullstream.authoring import Backlog, Carries, Done, Kernel, Module, Outside, Traits
+from pullstream.authoring import Backlog, Carries, Done, Kernel, Module, Outside, Traits, bound
 
 from ..arrow import As, RecordBatch, Shape, pyarrow, run_starts, shape_argument, values
 from ..stopping import stoppably
@@ -22,6 +22,7 @@ T = TypeVar("T")
 _LAST: Final = "last"
 
 
+@bound
 def read_rows(
     target: str,
     query: str,
@@ -73,6 +74,11 @@ def read_rows(
     for name, given in (("query", query), ("time", time), *((("key", key),) if key is not None else ())):
         if not isinstance(given, str) or not given.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             raise refused(module, f"needs text as {name}, but got {given!r}")
+    if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise refused(
+            module,
+            f"needs a list of values as parameters, but got {parameters!r}: write $1, $2 and so on in the query",
+        )
     if (key is not None or lateness is not None) and not follow:
         raise refused(module, "got key= or lateness=, which need follow=True")
     order = [time] if key is None else [time, key]
@@ -82,6 +88,7 @@ def read_rows(
     return _source(plan, (where.shown, query), own)
 
 
+@bound
 def read_changes(
     target: str,
     table: str | tuple[str, str],
@@ -112,12 +119,14 @@ def read_changes(
     """
     module = "read_changes"
     where = Address.of(module, target)
-    if where.kind != "delta" or type(begin) is not int or begin < 0:
+    if where.kind != "delta":
         raise refused(
             module,
-            f"needs a URL such as delta:///folder, and the number of a version to begin with, but got {target!r} and "
-            f"begin={begin!r}",
+            f"got {where.shown!r}: only Delta Lake has a change feed here, in a folder with a URL such as "
+            f"delta:///folder. For SQLite, DuckDB and PostgreSQL, use read_rows()",
         )
+    if type(begin) is not int or begin < 0:
+        raise refused(module, f"needs the number of a version to begin with, but got begin={begin!r}")
     cursor = partial(ChangeCursor, where, Name.of(module, table, where.kind), begin)
     return _source(ReadingPlan(module, cursor, follow, every, as_), (where.shown, table), {"begin": begin or None})
 

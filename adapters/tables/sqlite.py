@@ -118,6 +118,9 @@ class SqliteTable(SqlTable):
 
     @override
     def text(self, exc: BaseException) -> str:
+        if "inding" in str(exc) and isinstance(exc, sqlite3.ProgrammingError):
+            # The driver's words are about the dictionary that binds $1, which the user did not write.
+            return "a placeholder of the query has no value: write $1, $2 and so on, for the values in parameters="
         folder = Path(self.plan.target.location).parent
         if "unable to open" not in str(exc) or folder.exists():
             return super().text(exc)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from pullstream import Batch, Context, Sink
-from pullstream.authoring import LOG, Module
+from pullstream.authoring import LOG, Module, bound
 
 from ..arrow import (
     OpenTimes,
@@ -39,6 +39,7 @@ FIRST_ROWS: Final = 8192
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
 
+@bound
 def write_rows(
     target: str | os.PathLike[str],
     table: str | tuple[str, str],

@@ -136,6 +136,9 @@ def test_lateness_of_text(base):
         ({"query": " "}, "needs text as query, but got ' '"),
         ({"time": None}, "needs text as time, but got None"),
         ({"key": 5}, "needs text as key, but got 5"),
+        ({"parameters": "60"}, "needs a list of values as parameters, but got '60': write \\$1, "),
+        ({"parameters": {"n": 60}}, "needs a list of values as parameters, but got {'n': 60}"),
+        ({"parameters": 60}, "needs a list of values as parameters, but got 60"),
         ({"lateness": 1}, "need follow=True"),
         ({"every": 0}, "needs a number of seconds above 0 as every"),
         ({"as_": "sets"}, "got as_='sets'"),
@@ -146,11 +149,40 @@ def test_what_is_refused_when_composing(given, says):
         tables.read_rows(**{"target": "sales.db", "query": "SELECT 1", "time": "day", **given})
 
 
-def test_what_is_refused_of_changes():
-    with pytest.raises(CompositionError, match="needs a URL such as delta:///folder"):
-        tables.read_changes("sales.db", "sales")
-    with pytest.raises(CompositionError, match="and begin=-1"):
-        tables.read_changes("delta:///lake", "sales", begin=-1)
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            lambda: tables.read_changes("sales.db", "sales"),
+            "got 'sales.db': only Delta Lake has a change feed here, .*",
+        ),
+        (lambda: tables.read_changes("postgresql://ann:x1@h/x", "sales"), "got 'postgresql://ann:\\*\\*\\*@h/x': only"),
+        (lambda: tables.read_changes("delta:///lake", "sales", begin=-1), "but got begin=-1"),
+        (
+            lambda: tables.read_changes("delta:///lake"),
+            r"needs the argument 'table'\. Write read_changes\(target, table, ",
+        ),
+        (lambda: tables.read_rows("sales.db"), r"needs the argument 'query'\. Write read_rows\(target, query, time"),
+        (lambda: tables.read_rows("sales.db", "SELECT 1"), r"needs the argument 'time'\. Write read_rows\("),
+        (lambda: tables.write_rows("sales.db"), r"needs the argument 'table'\. Write write_rows\(target, table, mode="),
+        (lambda: tables.write_rows("sales.db", "sales", keys="a"), r"has no argument 'keys'"),
+    ],
+)
+def test_what_is_refused_of_changes_and_arguments(make, says):
+    """What is missing, and how to write the call."""
+    with pytest.raises(CompositionError, match=says):
+        make()
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("placeholder", ["?", ":n", "$2"])
+def test_a_placeholder_without_a_value(base, placeholder):
+    begun(base, [(1, 1)])
+    source = tables.read_rows(base.target, f"{query(base)} WHERE number = {placeholder}", time="day", parameters=[1])
+    with pytest.raises(
+        tables.TableError, match=r"has no value: write \$1, \$2 and so on, for the values in parameters="
+    ):
+        numbers(source)
 
 
 def test_a_password_is_not_shown():
