@@ -324,7 +324,13 @@ class Running(Generic[R]):
             outcome = raised
         self._shut(outcome)
         if outcome is not None and outcome is not exc:
-            raise outcome
+            context = outcome.__context__
+            try:
+                raise outcome
+            finally:
+                if exc is not None and without_cancelled(exc) is None:
+                    # Python has made the cancellation of the block its context, and would show that above it.
+                    outcome.__context__ = context
         return outcome is None
 
     def _shut(self, outcome: BaseException | None) -> None:

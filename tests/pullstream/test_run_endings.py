@@ -61,6 +61,14 @@ async def test_a_failure_is_the_same_object_each_time(autojump_clock):
     assert first.value is second.value
 
 
+async def test_a_failure_that_ends_the_block_is_shown_alone(autojump_clock):
+    """The traceback begins with the failure, and not with the cancellation of whatever the block waited for."""
+    with pytest.raises(Unseen) as caught:
+        async with ps.pipe(ps.once(1), ps.map(broken), ps.drain()).open():
+            await trio.sleep_forever()
+    assert caught.value.__context__ is None
+
+
 async def test_one_blueprint_runs_any_number_of_times_at_once(autojump_clock):
     """Runs share nothing: not their values, not their progress."""
     count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n % 2)
