@@ -1,6 +1,6 @@
 """`prefetch`: asks ahead of demand."""
 
-from typing import Any, Final
+from typing import Any
 
 from typing_extensions import override
 
@@ -14,10 +14,6 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
-from pullstream.timely.order import Ascending, in_one_order
-
-FEW: Final = 64
-"""Number of values whose times may be compared pairwise; for thousands, that would take seconds."""
 
 
 class Prefetch(PolledAsking[Any]):
@@ -28,8 +24,6 @@ class Prefetch(PolledAsking[Any]):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._kept = Backlog(self)
-        self._most = FEW
-        """The most values to ask for at a time. It grows as long as their times are cheap to compare."""
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -42,7 +36,7 @@ class Prefetch(PolledAsking[Any]):
         """Keep an ask outstanding while there is room."""
         room = self._capacity - self._kept.left
         if room > 0 and self._kept.ending is None and not self.asking(self.upstream):
-            self.ask_beside(self.upstream, min(room, self._most, self._pace.next(self.upstream)))
+            self.ask_beside(self.upstream, min(room, self._pace.next(self.upstream)))
 
     @override
     def placed(self) -> None:
@@ -54,8 +48,6 @@ class Prefetch(PolledAsking[Any]):
         if not isinstance(answer, Batch):
             self._kept.end(answer)
             return
-        quick = answer.uniform or isinstance(answer.times, Ascending) or in_one_order(answer.times)
-        self._most = min(self._capacity, 2 * self._most) if quick else FEW
         self._kept.put(answer)
         lane.ack()
         self.ask_ahead()
