@@ -241,6 +241,7 @@ EXCEPTIONS = {
 
 FURTHER = {
     "fork, a fold": 50,  # The fold asks for twice as much each time, and `map` beside it gets the same values.
+    "two folds": 16 + 32 + 64 + 128,  # The second asks once more before it sees that a time is complete: a doubling.
     "catch_up": 10 + MANY // 2,  # New values are read while the old ones are, up to the capacity.
 }
 """How many values modules may read that read further, and why."""
