@@ -16,12 +16,9 @@ from typing import Any, Generic, Protocol, overload
 from typing_extensions import TypeVar
 
 from pullstream.blueprint.modules import Sink, Source, Transformer
+from pullstream.blueprint.variables import A, B, D, R
 from pullstream.failures import Failed
 
-A = TypeVar("A")
-B = TypeVar("B")
-D = TypeVar("D")
-R = TypeVar("R")
 X = TypeVar("X")
 B_co = TypeVar("B_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)

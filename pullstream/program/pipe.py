@@ -6,13 +6,10 @@ from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Sink, Site, Source, Transformer, advice
 from pullstream.blueprint.parts import Gathering, Into, Onward
+from pullstream.blueprint.variables import A, B, C, D, R
 from pullstream.errors import CompositionError
 from pullstream.program.pipeline import Pipeline
 
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
 E = TypeVar("E")
 F = TypeVar("F")
 G = TypeVar("G")
@@ -20,7 +17,6 @@ H = TypeVar("H")
 I = TypeVar("I")  # noqa: E741 - one letter of the row
 J = TypeVar("J")
 Z = TypeVar("Z")
-R = TypeVar("R")
 
 # The overloads below repeat one pattern for every length. Nest pipes for more than ten parts. `L` is `collect()`, a
 # sink with a type of its own: see `Gathers`.
