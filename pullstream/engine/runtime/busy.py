@@ -44,8 +44,7 @@ class BusyClock(trio.abc.Instrument):
 
     def __init__(self) -> None:
         self._idle = 0.0
-        self._since = 0.0
-        self._waking = _Waking(self)
+        self._waking = _AfterWait(self)
         self._waits = _waits()
         self._worked = clocks.thread_time()
         """The processor time when it was last read: reading it in every round would cost too much."""
@@ -100,16 +99,15 @@ class BusyClock(trio.abc.Instrument):
         # Without a wait, the next round begins at once.
         self._round = ended
         if timeout > 0:
-            self._since = now
             trio.lowlevel.add_instrument(self._waking)
 
     def woke(self) -> None:
         """Note that the program has waited until now."""
-        self._idle += clocks.monotonic() - self._since
+        self._idle = clocks.monotonic() - self._round
 
 
 @attrs.define(eq=False)
-class _Waking(trio.abc.Instrument):
+class _AfterWait(trio.abc.Instrument):
     """Notes when a program wakes. It is added for each wait, as most rounds wait for nothing and need no call."""
 
     clock: BusyClock
