@@ -14,6 +14,7 @@ from pullstream.engine.edge.kernel import DEEP, Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.pace import Pace, WaitingPace
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import EdgeCount
 from pullstream.engine.sidecar.location import Location
@@ -64,7 +65,7 @@ class Sizes:
         return max(self._counts)
 
 
-class Branch(PolledKernel[Any]):
+class Branch(Waking[Any], PolledKernel[Any]):
     """An edge below a hub. Its location holds the times of values that were dealt to it and not asked for yet."""
 
     traits = Traits(trusted=True, follows=True)
@@ -73,13 +74,11 @@ class Branch(PolledKernel[Any]):
         self._hub = hub
         self.wanted = 0
         """The limit of the ask that waits; 0 while none does."""
-        self._limit = 0
         self._confirmed = False
         """Whether the end is the branch's own."""
         self._counted: tuple[int | None, int | None] = (None, None)
         """The number of values wanted, and that number minus the values kept, as last counted by the hub."""
         self._backlog = Backlog(self)
-        self._changed = hub.signal()
 
     @property
     def kept(self) -> int:
@@ -88,7 +87,6 @@ class Branch(PolledKernel[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        self._limit = limit
         if not (self._backlog or self._backlog.known):
             self._want(limit)
             (count,) = self.location.ports
@@ -105,10 +103,6 @@ class Branch(PolledKernel[Any]):
         return DONE if self._confirmed else WAIT
 
     @override
-    def halt(self) -> None:
-        self._changed.set()
-
-    @override
     async def wait(self) -> None:
         if not self._backlog.known:
             await self._asked()
@@ -118,13 +112,12 @@ class Branch(PolledKernel[Any]):
             self._confirmed = True
 
     async def _asked(self) -> None:
-        self._changed = self._hub.signal()
-        self._want(self._limit)
+        signal = self.awaited()
         (count,) = self.location.ports
         began = count.begin()
         try:
             self._hub.pump()
-            await self._changed.wait()
+            await signal.wait()
         finally:
             self._want(0)
             count.end(began)
@@ -148,7 +141,7 @@ class Branch(PolledKernel[Any]):
         count.batches += 1
         self._backlog.put(batch)
         self._want(0)
-        self._changed.set()
+        self.changed()
 
     def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
         """End after the values that were dealt or, with `at_once`, in place of them."""
@@ -157,7 +150,7 @@ class Branch(PolledKernel[Any]):
             self.location.freeze()
         if at_once:
             self._backlog.drop()
-        self._changed.set()
+        self.changed()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

@@ -9,7 +9,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
-from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
@@ -54,19 +54,18 @@ class Through(Feed, PolledKernel[Any]):
         await self.outer.terminate(reason)
 
 
-class Queue(PolledKernel[Any]):
+class Queue(Waking[Any], PolledKernel[Any]):
     """A source inside a module that answers the values put into it, and holds their times until then.
 
-    `wanted` is the limit of an ask that waits for values. `changed` is called when an ask begins to wait, and when no
+    `wanted` is the limit of an ask that waits for values. `tell` is called when an ask begins to wait, and when no
     values are left.
     """
 
     traits = Traits(trusted=True)
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed = changed
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
         self._given = Backlog(self)
-        self._more: Signal | None = None
         self._limit = 0
         self.wanted = 0
 
@@ -76,34 +75,26 @@ class Queue(PolledKernel[Any]):
     def give(self, time: Hashable, value: Any) -> None:
         """Append a value at `time`."""
         self._given.put(Batch(time, [value]))
-        self._wake()
+        self.changed()
 
     def end(self, ending: Done | BaseException = DONE) -> None:
         """End or fail after the values put in so far; the first ending counts."""
         self._given.end(ending)
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._more is not None:
-            self._more.set()
-
-    @override
-    def halt(self) -> None:
-        self._wake()
+        self.changed()
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         self._limit = limit
         answer = self._given.answer(limit)
         if isinstance(answer, Batch) and not self._given:
-            self._changed()
+            self._tell()
         return answer or WAIT
 
     @override
     async def wait(self) -> None:
-        self._more = more = self.run.signal()
+        more = self.awaited()
         self.wanted = self._limit
-        self._changed()
+        self._tell()
         try:
             await more.wait()
         finally:
@@ -119,6 +110,6 @@ class Portion(Queue, Feed):
 
     traits = Feed.traits
 
-    def __init__(self, outer: Lane[Any], changed: Callable[[], None]) -> None:
-        Queue.__init__(self, changed)
+    def __init__(self, outer: Lane[Any], tell: Callable[[], None]) -> None:
+        Queue.__init__(self, tell)
         self.outer = outer

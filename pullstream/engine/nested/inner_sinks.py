@@ -7,13 +7,13 @@ from typing_extensions import override
 
 from pullstream.engine.assembly import Consuming
 from pullstream.engine.edge.polled import PolledKernel
-from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import without_cancelled
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
-class Sides(PolledKernel[Any]):
+class Sides(Waking[Any], PolledKernel[Any]):
     """Passes an inner stream on, and its end when all side sinks have ended. A side sink's failure fails the stream."""
 
     traits = Traits(trusted=True)
@@ -22,7 +22,6 @@ class Sides(PolledKernel[Any]):
         self._running = number
         self._over = False
         """Whether the inner stream has ended."""
-        self._ended: Signal | None = None
         self._trouble: BaseException | None = None
 
     async def consume(self, consumer: Consuming) -> None:
@@ -35,12 +34,7 @@ class Sides(PolledKernel[Any]):
             self._trouble = self._trouble or exc
         self._running -= 1
         if not self._running:
-            self.halt()
-
-    @override
-    def halt(self) -> None:
-        if self._ended is not None:
-            self._ended.set()
+            self.changed()
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -59,10 +53,7 @@ class Sides(PolledKernel[Any]):
 
     @override
     def wait(self) -> Awaitable[None]:
-        if not self._over:
-            return self.upstream.ready()
-        self._ended = self.run.signal()
-        return self._ended.wait()
+        return self.awaited().wait() if self._over else self.upstream.ready()
 
     @override
     def relayed(self, exc: BaseException) -> bool:

@@ -157,9 +157,8 @@ class FanIn(PolledAsking[Any]):
 
     async def until_complete(self, times: Iterable[Hashable]) -> None:
         """Wait until an input has answered, or one of the times is complete in all inputs."""
-        self._changed = self.run.signal()
         places = [port.place for port in self.location.ports]
-        await self.edge.until([completion(self.location, places, time) for time in times], self._changed)
+        await self.edge.until([completion(self.location, places, time) for time in times], self.awaited())
 
     def settle(self, among: Iterable[Input] | None = None) -> None:
         """Acknowledge the used values of the batches, in the step in which they are answered."""

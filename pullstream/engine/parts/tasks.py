@@ -6,11 +6,11 @@ from typing import Any
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.kernel import DEEP, Kernel
+from pullstream.engine.edge.kernel import DEEP
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.asking import Askers
-from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
 from pullstream.protocol import NOT_YET, WAIT, Batch, Done, Unanswered
@@ -18,7 +18,7 @@ from pullstream.protocol import NOT_YET, WAIT, Batch, Done, Unanswered
 T = TypeVar("T")
 
 
-class Asking(Kernel[T]):
+class Asking(Waking[T]):
     """A kernel whose inputs are asked in tasks of their own, while it serves an ask.
 
     `produce` answers if it can, and otherwise waits for a `change`. A subclass that overrides `acquire` or `halt` must
@@ -31,7 +31,6 @@ class Asking(Kernel[T]):
     ended = False
     """Whether the stream is over here: an answer that reaches a task now starts nothing new."""
 
-    _changed: Signal | None = None
     __answered = False
     """Whether an input was polled since the last `change`: what it answered has not been looked at.
 
@@ -40,7 +39,6 @@ class Asking(Kernel[T]):
 
     @override
     async def acquire(self) -> None:
-        self._changed = self.run.signal()
         self._askers = Askers(self.run, self._take)
 
     @override
@@ -48,7 +46,7 @@ class Asking(Kernel[T]):
         # A task that was woken in this very step still runs once more, and must start nothing.
         self.ended = True
         self._askers.end()
-        self.changed()
+        super().halt()
 
     async def change(self, *, outside: bool = False) -> None:
         """Wait until `changed` is called; `outside`, if something outside the run may call it as well.
@@ -58,13 +56,7 @@ class Asking(Kernel[T]):
         if self.answered():
             await self.breathe()
             return
-        self._changed = changed = self.run.signal()
-        await changed.wait(outside=outside)
-
-    def changed(self) -> None:
-        """Wake `produce` to check again whether it can answer, if the stream has been opened at all."""
-        if self._changed is not None:
-            self._changed.set()
+        await self.awaited().wait(outside=outside)
 
     def ask_beside(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""

@@ -234,9 +234,8 @@ class _Join(FanIn):
     @override
     async def wait(self) -> None:
         """Wait until an answer arrives, or until a kept value can be dropped."""
-        self._changed = self.run.signal()
         watches = [_passing(self.location, side) for side in self._sides if side.kept.size]
-        await self.edge.until(watches, self._changed)
+        await self.edge.until(watches, self.awaited())
         self._stale = True
 
 

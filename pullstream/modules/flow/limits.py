@@ -17,7 +17,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import AskTimeout
 from pullstream.modules.handles.handle import Grip
@@ -139,7 +139,7 @@ def timeout(seconds: Seconds) -> Same[V]:
     return opens(_Timeout(seconds))
 
 
-class _Gate(PolledKernel[Any]):
+class _Gate(Waking[Any], PolledKernel[Any]):
     """Lets values in while there is room."""
 
     traits = Traits(trusted=True)
@@ -149,7 +149,6 @@ class _Gate(PolledKernel[Any]):
         self._capacity = 0 if isinstance(capacity, Quota) else capacity
         self.inside = 0
         self._full = False
-        self._room: Signal | None = None
 
     @override
     async def acquire(self) -> None:
@@ -175,14 +174,7 @@ class _Gate(PolledKernel[Any]):
 
     @override
     def wait(self) -> Awaitable[None]:
-        if not self._full:
-            return self.upstream.ready()
-        self._room = self.run.signal()
-        return self._room.wait(outside=self._quota is not None)
-
-    @override
-    def halt(self) -> None:
-        self.look()
+        return self.awaited().wait(outside=self._quota is not None) if self._full else self.upstream.ready()
 
     @override
     def status(self) -> str:
@@ -196,12 +188,7 @@ class _Gate(PolledKernel[Any]):
     def let_out(self, number: int) -> None:
         """Record that `number` values have left."""
         self.inside = max(0, self.inside - number)
-        self.look()
-
-    def look(self) -> None:
-        """Wake a waiting ask, as there may be room now."""
-        if self._room is not None:
-            self._room.set()
+        self.changed()
 
 
 class _Exit(PassOn):
@@ -261,7 +248,7 @@ class Quota:
     def _look(self) -> None:
         gate = self.grip.alive()
         if isinstance(gate, _Gate):
-            gate.look()
+            gate.changed()
 
     @property
     def inside(self) -> int:

@@ -167,8 +167,7 @@ class _Ingress(Asking[Any]):
 
     async def _wait(self) -> None:
         """Wait for a value from outside or round, or for the loop to finish a time."""
-        self._changed = self.run.signal()
-        await self.edge.until(self._waiters(), self._changed)
+        await self.edge.until(self._waiters(), self.awaited())
 
     def _waiters(self) -> list[Watch]:
         if self._outside.done:

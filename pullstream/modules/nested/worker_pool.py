@@ -68,8 +68,7 @@ class PoolKernel(PolledAsking[Any]):
     def join(self, worker: Any) -> None:
         """Add a worker, while running."""
         self._joining.append(worker)
-        if hasattr(self, "_changed"):
-            self.changed()
+        self.changed()
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:

@@ -1,0 +1,32 @@
+"""The kernel of modules that wait for what other tasks do, and not for their inputs alone."""
+
+from typing_extensions import TypeVar, override
+
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.runtime.deadlock import Signal
+
+T = TypeVar("T")
+
+
+class Waking(Kernel[T]):
+    """A kernel that waits for a signal, which other tasks and the end of its stream set.
+
+    A subclass that overrides `halt` must call the base method as well.
+    """
+
+    __awaited: Signal | None = None
+    """Its name is mangled, because a subclass may well have an attribute of that name."""
+
+    def awaited(self) -> Signal:
+        """Make the signal to wait for next."""
+        self.__awaited = signal = self.run.signal()
+        return signal
+
+    def changed(self) -> None:
+        """End the wait, if there is one: the module looks again whether it can answer."""
+        if self.__awaited is not None:
+            self.__awaited.set()
+
+    @override
+    def halt(self) -> None:
+        self.changed()
