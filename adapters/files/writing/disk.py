@@ -31,9 +31,10 @@ _HOLDS: Final = {os.open, os.mkdir, os.rmdir, os.rename, os.stat, os.unlink} <= 
 
 
 class Disk:
-    """Operations on local files; all of them block, and raise OSError."""
+    """Operations on local files; all of them block, and raise OSError. Only a `durable` one syncs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool) -> None:
+        self.durable = durable
         self._held: dict[Path, int] = {}
 
     def _at(self, path: Path) -> tuple[Path | str, int | None]:
@@ -55,7 +56,8 @@ class Disk:
 
     def sync(self, file: int) -> None:
         """Sync a file to disk."""
-        os.fsync(file)
+        if self.durable:
+            os.fsync(file)
 
     def close(self, file: int) -> None:
         """Close a descriptor."""
@@ -170,6 +172,8 @@ class Disk:
 
     def flush(self, path: Path) -> None:
         """Sync a file's content, or a folder's names, to disk."""
+        if not self.durable:
+            return
         if path in self._held:
             self.sync(self._held[path])
             return
@@ -179,7 +183,7 @@ class Disk:
         finally:
             self.close(file)
 
-    def folders(self, path: Path, *, durable: bool) -> None:
+    def folders(self, path: Path) -> None:
         """Create a folder and its parents so that they survive a power cut."""
         missing = [path]
         while not missing[-1].is_dir() and missing[-1].parent != missing[-1]:
@@ -187,8 +191,7 @@ class Disk:
         while len(missing) > 1:
             above = missing.pop()
             self.make_folder(missing[-1])
-            if durable:
-                self.flush(above.resolve())
+            self.flush(above.resolve())
 
     @contextmanager
     def held(self, folder: Path, *, link: bool = False) -> Generator[os.stat_result]:
@@ -209,13 +212,13 @@ class Disk:
                 self.close(file)
 
     @contextmanager
-    def inside(self, root: Path, folder: Path, *, durable: bool) -> Generator[None]:
+    def inside(self, root: Path, folder: Path) -> Generator[None]:
         """Hold `root` or a folder below it; missing folders are created, and no link is allowed below `root`.
 
         Raises:
             NotADirectoryError: a part of the path is not a folder, or is a link.
         """
-        self.folders(root, durable=durable)
+        self.folders(root)
         with ExitStack() as holding:
             holding.enter_context(self.held(root, link=True))
             for name in folder.relative_to(root).parts:
@@ -224,8 +227,7 @@ class Disk:
                     holding.enter_context(self.held(root))
                 except FileNotFoundError:
                     self.make_folder(root)
-                    if durable:
-                        self.flush(above)
+                    self.flush(above)
                     holding.enter_context(self.held(root))
             yield
 

@@ -34,12 +34,11 @@ class Length:
 class GrowingFiles:
     """The growing files of a run; the first time creates a file, and every other one extends it."""
 
-    def __init__(self, disk: Disk, format: WriteFormat, staging: StagingFolder, store: Local, *, durable: bool) -> None:
+    def __init__(self, disk: Disk, format: WriteFormat, staging: StagingFolder, store: Local) -> None:
         self._disk = disk
         self._format = format
         self._staging = staging
         self._store = store
-        self._durable = durable
         self.lengths: dict[str, Length] = {}
 
     def resume(self, lengths: dict[str, Length]) -> None:
@@ -122,8 +121,7 @@ class GrowingFiles:
             )
         try:
             self._disk.copy(part.path, path)
-            if self._durable:
-                self._disk.flush(path)
+            self._disk.flush(path)
         except BaseException:
             # Keep whole times only, if the file system still allows it.
             self._disk.cut(path, size)

@@ -37,11 +37,10 @@ def plain(value: Hashable) -> Any:
 class Manifest:
     """A JSON Lines file that gets a line for each file that appears."""
 
-    def __init__(self, disk: Disk, path: Path, module: str, *, durable: bool) -> None:
+    def __init__(self, disk: Disk, path: Path, module: str) -> None:
         self._disk = disk
         self._path = path
         self._module = module
-        self._durable = durable
         self._size = 0
         self._file: int | None = None
         """The open file while this sink owns it; it is locked."""
@@ -55,15 +54,14 @@ class Manifest:
         """
         disk, folder = self._disk, self._path.parent
         lines = _lines(entries)
-        disk.folders(folder, durable=self._durable)
+        disk.folders(folder)
         with disk.held(folder, link=True):
             before = self._taken()
             try:
                 self._begin(lines)
             finally:
                 disk.close(before)
-            if self._durable:
-                disk.flush(folder)
+            disk.flush(folder)
         self._size = len(lines)
 
     def _taken(self) -> int:
@@ -100,8 +98,7 @@ class Manifest:
         try:
             disk.lock(self._file)
             disk.put(self._file, part, lines)
-            if self._durable:
-                disk.sync(self._file)
+            disk.sync(self._file)
             disk.rename(part, self._path)
         except BaseException:
             disk.remove(part)
@@ -138,8 +135,7 @@ class Manifest:
             self._disk.shorten(self._file, self._size)
             raise
         self._size += len(lines)
-        if self._durable:
-            self._disk.sync(self._file)
+        self._disk.sync(self._file)
 
 
 def _is_manifest(begin: bytes) -> bool:

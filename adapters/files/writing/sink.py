@@ -72,16 +72,16 @@ class FilesWriter:
         self._plan = plan
         self._run_files = run_files
         self._writes: WritePaths | None = None
-        self._disk = disk = Disk()
+        self._disk = disk = Disk(durable=plan.durable)
         self._names = Names(plan.target)
-        self._staging = StagingFolder(disk, plan.target, durable=plan.durable)
-        local = Local(disk, plan.target, durable=plan.durable)
+        self._staging = StagingFolder(disk, plan.target)
+        local = Local(disk, plan.target)
         self._store: Local | Remote = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
-        self._growing = GrowingFiles(disk, plan.format, self._staging, local, durable=plan.durable)
+        self._growing = GrowingFiles(disk, plan.format, self._staging, local)
         self._what = f"{plan.target.module} cannot write to {plan.target.template!r}"
         self._listing = f"{plan.target.module} cannot write its manifest, {plan.manifest!r}"
         path = plan.manifest
-        self._manifest = None if path is None else Manifest(disk, Path(path), plan.target.module, durable=plan.durable)
+        self._manifest = None if path is None else Manifest(disk, Path(path), plan.target.module)
         self._parts: dict[Hashable, dict[Hashable, PendingFile]] = {}
         self._behind = WriteBehind()
         self._full: dict[PendingFile, None] = {}

@@ -37,10 +37,9 @@ class StagingFolder:
     The lock is the system's (flock), which releases it when the process ends for any reason.
     """
 
-    def __init__(self, disk: Disk, target: Target, *, durable: bool) -> None:
+    def __init__(self, disk: Disk, target: Target) -> None:
         self._disk = disk
         self._target = target
-        self._durable = durable
         self._root = Path(tempfile.gettempdir()) if target.is_url else Path(target.root)
         rest = target.template if target.is_url else target.template.removeprefix(target.root)
         digest = hashlib.sha256(rest.encode(errors="surrogatepass")).hexdigest()[:12]
@@ -59,7 +58,7 @@ class StagingFolder:
         Raises:
             FileBusyError: another run is writing there.
         """
-        self._disk.folders(self._root, durable=self._durable)
+        self._disk.folders(self._root)
         try:
             while (lock := self._begun()) is None:
                 self._holding.close()

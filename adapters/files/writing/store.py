@@ -24,11 +24,10 @@ SYNCS: Final = 4
 class Local:
     """Renames files into place; files that have appeared survive a power cut."""
 
-    def __init__(self, place: Disk, target: Target, *, durable: bool) -> None:
+    def __init__(self, place: Disk, target: Target) -> None:
         self._disk = place
         self._module = target.module
         self._root = Path(target.root)
-        self._durable = durable
 
     def open(self, folder: str) -> None:
         """Do nothing: `StagingFolder` removes the leftovers of dead runs."""
@@ -69,12 +68,12 @@ class Local:
     def beside(self, target: str) -> Generator[Path]:
         """Hold the folder of a target, which is created if it does not exist."""
         path = Path(target)
-        with self._disk.inside(self._root, path.parent, durable=self._durable):
+        with self._disk.inside(self._root, path.parent):
             yield path
 
     def publish(self, made: Sequence[tuple[Path, str]]) -> None:
         """Make files appear at their targets, whole."""
-        if self._durable:
+        if self._disk.durable:
             self._sync([path for path, _ in made])
         folders: dict[Path, list[tuple[Path, str]]] = {}
         for path, target in made:
@@ -83,9 +82,8 @@ class Local:
             with self.beside(some[0][1]):
                 for path, target in some:
                     self._rename(path, target)
-                if self._durable:
-                    # The new names must survive a power cut as well.
-                    self._disk.flush(folder)
+                # The new names must survive a power cut as well.
+                self._disk.flush(folder)
 
     def _sync(self, paths: Sequence[Path]) -> None:
         """Sync files; a disk syncs several together in hardly more time than one."""

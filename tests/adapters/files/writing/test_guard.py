@@ -110,7 +110,7 @@ def test_one_of_several_simultaneous_runs_continues(tmp_path):
     done, busy = [], []
 
     def work(number):
-        workshop = StagingFolder(Disk(), Target.of("write_text", f"{tmp_path}/{{time}}.txt"), durable=False)
+        workshop = StagingFolder(Disk(durable=False), Target.of("write_text", f"{tmp_path}/{{time}}.txt"))
         barrier.wait()
         try:
             workshop.open()
