@@ -87,12 +87,12 @@ def count_lines(data: bytes) -> int:
 
 
 class Cutter:
-    """Cuts a stream at line ends; with `quote`, only at those outside quotes.
+    """Cuts a stream at line ends from `start`, its current position; with `quote`, only at those outside quotes.
 
     A line that is too long, or whose quote is never closed, is reported separately, and cutting resumes after it.
     """
 
-    def __init__(self, path: str, stream: Stream, size: int, start: Start, quote: bytes | None) -> None:
+    def __init__(self, path: str, stream: Stream, size: int, start: Start, quote: bytes | None = None) -> None:
         self._path = path
         self._stream = stream
         self._size = size
@@ -174,13 +174,6 @@ class Cutter:
             yield from self._taken(behind)
 
 
-def blocks(
-    path: str, stream: Stream, size: int, start: Start, quote: bytes | None = None
-) -> Iterator[Block | Overlong]:
-    """Cut a stream at line ends from `start`, its current position; with `quote`, only outside quotes."""
-    return Cutter(path, stream, size, start, quote).blocks()
-
-
 @attrs.frozen
 class LineByLine(ReadFormat):
     """A format in which each line is a value."""
@@ -196,7 +189,7 @@ class LineByLine(ReadFormat):
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
-            for block in blocks(file.path, stream, self.block_size, start):
+            for block in Cutter(file.path, stream, self.block_size, start).blocks():
                 if isinstance(block, Overlong):
                     yield block.bad(stream)
                 else:

@@ -15,7 +15,7 @@ from pullstream import Failed, Source
 from pullstream.authoring import Call, OnError
 
 from ...arrow import pyarrow
-from .blocks import BOM, Block, Overlong, blocks, opened, records
+from .blocks import BOM, Block, Cutter, Overlong, opened, records
 from .errors import FileReadError
 from .formats import Agreed, Piece, Start, TableFormat, arrow_types, missing_columns, unique
 from .listing import File, Paths, checked_paths
@@ -38,7 +38,7 @@ class CsvFormat(TableFormat):
         quote = self._quote()
         parts = _ParserOptions(self)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
-            cut = blocks(file.path, stream, self.block_size, Start(), quote)
+            cut = Cutter(file.path, stream, self.block_size, Start(), quote).blocks()
             rest = self._skipped(file, cut, self.read.skip_rows)
             head = next((block for block in rest if isinstance(block, Overlong) or not block.data.isspace()), None)
             if head is None:
@@ -55,7 +55,7 @@ class CsvFormat(TableFormat):
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
-                body = blocks(file.path, stream, self.block_size, start, quote)
+                body = Cutter(file.path, stream, self.block_size, start, quote).blocks()
 
             def settle(block: Block) -> None:
                 agreed.settle(file, self._inferred(file, block.data, names, parts))
@@ -136,7 +136,7 @@ class _ParserOptions:
         self.strict: bytes | None = None
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
-        self._lenient = _changed(format.parse, invalid_row_handler=_left_out)
+        self._lenient = _changed(format.parse, invalid_row_handler=lambda _: "skip")
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
         """The columns that a header names, or f0, f1, ... for a file without a header."""
@@ -180,10 +180,6 @@ def _lone_cr(file: File, line: int) -> FileReadError:
         "feeds, for example with `tr '\\r' '\\n'`",
         line,
     )
-
-
-def _left_out(_row: object) -> str:
-    return "skip"
 
 
 def _options(module: str, name: str, kind: str, given: Any) -> Any:

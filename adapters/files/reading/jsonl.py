@@ -13,7 +13,7 @@ from pullstream import Failed, Source
 from pullstream.authoring import Call, OnError
 
 from ...arrow import pyarrow
-from .blocks import Block, LineByLine, blocks, one_by_one, opened
+from .blocks import Block, Cutter, LineByLine, one_by_one, opened
 from .errors import FileReadError, by_name
 from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, TableFormat, Values, arrow_types, decoded
 from .listing import File, Paths
@@ -104,7 +104,7 @@ class JsonTableFormat(TableFormat):
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             # One sieve per file: the inferred types depend on what precedes a block.
             sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"")
-            cut = blocks(file.path, stream, self.block_size, start)
+            cut = Cutter(file.path, stream, self.block_size, start).blocks()
             yield from sieve.pieces(settled(cut, agreed, partial(self._settle, file, agreed)), stream)
 
     def _settle(self, file: File, agreed: Agreed, block: Block) -> None:

@@ -76,6 +76,8 @@ class RawRows:
     """Rows as Arrow record batches; a unit is a table of a fixed size, and the first unit fixes the schema."""
 
     rows = 0
+    held = 0
+    """The bytes in memory."""
 
     def __init__(self, disk: Disk, path: Path, columns: Columns, unit: int) -> None:
         self._disk = disk
@@ -88,16 +90,10 @@ class RawRows:
         # Rows are in this order: read back from disk, on disk, in memory.
         self._back: deque[RecordBatch] = deque()
         self._memory: deque[RecordBatch] = deque()
-        self._in_memory = 0
         self._spilled: deque[tuple[int, int]] = deque()
         self._end = 0
         self._waiting = 0
         self._given = False
-
-    @property
-    def held(self) -> int:
-        """The bytes in memory."""
-        return self._in_memory
 
     @property
     def loose(self) -> int:
@@ -149,7 +145,7 @@ class RawRows:
     def _keep(self, values: Sequence[Any]) -> None:
         for batch in self.columns.batches(values):
             self._memory.append(batch)
-            self._in_memory += _size(batch)
+            self.held += _size(batch)
             self._waiting += batch.num_rows
             self.rows += batch.num_rows
         if self.rows >= self._unit:
@@ -167,7 +163,7 @@ class RawRows:
             self._disk.append(self._path, data)
             self._spilled.append((self._end, data.size))
             self._end += data.size
-        self._in_memory = 0
+        self.held = 0
 
     def units(self, *, last: bool) -> Iterator[Any]:
         """Take out whole units as tables; with `last`, the remainder as well, or else a table without rows."""
@@ -188,12 +184,12 @@ class RawRows:
             oldest = self._back or self._memory
             batch = oldest.popleft()
             if oldest is self._memory:
-                self._in_memory -= _size(batch)
+                self.held -= _size(batch)
             if batch.num_rows > missing:
                 rest = batch.slice(missing)
                 oldest.appendleft(rest)
                 if oldest is self._memory:
-                    self._in_memory += _size(rest)
+                    self.held += _size(rest)
                 batch = batch.slice(0, missing)
             missing -= batch.num_rows
             taken.append(self.columns.fitted(batch))

@@ -73,6 +73,8 @@ class FilesWriter:
         self._run_files = run_files
         self._writes: WritePaths | None = None
         self._disk = disk = Disk(durable=plan.durable)
+        self._grows = plan.target.grows
+        """Whether times share files."""
         self._names = Names(plan.target)
         self._staging = StagingFolder(disk, plan.target)
         local = Local(disk, plan.target)
@@ -115,9 +117,9 @@ class FilesWriter:
         for time, _, some in sorted(made, key=itemgetter(1)):
             self._made += 1
             entries += some
-            for entry in () if self.grows else some:
+            for entry in () if self._grows else some:
                 self._names.keep(entry["path"], time)
-        if not self.grows and not target.is_url:
+        if not self._grows and not target.is_url:
             self._tell_missing([entry["path"] for entry in entries])
         self._show(entries)
         if self._manifest is not None:
@@ -138,17 +140,12 @@ class FilesWriter:
 
     def _show(self, entries: Iterable[FileEntry]) -> None:
         for entry in entries:
-            if not self.grows or entry["path"] not in self._shown:
-                if self.grows:
+            if not self._grows or entry["path"] not in self._shown:
+                if self._grows:
                     self._shown.add(entry["path"])
                 self.result.append(self._store.shown(entry["path"]))
 
     # ---- incoming values
-
-    @property
-    def grows(self) -> bool:
-        """Whether times share files."""
-        return self._plan.target.grows
 
     def add(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values; call `work` when `pressed`."""
@@ -174,7 +171,7 @@ class FilesWriter:
             if why := self._run_files.refusal(path, mine):
                 raise FileTargetError(f"{self._plan.target.module}: {target} {why}")
         temporaries = (self._staging.part(), self._staging.part())
-        head = not self.grows
+        head = not self._grows
         return PendingFile(self._disk, self._plan.format, target, key, temporaries, head=head)
 
     @property
@@ -237,7 +234,7 @@ class FilesWriter:
             self._appear(finished, made)
 
     def _appear(self, finished: Sequence[Completion], made: list[Completion]) -> None:
-        if finished and not self.grows:
+        if finished and not self._grows:
             with explained(self._what):
                 parts = (part for completion in finished for part in self._parts[completion.time].values())
                 self._store.publish([(part.path, part.target) for part in parts])
@@ -255,10 +252,10 @@ class FilesWriter:
             for part in parts:
                 part.finish(self._behind)
             entries = [self._entry(time, part) for part in parts]
-            if self.grows:
+            if self._grows:
                 for part, entry in zip(parts, entries, strict=True):
                     entry["offset"] = self._growing.append(part)
-        lengths = {part.target: self._growing.lengths[part.target] for part in parts if self.grows}
+        lengths = {part.target: self._growing.lengths[part.target] for part in parts if self._grows}
         self._made += 1
         return Completion(time, self._made, entries, lengths, held, loose)
 

@@ -1,6 +1,7 @@
 """`on_executors`: transformers as a function of a DataFrame."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
@@ -22,6 +23,8 @@ from .shipping import keyed, pickled, shipped
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
+
+_refusal = partial(refused, "on_executors")
 
 KEYS = TIMES | {"boolean", "binary", "decimal"}
 
@@ -133,10 +136,6 @@ def _check_session(df: "DataFrame") -> None:
             f"keeps a stream's state in Spark, which supports this only with RocksDB: call "
             f"session.conf.set({_PROVIDER!r}, {_ROCKSDB!r}) before the query starts"
         )
-
-
-def _refusal(what: str) -> CompositionError:
-    return refused("on_executors", what)
 
 
 @checked

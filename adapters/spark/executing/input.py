@@ -26,8 +26,8 @@ class RowError(PullstreamError, ValueError):
 
 
 @attrs.frozen
-class KeyAnswer:
-    """The values of one answer, with their times, and the key whose stream gave them."""
+class KeyBatch:
+    """Neighbouring rows of one key, or values that its stream has given, with their times."""
 
     batch: Batch[Any]
     key: tuple[Any, ...] = ()
@@ -53,14 +53,6 @@ class KeyAnswer:
         return values, {name: known[place] for name, place in given.items()}
 
 
-@attrs.define
-class Stretch:
-    """Neighbouring rows of one key, each at its time."""
-
-    key: tuple[Any, ...]
-    batch: Batch[Any]
-
-
 class Splitting:
     """Splits Arrow batches by key and time, which are in their last columns."""
 
@@ -71,14 +63,14 @@ class Splitting:
         self._timed = timed
         self._time = time
 
-    def __call__(self, batch: RecordBatch) -> list[Stretch]:
+    def __call__(self, batch: RecordBatch) -> list[KeyBatch]:
         """Split a batch into stretches, in order."""
         extra = self._keys + self._timed
         width = batch.num_columns - extra
         if not len(batch):
             return []
         if not extra:
-            return [Stretch((), Batch(0, self._shape.of(batch)))]
+            return [KeyBatch(Batch(0, self._shape.of(batch)))]
         marks = batch.columns[width:]
         if self._timed and marks[-1].null_count:
             raise NullTimeError.of(marks[-1].null_count, len(batch), self._time)
@@ -92,7 +84,7 @@ class Splitting:
             return [self._stretch(mark, [values[0].slice(start, end - start)]) for mark, start, end in runs]
         if not self._timed:
             return [self._stretch(mark, values[start:end]) for mark, start, end in runs]
-        stretches: list[Stretch] = []
+        stretches: list[KeyBatch] = []
         for key, same in groupby(runs, lambda run: run[0][:-1]):
             parts = list(same)
             begin, end = parts[0][1], parts[-1][2]
@@ -100,26 +92,44 @@ class Splitting:
                 stretches.append(self._stretch(parts[0][0], values[begin:end]))
                 continue
             times = list(chain.from_iterable(repeat(mark[-1], stop - start) for mark, start, stop in parts))
-            stretches.append(Stretch(key, Batch.of(times, values[begin:end])))
+            stretches.append(KeyBatch(Batch.of(times, values[begin:end]), key))
         return stretches
 
-    def _stretch(self, mark: tuple[Any, ...], values: Sequence[Any]) -> Stretch:
+    def _stretch(self, mark: tuple[Any, ...], values: Sequence[Any]) -> KeyBatch:
         key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
-        return Stretch(key, Batch(time, values))
+        return KeyBatch(Batch(time, values), key)
 
 
-class PartitionInput:
-    """Reads a partition's iterator in threads, one batch per call."""
+class Cursor:
+    """The position in a partition, whose iterator is read in threads, one batch per call."""
 
-    def __init__(self, batches: Iterator[RecordBatch], split: Callable[[RecordBatch], list[Stretch]]) -> None:
+    def __init__(self, batches: Iterator[RecordBatch], split: Callable[[RecordBatch], list[KeyBatch]]) -> None:
         self._batches = batches
         self._split = split
         self._turn = threading.Lock()
         self._closed = False
+        self._stretches: deque[KeyBatch] = deque()
+        self._rest = Backlog()
+        """The rest of the first stretch, once a part of it was taken."""
+        self.key: tuple[Any, ...] | None = None
 
-    async def next(self) -> list[Stretch] | None:
+    async def here(self) -> KeyBatch | None:
+        """Wait for the current stretch, which may be partly read; None at the end."""
+        while not self._stretches:
+            more = await self.more()
+            if more is None:
+                return None
+            self._stretches.extend(more)
+        return self._stretches[0]
+
+    async def more(self) -> list[KeyBatch] | None:
         """Wait for the stretches of the next batch; None at the end. If the call is cancelled, the batch is lost."""
         return await in_thread(self._read)
+
+    def _read(self) -> list[KeyBatch] | None:
+        with self._turn:
+            batch = None if self._closed else next(self._batches, None)
+            return None if batch is None else self._split(batch)
 
     def close(self, patience: float | None) -> None:
         """Stop reading, and wait for the current read, at most `patience` seconds (None: without limit)."""
@@ -127,37 +137,12 @@ class PartitionInput:
         if self._turn.acquire(timeout=-1 if patience is None else patience):
             self._turn.release()
 
-    def _read(self) -> list[Stretch] | None:
-        with self._turn:
-            batch = None if self._closed else next(self._batches, None)
-            return None if batch is None else self._split(batch)
-
-
-class Cursor:
-    """The position in a partition during a read."""
-
-    def __init__(self, input: PartitionInput) -> None:
-        self._input = input
-        self._stretches: deque[Stretch] = deque()
-        self._rest = Backlog()
-        """The rest of the first stretch, once a part of it was taken."""
-        self.key: tuple[Any, ...] | None = None
-
-    async def here(self) -> Stretch | None:
-        """Wait for the current stretch, which may be partly read; None at the end."""
-        while not self._stretches:
-            more = await self._input.next()
-            if more is None:
-                return None
-            self._stretches.extend(more)
-        return self._stretches[0]
-
     @property
     def at_hand(self) -> bool:
         """Whether `here` returns a stretch without waiting."""
         return bool(self._stretches)
 
-    def next_stretch(self) -> Stretch:
+    def next_stretch(self) -> KeyBatch:
         """Take the whole current stretch; call this only after `here` returned one."""
         self._rest.drop()
         return self._stretches.popleft()
@@ -219,7 +204,7 @@ class Keys(Kernel[Any]):
 
 
 class Answers(Kernel[Any]):
-    """Turns each batch into one value, an `Answer`, which holds the times and the key as well."""
+    """Turns each batch into one value, a `KeyBatch`, which holds the times and the key as well."""
 
     traits = PROMPT
 
@@ -233,4 +218,4 @@ class Answers(Kernel[Any]):
             return DONE
         self.upstream.ack()
         # One value, at the earliest of its times: none of them is complete before it is delivered.
-        return Batch(batch.least[0], [KeyAnswer(batch, self._key)])
+        return Batch(batch.least[0], [KeyBatch(batch, self._key)])

@@ -9,7 +9,7 @@ from typing_extensions import override
 from pullstream import DONE, Batch, Transformer
 from pullstream.authoring import Done, InlineRow, Kernel, Location, Module, Place, Traits, members_of
 
-from .input import Cursor, KeyAnswer, Stretch
+from .input import Cursor, KeyBatch
 
 
 def runs_in_a_row(modules: tuple[Module, ...]) -> bool:
@@ -42,7 +42,7 @@ class KeyRows(Kernel[Any]):
         self._transformer = Transformer[Any, Any](modules)
         self._row: InlineRow | None = None
         self._time: Hashable = None
-        self._answers: deque[KeyAnswer] = deque()
+        self._answers: deque[KeyBatch] = deque()
         self._times: list[Hashable] = []
         self._values: list[Any] = []
         """The results for the next answer."""
@@ -80,7 +80,7 @@ class KeyRows(Kernel[Any]):
         finally:
             self._answer()
 
-    def _feed(self, row: InlineRow, stretch: Stretch) -> None:
+    def _feed(self, row: InlineRow, stretch: KeyBatch) -> None:
         for run in stretch.batch.runs():
             if row.over:
                 return
@@ -105,7 +105,7 @@ class KeyRows(Kernel[Any]):
     def _answer(self) -> None:
         """Make one answer of all results of a key so far, at any times."""
         if self._values:
-            self._answers.append(KeyAnswer(Batch.of(self._times, self._values), self._cursor.key or ()))
+            self._answers.append(KeyBatch(Batch.of(self._times, self._values), self._cursor.key or ()))
             self._times, self._values = [], []
 
     @override

@@ -24,7 +24,7 @@ from pullstream import Batch, PullstreamError
 from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments
 
 from ...arrow import NullTimeError, Packing, Shape, pyarrow, values as python_values
-from .input import KeyAnswer, RowError
+from .input import KeyBatch, RowError
 from .partition import NAME, PartitionPlan, shown
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class KeyedStreams:
 
         pa, plan = pyarrow(), self._plan
         key = tuple(python_values(pa.array([mark], kind))[0] for mark, kind in zip(marks, self._key_kinds, strict=True))
-        portions = (portion for batch in answers for portion in KeyAnswer(batch, key).filled(plan.given))
+        portions = (portion for batch in answers for portion in KeyBatch(batch, key).filled(plan.given))
         try:
             return [Row(**row) for table in self._packing.batches(portions) for row in table.to_pylist()]
         except RowError as exc:

@@ -21,7 +21,7 @@ from pullstream import Context, Reader, Sink, Source, flatten, pipe
 from pullstream.authoring import Module, Site, blame, users_frames
 
 from ...arrow import As, Packing, RecordBatch
-from .input import Answers, Cursor, KeyAnswer, Keys, PartitionInput, RowError, Rows, Splitting
+from .input import Answers, Cursor, KeyBatch, Keys, RowError, Rows, Splitting
 from .key_rows import KeyRows, runs_in_a_row
 
 NAME = "on_executors"
@@ -67,13 +67,13 @@ class ResultQueue:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._portions: deque[KeyAnswer] = deque()
+        self._portions: deque[KeyBatch] = deque()
         self._rows = 0
         self._ended = False
         self._room: trio.Event | None = None
         self._token: trio.lowlevel.TrioToken | None = None
 
-    async def put(self, portion: KeyAnswer) -> None:
+    async def put(self, portion: KeyBatch) -> None:
         """Hand over results; wait if a full Arrow batch is waiting for Spark."""
         with self._changed:
             before = self._rows
@@ -96,7 +96,7 @@ class ResultQueue:
             self._ended = True
             self._changed.notify()
 
-    def take(self) -> Sequence[KeyAnswer]:
+    def take(self) -> Sequence[KeyBatch]:
         """Wait for results; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._portions or self._ended)
@@ -118,8 +118,7 @@ class PartitionRun:
         split = Splitting(
             plan.as_, plan.names, len(plan.keys), timed=plan.time is not None, time=plan.time or "their time"
         )
-        self._input = PartitionInput(batches, split)
-        self._cursor = Cursor(self._input)
+        self._cursor = Cursor(batches, split)
         self._handover = ResultQueue()
         self._packing = Packing(plan.schema, RowError, plan.given)
         self._failure: BaseException | None = None
@@ -156,7 +155,7 @@ class PartitionRun:
                 self._token.run_sync_soon(self._scope.cancel)
         self._thread.join()
         # Without a failure Spark itself goes on reading the input afterwards, so the thread must have stopped.
-        self._input.close(None if orderly else PATIENCE)
+        self._cursor.close(None if orderly else PATIENCE)
 
     # ---- in trio's thread
 
@@ -175,13 +174,13 @@ class PartitionRun:
         # The reading module has the name of the user's function.
         if plan.keys and runs_in_a_row(plan.modules):
             rows = Module(NAME, KeyRows, (self._cursor, plan.modules), site=plan.site)
-            source: Source[KeyAnswer] = Source((rows,))
+            source: Source[KeyBatch] = Source((rows,))
         elif plan.keys:
             keys = Module(NAME, Keys, (self._cursor, plan.modules, plan.site), site=plan.site)
             source = Source((keys, *flatten().modules))
         else:
             source = Source((Module(NAME, Rows, (self._cursor,), site=plan.site), *plan.modules, module))
-        sink: Sink[KeyAnswer, None] = Sink((Module(NAME, self._hand_over, site=plan.site),))
+        sink: Sink[KeyBatch, None] = Sink((Module(NAME, self._hand_over, site=plan.site),))
         self._scope = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._started.set()
@@ -190,7 +189,7 @@ class PartitionRun:
                 await running.result()
 
     def _hand_over(self) -> Any:
-        async def body(upstream: Reader[KeyAnswer], ctx: Context) -> None:
+        async def body(upstream: Reader[KeyBatch], ctx: Context) -> None:
             async for batch in ctx.batches(upstream):
                 for portion in batch.values:
                     await self._handover.put(portion)

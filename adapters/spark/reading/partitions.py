@@ -165,11 +165,6 @@ class JobResult:
     batches: list[RecordBatch]
     digest: tuple[int, int] | None = None
 
-    @property
-    def size(self) -> int:
-        """The approximate size in bytes."""
-        return sum(batch.nbytes for batch in self.batches)
-
 
 class Partitions:
     """The batches of a DataFrame, in order; for one thread at a time.
@@ -281,7 +276,7 @@ class Partitions:
 
 
 def _size(part: JobResult) -> int:
-    return part.size
+    return sum(batch.nbytes for batch in part.batches)
 
 
 def _named(span: range) -> str:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import attrs
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-    from pullstream import CompositionError
 
 
 @attrs.define(eq=False)
@@ -87,6 +86,8 @@ def _number(value: object) -> float:
     """Convert a number of Spark's report. For an unknown number Spark writes the text NaN, or nothing."""
     return float(value) if isinstance(value, (int, float)) else 0.0
 
+
+_refusal = partial(refused, "from_streaming")
 
 AVAILABLE_NOW = "availableNow"
 
@@ -183,7 +184,3 @@ def _check_trigger(df: "DataFrame", trigger: object) -> None:
         f"'{AVAILABLE_NOW}' (the input so far, and then the stream ends), or an interval as Spark writes it, such as "
         f"'10 seconds'"
     )
-
-
-def _refusal(what: str) -> "CompositionError":
-    return refused("from_streaming", what)

@@ -10,7 +10,7 @@ import json
 import socket
 import struct
 from collections.abc import Iterator, MutableMapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from decimal import Decimal
 from importlib import import_module
 from typing import Any, cast
@@ -88,11 +88,8 @@ class DriverLine:
 
 def _told(address: tuple[str, int, str], **hello: object) -> Any:
     """Ask the driver one thing; raises its refusal."""
-    line = DriverLine(address, **hello)
-    try:
+    with closing(DriverLine(address, **hello)) as line:
         return json.loads(line.receive()[1])
-    finally:
-        line.close()
 
 
 class PullSource(DataSource):
@@ -223,8 +220,7 @@ def _whereabouts() -> dict[str, Any]:
 
 def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
     pa: Any = import_module("pyarrow")
-    line = DriverLine(address, **_whereabouts(), **hello)
-    try:
+    with closing(DriverLine(address, **_whereabouts(), **hello)) as line:
         line.send(b"A")
         while True:
             kind, content = line.receive()
@@ -234,8 +230,6 @@ def _batches(address: tuple[str, int, str], **hello: object) -> Iterator[Any]:
             line.send(b"A")
             with pa.ipc.open_stream(pa.py_buffer(content)) as batches:
                 yield batches.read_next_batch()
-    finally:
-        line.close()
 
 
 class _StreamReader(DataSourceStreamReader):

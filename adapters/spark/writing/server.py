@@ -46,7 +46,7 @@ def server_for(session: "SparkSession") -> "SourceServer":
     context = session.sparkContext
     with _lock:
         server = _servers.get(context)
-        if server is None or not server.open:
+        if server is None or not server.thread.is_alive():
             server = _servers[context] = SourceServer(session)
         server.introduce(session)
     return server
@@ -68,17 +68,12 @@ class SourceServer:
         self._nursery: trio.Nursery
         # A daemon, because a program can end before Spark has read its sources; `atexit` then closes it properly.
         started: Future[int] = Future()
-        self._thread = threading.Thread(
+        self.thread = threading.Thread(
             target=self._work, args=(_port(self._context), started), name="pullstream server", daemon=True
         )
-        self._thread.start()
+        self.thread.start()
         self._port = started.result()
         atexit.register(self.close)
-
-    @property
-    def open(self) -> bool:
-        """Whether it listens."""
-        return self._thread.is_alive()
 
     def introduce(self, session: "SparkSession") -> None:
         """Register the data source, with this server's address, in a session."""
@@ -112,13 +107,10 @@ class SourceServer:
 
     def close(self) -> None:
         """Release all sources and the socket; returns when that is done."""
-        self.call(self._close)
-        self._thread.join()
+        self.call(self._scope.cancel)
+        self.thread.join()
 
     # ---- in the server's thread
-
-    def _close(self) -> None:
-        self._scope.cancel()
 
     def _work(self, port: int, started: "Future[int]") -> None:
         try:

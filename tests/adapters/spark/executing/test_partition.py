@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 import pullstream as ps
 from adapters.arrow import arrow_rows
 from adapters.spark.executing import partition as partition_module
-from adapters.spark.executing.input import Answers, Cursor, KeyAnswer, Keys, PartitionInput, Rows, Splitting
+from adapters.spark.executing.input import Answers, Cursor, KeyBatch, Keys, Rows, Splitting
 from adapters.spark.executing.partition import ROWS, ResultQueue
 from pullstream.blueprint import Module, Site, Source
 from pullstream.conformance import Subject, conformance
@@ -213,8 +213,8 @@ class TestKeysAndTimes:
 
         fold = ps.Fold(list, lambda seen, value: [*seen, *numbers(value)])
         site = Site.here()
-        reading = PartitionInput(batches_of(rows, size), split)
-        keys = Module("keys", Keys, (Cursor(reading), ps.reduce_by_time(fold).modules, site), site=site)
+        reading = Cursor(batches_of(rows, size), split)
+        keys = Module("keys", Keys, (reading, ps.reduce_by_time(fold).modules, site), site=site)
         source = Source((keys, *ps.flatten().modules))
         portions = ps.run(ps.pipe(source, ps.collect()), check=True)
         reading.close(None)
@@ -316,13 +316,14 @@ class TestKeysAndTimes:
         assert str(failure).startswith("no time in 1 of the next 2 rows: day is null")
 
 
-class FakeInput:
+class FakeInput(Cursor):
     """A slow input, on trio's clock."""
 
     def __init__(self, stretches):
+        super().__init__(iter(()), list)
         self.stretches = iter(stretches)
 
-    async def next(self):
+    async def more(self):
         await trio.sleep(0.5)
         return next(self.stretches, None)
 
@@ -330,23 +331,22 @@ class FakeInput:
 class TestConformance:
     def test_the_source_of_a_partition_conforms(self):
         """In every ending, with a slow input, at every limit."""
-        from adapters.spark.executing.input import Stretch
 
         def stretch(key, time, values):
-            return Stretch(key, ps.Batch(time, values))
+            return KeyBatch(ps.Batch(time, values), key)
 
         def many():
-            stretches = [[Stretch((), ps.Batch.of([1, 1, 2, 3], [1, 2, 3, 4])), stretch((), 4, [5])]]
-            return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
+            stretches = [[KeyBatch(ps.Batch.of([1, 1, 2, 3], [1, 2, 3, 4])), stretch((), 4, [5])]]
+            return Source((Module("rows", Rows, (FakeInput(stretches),)),))
 
         def plain():
             stretches = [[stretch((), 1, [1, 2, 3]), stretch((), 2, [4])], [], [stretch((), 2, [5, 6])]]
-            return Source((Module("rows", Rows, (Cursor(FakeInput(stretches)),)),))
+            return Source((Module("rows", Rows, (FakeInput(stretches),)),))
 
         def keys():
             stretches = [[stretch(("a",), 1, [1, 2, 3]), stretch(("b",), 1, [4])], [stretch(("b",), 2, [5, 6])]]
             modules = ps.map(lambda n: n + 1).modules
-            source = Module("keys", Keys, (Cursor(FakeInput(stretches)), modules, Site.here()))
+            source = Module("keys", Keys, (FakeInput(stretches), modules, Site.here()))
             return Source((source, *ps.flatten().modules, *ps.flat_map(lambda portion: portion.batch.values).modules))
 
         # An answer is one value here, at the earliest of its times, so it depends on the limit of the ask.
@@ -358,8 +358,8 @@ class TestConformance:
 
     def test_the_real_input_conforms(self, numbers):
         """With the strict checker."""
-        reading = PartitionInput(numbers(100), Splitting("rows", ["n"], 0, timed=False, time=""))
-        source = Source((Module("rows", Rows, (Cursor(reading),)),))
+        reading = Cursor(numbers(100), Splitting("rows", ["n"], 0, timed=False, time=""))
+        source = Source((Module("rows", Rows, (reading,)),))
         rows = ps.run(ps.pipe(source, ps.map(lambda row: row.n), ps.collect()), check="strict")
         reading.close(None)
         assert rows == list(range(100))
@@ -371,5 +371,5 @@ as_answers = ps.transformer(Answers)
 def test_an_answer_counts_its_rows():
     """An Arrow batch counts as its number of rows."""
     batch = pa.record_batch({"n": [1, 2, 3]})
-    assert KeyAnswer(ps.Batch(0, [batch, batch])).rows == 6
-    assert KeyAnswer(ps.Batch(0, [1, 2])).rows == 2
+    assert KeyBatch(ps.Batch(0, [batch, batch])).rows == 6
+    assert KeyBatch(ps.Batch(0, [1, 2])).rows == 2

@@ -451,7 +451,7 @@ class TestAccess:
         server = SourceServer(context)
         port = server._port
         context._jsc = None
-        within(5, lambda: not server.open)
+        within(5, lambda: not server.thread.is_alive())
         assert listening(port) == set()
         assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
 
