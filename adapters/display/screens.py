@@ -30,6 +30,7 @@ class Screen(ABC):
     def __init__(self, console: Console) -> None:
         self.console = console
         self.gone = False
+        self._last: list[Text] = []
         self._lock = RLock()
         self._stack = ExitStack()
 
@@ -64,21 +65,27 @@ class Screen(ABC):
         """The width of a line in characters."""
         return min(self.console.width, WIDEST)
 
-    @abstractmethod
     def draw(self, history: History, last: bool) -> None:  # noqa: FBT001
         """Draw the state."""
+        self._last = lines(history, self.width, 0 if last else self.height)
+        self.put(self._last)
 
-    @abstractmethod
     def interject(self, text: str) -> None:
         """Print a line."""
+        self.put([*self._last, Text(text, style="yellow")])
+
+    @property
+    def height(self) -> int:
+        """The most lines to draw while the run goes on; 0 for all."""
+        return 0
+
+    @abstractmethod
+    def put(self, rows: list[Text]) -> None:
+        """Show these lines, in place of those before if that is possible."""
 
 
 class Terminal(Screen):
     """Live, below the program's output."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
-        self._last: list[Text] = []
 
     @override
     def __enter__(self) -> Self:
@@ -98,14 +105,14 @@ class Terminal(Screen):
         self._stack.enter_context(self._live)
         _redirect_logs(self._stack, dict(zip(before, (sys.stdout, sys.stderr), strict=True)))
 
+    @property
     @override
-    def draw(self, history: History, last: bool) -> None:
-        self._last = lines(history, self.width, 0 if last else self.console.height)
-        self._live.update(_group(self._last), refresh=True)
+    def height(self) -> int:
+        return self.console.height
 
     @override
-    def interject(self, text: str) -> None:
-        self._live.update(_group([*self._last, Text(text, style="yellow")]), refresh=True)
+    def put(self, rows: list[Text]) -> None:
+        self._live.update(_group(rows), refresh=True)
 
 
 class Log(Screen):
@@ -120,21 +127,18 @@ class Log(Screen):
     @override
     def draw(self, history: History, last: bool) -> None:
         if last:
-            self._print(lines(history, self.width))
+            self.put(lines(history, self.width))
             return
         silent = quiet(history)
         if silent and not self._quiet:
-            self._print([Text(line if number == 0 else f"  {line}") for number, line in enumerate(silent)])
+            self.put([Text(line if number == 0 else f"  {line}") for number, line in enumerate(silent)])
         self._quiet = bool(silent)
         if history.seconds >= self._next:
             self._next = history.seconds + self._every
-            self._print(headline(history))
+            self.put(headline(history))
 
     @override
-    def interject(self, text: str) -> None:
-        self._print([Text(text)])
-
-    def _print(self, rows: Iterable[Text]) -> None:
+    def put(self, rows: list[Text]) -> None:
         for row in rows:
             # Plain text: a dumb terminal must not get control codes here.
             text = row.plain.encode(self.console.encoding, "replace").decode(self.console.encoding)
@@ -147,18 +151,9 @@ class Notebook(Screen):
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._handle: Any = None
-        self._last: list[Text] = []
 
     @override
-    def draw(self, history: History, last: bool) -> None:
-        self._last = lines(history, WIDEST)
-        self._put(self._last)
-
-    @override
-    def interject(self, text: str) -> None:
-        self._put([*self._last, Text(text, style="yellow")])
-
-    def _put(self, rows: list[Text]) -> None:
+    def put(self, rows: list[Text]) -> None:
         ipython: Any = import_module("IPython.display")
         page = Console(file=StringIO(), record=True, width=WIDEST, force_terminal=True, force_jupyter=False)
         page.print(_group(rows))

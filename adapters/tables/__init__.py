@@ -3,8 +3,8 @@
 from pullstream.authoring import publish
 
 from ..arrow import ArrowMissing, NullTimeError, SchemaError
-from .errors import TableBusyError, TableError
 from .reading import read_changes, read_rows
+from .target import TableBusyError, TableError
 from .writing import write_rows
 
 __all__ = [

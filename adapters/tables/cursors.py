@@ -8,11 +8,9 @@ from typing import Any
 from typing_extensions import override
 
 from ..arrow import NullTimeError, RecordBatch, pyarrow
-from .errors import TableError
 from .lake import plain
-from .plan import RowsPlan
 from .table import TargetTable, table_of
-from .target import Address, Name, quoted
+from .target import Address, Name, RowsPlan, TableError, quoted
 
 
 class RowCursor(ABC):

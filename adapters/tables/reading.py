@@ -9,13 +9,12 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream import DONE, Batch, Source
-from pullstream.authoring import Backlog, Carries, Done, Kernel, Module, Outside, Traits, bound
+from pullstream.authoring import Backlog, Call, Carries, Count, Done, Kernel, Module, Outside, Traits, bound, seconds
 
 from ..arrow import As, RecordBatch, Shape, pyarrow, run_starts, shape_argument, values
 from ..stopping import stoppably
 from .cursors import ChangeCursor, RowCursor, SqlCursor
-from .errors import TableError
-from .target import Address, Name, refused
+from .target import Address, Name, TableError
 
 T = TypeVar("T")
 
@@ -70,17 +69,16 @@ def read_rows(
     where = Address.of(module, target)
     if where.kind in {"delta", "iceberg"}:
         why = f"got {target!r}: it reads SQLite, DuckDB and PostgreSQL. For Delta Lake, use read_changes()"
-        raise refused(module, why)
+        raise Call(module).refuse(why)
     for name, given in (("query", query), ("time", time), *((("key", key),) if key is not None else ())):
         if not isinstance(given, str) or not given.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise refused(module, f"needs text as {name}, but got {given!r}")
+            raise Call(module).refuse(f"needs text as {name}, but got {given!r}")
     if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise refused(
-            module,
+        raise Call(module).refuse(
             f"needs a list of values as parameters, but got {parameters!r}: write $1, $2 and so on in the query",
         )
     if (key is not None or lateness is not None) and not follow:
-        raise refused(module, "got key= or lateness=, which need follow=True")
+        raise Call(module).refuse("got key= or lateness=, which need follow=True")
     order = [time] if key is None else [time, key]
     cursor = partial(SqlCursor, where, query, order, tuple(parameters), lateness, follow=follow)
     own = {"time": time, "key": key, "parameters": parameters or None, "lateness": lateness}
@@ -120,13 +118,11 @@ def read_changes(
     module = "read_changes"
     where = Address.of(module, target)
     if where.kind != "delta":
-        raise refused(
-            module,
+        raise Call(module).refuse(
             f"got {where.shown!r}: only Delta Lake has a change feed here, in a folder with a URL such as "
             f"delta:///folder. For SQLite, DuckDB and PostgreSQL, use read_rows()",
         )
-    if type(begin) is not int or begin < 0:
-        raise refused(module, f"needs the number of a version to begin with, but got begin={begin!r}")
+    Count()(Call(module, name="begin"), begin)
     cursor = partial(ChangeCursor, where, Name.of(module, table, where.kind), begin)
     return _source(ReadingPlan(module, cursor, follow, every, as_), (where.shown, table), {"begin": begin or None})
 
@@ -134,8 +130,7 @@ def read_changes(
 def _source(plan: "ReadingPlan", positional: tuple[Any, ...], own: dict[str, Any]) -> Source[Any]:
     module, every = plan.module, plan.every
     shape_argument(module, plan.as_)
-    if isinstance(every, bool) or not isinstance(every, (int, float)) or not every > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise refused(module, f"needs a number of seconds above 0 as every, but got {every!r}")
+    seconds(Call(module, name="every"), every)
     as_ = None if plan.as_ == "rows" else plan.as_
     own |= {"follow": plan.follow or None, "every": every if plan.follow else None, "as_": as_}
     shown = tuple((name, value) for name, value in own.items() if value is not None)

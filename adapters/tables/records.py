@@ -4,8 +4,8 @@ from collections.abc import Hashable
 from secrets import token_hex
 
 from .entries import Entry, Recorded, encoded
-from .errors import TableError
 from .table import TargetTable
+from .target import TableError
 
 
 class Records:

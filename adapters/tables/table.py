@@ -10,9 +10,7 @@ from typing import Any, Final
 from ..arrow import Array, Schema, Spool, pyarrow
 from .checking import exact_times
 from .entries import Entry, Recorded
-from .errors import TableBusyError
-from .plan import RowsPlan
-from .target import OWN, folded
+from .target import OWN, RowsPlan, TableBusyError, folded
 
 COMMON: Final = {
     "bool": "BOOLEAN", "int8": "SMALLINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "float": "REAL",

@@ -1,16 +1,18 @@
-"""Targets: which database, and where; its password never appears in texts."""
+"""Targets: which table, in which database; its password never appears in texts. The errors about them."""
 
 import os
 import re
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 from urllib.parse import unquote
 
 import attrs
 
-from pullstream import CompositionError
-from pullstream.authoring import Site
+from pullstream import CompositionError, PullstreamError
+from pullstream.authoring import Call
+
+from ..arrow import SchemaError
 
 _SUFFIXES: Final = {"sqlite": "sqlite", "sqlite3": "sqlite", "db": "sqlite", "duckdb": "duckdb", "ddb": "duckdb"}
 _KINDS: Final = {
@@ -36,9 +38,12 @@ def folded(name: str) -> str:
     return name.translate(_FOLDED)
 
 
-def refused(module: str, why: str) -> CompositionError:
-    """Return the error about an argument of a module that is being composed."""
-    return CompositionError(f"{module}() at {Site.here()} {why}")
+class TableError(PullstreamError):
+    """A database refused something; the message names the table, and the time and the row if they are known."""
+
+
+class TableBusyError(TableError):
+    """Another run, or another sink of this run, is writing to the same table."""
 
 
 @attrs.frozen
@@ -67,8 +72,7 @@ class Address:
                 raise cls._refusal(module, f"the scheme {scheme!r}")
             if kind == "postgresql":
                 if not {"/", "?", "#", "@"}.isdisjoint(_password(text)):
-                    raise refused(
-                        module,
+                    raise Call(module).refuse(
                         "got a URL in which a password ends at no certain place: write / ? # and @ in it, and @ in "
                         "what follows it, as %2F %3F %23 and %40",
                     )
@@ -80,13 +84,12 @@ class Address:
             if kind is None:
                 raise cls._refusal(module, repr(_without_password(text)))
         if path in {"", ":memory:"}:
-            raise refused(module, f"needs a database that lasts, but got {text!r}: give the path of a file")
+            raise Call(module).refuse(f"needs a database that lasts, but got {text!r}: give the path of a file")
         return cls(kind, path, path)
 
     @staticmethod
     def _refusal(module: str, given: str) -> CompositionError:
-        return refused(
-            module,
+        return Call(module).refuse(
             f"got {given}: give the path of a file that ends with .sqlite, .db or .duckdb, or a URL such as "
             f"sqlite:///sales.db, duckdb:///sales.duckdb, postgresql://user@host/database, delta:///folder or "
             f"iceberg:///folder",
@@ -137,19 +140,18 @@ class Name:
         """
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
-            raise refused(module, f"needs the name of a table, or a pair (schema, table), but got {given!r}")
+            raise Call(module).refuse(f"needs the name of a table, or a pair (schema, table), but got {given!r}")
         if len(parts) == 2 and kind == "sqlite":
-            raise refused(module, f"got {given!r}: SQLite has no schemas, give one name")
+            raise Call(module).refuse(f"got {given!r}: SQLite has no schemas, give one name")
         if long := [part for part in parts if kind == "postgresql" and len(part.encode(errors="replace")) > 63]:
-            raise refused(module, f"got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes")
+            raise Call(module).refuse(f"got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes")
         if wrong := [part for part in parts if kind in {"delta", "iceberg"} and _FOLDER.fullmatch(part) is None]:
-            raise refused(
-                module,
+            raise Call(module).refuse(
                 f"got the name {wrong[0]!r}: a table is a folder of that name, which must have no slashes or control "
                 f"characters, and begin with no dot or underscore",
             )
         if folded(parts[-1]).startswith(OWN):
-            raise refused(module, f"got {given!r}: names with pullstream_ are for its own records")
+            raise Call(module).refuse(f"got {given!r}: names with pullstream_ are for its own records")
         return cls(parts[-1], parts[0] if len(parts) == 2 else None)
 
     @property
@@ -167,3 +169,31 @@ class Name:
 
     def __str__(self) -> str:
         return self.table if self.schema is None else f"{self.schema}.{self.table}"
+
+
+Mode: TypeAlias = Literal["append", "upsert", "replace_time"]
+
+
+@attrs.frozen
+class RowsPlan:
+    """The arguments of the sink."""
+
+    target: Address
+    name: Name
+    mode: Mode = "append"
+    keys: tuple[str, ...] = ()
+    time: str | None = None
+    schema: Any = None
+
+    @property
+    def shown(self) -> str:
+        """The table, for messages."""
+        return f"the table {str(self.name)!r} in {self.target.shown}"
+
+    def refused(self, why: str) -> SchemaError:
+        """Return the error about a value or a column."""
+        return SchemaError(f"write_rows() to {self.shown}: {why}")
+
+    def failed(self, why: str) -> TableError:
+        """Return the error about a time."""
+        return TableError(f"write_rows() to {self.shown}, {why}")

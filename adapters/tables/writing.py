@@ -10,7 +10,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from pullstream import Batch, Context, Sink
-from pullstream.authoring import LOG, Module, bound
+from pullstream.authoring import LOG, Call, Module, bound
 
 from ..arrow import (
     OpenTimes,
@@ -27,11 +27,9 @@ from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
 from .checking import CheckedPacking, CheckedTimes
 from .entries import Recorded, encoded
-from .errors import TableError
-from .plan import Mode, RowsPlan
 from .records import Records
 from .table import table_of
-from .target import Address, Name, refused
+from .target import Address, Mode, Name, RowsPlan, TableError
 
 FIRST_ROWS: Final = 8192
 """The most rows that wait for their schema to be derived."""
@@ -90,16 +88,15 @@ def write_rows(
     """
     module = "write_rows"
     if mode not in {"append", "upsert", "replace_time"}:
-        raise refused(module, f"got mode={mode!r}: use 'append', 'upsert' or 'replace_time'")
+        raise Call(module).refuse(f"got mode={mode!r}: use 'append', 'upsert' or 'replace_time'")
     keys: tuple[str, ...] = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     if bool(keys) != (mode == "upsert") or not all(isinstance(name, str) for name in keys):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise refused(
-            module,
+        raise Call(module).refuse(
             f"got key={key!r} with mode={mode!r}: mode='upsert' needs the key's column, or a list of columns, and the "
             f"other modes take none",
         )
     if (time is None and mode == "replace_time") or time == "" or not isinstance(time, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise refused(module, f"got time={time!r} with mode={mode!r}: give the name of the column with the time")
+        raise Call(module).refuse(f"got time={time!r} with mode={mode!r}: give the name of the column with the time")
     where = Address.of(module, target)
     plan = RowsPlan(where, Name.of(module, table, where.kind), mode, keys, time, schema_argument(module, schema))
     own = {"mode": mode if mode != "append" else None, "key": key, "time": time, "schema": plan.schema}

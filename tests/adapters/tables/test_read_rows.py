@@ -140,7 +140,7 @@ def test_lateness_of_text(base):
         ({"parameters": {"n": 60}}, "needs a list of values as parameters, but got {'n': 60}"),
         ({"parameters": 60}, "needs a list of values as parameters, but got 60"),
         ({"lateness": 1}, "need follow=True"),
-        ({"every": 0}, "needs a number of seconds above 0 as every"),
+        ({"every": 0}, "needs a positive number of seconds as its every"),
         ({"as_": "sets"}, "got as_='sets'"),
     ],
 )
@@ -157,7 +157,7 @@ def test_what_is_refused_when_composing(given, says):
             "got 'sales.db': only Delta Lake has a change feed here, .*",
         ),
         (lambda: tables.read_changes("postgresql://ann:x1@h/x", "sales"), "got 'postgresql://ann:\\*\\*\\*@h/x': only"),
-        (lambda: tables.read_changes("delta:///lake", "sales", begin=-1), "but got begin=-1"),
+        (lambda: tables.read_changes("delta:///lake", "sales", begin=-1), "as its begin, but got -1"),
         (
             lambda: tables.read_changes("delta:///lake"),
             r"needs the argument 'table'\. Write read_changes\(target, table, ",
