@@ -136,7 +136,7 @@ class _ParserOptions:
         self.strict: bytes | None = None
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
-        self._lenient = _changed(format.parse, invalid_row_handler=lambda _: "skip")
+        self._lenient = _changed(format.parse, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
         """The columns that a header names, or f0, f1, ... for a file without a header."""
@@ -180,6 +180,10 @@ def _lone_cr(file: File, line: int) -> FileReadError:
         "feeds, for example with `tr '\\r' '\\n'`",
         line,
     )
+
+
+def _left_out(_row: object) -> str:
+    return "skip"
 
 
 def _options(module: str, name: str, kind: str, given: Any) -> Any:
