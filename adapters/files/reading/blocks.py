@@ -28,7 +28,7 @@ BOM = b"\xef\xbb\xbf"
 
 @attrs.frozen
 class Block:
-    """Lines of a file: their bytes, the number of the first line, and its offset."""
+    """Lines of a file: their bytes, the number of the first line, and its offset. A line that is bad is `Overlong`."""
 
     data: bytes
     line: int
@@ -53,17 +53,14 @@ class Block:
 
 
 @attrs.frozen
-class Overlong:
-    """The beginning of a line that is too long, or whose quote is never closed, and its position."""
+class Overlong(Block):
+    """The beginning of a line that is too long, or whose quote is never closed."""
 
-    data: bytes
-    line: int
-    offset: int
     error: FileReadError
 
     def bad(self, stream: Stream) -> Bad:
         """Convert to an error in the stream."""
-        return Bad(self.data, self.error, Start(self.offset, self.line) if stream.plain else None)
+        return Bad(self.data, self.error, self.start(stream))
 
 
 @contextmanager
@@ -104,7 +101,7 @@ class Cutter:
         self._open = False
         """Whether a quote is open at the end of `_rest`."""
 
-    def blocks(self) -> Iterator[Block | Overlong]:
+    def blocks(self) -> Iterator[Block]:
         """Yield blocks of whole lines; the last may lack its line end."""
         step = min(self._size, FIRST)
         begin = self._stream.fill(len(BOM)) if self._offset == 0 else b""
@@ -155,7 +152,7 @@ class Cutter:
     def _odd(self, data: bytes, begin: int, end: int) -> bool:
         return self._quote is not None and data.count(self._quote, begin, end) % 2 == 1
 
-    def _given_up(self, how: str) -> Iterator[Block | Overlong]:
+    def _given_up(self, how: str) -> Iterator[Block]:
         """Report the line that the pending bytes begin with, and continue after it."""
         data = b"".join(self._rest)
         self._rest, self._open = [], False
@@ -178,11 +175,9 @@ class Cutter:
 class LineByLine(ReadFormat):
     """A format in which each line is a value."""
 
-    of_block: Callable[[File, Block, Start | None], Iterator[Values | Bad]]
+    of_block: Callable[[File, Block, Start | None], Iterator[Values | Bad]] = attrs.field(kw_only=True)
     """Parses lines; yields the values and the bad lines."""
-    encoding: str
-    compression: str | None
-    block_size: int
+    encoding: str = attrs.field(kw_only=True)
 
     decodes = False
 

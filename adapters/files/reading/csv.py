@@ -67,7 +67,7 @@ class CsvFormat(TableFormat):
         parse = self.parse
         return parse.quote_char.encode() if parse.newlines_in_values and parse.quote_char else None
 
-    def _skipped(self, file: File, all_blocks: Iterator[Block | Overlong], lines: int) -> Iterator[Block | Overlong]:
+    def _skipped(self, file: File, all_blocks: Iterator[Block], lines: int) -> Iterator[Block]:
         """The blocks without the first `lines` lines."""
         for block in all_blocks:
             if isinstance(block, Overlong):

@@ -65,8 +65,12 @@ class Bad:
 Piece = Values | TablePiece | Bad
 
 
+@attrs.frozen
 class ReadFormat(ABC):
     """A reader for one kind of file; immutable, and pickled with its source."""
+
+    compression: str | None
+    block_size: int
 
     @abstractmethod
     def pieces(self, file: File, raw: RawFile, start: "Start", agreed: "Agreed") -> Generator[Piece]:
@@ -84,10 +88,8 @@ class ReadFormat(ABC):
 class TableFormat(ReadFormat):
     """A reader of tables, with the columns to read and their types, if they were given."""
 
-    columns: tuple[str, ...] | None
-    schema: Any
-    compression: str | None
-    block_size: int
+    columns: tuple[str, ...] | None = attrs.field(kw_only=True)
+    schema: Any = attrs.field(kw_only=True)
 
 
 @attrs.frozen

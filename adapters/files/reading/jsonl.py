@@ -217,9 +217,9 @@ def read_jsonl(
             "types: add as_='rows', or leave schema= out"
         )
 
-    def format(columns: tuple[str, ...] | None, schema: Any, compression: str | None, size: int) -> ReadFormat:
+    def format(compression: str | None, size: int, *, columns: tuple[str, ...] | None, schema: Any) -> ReadFormat:
         if dicts:
-            return LineByLine(partial(_values, columns), encoding, compression, size)
-        return JsonTableFormat(columns, schema, compression, size, encoding=encoding)
+            return LineByLine(compression, size, of_block=partial(_values, columns), encoding=encoding)
+        return JsonTableFormat(compression, size, columns=columns, schema=schema, encoding=encoding)
 
     return tabular_source("read_jsonl", paths, format, options, on_error, usual="dicts")

@@ -123,7 +123,7 @@ def files_source(
 def tabular_source(
     name: str,
     paths: Paths,
-    format: Callable[[tuple[str, ...] | None, Any, str | None, int], ReadFormat],
+    format: Callable[..., ReadFormat],
     options: Tabular,
     on_error: Any,
     *,
@@ -137,7 +137,8 @@ def tabular_source(
     wanted = columns_argument(name, columns, rest.get("time"))
     typed = schema_argument(name, schema)
     said = {"as_": None if as_ == usual else as_, "columns": wanted, "schema": typed, **(extra or {})}
-    return files_source(name, paths, partial(format, wanted, typed), rest, as_=as_, on_error=on_error, extra=said)
+    chosen = partial(format, columns=wanted, schema=typed)
+    return files_source(name, paths, chosen, rest, as_=as_, on_error=on_error, extra=said)
 
 
 class _Opened:

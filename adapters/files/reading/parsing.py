@@ -36,9 +36,7 @@ Parse = Callable[[bytes], Any]
 """A function that makes a table of whole lines; it raises if a line cannot be parsed or does not match."""
 
 
-def settled(
-    blocks: Iterable[Block | Overlong], agreed: Agreed, settle: Callable[[Block], None]
-) -> Iterator[Block | Overlong]:
+def settled(blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None]) -> Iterator[Block]:
     """The blocks that are not empty; `settle` gets one if columns and types are not agreed on yet."""
     for block in blocks:
         if isinstance(block, Overlong):
@@ -63,11 +61,11 @@ class Sieve:
     _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
     _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
 
-    def pieces(self, blocks: Iterable[Block | Overlong], stream: Stream) -> Iterator[Piece]:
+    def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
         """Parse blocks ahead, and yield their tables and bad parts in order."""
         rest = iter(blocks)
-        reading: Future[Block | Overlong | None] = start_in_thread(next, rest, None)
-        parsed: deque[tuple[Block | Overlong, Future[Any]]] = deque()
+        reading: Future[Block | None] = start_in_thread(next, rest, None)
+        parsed: deque[tuple[Block, Future[Any]]] = deque()
         over = False
         try:
             while parsed or not over:
@@ -88,7 +86,7 @@ class Sieve:
         finally:
             wait([reading, *(future for _, future in parsed)])
 
-    def _of_block(self, block: Block | Overlong, parsed: "Future[Any]", stream: Stream) -> Iterator[Piece]:
+    def _of_block(self, block: Block, parsed: "Future[Any]", stream: Stream) -> Iterator[Piece]:
         if isinstance(block, Overlong):
             yield block.bad(stream)
             return
@@ -105,7 +103,7 @@ class Sieve:
             lines.append(lines[-1] + row.count(b"\n"))
         yield from self._sieved(_NumberedRows(rows, lines, start), 0, len(rows))
 
-    def _whole(self, block: Block | Overlong) -> Any:
+    def _whole(self, block: Block) -> Any:
         if isinstance(block, Overlong):
             return None
         try:

@@ -71,16 +71,13 @@ def read_text(
     """
     encoding_argument("read_text", encoding)
     extra = {} if encoding == "utf-8" else {"encoding": encoding}
-    format = partial(LineByLine, _lines, encoding)
+    format = partial(LineByLine, of_block=_lines, encoding=encoding)
     return files_source("read_text", paths, format, options, on_error=on_error, extra=extra)
 
 
 @attrs.frozen
 class BytesFormat(ReadFormat):
     """Blocks of bytes, unchanged."""
-
-    compression: str | None
-    block_size: int
 
     decodes = False
 

@@ -58,7 +58,8 @@ class Cells:
         row = next(cast("Iterator[Any]", self._cells), None)
         new = set(job_numbers(self._frame.sparkSession, self._jobs.tag)) - self._seen
         self._seen |= new
-        self._reruns.look_at(new)
+        if new:
+            self._reruns.look(lambda: new)
         return row
 
 

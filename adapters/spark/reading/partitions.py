@@ -13,7 +13,7 @@ import attrs
 import trio
 
 from ...arrow import RecordBatch
-from .arrow_rdd import ArrowRdd, heap
+from .arrow_rdd import ArrowRdd, heap, job_numbers
 from .jobs import Jobs
 from .reruns import Reruns, changed, digest
 
@@ -132,19 +132,26 @@ class SpansAhead(Generic[T]):
                     return
                 ahead.append(Future())
                 # Trio's idle threads are used again, with their connections to Java. They do not outlive the program.
-                trio.lowlevel.start_thread_soon(partial(self._work, span, ahead[-1]), lambda _: None)
+                work, done = partial(self._work, span), partial(_deliver, ahead[-1])
+                trio.lowlevel.start_thread_soon(work, done, "pullstream reading")
 
-    def _work(self, span: range, future: "Future[T]") -> None:
+    def _work(self, span: range) -> T:
         start = time.monotonic()
         try:
             result = self._read(span)
-        except BaseException as exc:  # noqa: BLE001 - raised where it is taken
+        except BaseException:
             self._over = True
-            future.set_exception(exc)
-        else:
-            with self._turn:
-                self._spans.took(span, time.monotonic() - start, self._size(result))
-            future.set_result(result)
+            raise
+        with self._turn:
+            self._spans.took(span, time.monotonic() - start, self._size(result))
+        return result
+
+
+def _deliver(future: "Future[Any]", result: Any) -> None:
+    try:
+        future.set_result(result.unwrap())
+    except BaseException as exc:  # noqa: BLE001 - raised where it is taken
+        future.set_exception(exc)
 
 
 MOST_THREADS: Final = 8
@@ -248,7 +255,7 @@ class Partitions:
             return JobResult(span, self._jobs.submit(lambda: self._rdd.read(span)))
         tag = f"{self._jobs.tag}-{uuid4().hex}"
         batches = self._jobs.submit(lambda: self._rdd.read(span), tag)
-        self._jobs.call(partial(self._reruns.look, tag))
+        self._jobs.call(partial(self._reruns.look, partial(job_numbers, self._frame.sparkSession, tag)))
         return JobResult(span, batches, digest(batches) if self._digests else None)
 
     def _compare(self) -> None:

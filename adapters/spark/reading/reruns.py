@@ -10,13 +10,13 @@ submitted means that a shuffle was recomputed.
 import re
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from ...arrow import Array, RecordBatch, pyarrow
 from ..errors import ShuffleRerunError
-from .arrow_rdd import job_numbers, map_stages
+from .arrow_rdd import map_stages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,21 +38,10 @@ class Reruns:
         self.due = False
         """Whether an unknown shuffle has run, for the first time or again."""
 
-    def look(self, tag: str) -> None:
-        """Check the jobs with a tag, all of which have ended."""
+    def look(self, jobs: Callable[[], Collection[int]]) -> None:
+        """Check jobs that have ended; without any, look again until there are some."""
         end = time.monotonic() + PATIENCE
-        while not (numbers := job_numbers(self._session, tag)):
-            if time.monotonic() > end:
-                self.due = True
-                return
-            time.sleep(0.002)
-        self.look_at(numbers, end)
-
-    def look_at(self, jobs: Iterable[int], end: float | None = None) -> None:
-        """Check jobs that have ended."""
-        end = end or time.monotonic() + PATIENCE
-        jobs = list(jobs)
-        while (ran := map_stages(self._session, jobs)) is None:
+        while not (numbers := jobs()) or (ran := map_stages(self._session, numbers)) is None:
             if time.monotonic() > end:
                 # No record does not mean that nothing ran.
                 self.due = True

@@ -27,7 +27,7 @@ def ids(source):
 
 OVERLAPPING = """
 import glob, tempfile, threading
-from adapters.spark.reading.arrow_rdd import ArrowRdd
+from adapters.spark.reading.arrow_rdd import ArrowRdd, job_numbers
 from adapters.spark.reading.jobs import Jobs
 from adapters.spark.reading.reruns import Reruns
 
@@ -56,7 +56,7 @@ jobs.submit(lambda: rdd.read([2]), "second")
 first.join()
 for tag in ("first", "second"):
     reruns = Reruns(session)
-    reruns.look(tag)
+    reruns.look(lambda: job_numbers(session, tag))
     found[tag] = reruns.due
 print(json.dumps(found))
 session.stop()

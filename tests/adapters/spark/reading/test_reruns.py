@@ -33,7 +33,7 @@ class Played:
         self.frame = SimpleNamespace(sparkSession=SimpleNamespace(sparkContext=context))
         monkeypatch.setattr(reading, "ArrowRdd", lambda frame: self)
         monkeypatch.setattr(reading, "heap", lambda context: 1 << 30)
-        monkeypatch.setattr(reruns, "job_numbers", lambda session, tag: [tag])
+        monkeypatch.setattr(reading, "job_numbers", lambda session, tag: [tag])
         monkeypatch.setattr(
             reruns, "map_stages", lambda session, jobs: {run for job in jobs for run in self.known[job]}
         )
@@ -136,9 +136,8 @@ def test_in_one_process_it_is_an_error_at_once(monkeypatch):
 def test_jobs_without_a_record_count_as_reruns(monkeypatch):
     """A record that is late does not prove that no shuffle ran."""
     monkeypatch.setattr(reruns, "PATIENCE", 0.01)
-    monkeypatch.setattr(reruns, "job_numbers", lambda session, tag: [])
     watched = reruns.Reruns(None)
-    watched.look("tag")
+    watched.look(list)
     assert watched.due
 
 
