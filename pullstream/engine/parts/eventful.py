@@ -286,14 +286,15 @@ class Eventful:
             # The frontier may not show this: upstream may go on for other consumers, for example above a tee.
             done = requests.first
         else:
-            if isinstance(slot, Batch) and len(requests) == 1 and slot.uniform:
+            if isinstance(slot, Batch) and len(requests) == 1:
                 ((time, before),) = requests.items()
-                if slot.time is time:
-                    if not before:
+                for arrived in (slot.time,) if slot.uniform else slot.least:
+                    # If the batch in flight keeps the time open, the frontier need not be read.
+                    if arrived is time:
+                        if not before:
+                            return None
+                    elif (less_than if before else less_equal)(arrived, time):
                         return None
-                elif (less_than if before else less_equal)(slot.time, time):
-                    # The batch in flight keeps the time open: the frontier need not be read.
-                    return None
             done = self.complete()
             if not done:
                 return None

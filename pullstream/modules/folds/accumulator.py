@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import islice, tee
+from operator import length_hint
 from typing import Any, TypeAlias, cast
 
 from pullstream.engine.parts.fused import result_of
@@ -26,21 +27,21 @@ def keys_of(
     >>> keys_of(lambda n: 6 // n, [1, 2, 0, 3])
     ([6, 3], (0, ZeroDivisionError('integer division or modulo by zero')))
     """
-    # Each is hashed as it is found: what comes after one that has none is found later, and not twice.
-    found, kept = tee(map(key, values))
-    hashes: list[int] = []
-    failure: Exception | None = None
+    # Each is hashed as it is found, by a set: what comes after one that has none is found later, and not twice.
+    left = iter(values if isinstance(values, (list, tuple)) else list(values))
+    found, kept = tee(map(key, left))
     try:
-        hashes += map(hash, found)
+        set[Hashable]().update(found)
     except Exception as exc:  # noqa: BLE001 - the caller's, when what comes before it is dealt with
         failure = exc
-    keys = list(islice(kept, len(hashes)))
-    if failure is None:
+        keys = list(islice(kept, len(values) - length_hint(left) - 1))
+    else:
+        failure = no_end()
+        keys = list(kept)
         if len(keys) == len(values):
             if keys:
                 result_of(key, keys[0])
             return keys, None
-        failure = no_end()
     # Where a key is no function of Python's, an error shows what has this name here.
     value = values[len(keys)]
     return keys, (value, failure)

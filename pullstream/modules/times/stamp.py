@@ -22,7 +22,7 @@ from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError, no_end
-from pullstream.failures import caught
+from pullstream.failures import Caught, caught
 from pullstream.modules.sources.batcher import known
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.values.side_branch import LateOption
@@ -61,39 +61,28 @@ class Clock(ABC):
         """
 
 
-class _InOrder(Clock):
+class _Timed(Clock):
     """A clock that follows a function of the values; with an `on_error`, it marks values for which the function fails.
 
     A mark is at the least time that may still be assigned.
     """
 
-    ascends = True
-
     def __init__(self, time_of: Callable[[Any], Hashable], on_error: object, location: Location) -> None:
-        self._time_of = time_of
+        self._function = time_of
         self._catches = catches(on_error)
+        self._time_of = self._time_or_mark if self._catches else time_of
         self.location = location
+
+    def _time_or_mark(self, value: Any) -> Hashable:
+        try:
+            time = self._function(value)
+            known(time, value)
+        except Exception as exc:  # noqa: BLE001 - handled by the policy
+            return caught(value, exc)
+        return time
 
     @override
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
-        if not self._catches:
-            self._give_all(values, out, times)
-            return
-        for value in values:
-            try:
-                time = self._time_of(value)
-                if time != self.hold:
-                    known(time, value)
-            except Exception as exc:  # noqa: BLE001 - handled by the policy
-                times.append(self.hold)
-                out.append(caught(value, exc))
-                continue
-            if time != self.hold:
-                self.go_on(value, time)
-            times.append(time)
-            out.append(value)
-
-    def _give_all(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
         found: list[Any] = []
         failure: BaseException | None = None
         try:
@@ -102,24 +91,41 @@ class _InOrder(Clock):
                 raise no_end()  # noqa: TRY301 - as what the function raises otherwise
         except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been given
             failure = exc
-        in_order = in_one_order(found) and all(map(le, found, islice(found, 1, None)))
-        if in_order and found[0] == found[0] and less_equal(self.hold, found[0]):
-            times += found
-            out += values if failure is None else values[: len(found)]
-            self.hold = found[-1]
-        else:
-            for value, time in zip(values, found, strict=False):
-                if time != self.hold:
-                    known(time, value)
-                    self.go_on(value, time)
-                times.append(time)
-                out.append(value)
+        begin = 0
+        for mark in [place for place, time in enumerate(found) if time.__class__ is Caught] if self._catches else ():
+            self.place(values[begin:mark], found[begin:mark], out, times)
+            times.append(self.hold)
+            out.append(found[mark])
+            begin = mark + 1
+        self.place(values[begin : len(found)], found[begin:], out, times)
         if failure is not None:
             # For a function not written in Python, the error report shows the local with this name.
             value = values[len(found)]
             raise failure
 
-    def go_on(self, value: Any, time: Hashable) -> None:
+    @abstractmethod
+    def place(self, values: Sequence[Any], found: list[Any], out: list[Any], times: list[Hashable]) -> None:
+        """Append the values to answer, of which the function has found these times, as `give` does."""
+
+
+class _InOrder(_Timed):
+    ascends = True
+
+    @override
+    def place(self, values: Sequence[Any], found: list[Any], out: list[Any], times: list[Hashable]) -> None:
+        if in_one_order(found) and all(map(le, found, islice(found, 1, None))) and less_equal(self.hold, found[0]):
+            times += found
+            out += values
+            self.hold = found[-1]
+            return
+        for value, time in zip(values, found, strict=True):
+            if time != self.hold:
+                known(time, value)
+                self._go_on(value, time)
+            times.append(time)
+            out.append(value)
+
+    def _go_on(self, value: Any, time: Hashable) -> None:
         """Advance to another time."""
         if not less_equal(self.hold, time):
             raise CapabilityError(
@@ -132,43 +138,64 @@ class _InOrder(Clock):
         self.hold = time
 
 
-class _WithLateness(Clock):
+class _WithLateness(_Timed):
     def __init__(
         self, time_of: Callable[[Any], Hashable], on_error: object, lateness: Any, late: object, location: Location
     ) -> None:
-        self._time_of = time_of
-        self._catches = catches(on_error)
-        self._location = location
+        super().__init__(time_of, on_error, location)
         self._lateness = lateness
         self._late = late
         self._latest: Any = BEGINNING
 
     @override
-    def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
-        time_of, hold, latest = self._time_of, self.hold, self._latest
-        for value in values:
-            try:
-                time: Any = time_of(value)
-                if time is None or time != time:  # noqa: PLR0124 - NaN
-                    known(time, value)
-            except Exception as exc:
-                if not self._catches:
-                    raise
-                times.append(hold)
-                out.append(caught(value, exc))
-                continue
-            try:
-                early, newer = hold <= time, not time <= latest  # pyright: ignore[reportOptionalOperand]
-            except TypeError:
-                early, newer = less_equal(hold, time), not less_equal(time, latest)
-            if not early:
-                self._too_late(value, time, out, times)
-                continue
-            if newer:
-                self._latest = latest = time
-                self.hold = hold = self._before(time, value)
-            times.append(time)
-            out.append(value)
+    def place(self, values: Sequence[Any], found: list[Any], out: list[Any], times: list[Hashable]) -> None:
+        hold, latest = self.hold, self._latest
+        late: dict[int, Any] = {}
+        place = 0
+        try:
+            for place, time in enumerate(found):
+                # Most values are neither late nor the latest, and need two comparisons.
+                try:
+                    if not hold <= time:
+                        newer = False
+                    elif time <= latest:
+                        continue
+                    else:
+                        newer = True
+                except TypeError:
+                    known(time, values[place])
+                    newer = less_equal(hold, time)
+                    if newer and less_equal(time, latest):
+                        continue
+                if time != time:  # noqa: PLR0124 - NaN
+                    known(time, values[place])
+                if newer:
+                    self._latest = latest = time
+                    self.hold = hold = self._before(time, values[place])
+                else:
+                    self._refuse_if_error(values[place], time)
+                    late[place] = hold
+            place = len(found)
+        finally:
+            if late:
+                self._sort_out(values[:place], found, late, out, times)
+            else:
+                times += found[:place]
+                out += values[:place]
+
+    def _sort_out(
+        self, values: Sequence[Any], found: list[Any], late: dict[int, Any], out: list[Any], times: list[Hashable]
+    ) -> None:
+        """Append values of which some are late: those are dropped, or marked, at the hold of their moment."""
+        for place, value in enumerate(values):
+            if place not in late:
+                times.append(found[place])
+                out.append(value)
+            elif self._late == "drop":
+                self.location.skipped += 1
+            else:
+                times.append(late[place])
+                out.append(_Late(value))
 
     def _before(self, time: Any, value: Any) -> Any:
         """Compute the least time that may still be assigned after `time`, of this value, has arrived."""
@@ -177,22 +204,17 @@ class _WithLateness(Clock):
         except TypeError as exc:
             known(time, value)
             raise TypeError(
-                f"{self._location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
+                f"{self.location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
                 f"{exc}. Use numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
             ) from None
 
-    def _too_late(self, value: Any, time: Hashable, out: list[Any], times: list[Hashable]) -> None:
+    def _refuse_if_error(self, value: Any, time: Hashable) -> None:
         if self._late == "error":
             raise CapabilityError(
-                f"{self._location}, got a value that is too late: {value!r} is at {time!r}, but {self._latest!r} has "
+                f"{self.location}, got a value that is too late: {value!r} is at {time!r}, but {self._latest!r} has "
                 f"already arrived, and lateness={self._lateness!r}. "
                 + (no_place_in_an_order(time) or 'Allow more lateness, or pass late="drop" or a sink as late=')
             )
-        if self._late == "drop":
-            self._location.skipped += 1
-            return
-        times.append(self.hold)
-        out.append(_Late(value))
 
 
 class Stamping(PassOn):

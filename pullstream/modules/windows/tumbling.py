@@ -6,7 +6,7 @@ frontier above and a summary: the least end of a window after a time.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Annotated, Any, TypeAlias, cast, overload
 
@@ -43,8 +43,8 @@ class _OnGrid(Windowed):
     ) -> None:
         super().__init__(Accumulator(fold, **options))
         self._grid = Grid(module, size, every, origin)
-        self._overlap = every < size
-        """Whether windows overlap. Then every value is in at least one."""
+        self._everywhere = every <= size
+        """Whether every value is in at least one window: only then may its key be computed."""
         self._open: dict[Any, OpenWindow] = {}
         self._lows: list[Any] = []
         self._cells: list[_Cell] = []
@@ -70,7 +70,7 @@ class _OnGrid(Windowed):
     def receive(self, batch: Batch[Any]) -> None:
         # An eager result must follow the results of the windows that are over by then.
         whole = not (batch.uniform or self.accumulator.eager) and in_one_order(batch.times)
-        count = whole and self._overlap and self.accumulator.counts and not isinstance(batch.times, Ascending)
+        count = whole and self._everywhere and self.accumulator.counts and not isinstance(batch.times, Ascending)
         for part in (batch,) if whole else self.apart(batch):
             self.note_times(part)
             self._begin(part.time if part.uniform else part.times[0])
@@ -102,17 +102,15 @@ class _OnGrid(Windowed):
         """Count values by key: all of a window at once, whatever the order of the windows."""
         assert self.accumulator.key is not None, "it counts by key"
         keys, wrong = keys_of(self.accumulator.key, values)
-        counted: dict[Any, tuple[OpenWindow, list[Hashable]]] = {}
+        counted: defaultdict[OpenWindow, list[Hashable]] = defaultdict(list)
         try:
             for begin, end, windows in self._ranges(Batch.of(list(times[: len(keys)]), keys)) if keys else ():
                 some = keys[begin:end]
                 for window in windows:
-                    if (found := counted.get(window.end)) is None:
-                        found = counted[window.end] = window, []
-                    found[1].extend(some)
+                    counted[window] += some
                 self.taken = end
         finally:
-            for window, names in counted.values():
+            for window, names in counted.items():
                 cast("Counter[Hashable]", window.table).update(names)
         if wrong is not None:
             raise wrong[1]
