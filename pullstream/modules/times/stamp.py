@@ -100,7 +100,7 @@ class _Timed(Clock):
         self.place(values[begin : len(found)], found[begin:], out, times)
         if failure is not None:
             # For a function not written in Python, the error report shows the local with this name.
-            value = values[len(found)]
+            value = values[len(found)]  # noqa: F841 # pyright: ignore[reportUnusedVariable]
             raise failure
 
     @abstractmethod
