@@ -52,11 +52,12 @@ class Antichain(Generic[T_co]):
         Raises:
             TimeDomainError: `time` belongs to another domain.
         """
+        element: Any
         for element in self._elements:
             if element is BEGINNING:
                 return True
             try:
-                if cast("Any", element) <= time:
+                if element <= time:
                     return True
             except TypeError as error:
                 raise unlike(element, time) from error

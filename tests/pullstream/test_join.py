@@ -152,7 +152,7 @@ def test_a_key_that_comes_often_is_forgotten_value_by_value(monkeypatch):
     monkeypatch.setattr(Moves, "moved", 0)
     near, many = Near(), 300
     for time in range(many):
-        near.add("hot", time, time, str(time))
+        near.add([("hot", time, time, str(time), 0, True)])
     row = near.rows["hot"]
     row.values = Moves(row.values)
     for time in range(many):

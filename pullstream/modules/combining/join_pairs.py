@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice, pairwise
 from typing import Any, Final, cast
 
@@ -17,7 +18,7 @@ from pullstream.modules.combining.join_state import MatchState, Near, ValuesByKe
 from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
 from pullstream.protocol import DONE, Batch
-from pullstream.timely import Antichain
+from pullstream.timely import Antichain, TimeDomainError
 from pullstream.timely.order import in_one_order, is_total
 
 SAMPLE: Final = 64
@@ -46,7 +47,7 @@ class Side:
     marks: bool
     """Whether it matters which values have had a match."""
     times: set[Any] = attrs.field(factory=set[Any], init=False)
-    """Times of its values, at most two: enough to tell whether there is more than one."""
+    """Times of its first values: enough to tell whether there is more than one."""
     sample: dict[Hashable, Any] = attrs.field(factory=dict[Hashable, Any], init=False)
     """Some of its keys, each with a time."""
     other: "Side" = attrs.field(init=False)
@@ -222,61 +223,95 @@ class Pairing:
     def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
         """Make the pairs of a batch whose values match those at nearby times."""
         values, times = side.each.head.values, side.each.head.times
-        kept, rows = cast("Near", side.kept), cast("Near", side.other.kept).rows
-        arriving = side.other.arriving()
-        reaches = self._reaches(times)
-        keep_all = reaches is not None and arriving.less_equal(min(reaches))
-        key_of, is_left, owes, marks = side.key, side is self._sides[0], side.owes, side.other.marks
-        once, never = self._how == "semi", self._how == "anti"
-        time: Any = NOTHING
-        reach, keep = None, False
-        for place, (value, at) in enumerate(zip(values, times, strict=True)):
-            self.place = place
-            if at is not time:
-                time = at
-                reach = reach_of(self._location, time, self._within) if reaches is None else reaches[place]
-                keep = keep_all or arriving.less_equal(reach)
-                if len(side.times) < 2:
-                    side.times.add(time)
-            try:
-                key = key_of(value)
-                row = rows.get(key)
-            except Exception as exc:
+        if len(side.times) < 2:
+            side.times.update(times)
+        reaches, refused = self._reaches(times)
+        keeps = [*map(side.other.arriving().less_equal, reaches)]
+        begin = 0
+        while begin < len(reaches):
+            self.place = begin
+            keys, wrong = keys_of(side.key, values[begin : len(reaches)])
+            end = begin + len(keys)
+            part = keys, times[begin:end], reaches[begin:end], values[begin:end], keeps[begin:end]
+            yield from self._nearest(side, made, begin, part)
+            begin = end
+            if wrong is not None:
+                self.place = begin
+                value, failure = wrong
                 if not self._catches:
-                    raise
-                made.add((time,), [caught(value, exc)])
-                continue
-            found: list[Any] = []
+                    raise failure
+                made.add((times[begin],), [caught(value, failure)])
+                begin += 1
+        if refused is not None:
+            self.place = begin
+            raise refused
+
+    def _nearest(
+        self,
+        side: Side,
+        made: Pairs,
+        begin: int,
+        part: tuple[Sequence[Hashable], Sequence[Any], Sequence[Any], Sequence[Any], Sequence[bool]],
+    ) -> Iterator[Chunk]:
+        """Make the pairs of a part of a batch, from `begin` on, and keep the values that may match more.
+
+        `part` has the keys, the times, the last times that match, the values, and whether each is to be kept.
+        """
+        keys, times, reaches, values, keeps = part
+        rows = cast("Near", side.other.kept).rows
+        is_left, owes, marks = side is self._sides[0], side.owes, side.other.marks
+        once, never = self._how == "semi", self._how == "anti"
+        matched = bytearray(len(keys))
+        entries = zip(keys, times, reaches, values, matched, keeps, strict=True)
+        kept = 0
+        pairs, pair_times = made.pairs, made.times
+        for place, (time, reach, row) in enumerate(zip(times, reaches, map(rows.get, keys), strict=True)):
             if row is not None:
-                begin = bisect_left(row.reaches, time, row.begin)
-                end = bisect_right(row.times, reach, begin)
-                if begin < end:
-                    found = row.values[begin:end]
+                first = bisect_left(row.reaches, time, row.begin)
+                last = bisect_right(row.times, reach, first)
+                if first < last:
+                    matched[place] = 1
+                    value = values[place]
                     if once and is_left:
-                        made.add((max(time, row.times[begin]),), [value])
+                        made.add((max(time, row.times[first]),), [value])
                     elif once:
-                        new = [each for each in range(begin, end) if not row.matched[each]]
+                        new = [each for each in range(first, last) if not row.matched[each]]
                         made.add([max(time, row.times[each]) for each in new], [row.values[each] for each in new])
                     elif not never:
-                        now = bisect_right(row.times, time, begin, end)
-                        pairs = [(value, match) for match in found] if is_left else [(match, value) for match in found]
-                        made.add([time] * (now - begin) + row.times[now:end], pairs)
+                        # Most values match a few: for those, this is the fastest way.
+                        for match in row.values[first:last]:
+                            pairs.append((value, match) if is_left else (match, value))
+                        for other in row.times[first:last]:
+                            pair_times.append(other if other > time else time)  # noqa: FURB136 - a call costs more
                     if marks:
-                        row.matched[begin:end] = b"\1" * (end - begin)
-                    if len(made.pairs) > MANY:
+                        row.matched[first:last] = b"\1" * (last - first)
+                    if len(pairs) > MANY:
+                        self._keep(side, islice(entries, place + 1 - kept))
+                        kept = place + 1
+                        self.place = begin + place
                         yield made.chunk()
-            if keep:
-                if kept.add(key, time, reach, value, bool(found)):
-                    self._location.hold(time)
-            elif owes and not found:
-                made.add((time,), [self.alone(side, value)])
+                        pairs, pair_times = made.pairs, made.times
+                    continue
+            if owes and not keeps[place]:
+                made.add((time,), [self.alone(side, values[place])])
+        self._keep(side, entries)
 
-    def _reaches(self, times: Sequence[Any]) -> list[Any] | None:
-        """Compute the last time that each of these times matches; None if one of them has none."""
+    def _keep(self, side: Side, entries: Iterable[tuple[Hashable, Any, Any, Any, int, bool]]) -> None:
+        for time in cast("Near", side.kept).add(entries):
+            self._location.hold(time)
+
+    def _reaches(self, times: Sequence[Any]) -> tuple[list[Any], BaseException | None]:
+        """Compute the last time that each of these times matches, up to the first that has none; and its refusal."""
+        if in_one_order(times):
+            with suppress(TypeError, OverflowError):
+                return [time + self._within for time in times], None
+        reaches: list[Any] = []
         try:
-            return [time + self._within for time in times] if in_one_order(times) else None
-        except (TypeError, OverflowError):
-            return None
+            for time in times:
+                reaches.append(reach_of(self._location, time, self._within))  # noqa: PERF401 - those before a failure count
+        except TimeDomainError as exc:
+            return reaches, exc
+        return reaches, None
 
 
 def reach_of(location: Location, time: Any, within: Any) -> Any:

@@ -104,20 +104,13 @@ class KeyRow:
         self.begin = 0
         """Position of the first kept value."""
 
-    def add(self, time: Any, reach: Any, value: Any, matched: int) -> None:
-        """Keep a value."""
-        times = self.times
-        if not times or times[-1] <= time:
-            times.append(time)
-            self.reaches.append(reach)
-            self.values.append(value)
-            self.matched.append(matched)
-        else:
-            place = bisect_right(times, time, self.begin)
-            times.insert(place, time)
-            self.reaches.insert(place, reach)
-            self.values.insert(place, value)
-            self.matched.insert(place, matched)
+    def insert(self, time: Any, reach: Any, value: Any, matched: int) -> None:
+        """Keep a value whose time is before the last."""
+        place = bisect_right(self.times, time, self.begin)
+        self.times.insert(place, time)
+        self.reaches.insert(place, reach)
+        self.values.insert(place, value)
+        self.matched.insert(place, matched)
 
     def forget(self, count: int) -> Iterator[tuple[Any, Any, int]]:
         """Drop the first `count` values; give their times, the values, and whether each was matched."""
@@ -152,25 +145,39 @@ class Near:
         self._begin = 0
         """Position of the first kept value."""
 
-    def add(self, key: Hashable, time: Any, reach: Any, value: Any, matched: int = 0) -> bool:
-        """Keep a value; True if it is the first at its time and unmatched values are wanted."""
-        row = self.rows.get(key)
-        if row is None:
-            row = self.rows[key] = KeyRow()
-        row.add(time, reach, value, matched)
-        reaches = self._reaches
-        if not reaches or reaches[-1] <= reach:
-            reaches.append(reach)
-            self._keys.append(key)
-        else:
-            place = bisect_right(reaches, reach, self._begin)
-            reaches.insert(place, reach)
-            self._keys.insert(place, key)
-        self.size += 1
-        if self._counts is None:
-            return False
-        count = self._counts[time] = self._counts.get(time, 0) + 1
-        return count == 1
+    def add(self, entries: Iterable[tuple[Hashable, Any, Any, Any, int, bool]]) -> list[Any]:
+        """Keep values; give the times at which they are the first, if unmatched values are wanted.
+
+        An entry has a value's key, time and reach, the value, and whether it was matched and is to be kept.
+        """
+        rows, reaches, keys, counts = self.rows, self._reaches, self._keys, self._counts
+        new: list[Any] = []
+        for key, time, reach, value, matched, keep in entries:
+            if not keep:
+                continue
+            row = rows.get(key)
+            if row is None:
+                row = rows[key] = KeyRow()
+            if not row.times or row.times[-1] <= time:
+                row.times.append(time)
+                row.reaches.append(reach)
+                row.values.append(value)
+                row.matched.append(matched)
+            else:
+                row.insert(time, reach, value, matched)
+            if not reaches or reaches[-1] <= reach:
+                reaches.append(reach)
+                keys.append(key)
+            else:
+                place = bisect_right(reaches, reach, self._begin)
+                reaches.insert(place, reach)
+                keys.insert(place, key)
+            if counts is not None:
+                count = counts[time] = counts.get(time, 0) + 1
+                if count == 1:
+                    new.append(time)
+        self.size = len(reaches) - self._begin
+        return new
 
     def keeps(self, time: Any) -> bool:
         """Whether a value is kept at a time, if unmatched values are wanted."""

@@ -73,7 +73,11 @@ class Batcher:
             if value_time is None or value_time != time:
                 if value_time != value_time or value_time.__class__ in _NO_TIMES:  # noqa: PLR0124 - NaN
                     known(value_time, value)
-                if times and not less_equal(time, value_time):
+                try:
+                    goes_back = times and not time <= value_time  # type: ignore[operator]  # the domain's own order
+                except TypeError:
+                    goes_back = not less_equal(time, value_time)
+                if goes_back:
                     self._kept.append((value, value_time))
                     break
                 time = value_time
