@@ -2,25 +2,22 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from typing_extensions import TypeVar
 
+from pullstream import CompositionError
 from pullstream.authoring import of_extra
 
 from .errors import SparkMissing
 from .failures import first_line, unlogged
 from .reading.jobs import STOPPED, is_connect, stands
 from .refusals import no_frame, refused
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from pullstream import CompositionError
+from .types import Column, DataFrame
 
 T = TypeVar("T")
 
-Refusal = Callable[[str], "CompositionError"]
+Refusal = Callable[[str], CompositionError]
 """A function that makes an error in the name of the module that got a column."""
 
 TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})

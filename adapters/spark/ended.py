@@ -8,14 +8,12 @@ import signal
 import subprocess
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
+from typing import Any, NoReturn, Self, cast
 from weakref import WeakKeyDictionary
 
 from .errors import JavaEnded
 from .failures import MORE_MEMORY
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
+from .types import SparkContext
 
 DYING_SECONDS = 1.0
 """The seconds in which the end of a Java is noticed after its connections break."""

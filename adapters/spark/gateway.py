@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from uuid import uuid4
 from weakref import ref
 
@@ -28,9 +28,7 @@ from pullstream.authoring import Interrupts
 
 from .ended import DYING_SECONDS, again, java_ended
 from .errors import JavaEnded
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from .types import SparkSession
 
 REPEAT_SECONDS = 0.05
 """Seconds between cancellations: one that falls between two jobs of an action has no effect."""

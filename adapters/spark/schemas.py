@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from pullstream.authoring import Site, of_extra
 
@@ -13,9 +13,7 @@ from ..arrow.row_types import tuple_names
 from .errors import SparkMissing
 from .failures import first_line
 from .refusals import distinct, refused
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+from .types import StructType
 
 
 def spark_schema(module: str, schema: object, site: Site | None = None, *, may_be_empty: bool = False) -> "StructType":

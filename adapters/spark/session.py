@@ -9,7 +9,7 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pullstream import CompositionError
 from pullstream.authoring import Site, bound, of_extra
@@ -23,9 +23,7 @@ from .java import java_home
 from .reading.jobs import is_connect, stands
 from .refusals import refused
 from .starting import Starting
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from .types import SparkSession
 
 LOCAL = "local[*]"
 

@@ -7,13 +7,11 @@ interrupt it. This class blocks, and runs in a thread.
 
 import threading
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...arrow import RecordBatch
 from ..reading.jobs import Jobs
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ..types import DataFrame
 
 
 class ConnectBatches:

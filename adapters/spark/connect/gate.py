@@ -16,13 +16,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from ..failures import first_line, unlogged
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from ..types import DataFrame, SparkSession
 
 BEAT_SECONDS = 5.0
 LEASE_SECONDS = 60.0

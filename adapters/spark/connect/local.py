@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import trio
 from typing_extensions import override
@@ -21,11 +21,8 @@ from pullstream.authoring import Site
 from ...arrow import Packing, RecordBatch, Spool, pyarrow
 from ..refusals import refused
 from ..schemas import arrow_schema
+from ..types import DataFrame, StructType
 from ..writing.table_partitions import TablePartitions, TableTargetError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 MOST_BYTES = 256 << 20
 """The maximum bytes of Arrow that are sent with one DataFrame."""

@@ -7,17 +7,15 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import override
 
 from ..streaming.checked import StreamingFrame, StreamStatus
 from ..streaming.messages import Message, QueryStopped
 from ..streaming.query import StreamQuery
+from ..types import StreamingQuery
 from .gate import Gate
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_SECONDS = 0.1
 """The seconds between checks for a new micro-batch."""

@@ -4,15 +4,13 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from pullstream import CompositionError
 
 from ..errors import SessionMismatch, SparkJobError, SparkMissing
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from ..types import SparkSession
 
 SCHEME = "sc://"
 

@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Callable, Hashable
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import attrs
 from typing_extensions import TypeVar
@@ -18,12 +18,9 @@ from ..reading.source import from_dataframe
 from ..reading.timed import TIME, TimedFrame, timed
 from ..refusals import refused
 from ..schemas import arrow_schema
+from ..types import Column, DataFrame, StructType
 from .combining import CombiningPlan
 from .shipping import pickled, shipped
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")

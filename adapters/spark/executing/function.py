@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import attrs
 
@@ -16,13 +16,10 @@ from ..columns import TIMES, check_frame, column, functions, looked_up
 from ..errors import SparkMissing
 from ..refusals import refused
 from ..schemas import arrow_schema, spark_schema
+from ..types import Column, DataFrame, StructType
 from .keyed import KeyedPlan
 from .partition import PartitionPlan
 from .shipping import keyed, pickled, shipped
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
 
 _refusal = partial(refused, "on_executors")
 

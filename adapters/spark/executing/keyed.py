@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from itertools import compress, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 import trio
@@ -24,12 +24,9 @@ from pullstream import Batch, PullstreamError
 from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments
 
 from ...arrow import NullTimeError, Packing, Shape, pyarrow, values as python_values
+from ..types import Row, StatefulProcessorHandle
 from .input import KeyBatch, RowError
 from .partition import NAME, PartitionPlan, shown
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row
-    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 
 class InstalmentThread:

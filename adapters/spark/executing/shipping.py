@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pullstream import CompositionError
 from pullstream.authoring import Module, of_extra
@@ -16,9 +16,7 @@ from pullstream.timely import Antichain
 
 from ...arrow import RecordBatch
 from ..errors import SparkMissing
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from ..types import SparkSession
 
 _PACKAGES = dict.fromkeys(made.partition(".")[0] for made in (Module.__module__, Antichain.__module__, __name__))
 """The packages of the toolkit: one if it is installed, three in a checkout."""

@@ -10,13 +10,11 @@ import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from ...arrow import RecordBatch, Schema, pyarrow
 from ..schemas import arrow_schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from ..types import DataFrame, SparkSession
 
 _log = logging.getLogger("pullstream.spark")
 

@@ -7,15 +7,13 @@ error.
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ...arrow import RecordBatch, pyarrow
+from ..types import DataFrame
 from .arrow_rdd import job_numbers
 from .jobs import Jobs
 from .reruns import Reruns, changed
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class Cells:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 from pullstream.authoring import chain
@@ -11,11 +11,9 @@ from pullstream.authoring import chain
 from ..ended import EXITING_SECONDS, again, java_ended
 from ..errors import JavaEnded, JobCancelled, ShuffleRerunError, SparkJobError
 from ..failures import job_error, unlogged
+from ..types import DataFrame, SparkSession
 from .arrow_rdd import job_numbers
 from .reruns import changed, refused
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import deque
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import trio
@@ -22,14 +22,12 @@ from pullstream.errors import CapabilityError
 from ...arrow import As, RecordBatch
 from ...stopping import in_thread
 from ..connect.batches import ConnectBatches
+from ..types import DataFrame
 from .arrow_rdd import offered
 from .cells import Cells
 from .jobs import Jobs, is_connect, spark_errors
 from .partitions import Partitions
 from .timed import Cutting, TimedFrame
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @attrs.frozen

@@ -6,19 +6,17 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from uuid import uuid4
 
 import attrs
 import trio
 
 from ...arrow import RecordBatch
+from ..types import DataFrame
 from .arrow_rdd import ArrowRdd, heap, job_numbers
 from .jobs import Jobs
 from .reruns import Reruns, changed, digest
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 T = TypeVar("T")
 

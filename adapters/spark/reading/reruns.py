@@ -12,14 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ...arrow import Array, RecordBatch, pyarrow
 from ..errors import ShuffleRerunError
+from ..types import SparkSession
 from .arrow_rdd import map_stages
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PATIENCE: Final = 10.0
 """The seconds in which Spark's record, which is written asynchronously, must show the end of a job."""

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import attrs
 
@@ -11,11 +11,9 @@ from pullstream.authoring import Module, bound
 
 from ...arrow import As, shape_argument
 from ..refusals import refused
+from ..types import Column, DataFrame
 from .ordered import OrderedSource, aside
 from .timed import TimedFrame, timed
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 

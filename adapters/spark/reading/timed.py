@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import attrs
 
@@ -14,9 +14,7 @@ from ...arrow import As, RecordBatch, Shape, in_utc, pyarrow
 from ..columns import TIMES, Refusal, check_frame, column, functions, looked_up
 from ..errors import SparkMissing
 from ..refusals import distinct, refused
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from ..types import Column, DataFrame
 
 TIME = "__pullstream_time__"
 """The name of the last column, which carries a row's time to the driver."""

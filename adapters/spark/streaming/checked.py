@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import attrs
 
@@ -13,11 +13,7 @@ from ..connect.gate import trouble
 from ..reading.jobs import is_connect
 from ..reading.timed import check_packages
 from ..refusals import distinct, refused
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
+from ..types import DataFrame, DataStreamWriter, StreamingQuery
 
 
 @attrs.define(eq=False)

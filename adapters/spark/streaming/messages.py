@@ -4,16 +4,14 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
 from ...arrow import As, Shape, in_utc
 from ..errors import JobCancelled, SparkJobError, SparkStreamError
 from ..reading.ordered import OrderedBatches
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ..types import DataFrame
 
 
 @attrs.frozen

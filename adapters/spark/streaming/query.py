@@ -15,19 +15,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from ..errors import SparkJobError, SparkStreamError
 from ..failures import stream_error, unlogged
 from ..reading.jobs import STOPPED, ended, over
+from ..types import DataFrame, SparkSession, StreamingQuery
 from .checked import StreamingFrame, StreamStatus
 from .messages import Message, Messenger, QueryStopped, Reply
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 COMMIT_SECONDS = 2.0
 """Seconds to wait for Spark to record that a micro-batch is committed."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import trio
 from typing_extensions import override
@@ -15,12 +15,10 @@ from ...arrow import As
 from ...stopping import in_thread
 from ..connect.query import ConnectQuery
 from ..reading.jobs import is_connect
+from ..types import DataFrame
 from .checked import StreamingFrame, StreamStatus, checked
 from .messages import Began, Broken, Message, Over, Read, Reply
 from .query import Query, stopped_elsewhere
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @bound

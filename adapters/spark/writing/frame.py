@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pullstream import CompositionError, Source
 from pullstream.authoring import READS, Call, Site, bound
@@ -13,14 +13,11 @@ from ..reading.jobs import is_connect
 from ..refusals import refused
 from ..schemas import spark_schema
 from ..session import active_session
+from ..types import DataFrame, SparkSession, StructType
 from .filters import Prune
 from .served_source import ServedSource, row_packing
 from .server import SourceServer, server_for
 from .source_log import Offsets
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """The setting by which a session pushes filters to Python data sources; off by default."""

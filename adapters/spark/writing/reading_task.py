@@ -2,17 +2,16 @@
 
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from ..failures import essence
+from ..types import SparkContext
 
 _WRAPPED = re.compile(r"\A[\w.]+PythonException: .*(?=Traceback)|\n *SQLSTATE: \w+\Z")
 """The text that Spark adds around an exception of a Python worker."""
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 REPORTED_SECONDS = 5.0
 """Seconds within which Spark's record of tasks must show a failed one."""

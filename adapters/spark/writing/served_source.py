@@ -6,7 +6,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import trio
@@ -17,16 +17,13 @@ from pullstream.authoring import READS, Call, Site
 from ...arrow import Packing, SchemaError, serialized
 from ...stopping import in_thread
 from ..schemas import arrow_schema, variants
+from ..types import SparkContext, StructType
 from . import frames
 from .feeding import ROWS, TaskFeed, fed
 from .filters import Prune, RowFilter
 from .reading_task import AGAIN, ReadingTask
 from .replay import ReplayFile
 from .source_log import Offset, Offsets, SourceLog
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-    from pyspark.sql.types import StructType
 
 WITHDRAWN = "it has been withdrawn"
 

@@ -12,20 +12,17 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 import trio
 
 from ..errors import CannotListen
+from ..types import SparkContext, SparkSession
 from . import frames
 from .filters import RowFilter
 from .reading_task import ReadingTask
 from .served_source import ServedSource, SourceRefused, failure_text
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
 PORT = "spark.pullstream.port"
 """The setting for the port on which the driver listens, for a firewall; by default a free one."""

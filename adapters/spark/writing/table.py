@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typing_extensions import override
 
@@ -19,11 +19,8 @@ from ..connect.local import ConnectTable
 from ..reading.jobs import is_connect
 from ..refusals import refused
 from ..session import active_session
+from ..types import SparkSession, StructType
 from .table_partitions import TablePartitions, TablePlan, check_time
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 _FORMATS = ("parquet", "orc", "delta")
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}")

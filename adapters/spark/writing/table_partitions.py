@@ -5,7 +5,7 @@ import itertools
 import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import uuid4
 
 import attrs
@@ -19,13 +19,10 @@ from ...files.writing.refusals import FileBusyError
 from ..reading.jobs import Jobs
 from ..refusals import refused
 from ..schemas import arrow_schema, spark_schema
+from ..types import DataFrameWriter, SparkSession, StructType
 from .feeding import ROWS
 from .served_source import ServedSource, row_packing
 from .server import server_for
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrameWriter, SparkSession
-    from pyspark.sql.types import StructType
 
 HIDDEN = ".pullstream"
 
