@@ -46,8 +46,8 @@ class ReplayFile:
         with self._turn:
             self._file.close()
 
-    async def record(self, source: Source[Any], packing: Packing, site: Site) -> None:
-        """Read the source as far as Spark needs it, until it ends or fails."""
+    async def record(self, source: Source[Any], packing: Packing, site: Site) -> BaseException | None:
+        """Read the source as far as Spark needs it, until it ends or fails; return the failure."""
         try:
             async with trio.open_nursery() as nursery:
                 self.failure = await fed(lambda: source, partial(self._sink, packing, nursery), site)
@@ -55,6 +55,7 @@ class ReplayFile:
         finally:
             self.over = True
             self._change()
+        return self.failure
 
     def _sink(self, packing: Packing, nursery: trio.Nursery) -> Body:
         async def body(upstream: Reader[Any], ctx: Context) -> None:

@@ -6,6 +6,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import attrs
@@ -200,19 +201,22 @@ class ServedSource:
         if self._file is None:
             # Make the file before the claim: if that fails, the source was not taken.
             file = ReplayFile(self.shown, most)
-            source = self.claim()
-            self._scope = trio.CancelScope()
+            self._begin(nursery, partial(file.record, self.claim(), self._packing, self._site))
             self._file = file
-            nursery.start_soon(self._record, file, source, self._scope)
         return self._file
 
-    async def _record(self, file: ReplayFile, source: Source[Any], scope: trio.CancelScope) -> None:
-        try:
-            with scope:
-                await file.record(source, self._packing, self._site)
-                self.failure = file.failure
-        finally:
-            self.over.set()
+    def _begin(self, nursery: trio.Nursery, keep: Callable[[], Awaitable[BaseException | None]]) -> None:
+        """Keep the source's values for several reads, in a task that a withdrawal ends."""
+        self._scope = scope = trio.CancelScope()
+
+        async def work() -> None:
+            try:
+                with scope:
+                    self.failure = await keep()
+            finally:
+                self.over.set()
+
+        nursery.start_soon(work)
 
     async def _play(self, stream: trio.SocketStream, alive: Callable[[], Awaitable[bool]], file: ReplayFile) -> None:
         number = 0
@@ -234,10 +238,8 @@ class ServedSource:
     async def log(self, nursery: trio.Nursery) -> SourceLog:
         """The log that queries read; the source starts with the first query."""
         if self._log is None:
-            source = self.claim()
-            self._scope = trio.CancelScope()
-            self._log = SourceLog(self.shown, source, self._offsets, self._journal)
-            nursery.start_soon(self._keep, self._log)
+            self._log = SourceLog(self.shown, self.claim(), self._offsets, self._journal)
+            self._begin(nursery, self._log.run)
         await self._log.ready()
         return self._log
 
@@ -248,17 +250,6 @@ class ServedSource:
             raise SourceRefused(f"{self.shown} was not read as a stream here yet: the query comes from another driver")
         await self._log.ready()
         return self._log
-
-    async def _keep(self, log: SourceLog) -> None:
-        assert self._scope is not None
-        try:
-            with self._scope:
-                await log.run()
-                self.failure = log.failure
-        finally:
-            log.withdrawn = self._scope.cancelled_caught
-            log.changed.set()
-            self.over.set()
 
     async def slice(self, stream: trio.SocketStream, begin: Offset, end: Offset) -> None:
         """Send a part of the log to the task at the other end."""

@@ -222,8 +222,8 @@ class SourceLog:
 
     # ---- values from the source
 
-    async def run(self) -> None:
-        """Read the source on demand, until it has ended and all its values are committed."""
+    async def run(self) -> BaseException | None:
+        """Read the source on demand, until it has ended and all its values are committed; return the failure."""
         try:
             async with pipe(self._source, _as_planned(self), _read_stream(self)).open(journal=self._journal) as running:
                 end = await running.result()
@@ -232,6 +232,7 @@ class SourceLog:
             self._planned = max(self._planned, self._base)
         except BaseException as exc:
             if without_cancelled(exc) is None:
+                self.withdrawn = True
                 raise
             self.failure = exc
         else:
@@ -240,6 +241,7 @@ class SourceLog:
             self._held.clear()
             self._begun.set()
             self._change()
+        return self.failure
 
     async def fill(self, upstream: Reader[Any], ctx: Context) -> Offset:
         """Keep the values, as a sink; return when the source has ended and all values are committed."""
