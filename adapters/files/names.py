@@ -2,10 +2,11 @@
 
 import os
 import re
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from pullstream import CompositionError, PullstreamError
-from pullstream.authoring import Site, of_extra
+from pullstream.authoring import Call, Site, nearest, of_extra
 
 UNFINISHED: Final = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
 """Name endings of files that are still being written."""
@@ -41,6 +42,23 @@ def not_a_name(text: str) -> str | None:
 def too_long(name: str) -> bool:
     """Whether a name is too long for most file systems."""
     return len(os.fsencode(name)) > LONGEST
+
+
+def known_options(module: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse, when composing, options that a module does not have."""
+    if unknown := sorted(set(given) - set(known)):
+        names = sorted(set(known))
+        has = nearest(unknown[0], names) or f". It has {', '.join(f'{name}=' for name in names)}"
+        raise Call(module).refuse(f"does not have the option {', '.join(f'{name}=' for name in unknown)}{has}")
+
+
+def compression_argument(module: str, given: object, codecs: Collection[str]) -> None:
+    """Refuse, when composing, an unknown `compression=`."""
+    if given not in ("infer", None, *codecs):
+        known = ", ".join(map(repr, dict.fromkeys(codecs)))
+        raise Call(module).refuse(
+            f"got compression={given!r}: it must be 'infer' (by the suffix), None, or one of {known}"
+        )
 
 
 class FsspecMissing(PullstreamError, ImportError):

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any, TypedDict, get_type_hints
 
 from pullstream import Source
-from pullstream.authoring import Call, Count, Module, OneOf, nearest, seconds, with_policy
+from pullstream.authoring import Call, Count, Module, OneOf, seconds, with_policy
 
 from ...arrow import As, schema_argument, shape_argument
+from ..names import compression_argument, known_options
 from .blocks import BLOCK
 from .formats import ReadFormat
 from .listing import Paths, checked_paths
@@ -83,13 +84,7 @@ def files_source(
     extra: Mapping[str, Any] | None = None,
 ) -> Source[Any]:
     """Make a source that reads files of a format; invalid options are refused."""
-    unknown = sorted(set(options) - _KNOWN)
-    if unknown:
-        names = {"on_error", *_KNOWN, *(extra or {})}
-        raise Call(name).refuse(
-            f"does not have the option {', '.join(f'{key}=' for key in unknown)}"
-            f"{nearest(unknown[0], names) or '. It has ' + ', '.join(f'{key}=' for key in sorted(names))}"
-        )
+    known_options(name, options, {"on_error", *_KNOWN, *(extra or {})})
     time, block = options.get("time"), options.get("block_size", BLOCK)
     follow, available = options.get("follow", False), options.get("available", False)
     if follow and available:
@@ -103,9 +98,7 @@ def files_source(
     seconds(Call(name, name="every"), options.get("every", 1.0))
     _YES_OR_NO(Call(name, name="follow"), follow)
     _YES_OR_NO(Call(name, name="available"), available)
-    if compression not in {"infer", None, *CODECS.values()}:
-        codecs = ", ".join(map(repr, dict.fromkeys(CODECS.values())))
-        raise Call(name).refuse(f"got compression={compression!r}: it must be 'infer', None, or one of {codecs}")
+    compression_argument(name, compression, CODECS.values())
     rest: Any = {key: value for key, value in options.items() if key not in {"compression", "block_size"}}
     plan = ReadPlan(
         checked_paths(name, paths, options.get("filesystem")),

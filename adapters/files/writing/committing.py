@@ -8,11 +8,11 @@ import trio
 from typing_extensions import Unpack, override
 
 from pullstream import Batch, CompositionError, Context, Sink
-from pullstream.authoring import LOG, Call, Committer, Count, Module, Site, nearest
+from pullstream.authoring import LOG, Call, Committer, Count, Module, Site
 
 from ...sinks import SinkBody
 from ..conflicts import RunFiles
-from ..names import url_argument
+from ..names import known_options, url_argument
 from .formats import WriteFormat
 from .keys import Key, key_argument
 from .refusals import explained
@@ -100,9 +100,6 @@ class WriteOptions(TypedDict, total=False):
     storage_options: Mapping[str, Any] | None
 
 
-_KNOWN = frozenset(WriteOptions.__annotations__)
-
-
 def writer(
     target: object,
     format: WriteFormat,
@@ -113,12 +110,7 @@ def writer(
 ) -> Sink[Any, list[Any]]:
     """Make a writing sink; `own` are the module's own options, for display, and `rows` says if values have columns."""
     module = format.module
-    if unknown := set(options) - _KNOWN:
-        raise Call(module).refuse(
-            f"does not take {min(unknown)}=; it takes "
-            f"{', '.join(sorted(_KNOWN | set(own)))}"
-            f"{nearest(min(unknown), _KNOWN | set(own))}"
-        )
+    known_options(module, options, {*WriteOptions.__annotations__, *own})
     place = Target.of(module, target)
     if place.is_url:
         url_argument(module, place.template)

@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast
 import attrs
 from typing_extensions import Buffer, override
 
-from pullstream.authoring import Call
-
 from ...arrow import Columns, DataType, Schema, pyarrow
+from ..names import compression_argument
 from .disk import Disk, Out
 from .raw import Raw, RawBytes, RawRows
 from .target import suffixes
@@ -28,17 +27,9 @@ BY_SUFFIX: Mapping[str, Codec] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"
 
 def codec_argument(module: str, target: object, compression: object) -> Codec | None:
     """The codec of a target: as given, or from the name's suffix; an unknown one is refused."""
-    if compression == "infer":
-        return BY_SUFFIX.get((suffixes(str(target)) or [""])[-1])
-    for codec in BY_SUFFIX.values():
-        if compression == codec:
-            return codec
-    if compression is not None:
-        known = ", ".join(map(repr, dict.fromkeys(BY_SUFFIX.values())))
-        raise Call(module).refuse(
-            f"got compression={compression!r}: it must be 'infer' (by the suffix), None, or one of {known}"
-        )
-    return None
+    compression_argument(module, compression, BY_SUFFIX.values())
+    given: Any = compression
+    return BY_SUFFIX.get((suffixes(str(target)) or [""])[-1]) if given == "infer" else given
 
 
 class Encoder:

@@ -407,7 +407,7 @@ def test_urls(read):
         (lambda: files.read_text(""), "got '', which is not a path"),
         (lambda: files.read_text("nosuch://x"), "fsspec has no file system for nosuch://"),
         (lambda: files.read_text("x", encoding="utf-9"), "got encoding='utf-9', which Python does not support"),
-        (lambda: files.read_text("x", compression="rar"), "got compression='rar': it must be 'infer', None, or one of"),
+        (lambda: files.read_text("x", compression="rar"), "got compression='rar': it must be 'infer' (by the suffix)"),
         (lambda: files.read_text("x", folow=True), "does not have the option folow="),
         (lambda: files.read_text("x", every=0), "needs a positive number of seconds as its every"),
         (lambda: files.read_text("x", block_size=0), "needs a whole number of at least 1 as its block_size"),
