@@ -15,10 +15,11 @@ import stat
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
+from io import RawIOBase
 from pathlib import Path
 from typing import Any, Final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, override
 
 BLOCK = 1 << 20
 
@@ -232,7 +233,7 @@ class Disk:
             yield
 
 
-class Out:
+class Out(RawIOBase):
     """A growing file for encoders: `write` collects data, which goes to the file in blocks."""
 
     def __init__(self, disk: Disk, path: Path) -> None:
@@ -240,9 +241,9 @@ class Out:
         self._path = path
         self._block = bytearray()
         self._discarded = False
-        self.closed = False
         self.size = 0
 
+    @override
     def write(self, data: Buffer) -> int:
         """Append data."""
         view = memoryview(data).cast("B")
@@ -273,12 +274,10 @@ class Out:
         self._discarded = True
         self._block = bytearray()
 
-    def flush(self) -> None:
-        """Do nothing: pyarrow calls it after each row group."""
-
+    @override
     def close(self) -> None:
         """Do nothing: pyarrow calls it, but the owner calls `finish`."""
 
+    @override
     def writable(self) -> bool:
-        """Whether it can be written to, as in Python's file interface."""
         return True

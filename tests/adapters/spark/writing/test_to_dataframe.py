@@ -52,17 +52,20 @@ class TestContents:
         one, two = VariantVal.parseJson('{"a": [1, null]}'), VariantVal.parseJson('"x"')
         bare = {"value": two.value, "metadata": two.metadata}
         rows = [
-            (one, [two, None], {"k": one}, (two, 1)),
-            (bare, None, {}, {"v": one, "n": 2}),
-            (None, [bare], None, None),
+            (one, [two, None], {"k": one}, (two, 1), {"v": one}),
+            (bare, None, {}, (one, 2), {"v": bare}),
+            (None, [bare], None, None, None),
         ]
-        ddl = "v VARIANT, many ARRAY<VARIANT>, named MAP<STRING, VARIANT>, pair STRUCT<v: VARIANT, n: INT>"
+        ddl = (
+            "v VARIANT, many ARRAY<VARIANT>, named MAP<STRING, VARIANT>, pair STRUCT<v: VARIANT, n: INT>, "
+            "one STRUCT<v: VARIANT>"
+        )
         frame = spark.to_dataframe(ps.values(rows), ddl, session=session)
-        shown = frame.selectExpr("to_json(v)", "to_json(many)", "to_json(named)", "to_json(pair)").collect()
+        shown = frame.selectExpr(*(f"to_json({name})" for name in frame.columns)).collect()
         assert [tuple(row) for row in shown] == [
-            ('{"a":[1,null]}', '["x",null]', '{"k":{"a":[1,null]}}', '{"v":"x","n":1}'),
-            ('"x"', None, "{}", '{"v":{"a":[1,null]},"n":2}'),
-            (None, '["x"]', None, None),
+            ('{"a":[1,null]}', '["x",null]', '{"k":{"a":[1,null]}}', '{"v":"x","n":1}', '{"v":{"a":[1,null]}}'),
+            ('"x"', None, "{}", '{"v":{"a":[1,null]},"n":2}', '{"v":"x"}'),
+            (None, '["x"]', None, None, None),
         ]
 
     def test_an_invalid_variant_is_refused_by_name(self, session):
