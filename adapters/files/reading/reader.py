@@ -4,7 +4,7 @@ from collections.abc import Generator, Hashable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
 from threading import Lock
-from typing import Any, Final, Self, cast
+from typing import Any, Final
 
 import attrs
 
@@ -23,41 +23,26 @@ from .resuming import EarlierRun, Position, Turn, ends_of
 from .streams import RawFile, Stop, explained
 from .times import PathTime, Timing
 
-_END: Final = object()
+_END: Final[Any] = object()
 
 
-class ReadAhead:
-    """Iterates over the pieces of a file, and prepares the next one meanwhile; for formats decoded outside Python.
-
-    Only one thread at a time uses `pieces`.
-    """
-
-    def __init__(self, pieces: Generator[Piece]) -> None:
-        self._pieces = pieces
-        self._next: Future[object] | None = None
-
-    def __iter__(self) -> Iterator[Piece]:
-        return self
-
-    def __next__(self) -> Piece:
-        found = next(self._pieces, _END) if self._next is None else self._next.result()
-        self._next = None
-        if found is _END:
-            raise StopIteration
-        piece = cast("Piece", found)
-        if not piece.more:
+def read_ahead(pieces: Generator[Piece]) -> Generator[Piece]:
+    """Yield the pieces of a file, and prepare the next one meanwhile; for formats decoded outside Python."""
+    following: Future[Any] | None = None
+    try:
+        while True:
+            piece = next(pieces, _END) if following is None else following.result()
+            if piece is _END:
+                return
             # If more pieces are ready, starting a thread would cost more than the piece.
-            self._next = start_in_thread(next, self._pieces, _END)
-        return piece
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._next is not None:
-            wait([self._next])
-            self._next = None
-        self._pieces.close()
+            following = None if piece.more else start_in_thread(next, pieces, _END)
+            yield piece
+            # It must not stay in memory until the next one is there.
+            del piece
+    finally:
+        if following is not None:
+            wait([following])
+        pieces.close()
 
 
 SCHEMA: Final = ("schema",)
@@ -206,7 +191,7 @@ class FilesReader:
             # Closed explicitly, not by garbage collection: it holds the file, and there are layers above it.
             form = self._plan.format
             found = form.pieces(file, raw, turn.start, agreed)
-            with ReadAhead(found) if form.decodes else closing(found) as pieces:
+            with closing(read_ahead(found) if form.decodes else found) as pieces:
                 for piece in self._cut(pieces, apart=timing.by_row and self._plan.shape != "batches"):
                     self._stop.look()
                     self.ready = piece.more
@@ -229,7 +214,7 @@ class FilesReader:
                 raw.close()
 
     def _timed(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
-        """Yield the values of a piece with their times; errors come after the values before them (R8)."""
+        """Yield the values of a piece with their times."""
         facts: list[Found] = []
         # Positions are recorded if times increase within a file; one time for the whole file needs none.
         place = self._place(turn.file, piece) if self._journal and turn.time is None else None
@@ -247,12 +232,10 @@ class FilesReader:
                 if self._timeless:
                     facts.append(self._pending(times[0]))
                 facts.append(batch)
-        except Exception:
+        finally:
+            # An error comes after the values before it (R8).
             if facts:
                 yield facts
-            raise
-        if facts:
-            yield facts
 
     def _cut(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
         """With `apart`, split tables into as many rows as are created at a time; many live objects cost more each."""
