@@ -31,11 +31,6 @@ def settings(session, changed):
             session.conf.unset(name) if value is None else session.conf.set(name, value)
 
 
-def partitions(count):
-    """Settings with which Spark sorts rows, however few, into so many partitions."""
-    return {"spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": str(count)}
-
-
 def python(*arguments, timeout=300, **how):
     """Run Python in a process of its own; return its exit code and what it prints."""
     command = [sys.executable, *map(str, arguments)]

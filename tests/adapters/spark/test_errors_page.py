@@ -15,7 +15,7 @@ import pullstream as ps
 from adapters import spark
 from adapters.spark.failures import essence
 from adapters.spark.java import java_home
-from tests.adapters.spark.helpers import partitions, python, settings
+from tests.adapters.spark.helpers import python
 from tests.adapters.spark.page import PAGE, check_row, rows
 
 pytestmark = pytest.mark.spark
@@ -221,23 +221,6 @@ class TestFailures:
         message = str(failure(frame, time=None))
         assert (tmp_path / "bad.json").as_uri() in message
         assert "Malformed records" in message
-
-    def test_a_late_failure_keeps_earlier_rows(self, session):
-        """If a partition fails after others were read, the stream fails at that point, not before."""
-        seen = []
-        with settings(session, partitions(4)):
-            frame = session.range(0, 400, 1, 2)
-            source = spark.from_dataframe(frame, time="id")
-            pipeline = ps.pipe(source, ps.map(lambda row: seen.append(row.id) or 1 // (350 - row.id)), ps.drain())
-            with pytest.raises(ZeroDivisionError):
-                ps.run(pipeline)
-        assert seen == list(range(351))
-
-    def test_the_failure_stays_the_same(self, session):
-        """Asking twice raises one object (R3), whose context is Spark's exception."""
-        error = failure(session.range(3).selectExpr("raise_error('no') AS bad", "id"))
-        assert error.__context__ is not None
-        assert error.__suppress_context__
 
 
 class TestEssence:

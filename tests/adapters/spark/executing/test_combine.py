@@ -139,12 +139,6 @@ def _third(row):
     return row[0] % 3
 
 
-def test_without_a_time_there_is_one_result_per_key(frame):
-    """For the whole frame."""
-    found = results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k))
-    assert sorted(found) == sorted((0, (row[0], row[1])) for row in frame.groupBy("k").count().collect())
-
-
 def test_a_state_may_be_of_a_users_class(frame):
     """A class that no executor can import travels with the functions, and is the same class when states return."""
     fold = ps.Fold(Tally, Tally.add, lambda tally: (type(tally) is Tally, tally.n), Tally.merge)

@@ -109,21 +109,6 @@ class TestCommits:
         assert all(commits == list(range(at)) for _, at, commits in seen)
         assert landing.commits == [0, 1, 2]
 
-    def test_every_sink_counts(self, landing):
-        """The slower of two sinks determines the commit."""
-        landing.arrive(2, 2)
-        seen = []
-
-        @ps.sink
-        async def owes(upstream, ctx):
-            async for batch in ctx.batches(upstream):
-                with ctx.hold(batch.time):
-                    await trio.sleep(0.3)
-                    seen.append((batch.time, landing.commits))
-
-        ps.run(ps.pipe(landing.source(), ps.tee(ps.drain(), owes())))
-        assert seen == [(0, []), (1, [0])]
-
     def test_a_slow_next_ask_does_not_delay_a_commit(self, landing):
         """A sink that has acknowledged the last row but does not ask again has completed the micro-batch."""
         landing.arrive(2, 2)

@@ -1,7 +1,6 @@
 """`from_streaming`: failures on either side, aborts, stops, and continuing after each of them."""
 
 import shutil
-import signal
 import threading
 import time
 from functools import partial
@@ -225,24 +224,6 @@ class TestStopping:
         assert len(ps.run(ps.pipe(landing.source(trigger=None), ps.take(3), ps.collect()))) == 3
         assert landing.commits == [0]
         assert rest() == {1: [2, 3, 4], 2: [5, 6]}
-
-    def test_an_interrupt_ends_the_query_uncommitted(self, landing, rest):
-        """Ctrl-C ends the run properly."""
-        landing.arrive(2, 2)
-
-        def interrupt(row):
-            if row.number == 2:
-                signal.raise_signal(signal.SIGINT)
-            return row
-
-        async def stay(row):
-            if row.number >= 2:
-                await trio.sleep_forever()
-
-        with pytest.raises(KeyboardInterrupt):
-            ps.run(ps.pipe(landing.source(), ps.map(interrupt), ps.map_async(stay, 1), ps.drain()), limit=1)
-        assert landing.commits == [0]
-        assert rest() == {1: [2, 3]}
 
     def test_close_waits_for_a_query_that_is_being_stopped(self):
         """Spark reports it as ended while its body still runs and needs its connection."""

@@ -5,25 +5,12 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import files, spark
 from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
-
-
-@ps.source
-async def endless(ctx, released, pause=0.0):
-    n = 0
-    try:
-        while True:
-            yield ps.Batch(0, list(range(n, n + 1000)))
-            n += 1000
-            await trio.sleep(pause)
-    finally:
-        released.append(True)
 
 
 class TestContents:
@@ -148,20 +135,6 @@ class TestEndings:
         taped = spark.to_dataframe(ps.values(range(1000)), "n BIGINT", replay=1 << 20, session=session)
         assert [row.n for row in taped.orderBy("n").collect()] == list(range(1000))
         assert taped.alias("left").join(taped.alias("right"), "n").count() == 1000
-
-    def test_a_limit_releases_the_source(self, session):
-        """Spark takes its five rows, and the source, which has no end, is aborted.
-
-        Spark's worker reads on until its task ends, or until the buffers between it and Spark are full: a few MB.
-        """
-        released, given = [], []
-        source = ps.pipe(endless(released), ps.tap(given.append))
-        with spark.register_source("endless", source, "n BIGINT", session=session) as handle:
-            rows = session.read.format("pullstream").load("endless").limit(5).collect()
-            assert [row.n for row in rows] == [0, 1, 2, 3, 4]
-            assert handle.wait(10)
-        assert released == [True]
-        assert len(given) < 2_000_000
 
 
 def test_a_stream_computes_what_a_micro_batch_holds_and_continues_where_it_failed(session, tmp_path):

@@ -112,34 +112,6 @@ class TestContents:
 
         assert trio.run(main)
 
-    def test_a_journal_records_written_times(self, session, tmp_path):
-        """A run that continues a journal writes the times that are not done, and does not touch the others."""
-
-        broken = True
-
-        async def passing(row):
-            if broken and row[1] == 25:
-                while not {"time=0", "time=1"} <= set(names(tmp_path / "sales")):  # noqa: ASYNC110 - a folder
-                    await trio.sleep(0.05)
-                # A completed time is recorded shortly after.
-                await trio.sleep(1)
-                raise ValueError("the first run ends here")
-            return row
-
-        def run():
-            sink = spark.write_table(tmp_path / "sales", SCHEMA, session=session)
-            return ps.run(ps.pipe(sales(), ps.map_async(passing, 1), sink), journal=tmp_path / "journal")
-
-        (tmp_path / "sales").mkdir()
-        with pytest.raises(ValueError, match="the first run ends here"):
-            run()
-        before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("sales/*/*.parquet")}
-        assert len(before) == 2
-        broken = False
-        assert run() == [2, 3]
-        assert {path: path.stat().st_mtime_ns for path in before} == before
-        assert found(session, tmp_path / "sales") == expected()
-
 
 class TestRefusals:
     def test_a_time_that_cannot_name_a_partition(self, session, tmp_path):
