@@ -49,27 +49,22 @@ def run_with_fault(base, fault, mend=lambda: None):
     return said
 
 
-@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
-def test_a_server_that_is_restarted(base):
-    def restart():
-        base.server.stop()
-        base.server.start()
-
-    said = run_with_fault(base, restart)
-
-    assert said.endswith(("nothing of it was committed. The next run goes on with this time", UNKNOWN))
-
-
-@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
-def test_a_connection_that_is_cut(base):
-    said = run_with_fault(base, lambda: cut(base))
-
-    assert said.endswith(("nothing of it was committed. The next run goes on with this time", UNKNOWN))
+def restart(base):
+    base.server.stop()
+    base.server.start()
 
 
 def cut(base):
     others = "pid <> pg_backend_pid() AND backend_type = 'client backend'"
     base.query(f"SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE {others}")
+
+
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("fault", [restart, cut])
+def test_a_lost_connection(base, fault):
+    said = run_with_fault(base, lambda: fault(base))
+
+    assert said.endswith(("nothing of it was committed. The next run goes on with this time", UNKNOWN))
 
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)

@@ -12,12 +12,6 @@ from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import sales, sold, write
 
 
-def test_rows_of_another_time_are_refused(base):
-    source = ps.values([{"day": 1, "sold": 1}, {"day": 5, "sold": 2}], time=lambda _: 1)
-    with pytest.raises(tables.SchemaError, match=r"row 2 of the time 1 has 5 in the column 'day': the time of the row"):
-        write(source, base, mode="replace_time", time="day")
-
-
 @pytest.mark.parametrize("day", [dt.date(2026, 3, 2), "2026-03-02", 2])
 def test_times_of_another_type_than_the_column(base, day):
     """By row, column and time, with a way out."""

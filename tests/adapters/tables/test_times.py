@@ -72,10 +72,10 @@ def test_times_without_a_text_are_refused(base, time):
     assert base.query("SELECT count(*) FROM sales") == [(1,)]
 
 
-@pytest.mark.parametrize("mode", ["append", "replace_time"])
-def test_a_null_is_no_time(base, mode):
-    source = ps.values([{"day": 1, "n": 1}, {"day": None, "n": 2}], time=lambda _: 1)
-    with pytest.raises(tables.SchemaError, match=r"row 2 of the time 1 has None in the column 'day'"):
+@pytest.mark.parametrize(("mode", "day"), [("append", None), ("replace_time", None), ("replace_time", 5)])
+def test_rows_of_no_or_another_time_are_refused(base, mode, day):
+    source = ps.values([{"day": 1, "n": 1}, {"day": day, "n": 2}], time=lambda _: 1)
+    with pytest.raises(tables.SchemaError, match=f"row 2 of the time 1 has {day} in the column 'day': the time of the"):
         write(source, base, mode=mode, time="day")
 
 
