@@ -105,3 +105,17 @@ async def test_a_stream_that_is_opened_later_inside_another_is_empty(autojump_cl
             await trio.sleep(2.5)
             await running.finish()
             assert await running.result() == ["a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("upstream", "found"),
+    [(ps.fail(OSError("busy")), []), (ps.pipe(ps.interval(1), ps.batch(9)), [[0, 1]])],
+    ids=["delay", "attempt"],
+)
+async def test_retry_ends_the_attempt_and_makes_no_other(upstream, found, autojump_clock):
+    """What the open attempt has taken still comes; a delay is cut short."""
+    async with ps.pipe(ps.retry(upstream, delay=100), ps.collect()).open() as running:
+        await trio.sleep(2.5)
+        await running.finish()
+        assert await running.result() == found
+        assert trio.current_time() < 3

@@ -201,12 +201,12 @@ class Eventful:
     def _asking(self) -> bool:
         return self._upstream in self._askers.asking
 
-    async def wait(self, *, deadline: float = inf, outside: bool = False) -> None:
+    async def wait(self, *, deadline: float = inf) -> None:
         """Wait until the answer is there, a requested time is complete, or the deadline has come."""
         self._wake = self._scope.run.signal()
         requests = self.requests
         watches = [completion(self._location, self._places, time, before=requests[time]) for time in requests.first]
-        await self._scope.sidecar.until(watches, self._wake, outside=outside, deadline=deadline)
+        await self._scope.sidecar.until(watches, self._wake, deadline=deadline)
 
     def fail(self, failure: BaseException) -> None:
         """Make the module's own failure an event, after the completions that come before it."""

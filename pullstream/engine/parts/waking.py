@@ -1,5 +1,6 @@
-"""The kernel of modules that wait for what other tasks do, and not for their inputs alone."""
+"""The kernel of modules that wait for what other tasks do, or for the clock, and not for their inputs alone."""
 
+import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.kernel import Kernel
@@ -26,6 +27,11 @@ class Waking(Kernel[T]):
         """End the wait, if there is one: the module looks again whether it can answer."""
         if self.__awaited is not None:
             self.__awaited.set()
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Wait until a moment of trio's clock, or until `changed` is called."""
+        with trio.move_on_at(deadline):
+            await self.awaited().wait(outside=True)
 
     @override
     def halt(self) -> None:

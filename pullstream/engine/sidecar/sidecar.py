@@ -294,9 +294,7 @@ class Sidecar(Counts):
 
     # ---- waiting
 
-    async def until(
-        self, waiters: Sequence[Watch], signal: Signal | None = None, *, outside: bool = False, deadline: float = inf
-    ) -> None:
+    async def until(self, waiters: Sequence[Watch], signal: Signal | None = None, *, deadline: float = inf) -> None:
         """Wait until `signal` is set, by a settled waiter or by other code, or until the deadline.
 
         Raises: Exception: the wait of one of them failed.
@@ -311,7 +309,7 @@ class Sidecar(Counts):
                 with trio.move_on_at(deadline):
                     await signal.wait(outside=True)
             else:
-                await signal.wait(outside=outside)
+                await signal.wait()
         finally:
             for waiter in waiters:
                 self.leave(waiter)

@@ -21,10 +21,10 @@ from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import AskTimeout
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
+from pullstream.protocol import WAIT, Batch, Done, Unanswered
 
 
-class _RateLimit(Kernel[Any]):
+class _RateLimit(Waking[Any], PolledKernel[Any]):
     """Records when it answered how many values. A batch that arrives too early waits here, in flight."""
 
     traits = Traits(trusted=True, clocked=True)
@@ -33,22 +33,27 @@ class _RateLimit(Kernel[Any]):
         self._left = count
         self._per = per
         self._answered: deque[tuple[float, int]] = deque()
+        self._early: Batch[Any] | None = None
+        """The batch that waits here: of one value, as no more are asked for while nothing may pass."""
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         self._forget()
-        batch = await self.upstream.ask_many(max(1, min(limit, self._left)))
-        if batch is DONE:
-            return DONE
-        self._forget()
-        if not self._left:
-            await trio.sleep_until(self._answered[0][0] + self._per)
-            self._forget()
+        batch = self._early or self.upstream.poll(max(1, min(limit, self._left)))
+        if not isinstance(batch, Batch):
+            return batch
+        self._early = None if self._left else batch
+        if self._early:
+            return WAIT
         number = len(batch.values)
         self._left -= number
         self._answered.append((trio.current_time(), number))
         self.upstream.settle()
         return batch
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.sleep_until(self._answered[0][0] + self._per) if self._early else self.upstream.ready()
 
     def _forget(self) -> None:
         now = trio.current_time()

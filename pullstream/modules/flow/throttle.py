@@ -1,7 +1,7 @@
 """`throttle`, `debounce` and `sample`: later values replace earlier ones, by the clock."""
 
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from math import inf
 from typing import Any
 
@@ -13,13 +13,13 @@ from pullstream.blueprint import Seconds
 from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.parts.eventful import Eventful
-from pullstream.engine.parts.fan_in import Input
+from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
-from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.protocol import WAIT, Batch, Done, Reader, Unanswered
 
 
 @attrs.define(eq=False)
@@ -28,14 +28,14 @@ class Latest:
 
     value: Any
     came: float
-    final: bool = False
 
 
-class KeepLatest(Kernel[Any]):
+class KeepLatest(PolledKernel[Any]):
     """Reads continuously, and keeps the latest value of each logical time; a subclass decides when it is due.
 
     When a time is complete at the input, nothing can replace its value any more, so it is due whatever the clock says.
-    Until it is answered, nothing more is read. So at most one value is kept per incomplete time, plus one.
+    Until it is answered, nothing more is read, unless an ask wants more. So at most one value is kept per incomplete
+    time, plus one.
     """
 
     traits = Traits(trusted=True, reorders=True, asks_apart=True, clocked=True)
@@ -45,8 +45,11 @@ class KeepLatest(Kernel[Any]):
         self.came = self.answered = -inf
         """The moments of the latest arrival and of the latest answer."""
         self._kept: dict[Hashable, Latest] = {}
-        self._given: tuple[Hashable, Any] | None = None
-        self._waited_for = False
+        self._ready = Backlog(self)
+        self._wanted = 0
+        """The limit of the ask that waits; 0 if none does."""
+        self._coming: Iterator[Batch[Any] | Completed] = iter(())
+        """The rest of what has arrived, and the completions in it."""
 
     @abstractmethod
     def due(self, kept: Latest) -> float:
@@ -58,7 +61,7 @@ class KeepLatest(Kernel[Any]):
         self.events = Eventful(
             self.scope, self.location, self.upstream, Requests(), arrived=self._arrived, many=True, pace=self._pace
         )
-        self._input = Input(self.upstream)
+        self._input = Backlog()
 
     @override
     async def acquire(self) -> None:
@@ -67,83 +70,98 @@ class KeepLatest(Kernel[Any]):
     @override
     def halt(self) -> None:
         self.events.end()
+        self.events.wake()
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            self._settle()
-            if self._given is None:
-                self._given = self._pick()
-            self._read_on()
-            if self._given is None:
-                self._given = self._pick()
-            if self._given is not None:
-                (time, value), self._given = self._given, None
-                self.location.drop(time)
-                return Batch(time, [value])
-            if self._input.known:
-                return self._input.reached() or DONE
-            self._waited_for = True
-            deadline = min(map(self.due, self._kept.values()), default=inf)
-            await self.events.wait(deadline=deadline, outside=bool(self._kept))
-            self._waited_for = False
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        self._limit = limit
+        self._give_complete()
+        self._give_due()
+        # One more than the answer takes: no frontier may be read between that and the return.
+        self._go_on(limit + 1)
+        self._give_due()
+        answer = self._ready.answer(limit)
+        if answer is not None:
+            self.answered = trio.current_time()
+        self._ask_on()
+        return answer or WAIT
 
-    def _pick(self) -> tuple[Hashable, Any] | None:
-        now = trio.current_time()
-        for time, kept in self._kept.items():
-            if kept.final or self._input.known or self.due(kept) <= now:
-                del self._kept[time]
-                self.events.requests.pop(time, None)
-                self.answered = now
-                return time, kept.value
-        return None
-
-    def _read_on(self) -> None:
-        """Take what has arrived, run by run, then ask for more. A value that nothing can replace is answered first."""
-        while not (self._input.known or any(kept.final for kept in self._kept.values())):
-            if not self._input:
-                # A waiting ask that has its value goes first: its consumer may need no more.
-                if not self._waited_for or self._given is None:
-                    self.events.ask(self.run.limit)
-                return
-            # A value that is due now is given, whether the tick or its replacement came first.
-            self._give()
-            now, time = trio.current_time(), self._input.first
-            for value in self._input.take_run(self._input.left).values:
-                self._take(time, value, now)
-            self._settle()
+    @override
+    async def wait(self) -> None:
+        self._wanted = self._limit
+        await self.events.wait(deadline=min(map(self.due, self._kept.values()), default=inf))
+        self._wanted = 0
 
     def _arrived(self, _: Reader[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, Batch):
             self._pace.took()
             self._input.put(answer)
-            self._read_on()
+            self._coming = iter((answer,)) if answer.uniform else self.events.apart(answer)
+            if self._wanted:
+                # A value that is due now is given, whether the tick or its replacement came first.
+                self._give_due()
+            self._give_complete()
+            self._go_on(self._wanted or 1)
+            self._ask_on()
         else:
-            self._input.end(answer)
+            for time in list(self._kept):
+                self._give(time)
+            self._ready.end(answer)
         self.events.wake()
 
-    def _take(self, time: Hashable, value: Any, now: float) -> None:
+    def _go_on(self, limit: int) -> None:
+        """Work through what has arrived until `limit` values are ready."""
+        now = trio.current_time()
+        while self._input and self._ready.left < limit:
+            event = next(self._coming)
+            if isinstance(event, Completed):
+                self._give(event.time)
+                continue
+            self.came = now
+            values = self._input.take_run(len(event.values)).values
+            # An ask that waits gets the first value if that is due now; those between the first and the last never are.
+            for value in (values[0], values[-1]) if len(values) > 1 else values:
+                self._keep(event.time, value, now)
+        if self._input:
+            self.upstream.ack_before(self._input.least)
+        else:
+            self.upstream.settle()
+
+    def _ask_on(self) -> None:
+        # An ask that waits and has its value goes first: its consumer may need no more.
+        if not (self._ready or self._ready.known):
+            self.events.ask(self.run.limit)
+
+    def _keep(self, time: Hashable, value: Any, now: float) -> None:
         kept = self._kept.get(time)
         if kept is None:
             self.location.hold(time)
             self.events.requests[time] = False
-            self._kept[time] = Latest(value, now)
+            kept = self._kept[time] = Latest(value, now)
         else:
             kept.value, kept.came = value, now
-        self.came = now
-        self._give()
+        if self._wanted and not self._ready and self.due(kept) <= now:
+            self._give(time)
 
-    def _give(self) -> None:
-        if self._waited_for and self._given is None:
-            # An ask is waiting: it gets the value that is due now, which must not be replaced before the ask resumes.
-            self._given = self._pick()
+    def _give(self, time: Hashable) -> None:
+        """Let the value of a time be answered; nothing replaces it any more."""
+        self.events.requests.pop(time, None)
+        self._ready.put(Batch(time, [self._kept.pop(time).value]))
+        self.location.drop(time)
 
-    def _settle(self) -> None:
-        """Mark the times that are complete."""
+    def _give_complete(self) -> None:
+        """Let the values of all complete times be answered."""
         while self.events.requests and (complete := self.events.complete()):
             for time in complete:
-                del self.events.requests[time]
-                self._kept[time].final = True
+                self._give(time)
+
+    def _give_due(self) -> None:
+        """Let the first value that is due now be answered, unless another goes first."""
+        now = trio.current_time()
+        for time, kept in () if self._ready else self._kept.items():
+            if self.due(kept) <= now:
+                self._give(time)
+                return
 
 
 class _Throttle(KeepLatest):

@@ -1,6 +1,6 @@
 """`catch` and `retry`: recover from a failure upstream."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from math import inf
 from typing import Annotated, Any, cast
 
@@ -12,24 +12,24 @@ from pullstream.blueprint import Blueprint, Call, Module, Natural, Source, Sync,
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import B, V
 from pullstream.decorators import opens, source, transformer
-from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, raised_when_cancelled
 from pullstream.frames import shown
 from pullstream.logger import LOG
 from pullstream.modules.sources.values import Values
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Done, Unanswered
 from pullstream.timely import BEGINNING, Antichain, TimeDomainError, less_equal
 
 Failures = type[BaseException] | tuple[type[BaseException], ...]
 
 
-class Recovering(Kernel[Any]):
+class Recovering(PolledKernel[Any]):
     """Reads a replacement for a failed stream; times that were open at the failure stay open until it passes them."""
-
-    traits = Traits(trusted=True)
 
     frozen: Antichain[Any] | None = None
     """The times that were open when a stream failed; None if none has failed."""
@@ -40,24 +40,25 @@ class Recovering(Kernel[Any]):
         self.current = open_inner(self, source)
         follow_inner(self, self.current, self.mirrored)
 
+    async def answered(self, lane: Lane[Any], kinds: Failures) -> None:
+        """Wait for the answer of a lane; a failure of these kinds is raised here if it must not be replaced.
+
+        That is so if the ask is being cancelled, and the failure is that of a release. A failure that came in the same
+        step as the cancellation is too late: the cancellation is raised instead of it.
+        """
+        await lane.ready()
+        failure = lane.slot
+        if isinstance(failure, kinds) and trio.current_effective_deadline() == -inf:
+            if not raised_when_cancelled(failure):
+                await trio.lowlevel.checkpoint_if_cancelled()
+            raise failure
+
     def mirrored(self) -> Iterable[Hashable]:
         """Give the times that may still leave this module, none earlier than the frozen ones."""
         if self.current is None:
             return () if self.frozen is None else self.frozen
         front = inner_frontier(self.current)
         return front if self.frozen is None else after(self.frozen, front)
-
-
-async def _beaten(failure: BaseException) -> bool:
-    """Whether the ask is being cancelled, and the failure is that of a release, which must not be replaced.
-
-    A failure that came in the same step as the cancellation is too late: the cancellation is raised instead of it.
-    """
-    if trio.current_effective_deadline() > -inf:
-        return False
-    if not raised_when_cancelled(failure):
-        await trio.lowlevel.checkpoint_if_cancelled()
-    return True
 
 
 def after(frozen: Antichain[Any], front: Antichain[Any]) -> Antichain[Any]:
@@ -83,24 +84,24 @@ class Catch(Recovering):
         self._last: Hashable = BEGINNING
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if self.frozen is None:
             try:
-                batch = await self.upstream.ask_many(limit)
+                batch = self.upstream.poll(limit)
             except self._on as failure:
-                if not self.edge.open or failure is not self.upstream.edge.failure or await _beaten(failure):
+                if failure is not self.upstream.edge.failure:
                     raise
                 self._handle(failure)
             else:
-                if batch is not DONE:
+                if isinstance(batch, Batch):
                     self._last = batch.time if batch.uniform else batch.times[-1]
                     self.upstream.settle()
                 return batch
         if self.current is None:
             return DONE
-        batch = await self.current.ask(limit)
-        if batch is DONE:
-            return DONE
+        batch = self.current.poll(limit, many=False)
+        if not isinstance(batch, Batch):
+            return batch
         if self._at is not None:
             self.current.settle()
             return Batch(self._at, batch.values)
@@ -117,6 +118,10 @@ class Catch(Recovering):
             )
         self.current.settle()
         return batch
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.answered(self.upstream, self._on) if self.current is None else self.current.ready()
 
     def _handle(self, failure: BaseException) -> None:
         location = self.upstream.edge.location
@@ -208,7 +213,7 @@ def catch(
 
 
 @attrs.define(eq=False, slots=False)
-class Retry(Recovering):
+class Retry(Waking[Any], Recovering, Finishing):
     """Opens a source, and opens it again when it fails."""
 
     traits = Traits(trusted=True, follows=True)
@@ -220,39 +225,52 @@ class Retry(Recovering):
     _on: Failures
     _resume: Callable[[Any], Source[Any]] | None
     _skips: bool
+    _next_attempt = -inf
+    """The moment at which the source may be opened again."""
     _attempts = 1
     _skip = 0
     _given = 0
     _last = None
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while True:
-            if self.current is None:
-                self.begin(self._next())
-            lane = self.current
-            assert lane is not None
-            try:
-                batch = await lane.ask_many(limit)
-            except self._on as failure:
-                if self._left == 0 and self.edge.open:
-                    failure.add_note(f"retry gave up after {self._attempts} attempts")
-                if not self.edge.open or self._left == 0 or await _beaten(failure):
-                    raise
-                await self._again(lane)
-                continue
-            if batch is DONE or not self.edge.open:
-                return DONE
-            new = self._new(batch)
-            if new.values:
-                self._given += len(new.values)
-                self._last = new.values[-1]
-                lane.settle()
-                return new
-            await self.breathe()
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        if self.current is None:
+            if self._next_attempt > trio.current_time():
+                return WAIT
+            self.begin(self._next())
+        lane = self.current
+        assert lane is not None
+        try:
+            batch = lane.poll(limit)
+        except self._on as failure:
+            if self._left == 0:
+                failure.add_note(f"retry gave up after {self._attempts} attempts")
+                raise
+            self._again(lane)
+            return NOT_YET
+        if not isinstance(batch, Batch):
+            return batch
+        new = self._new(batch)
+        if not new.values:
+            return NOT_YET
+        self._given += len(new.values)
+        self._last = new.values[-1]
+        lane.settle()
+        return new
 
-    async def _again(self, lane: Lane[Any]) -> None:
-        """Freeze the open times of the failed stream, and wait for the delay."""
+    @override
+    def wait(self) -> Awaitable[None]:
+        lane = self.current
+        return self.sleep_until(self._next_attempt) if lane is None else self.answered(lane, self._on)
+
+    @override
+    def finish(self) -> None:
+        # The open attempt ends by itself, and the next one is empty.
+        self._delay, self._next_attempt = 0.0, -inf
+        self.changed()
+
+    def _again(self, lane: Lane[Any]) -> None:
+        """Freeze the open times of the failed stream, until the next attempt."""
         self._attempts += 1
         if self._left is not None:
             self._left -= 1
@@ -260,7 +278,7 @@ class Retry(Recovering):
         self.location.mirror(self.frozen)
         self.current = None
         forget_inner(self, [lane])
-        await trio.sleep(self._delay)
+        self._next_attempt = trio.current_time() + self._delay
         self._delay *= self._backoff
 
     def _next(self) -> Source[Any]:
