@@ -21,6 +21,9 @@ RowForm: TypeAlias = Literal["rows", "tuples", "dicts"]
 CHUNK: Final = 1024
 """The number of rows made together where single rows are accessed. Many more would survive garbage collections."""
 
+MANY: Final = CHUNK // 2
+"""The number of rows from which on they are made by themselves, without those around them."""
+
 
 @attrs.frozen
 class Origin:
@@ -71,15 +74,15 @@ class _Table:
 
     def rows(self, start: int, stop: int) -> list[Any]:
         """The rows in a range. A few of them are made together with those around them."""
-        if stop - start >= CHUNK // 2:
-            return _rows(self.batch.slice(start, stop - start), self.form)
+        if stop - start >= MANY:
+            return _list(self.batch.slice(start, stop - start), self.form)
         found: list[Any] = []
         while start < stop:
             number = start // CHUNK
             begin = number * CHUNK
             known, made = self._recent
             if known != number:
-                made = _rows(self.batch.slice(begin, CHUNK), self.form)
+                made = _list(self.batch.slice(begin, CHUNK), self.form)
                 self._recent = number, made
             found += made[start - begin : stop - begin]
             start = begin + CHUNK
@@ -99,7 +102,7 @@ class ArrowRows(Sequence[Any]):
     ('UA', 2, [1, 2])
     """
 
-    __slots__ = ("_batch", "_made", "place", "table")
+    __slots__ = ("_batch", "_made", "_passed", "place", "table")
 
     def __init__(
         self,
@@ -112,6 +115,8 @@ class ArrowRows(Sequence[Any]):
     ) -> None:
         self._batch: RecordBatch | None = None
         self._made: list[Any] | None = None
+        self._passed = False
+        """Whether the rows were iterated over before."""
         self.table, self.place = (_Table(batch, form, origin, schema), range(batch.num_rows)) if part is None else part
 
     def _part(self, place: range) -> "ArrowRows":
@@ -154,7 +159,7 @@ class ArrowRows(Sequence[Any]):
             return ""
         return f" in {origin.path if place is None else origin.named(place)}"
 
-    def made(self) -> list[Any]:
+    def list_values(self) -> list[Any]:
         """All rows; they are created once."""
         if self._made is None:
             self._made = self.table.rows(self.place.start, self.place.stop)
@@ -206,23 +211,28 @@ class ArrowRows(Sequence[Any]):
 
     @override
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.made())
+        if self._passed or self._made is not None or self.form == "dicts" or len(self.place) < MANY:
+            return iter(self.list_values())
+        # Most rows are used once, in a fold or a loop. Those that nobody keeps cost no garbage collection. (Dicts can
+        # be changed, and must be the same ones each time.)
+        self._passed = True
+        return _rows(self.batch, self.form)
 
     @override
     def __reversed__(self) -> Iterator[Any]:
-        return reversed(self.made())
+        return reversed(self.list_values())
 
     @override
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ArrowRows):
-            return self.made() == other.made()
-        return self.made() == other if isinstance(other, list) else NotImplemented
+            return self.list_values() == other.list_values()
+        return self.list_values() == other if isinstance(other, list) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # its rows may be unhashable
 
     @override
     def __repr__(self) -> str:
-        return repr(self.made())
+        return repr(self.list_values())
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
@@ -250,21 +260,24 @@ def _restored(kind: type[ArrowRows], data: bytes, form: RowForm) -> ArrowRows:
         return kind(stream.read_next_batch(), form)
 
 
-def _rows(batch: RecordBatch, form: RowForm) -> list[Any]:
+def _list(batch: RecordBatch, form: RowForm) -> list[Any]:
+    with between_its_rounds():
+        return list(_rows(batch, form))
+
+
+def _rows(batch: RecordBatch, form: RowForm) -> Iterator[Any]:
     if form == "dicts" and batch.columns and not any(converted(column.type) for column in batch.columns):
         # Nearly twice as fast.
-        rows: list[Any] = batch.to_pylist()
-        return rows
+        return iter(batch.to_pylist())
     names: list[str] = batch.schema.names
-    with between_its_rounds():
-        lists = [values(column) for column in batch.columns]
-        # A row of no columns is still a row.
-        tuples = zip(*lists, strict=True) if lists else iter([()] * len(batch))
-        if form == "tuples":
-            return list(tuples)
-        if form == "dicts":
-            return [dict(zip(names, row, strict=True)) for row in tuples]
-        return list(map(_new(tuple(names)), tuples))
+    lists = [values(column) for column in batch.columns]
+    # A row of no columns is still a row.
+    tuples: Iterator[tuple[Any, ...]] = zip(*lists, strict=True) if lists else iter([()] * len(batch))
+    if form == "tuples":
+        return tuples
+    if form == "dicts":
+        return (dict(zip(names, row, strict=True)) for row in tuples)
+    return map(_new(tuple(names)), tuples)
 
 
 def _new(names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Any]:

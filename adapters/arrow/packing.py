@@ -84,7 +84,7 @@ class Packing:
                     self.rows += batch.num_rows
                     yield batch
                     continue
-                values = values.made()  # noqa: PLW2901 - the same values
+                values = values.list_values()  # noqa: PLW2901 - the same values
             for block in blocks(values, given):
                 columns = self._arranged(block, given, rows)
                 if block.is_arrow:

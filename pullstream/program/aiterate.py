@@ -64,7 +64,7 @@ class Reading(AsyncIterator[T], Generic[T]):
         Without this, a block that waits for a time to complete would wait for values it has already read.
         """
         lane = cast("Lane[T]", self._reader)
-        minima, taken = Minima(batch.times), 0
+        minima, taken = Minima(batch), 0
         for run in batch.runs():
             if taken:
                 lane.ack_before(minima.at(taken))

@@ -34,7 +34,7 @@ class Counted:
 def test_a_time_is_compared_with_each_that_may_count_and_with_no_two_of_them():
     times = [Product(Counted(place), Counted(MANY - place)) for place in range(MANY)]
     Counted.looks = 0
-    minima = Minima(times)
+    minima = Minima(ps.Batch.of(times, times))
     assert [len(minima.at(place)) for place in range(MANY + 1)] == list(range(MANY, -1, -1))
     # Of each two in both directions, and of each direction in up to two parts.
     assert Counted.looks <= 2 * MANY * MANY

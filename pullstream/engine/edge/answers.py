@@ -33,7 +33,7 @@ def wrong(batch: Batch[Any]) -> str:
         return f"{batch!r}, whose times are no sequence: make it one, Batch.of(list(...), values)"
     if len(times) != len(batch.values):
         return f"a multi-time batch of {len(times)} times and {len(batch.values)} values: each has one"
-    if any(time is None for time in batch.times):
+    if type(None) in map(type, batch.times):
         return "a multi-time batch with the time None, which is no time"
     return ""
 

@@ -125,7 +125,7 @@ class Backlog:
             # Most batches are taken whole.
             return head.least
         if self._minima is None:
-            self._minima = Minima(head.times)
+            self._minima = Minima(head)
         return self._minima.at(used)
 
     # ---- values

@@ -23,7 +23,7 @@ class Rest(Backlog):
         self._counted = True
         self._claim = Claim(counts, port)
         # Before anything is counted: times that have no common order are compared here, and nowhere later.
-        minima = Minima(batch.times)
+        minima = Minima(batch)
         self.put(batch)
         self._minima = minima
 

@@ -1,6 +1,6 @@
-"""Value-by-value processing of a batch: how many of its values a function has taken."""
+"""Value-by-value processing of a batch: its values as a list, and how many of them a function has taken."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import length_hint
 from typing import Any
 
@@ -11,10 +11,24 @@ from pullstream.protocol import Batch
 A = TypeVar("A")
 
 
+def listed(values: Sequence[A]) -> list[A]:
+    """The values as a list, for a module that keeps them all or goes over them several times.
+
+    A class of sequences whose iterator makes the values may have a `list_values()`, which costs less.
+
+    >>> listed("ab")
+    ['a', 'b']
+    """
+    if isinstance(values, list):
+        return values
+    own = getattr(values, "list_values", None)
+    return list(values) if own is None else own()
+
+
 def countable(batch: Batch[A]) -> Iterator[A]:
     """Iterate over the values of a batch; for a multi-time batch, the iterator knows how many are left."""
     values = batch.values
-    return iter(values if batch.uniform or isinstance(values, (list, tuple)) else list(values))
+    return iter(values if batch.uniform or isinstance(values, tuple) else listed(values))
 
 
 def before_last(batch: Batch[Any], values: Iterator[Any]) -> int:

@@ -145,7 +145,7 @@ class Eventful:
         The completions are the same as if each run were a batch of its own. But the whole batch stays in flight until
         the caller acknowledges it, and the times that may still come from upstream are read only once.
         """
-        minima, left, begin = Minima(batch.times), batch.least, 0
+        minima, left, begin = Minima(batch), batch.least, 0
         upstream: Sequence[Any] | None = None
         for run in batch.runs():
             # While the least times stay the same, only requests for everything before one of them can be complete.

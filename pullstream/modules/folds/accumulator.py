@@ -7,6 +7,7 @@ from itertools import islice, tee
 from operator import length_hint
 from typing import Any, TypeAlias, cast
 
+from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.fused import result_of
 from pullstream.errors import no_end
 from pullstream.failures import caught
@@ -184,7 +185,7 @@ class Accumulator:
 
     def _all(self, state: Any, values: Sequence[Any]) -> Any:
         if self._lists:
-            state.extend(values)
+            state += listed(values)
             return state
         if self._step is one_more:
             return state + len(values)

@@ -10,7 +10,7 @@ from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Funct
 from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.countable import before_last, countable
+from pullstream.engine.parts.countable import before_last, countable, listed
 from pullstream.engine.parts.fused import Kind, Stage, result_of
 from pullstream.modules.folds.fold import NOTHING, Fold, fold_instead, fresh, step_or_fold
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
@@ -36,7 +36,7 @@ async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -
         return [value for kept in await _kept_by_time(upstream, ctx, timed=timed) for value in kept]
     values: list[Any] = []
     while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
-        values.extend(zip(batch.times, batch.values, strict=True) if timed else batch.values)
+        values += zip(batch.times, batch.values, strict=True) if timed else listed(batch.values)
         await ctx.breathe()
     return values
 

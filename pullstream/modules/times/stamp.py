@@ -18,6 +18,7 @@ from pullstream.blueprint import Sink, Sync
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
+from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
@@ -83,6 +84,7 @@ class _Timed(Clock):
 
     @override
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
+        values = listed(values)
         found: list[Any] = []
         failure: BaseException | None = None
         try:

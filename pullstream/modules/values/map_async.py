@@ -16,6 +16,7 @@ from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime import clocks
@@ -47,7 +48,7 @@ class Calls:
     __slots__ = ("count", "failures", "given", "left", "results", "time", "to_begin")
 
     def __init__(self, batch: Batch[Any], *, ordered: bool) -> None:
-        values = batch.values if isinstance(batch.values, list) else list(batch.values)
+        values = listed(batch.values)
         self.time: Hashable = batch.time
         self.count = len(values)
         self.left = iter(values)

@@ -248,7 +248,7 @@ def test_the_garbage_collector_is_restored(on):
         with pytest.raises(pa.ArrowInvalid):
             Shape().of(batch)
         with pytest.raises(pa.ArrowInvalid):
-            ArrowRows(batch).made()
+            ArrowRows(batch).list_values()
         assert gc.isenabled() is on
     finally:
         gc.enable()
@@ -271,12 +271,12 @@ def test_the_garbage_collector_is_restored_with_two_threads(monkeypatch):
         return found
 
     monkeypatch.setattr(arrow_rows, "values", slow)
-    first = threading.Thread(target=Shape().of(batch(n=[1])).made)
+    first = threading.Thread(target=Shape().of(batch(n=[1])).list_values)
     first.start()
     assert begun.wait(20)
     monkeypatch.setattr(gc, "isenabled", asked)
     try:
-        Shape().of(batch(n=[2])).made()
+        Shape().of(batch(n=[2])).list_values()
         assert not goes_on.is_set() or ask()
         goes_on.set()
         first.join()
