@@ -49,15 +49,6 @@ def test_a_slice_is_that_of_a_list(count, start, stop, step):
     assert (len(part), bool(part)) == (len(wanted), bool(wanted))
 
 
-def test_a_slice_shares_the_columns():
-    """The memory is the same."""
-    rows = numbers(100)
-    whole, part = rows.batch.column("n").buffers()[1], rows[10:20].batch.column("n").buffers()[1]
-
-    assert part.address == whole.address
-    assert rows[10:20].batch.column("n").offset == 10
-
-
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 20), max_size=5))
 def test_adjacent_slices_are_joined_without_copying(cuts):

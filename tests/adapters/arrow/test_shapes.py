@@ -61,18 +61,6 @@ class TestForms:
         (row,) = Shape("rows", ["ok", "ok"]).of(batch(a=[1], b=[2]))
         assert (row.ok, row._1, row._asdict()) == (1, 2, {"ok": 1, "_1": 2})
 
-    @pytest.mark.parametrize(
-        ("as_", "expected"),
-        [
-            ("rows", [(1, "a"), (None, "b")]),
-            ("tuples", [(1, "a"), (None, "b")]),
-            ("dicts", [{"n": 1, "t": "a"}, {"n": None, "t": "b"}]),
-        ],
-    )
-    def test_all_forms_have_the_same_values(self, as_, expected):
-        """Named tuples, tuples and dicts have the same rows in the same order."""
-        assert Shape(as_).of(batch(n=[1, None], t=["a", "b"])) == expected
-
     def test_batches_are_renamed(self):
         """As batches, nothing is converted; the given names replace the original ones."""
         given = batch(c0=[1, 2])

@@ -96,21 +96,6 @@ def test_a_time_that_fails_in_some_fold_hides_no_other(parts, together, monkeypa
     assert got == [{"s": 2, "n": 2}]
 
 
-def test_sums_that_do_not_fit_in_a_later_fold(monkeypatch):
-    """Each fold's sum fits, and their sum does not."""
-    monkeypatch.setattr(reducing, "TOGETHER", 2)
-    got = []
-    parts = [(1, 1), (2, 2**63 - 1)], [(3, 3), (2, 1)], [(1, 1), (3, 3)]
-    program = ps.pipe(
-        folds(*parts), columns.stamp("t", lateness=9), columns.reduce_by_time(s=columns.sum("n")), ps.drain(got.append)
-    )
-
-    with pytest.raises(columns.ColumnError, match="a sum does not fit into 64 bits"):
-        ps.run(program)
-
-    assert got == [{"s": 2}]
-
-
 def test_the_rows_of_complete_times_are_not_kept(monkeypatch):
     """The partial results of complete times are dropped when there are many."""
     monkeypatch.setattr(reducing, "TOGETHER", 8)

@@ -1,7 +1,6 @@
 """Rows stay in Arrow from files to files, with any column module between; errors name what is wrong."""
 
 import datetime as dt
-import re
 from decimal import Decimal
 
 import pytest
@@ -67,18 +66,6 @@ def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, monkeypatch)
     ]
 
 
-def test_json_lines_are_those_of_rows(given, tmp_path):
-    """JSON has no columns, so it is made from rows, as it always was."""
-    read = ps.pipe(files.read_parquet(given, time="day"), columns.select("n", "at"))
-    for name, made in (("columns", read), ("rows", ps.pipe(read, ps.map(lambda row: row)))):
-        ps.run(ps.pipe(made, files.write_jsonl(f"{tmp_path}/{name}/{{time}}.jsonl")))
-
-    assert (tmp_path / "columns/2.jsonl").read_bytes() == (tmp_path / "rows/2.jsonl").read_bytes()
-    assert (
-        tmp_path / "columns/1.jsonl"
-    ).read_text() == '{"n": 1, "at": 1767225600000000}\n{"n": null, "at": 1767312000000000}\n'
-
-
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_a_file_for_each_key(given, tmp_path, limit, monkeypatch):
     """A column's name as the key splits columns, and creates no rows."""
@@ -123,22 +110,6 @@ def test_one_table_is_collected(given, monkeypatch):
     assert table.equals(pl.from_arrow(pq.read_table(given)))
     assert "<table" in table._repr_html_()
     assert ps.run(ps.pipe(files.read_parquet(given), ps.take(0), columns.collect_table())).shape == (0, 0)
-
-
-@pytest.mark.parametrize("limit", [1, 2, 4096])
-def test_an_expression_that_fails_names_the_row(given, limit):
-    """The rows before it are delivered; the message has module, line and row, and where the row is in its file."""
-    found = []
-    failing = columns.with_columns(small=(60 * pl.col("n")).cast(pl.Int8))
-
-    with pytest.raises(
-        columns.ColumnError,
-        match=r"with_columns, composed at .*test_in_and_out.*for row 3, Row\(.* in row 3 of .*given\.parquet",
-    ) as info:
-        ps.run(ps.pipe(files.read_parquet(given), failing, ps.drain(found.append)), limit=limit)
-
-    assert [row.small for row in found] == [60, None]
-    assert re.search("conversion|cast", str(info.value))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])

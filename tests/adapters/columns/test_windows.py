@@ -127,6 +127,7 @@ def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
     assert aside["columns"] == aside["rows"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [("tumbling", 7), ("sliding", 9, 6), ("sessions", 2)])
 @pytest.mark.parametrize("limit", [7, 100, 4096])
 def test_many_rows_in_batches_of_any_size(shape, limit):
@@ -164,21 +165,6 @@ def test_late_rows_stay_in_columns():
     assert [(row["start"], row["n"]) for row in found] == [(0, 1), (20, 2), (40, 1)]
     assert [(time, kind) for time, kind, _ in late] == [(30, ArrowRows), (40, ArrowRows)]
     assert [row for _, _, rows in late for row in rows] == [{"t": 3}, {"t": 1}, {"t": 31}]
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
-@pytest.mark.parametrize(
-    ("bad", "why"), [(None, r"'t' is null in row 3, \{'t': None\}"), (2**62, r"'t' has a time beyond")]
-)
-def test_a_wrong_time_is_an_error_after_the_rows_before(bad, why, limit):
-    """The results that are final by then are delivered; the error names module, column and row."""
-    given = ps.pipe(numbers(1, 22, bad, 50), columns.tumbling(10, at="t", lateness=0, n=columns.count()))
-    found = []
-
-    with pytest.raises(columns.ColumnError, match=f"tumbling, composed .*{why}"):
-        ps.run(ps.pipe(given, ps.drain(found.append)), limit=limit)
-
-    assert [row["start"] for row in found] == [0]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import gc
 import subprocess
 import sys
-import threading
 from contextlib import suppress
 
 import fsspec
@@ -44,20 +43,6 @@ def _no_collector():
     gc.disable()
     yield
     gc.enable()
-
-
-@pytest.mark.usefixtures("_no_collector")
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_length_and_limit(kind, large, opened, folder):
-    """take gives the first values of the whole; files are closed without the garbage collector."""
-    source = large(kind)
-    whole = ps.run(ps.pipe(source, ps.take(40), ps.collect()), check="strict", limit=2)
-    for count in (1, 2, 39, 40):
-        for limit in (1, 3, 4096):
-            got = ps.run(ps.pipe(source, ps.take(count), ps.collect()), limit=limit, check=True)
-            assert got == whole[:count]
-            assert opened(folder) == []
-    assert "pullstream work" not in {thread.name for thread in threading.enumerate()}, "a thread still reads"
 
 
 @pytest.mark.usefixtures("_no_collector")

@@ -51,30 +51,6 @@ def test_the_forms_and_options_of_a_table(kind, folder, read):
             assert read(reader(path, as_="tuples", schema=schema, block_size=size)) == ROWS
 
 
-def test_schema_sets_types(put, folder, read):
-    """schema= has the same effect in every format, and other columns have the file's types."""
-    csv = put("a.csv", "x,y\n1,2\n3,\n")
-    jsonl = put("a.jsonl", '{"x": 1, "y": 2}\n{"x": 3}\n')
-    pq.write_table(pa.table({"x": [1, 3], "y": [2, None]}), folder / "a.parquet")
-
-    for source in (
-        files.read_csv(csv, as_="tuples", schema={"y": "float32"}),
-        files.read_jsonl(jsonl, as_="tuples", schema={"y": pa.float32()}),
-        files.read_parquet(folder / "a.parquet", as_="tuples", schema=pa.schema({"y": pa.float32()})),
-    ):
-        got = read(source)
-        assert got == [(1, 2.0), (3, None)]
-        assert isinstance(got[0][1], float)
-
-
-def test_json_lines_are_exact(put, read):
-    """Dicts are as from json: big numbers, nested values, different fields per line; other values are kept as well."""
-    values = [{"a": 2**80, "b": {"c": [1, None, "x\u2028y"]}}, {"d": 1.5}, [1], "text", None, 3]
-    path = put("a.jsonl", "\n\n".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n \n")
-
-    assert read(files.read_jsonl(path)) == values
-
-
 QUOTED = pc.ParseOptions(newlines_in_values=True, delimiter=";")
 
 

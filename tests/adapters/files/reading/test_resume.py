@@ -197,35 +197,6 @@ def test_changes_at_complete_times_are_refused(name, message, put, folder, journ
     refused(source, journal, message)
 
 
-@pytest.mark.parametrize("options", [{}, {"available": True, "every": 0.01}])
-def test_a_file_that_failed_may_be_repaired(options, put, folder, journal):
-    """Nothing at its time is complete: it is read again from the beginning, and later runs use its new state."""
-    for day in (1, 2, 4):
-        put(f"in/{day}.jsonl", f"{day}\n")
-    put("in/3.jsonl", "3\nno number\n")
-
-    def make():
-        return files.read_jsonl(folder / "in", time=files.name_time(r"(\d)\.jsonl$", int), **options)
-
-    out = {}
-    with pytest.raises(files.FileReadError, match=r"in/3.jsonl:2"):
-        ps.run(kept(out, make()), journal=journal)
-    put("in/3.jsonl", "33\n")
-    ps.run(kept(out, make()), journal=journal)
-    assert out == {1: [1], 2: [2], 3: [33], 4: [4]}
-    put("in/5.jsonl", "5\n")
-    if options:
-        put("in/4.jsonl", "4\n44\n")
-        del out[4]  # The last day is repeated completely.
-        ps.run(kept(out, make()), journal=journal)
-        del out[5]
-        ps.run(kept(out, make()), journal=journal)
-        assert out == {1: [1], 2: [2], 3: [33], 4: [4, 44], 5: [5]}
-        put("in/3.jsonl", "333\n")
-        with pytest.raises(ps.errors.JournalError, match=r"in/3.jsonl has changed since it was read"):
-            ps.run(kept(out, make()), journal=journal)
-
-
 def test_a_file_with_completed_values_may_not_be_changed(put, folder, journal):
     """The place to continue would be unknown."""
     put("in/1.jsonl", '{"t": 1}\n{"t": 2}\nno object\n')

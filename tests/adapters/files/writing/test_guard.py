@@ -5,7 +5,6 @@ import sys
 import threading
 
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import files
@@ -17,27 +16,6 @@ from tests.adapters.files.failing import store, stored
 from .kit import content, left_behind, written
 
 assert store
-
-
-async def test_a_second_run_is_refused(tmp_path, autojump_clock):
-    """While the first one runs; a run that writes to another target in the folder is allowed."""
-    release = trio.Event()
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(0, ["a"])
-        await release.wait()
-
-    async with ps.pipe(source(), files.write_text(tmp_path / "{time}.txt")).open() as running:
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        with pytest.raises(files.FileBusyError, match="another sink of this one"):
-            async with ps.pipe(ps.once("b"), files.write_text(tmp_path / "{time}.txt")).open() as other:
-                await other.result()
-        async with ps.pipe(ps.once("b"), files.write_text(tmp_path / "{time}.csv")).open() as other:
-            await other.result()
-        release.set()
-        await running.result()
-    assert content(tmp_path) == {"0.txt": b"a\n", "0.csv": b"b\n"}
 
 
 def test_two_sinks_with_one_manifest(tmp_path):

@@ -160,30 +160,6 @@ def test_two_times_for_one_file(tmp_path):
     assert [(path.name, path.read_text().count("\n")) for path in paths] == [("2026-03.jsonl", 2), ("2026-04.jsonl", 1)]
 
 
-SCHEMA = pa.schema([pa.field("n", pa.int8()), pa.field("s", pa.string(), nullable=False)])
-
-
-@pytest.mark.parametrize("write", [files.write_csv, files.write_parquet, files.write_arrow])
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"n": 300, "s": "a"}, "column 'n' is int8, and cannot hold 300"),
-        ({"n": 1.5, "s": "a"}, "column 'n' is int8, and cannot hold 1.5 (float), value 2: it is not an integer"),
-        ({"n": 1, "s": 7}, "column 's' is string, and cannot hold 7"),
-        ({"n": 1, "s": None}, "column 's' allows no null, but value 2 has one"),
-        ({"n": 1, "s": "a", "x": 1}, "is not a row: there is no column 'x'; the columns are n int8, s string"),
-        ((1, "a", 2), "is not a row: it has 3 columns; the columns are n int8, s string"),
-        (7, "7 (int), is not a row"),
-        (pa.table({"n": ["a"], "s": ["b"]}), "column 'n' is int8, and cannot hold 'a'"),
-    ],
-)
-def test_a_value_that_does_not_fit_its_schema(write, value, message, tmp_path):
-    with pytest.raises(files.SchemaError) as caught:
-        written([{"n": 1, "s": "a"}, value], write(tmp_path / "{time}.x", schema=SCHEMA))
-    assert message in str(caught.value)
-    assert content(tmp_path) == {}
-
-
 def test_columns_are_fixed_by_the_first_row_group(tmp_path):
     """A later value that does not fit is named with its file, column and number, at every limit."""
     values = [{"n": n} for n in range(10)] + [{"n": "tea"}]

@@ -10,7 +10,6 @@ import sys
 
 import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFile
 
 import pullstream as ps
 from adapters import files
@@ -18,7 +17,7 @@ from adapters.files.writing import sink
 from adapters.files.writing.disk import Disk
 from adapters.files.writing.refusals import explained
 from adapters.files.writing.target import Target
-from tests.adapters.files.failing import Faulty, store, stored
+from tests.adapters.files.failing import store
 
 from .kit import content, written
 
@@ -221,24 +220,3 @@ print([name for name in ("fsspec", "pyarrow", "pandas") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_leftovers_of_a_dead_run_are_removed_at_once(store):
-    """Before anything is read; their folder in the store follows from the target."""
-    write = files.write_text("faulty://bucket/{time}.txt")
-    folders = []
-
-    def put(*args, **kwargs):
-        folders.extend(path for path in Faulty.store if "/.pullstream-" in path)
-
-    with pytest.MonkeyPatch.context() as patch:
-        real = Faulty.mv
-        patch.setattr(Faulty, "mv", lambda *args: [put(), real(*args)])
-        written("a", write)
-    (beside,) = folders
-    seen = []
-    Faulty.store[beside.replace("/1.part", "/9.part")] = MemoryFile(None, None, b"half")
-    Faulty.pseudo_dirs.append(beside.rpartition("/")[0])
-    written("a", ps.pipe(ps.tap(lambda _: seen.append(len(Faulty.store))), write))
-    assert seen == [1]
-    assert list(stored().values()) == [b"a\n"]
