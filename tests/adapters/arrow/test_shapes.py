@@ -110,25 +110,6 @@ class TestRuns:
         whole = times == sorted(times)
         assert len(rows) == len(batches) == (min(1, len(times)) if whole else len(expected))
 
-    @pytest.mark.parametrize(
-        "kind", ["int8", "float", "string", "date32", "time64[us]", "bool", "decimal128(5)", "dictionary"]
-    )
-    def test_times_of_every_type_equal_values(self, kind):
-        """For any type, times are as `values` makes them of the column, also for slices, ends and repetitions."""
-        column = pa.array([0, 0, 0, 1, 1], pa.int32())
-        if kind == "dictionary":
-            column = column.cast(pa.string()).dictionary_encode()
-        else:
-            column = column.cast(pa.int64() if kind in {"time64[us]", "timestamp[us]"} else pa.int32()).cast(
-                pa.type_for_alias(kind) if "(" not in kind else pa.decimal128(10)
-            )
-        expected = values(column)
-        (whole,) = Shape("tuples").timed(pa.record_batch({"n": column}), column)
-        assert (whole.times[0], whole.times[-1]) == (expected[0], expected[-1])
-        assert list(whole.times[1:4]) == expected[1:4]
-        assert list(whole.times) == expected
-        assert [whole.times[place] for place in (1, -2)] == [expected[1], expected[-2]]
-
     @pytest.mark.parametrize("times", [["a", "a", "b"], [dt.date(2013, 1, 1)] * 2 + [dt.date(2013, 1, 2)]])
     def test_starts_of_other_types(self, times):
         """Strings and dates are split like numbers."""

@@ -39,12 +39,12 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
 
     monkeypatch.setattr(writing.RowsCommitter, "_relieve", relieved)
     monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.time), spill(self)))
-    rows = ps.values([{"day": n // 20, "sold": n} for n in range(4000)])
+    rows = ps.values([{"day": n // 20, "sold": n} for n in range(2000)])
 
     source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=lateness))
     ps.run(ps.pipe(source, tables.write_rows(base.target, "sales")), limit=16)
 
-    assert sold(base) == list(range(4000))
+    assert sold(base) == list(range(2000))
     assert bool(spilled) == bool(lateness)
     assert held
     assert max(held) <= 5_000

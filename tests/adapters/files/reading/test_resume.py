@@ -443,31 +443,6 @@ def test_a_followed_folder(time, folder, journal):
     assert not gone & set(fs.read)
 
 
-def test_a_reused_name_is_another_file(folder, journal):
-    """A followed file that is deleted and created again under its old name gets a new, permanent time."""
-    following = folder / "in"
-    following.mkdir()
-    out = {}
-
-    def put(name, text):
-        (folder / "part").write_text(text)
-        (folder / "part").rename(following / name)
-
-    async def session(name, text, number):
-        async with kept(out, files.read_text(following, follow=True, every=0.01)).open(journal=journal) as running:
-            await trio.sleep(0.05)
-            put(name, text)
-            with trio.fail_after(300):
-                await running.progress.completed(number)
-            await trio.sleep(0.05)
-            await running.abort()
-        (following / name).unlink()
-
-    for number, (name, text) in enumerate([("a", "1"), ("a", "two"), ("b", "three"), ("c", "four")]):
-        trio.run(session, name, text, number)
-    assert out == {0: ["1"], 1: ["two"], 2: ["three"], 3: ["four"]}
-
-
 def test_files_that_are_needed_again_must_exist(folder, journal):
     """A followed file that was read, but whose time is not complete, is requested again."""
     following = folder / "in"

@@ -132,27 +132,6 @@ def of_day(value):
     return value // 10
 
 
-async def test_complete_times_are_appended(tmp_path, autojump_clock):
-    """A time is in the file when it is complete, and not before; values that arrive in between wait."""
-    seen = []
-
-    @ps.source
-    async def source(ctx):
-        for n in (1, 2, 11, 3, 12, 21):
-            yield ps.Batch(of_day(n) if n != 3 else 1, [str(n)])
-
-    out = tmp_path / "all.txt"
-    async with ps.pipe(source(), files.write_text(out)).open(limit=1) as running:
-        for day in (0, 1, 2):
-            await running.progress.completed(day)
-            seen.append(out.read_text().split())
-        assert await running.result() == [out]
-    whole = [["1", "2"], ["1", "2", "11", "3", "12"], ["1", "2", "11", "3", "12", "21"]]
-    assert seen[-1] == whole[-1]
-    for day, lines in enumerate(seen):
-        assert lines in whole[day:]
-
-
 def test_a_growing_file_is_started_again(tmp_path):
     """A run without a journal replaces an earlier run's file when its first time is complete."""
     write = files.write_text(tmp_path / "{key}.txt", key=len)

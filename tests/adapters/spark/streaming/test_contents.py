@@ -109,23 +109,6 @@ class TestCommits:
         assert all(commits == list(range(at)) for _, at, commits in seen)
         assert landing.commits == [0, 1, 2]
 
-    def test_a_slow_next_ask_does_not_delay_a_commit(self, landing):
-        """A sink that has acknowledged the last row but does not ask again has completed the micro-batch."""
-        landing.arrive(2, 2)
-        committed = []
-
-        @ps.sink
-        async def acknowledges(upstream, ctx):
-            while (batch := await upstream.ask(100)) is not ps.DONE:
-                upstream.ack()
-                with trio.fail_after(300):
-                    while batch.time not in landing.commits:  # noqa: ASYNC110 - a folder tells nobody
-                        await trio.sleep(0.01)
-                committed.append(batch.time)
-
-        ps.run(ps.pipe(landing.source(), acknowledges()))
-        assert committed == [0, 1]
-
 
 class TestStatus:
     @on_both

@@ -304,28 +304,6 @@ class TestGoingOn:
 
 
 class TestJournals:
-    def test_state_continues(self, landing, tmp_path):
-        """With a journal, it continues in the next run, and after a failure, as if there were only one run."""
-        landing.arrive(2, 2)
-        wrong = [True]
-
-        def total(count, row):
-            if row.number == 5 and wrong:
-                raise ValueError(wrong.pop())
-            return count + row.number
-
-        def run():
-            pipeline = ps.pipe(landing.source(), ps.scan(total, 0), ps.collect(timed=True))
-            return ps.run(pipeline, journal=tmp_path / "journal")
-
-        first = [(0, 0), (0, 1), (1, 3), (1, 6)]
-        assert run() == first
-        landing.arrive(2, 1)
-        with pytest.raises(ValueError, match="True"):
-            run()
-        assert run() == [*first, (2, 10), (2, 15), (3, 21)]
-        assert landing.commits == [0, 1, 2, 3]
-
     def test_completed_micro_batches_are_committed_unread(self, landing, tmp_path):
         """A micro-batch that the journal has recorded but Spark has not committed is not read again."""
         landing.arrive(2, 2, 2)
