@@ -284,25 +284,6 @@ async def test_an_ask_before_a_termination_is_answered_with_the_end_that_the_swi
     assert answers == [ps.DONE, ps.DONE]
 
 
-@pytest.mark.parametrize("check", [True, "strict"])
-@pytest.mark.parametrize("reason", [None, OSError("switched off")])
-async def test_a_run_that_is_aborted_after_a_switch_breaks_no_rule(reason, check, autojump_clock):
-    """Upstream gets the reason of the switch, the ask below is cancelled: both come from correct requests."""
-    stop = ps.abortable()
-
-    @ps.source
-    async def hangs(ctx):
-        yield 0
-        await trio.sleep_forever()
-
-    with pytest.raises(ps.errors.Abandoned):
-        async with ps.pipe(hangs(), stop, ps.collect()).open(check=check) as running:
-            await trio.sleep(0.05)
-            stop.abort(reason)
-            await running.abort()
-            await running.result()
-
-
 def test_a_reason_is_an_exception():
     """Anything else is refused where it is given."""
     with pytest.raises(TypeError, match="an exception, but got 'enough'"):
@@ -310,25 +291,6 @@ def test_a_reason_is_an_exception():
 
 
 # ---- limit
-
-
-async def test_no_more_than_the_limit_are_inside(edge, drained, autojump_clock):
-    """However wide the transformer is, so many values are in it at most, and all come out in order."""
-    now = most = 0
-
-    async def call(n):
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await trio.sleep(1)
-        now -= 1
-        return n
-
-    limited = ps.in_flight(ps.pipe(ps.map_async(call, 16), ps.prefetch(16)), 3)
-    async with edge(ps.pipe(ps.values(range(9)), limited)) as reader:
-        assert await drained(reader) == list(range(9))
-        assert trio.current_time() >= 3
-    assert most == 3
 
 
 async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):

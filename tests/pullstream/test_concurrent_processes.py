@@ -20,14 +20,11 @@ import pullstream as ps
 from tests.pullstream.common import finish
 
 HELPERS = """
-import os, signal, sys, time
+import os, signal, time
 
 class Odd(Exception):
     def __init__(self, a, b):
         super().__init__(f"{a} {b}")
-
-def double(n):
-    return n * 2
 
 def odd(n):
     raise Odd(n, "cannot be unpickled")
@@ -50,11 +47,6 @@ def picky(n):
 
 def leave(n):
     os._exit(n)
-
-def chatty(n):
-    print("spoken by the function")
-    sys.stdout.flush()
-    return sys.stdin.read()
 
 def handler(_):
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -92,15 +84,6 @@ async def pid_in(path: Path, program: trio.Process | None = None) -> int:
                 pytest.fail(f"it has ended with {program.returncode}: {(await program.stdout.receive_some()).decode()}")
             await trio.sleep(0.005)
     return int(path.read_text())
-
-
-@pytest.mark.parametrize("limit", [1, 7, 4096])
-@pytest.mark.parametrize("ordered", [True, False])
-def test_results_are_those_of_the_function(ordered, limit, helpers):
-    """The same results as with map, whatever the limit; in order, if asked for."""
-    pipeline = ps.pipe(ps.values(range(20)), ps.map_process(helpers.double, 2, ordered=ordered), ps.collect())
-    results = ps.run(pipeline, limit=limit, check=True)
-    assert (results if ordered else sorted(results)) == [n * 2 for n in range(20)]
 
 
 def test_processes_are_used_again_and_there_are_not_too_many(helpers):

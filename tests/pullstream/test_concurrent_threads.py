@@ -33,36 +33,6 @@ async def until(test):
             await trio.sleep(0.001)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("ordered", [True, False])
-def test_results_are_those_of_the_function(ordered, limit):
-    """The same results as with map, whatever the limit; in order, if asked for."""
-    pipeline = ps.pipe(ps.values(range(30)), ps.map_thread(str, 4, ordered=ordered), ps.collect())
-    results = ps.run(pipeline, limit=limit, check=True)
-    assert (results if ordered else sorted(results, key=int)) == [str(n) for n in range(30)]
-
-
-async def test_the_width_is_used_and_never_exceeded(edge, drained):
-    """So many threads are in the function at once, and never one more."""
-    barrier = threading.Barrier(3, timeout=300)
-    lock = threading.Lock()
-    now = most = 0
-
-    def meet(n):
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        barrier.wait()
-        with lock:
-            now -= 1
-        return threading.current_thread() is not threading.main_thread()
-
-    async with edge(ps.pipe(ps.values(range(12)), ps.map_thread(meet, 3))) as reader:
-        assert await drained(reader) == [True] * 12
-    assert most == 3
-
-
 @pytest.mark.parametrize("way", ["abort", "cancel"])
 @pytest.mark.parametrize("position", [0, 1])
 async def test_an_end_waits_for_the_threads_under_way(position, way, edge, counting, probe):

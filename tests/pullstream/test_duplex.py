@@ -164,6 +164,3 @@ async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, 
     assert fails.balanced
     assert goes_on.balanced
     assert goes_on.reasons == [boom]
-
-
-# ---- connect

@@ -216,9 +216,6 @@ def test_a_key_that_fails_in_times_out_of_order(failing):
         ps.run(ps.pipe(source, ps.sliding(10, 5, COUNT, key=lambda row: 1 // row[1]), ps.collect()))
 
 
-# ---- the times that they take, and those that they refuse
-
-
 # ---- times
 
 

@@ -13,9 +13,9 @@ from timely import Antichain
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
 
-def at_once(values, **options):
+def at_once(values):
     """A source that gives values at the times that they are, as many as are asked for."""
-    return ps.values(values, time=lambda n: n, **options)
+    return ps.values(values, time=lambda n: n)
 
 
 def fails_at(bad, function=lambda *args: args[-1]):

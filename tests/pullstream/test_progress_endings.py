@@ -130,23 +130,6 @@ async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
             await running.result()
 
 
-async def test_completed_waits_for_every_sink(autojump_clock):
-    """A slow branch of a tee delays it."""
-
-    @ps.sink
-    async def slow(upstream, ctx):
-        async for _ in ctx.batches(upstream):
-            await trio.sleep(10)
-
-    pipeline = ps.pipe(timed(1, 2), ps.tee(ps.collect(), slow()))
-    async with pipeline.open() as running:
-        start = trio.current_time()
-        await running.progress.completed(1)
-        assert trio.current_time() - start == pytest.approx(10)
-        await running.progress.completed(2)
-        assert trio.current_time() - start == pytest.approx(20)
-
-
 @pytest.mark.parametrize("holds", ["nothing", "this batch", "the one before"])
 async def test_an_abort_while_the_sink_works_completes_nothing(holds, autojump_clock):
     """The abort meets the sink between two asks, with or without a hold: its time is abandoned."""
