@@ -32,7 +32,7 @@ def listening(source, *parts, limit):
 
 
 def test_the_slowest_holds_up(limit):
-    """All get everything, at its times; `send` waits until the slowest has room, which is the capacity behind at most."""
+    """All get everything, at its times; `send` waits until the slowest has room, who is at most the capacity behind."""
     news = ps.broadcast(4)
     sent = []
 

@@ -20,7 +20,7 @@ import pullstream as ps
 from tests.pullstream.common import finish
 
 HELPERS = """
-import os, signal, time
+import os, signal
 
 class Odd(Exception):
     def __init__(self, a, b):
