@@ -72,7 +72,7 @@ class Accumulator:
         on_error: object = "fail",
     ) -> None:
         fold = LISTING if fold is None else fold
-        self._initial, self._step = fold.initial, fold.step
+        self._initial, self.step = fold.initial, fold.step
         # A list that is given while it grows must be a copy.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
         self.key = key
@@ -83,7 +83,7 @@ class Accumulator:
         self.plain = not (eager or self._catches)
         """Whether there are no early results, and a value that fails ends it."""
         self._lists = fold is LISTING
-        self.counts = self.plain and key is not None and self._step is one_more
+        self.counts = self.plain and key is not None and self.step is one_more
         """Whether it counts values by their keys: then these are all that has to be known of them."""
 
     def new(self, before: Mapping[Hashable, Any] | None = None) -> KeyStates:
@@ -104,7 +104,7 @@ class Accumulator:
             else:
                 self._take_into_all(tables, values)
             return
-        key, step = self.key, self._step
+        key, step = self.key, self.step
         for value in values:
             failed = False
             try:
@@ -126,12 +126,12 @@ class Accumulator:
                     failed = True
                 else:
                     if self.eager:
-                        early.append((number, self._result(name, state)))
+                        early.append((number, self.result(name, state)))
 
     def _take(self, table: KeyStates, values: Sequence[Any]) -> None:
-        key, step = self.key, self._step
+        key, step = self.key, self.step
         if key is None:
-            table[None] = self._all(table[None], values)
+            table[None] = self.fold(table[None], values)
         elif isinstance(table, Counter):
             table.update(values if key is itself else [key(value) for value in values])
         else:
@@ -140,7 +140,7 @@ class Accumulator:
                 table[name] = step(table[name], value)
 
     def _take_into_all(self, tables: Sequence[KeyStates], values: Sequence[Any]) -> None:
-        key, step = self.key, self._step
+        key, step = self.key, self.step
         if self.counts and key is not None:
             names: list[Hashable] = []
             try:
@@ -160,7 +160,7 @@ class Accumulator:
 
         What it raises follows the `early` results.
         """
-        key, step = self.key, self._step
+        key, step = self.key, self.step
         if self._catches:
             for number, (table, value) in enumerate(zip(tables, values, strict=False)):
                 try:
@@ -183,13 +183,14 @@ class Accumulator:
                 name = key(value)
                 table[name] = step(table[name], value)
 
-    def _all(self, state: Any, values: Sequence[Any]) -> Any:
+    def fold(self, state: Any, values: Sequence[Any]) -> Any:
+        """The state after some more values."""
         if self._lists:
             state += listed(values)
             return state
-        if self._step is one_more:
+        if self.step is one_more:
             return state + len(values)
-        return reduce(self._step, values, state)
+        return reduce(self.step, values, state)
 
     def results(self, table: KeyStates) -> list[Any]:
         """The results of a table: `(key, result)` for each key, in the order in which they were first seen.
@@ -204,9 +205,10 @@ class Accumulator:
                 for name, state in islice(table.items(), 1):
                     self._try(name, state, state)
             return list(table.values()) if self.key is None else list(table.items())
-        return [self._result(name, state) for name, state in table.items()]
+        return [self.result(name, state) for name, state in table.items()]
 
-    def _result(self, name: Hashable, state: Any) -> Any:
+    def result(self, name: Hashable, state: Any) -> Any:
+        """The result of the state of a key, as `results` gives it."""
         result = self._finish(state)
         if self._untried:
             self._try(name, state, result)
@@ -216,7 +218,7 @@ class Accumulator:
         self._untried = False
         if self.key is not None:
             result_of(self.key, name)
-        result_of(self._finish, result_of(self._step, state) if result is state else result)
+        result_of(self._finish, result_of(self.step, state) if result is state else result)
 
 
 class _States(dict[Hashable, Any]):

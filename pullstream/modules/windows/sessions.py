@@ -5,11 +5,11 @@ sessions are only extended, never merged, and a fold sees its values in order. A
 at the earliest end that the session can have; the hold moves along as the session is extended.
 """
 
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from heapq import heappop, heappush
-from operator import attrgetter
-from typing import Annotated, Any, overload
+from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any, Final, overload
 
 import attrs
 from typing_extensions import override
@@ -20,7 +20,7 @@ from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import Caught, caught
-from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
+from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, refusal
@@ -29,6 +29,8 @@ from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay
 from pullstream.timely.order import in_one_order, is_total
+
+_TIME: Final = itemgetter(0)
 
 
 @attrs.define(eq=False)
@@ -55,10 +57,12 @@ class _Sessions(Windowed, Resumable):
         self._key = key
         self._sessions: OrderedDict[Hashable, _Session] = OrderedDict()
         """The open sessions by end. Values come in the order of times, so a session that gets one moves to the end."""
-        self._waiting: dict[Any, list[Any]] = {}
+        self._waiting: list[tuple[Any, Sequence[Any]]] = []
+        """Waiting values, each time with some of its values, in the order of times; they begin at `_begin`."""
+        self._begin = 0
         self._now: Any = None
+        """The time of the last values that entered sessions."""
         self._number = 0
-        self._plain = self.accumulator.plain
         self._held: Any = None
         """The least end of all sessions, including those of waiting values."""
         self.traits = attrs.evolve(self.traits, summaries=[Delay(gap)])
@@ -69,107 +73,116 @@ class _Sessions(Windowed, Resumable):
             session = self._sessions[key] = _Session(start, end, self.accumulator.new(), key, number)
             session.table.update(states)
             self._number = max(self._number, number)
-        self._plain = self.accumulator.plain and not self.memory.saves
         # Before the run begins: later, other branches of the stream may have moved on, and given up the right to this.
         self.listen()
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
+        waiting = self._waiting
         # An eager result must follow the results of the sessions that are over by then.
-        if not (batch.uniform or self.accumulator.eager) and self._usual(batch.times):
+        if not (batch.uniform or self.accumulator.eager) and self._usual(batch):
             self.note_times(batch)
-            self._receive_each(batch)
+            place = bisect_right(waiting, batch.least[0], self._begin, key=_TIME)
+            entries = zip(batch.times, zip(batch.values, strict=True), strict=True)
+            waiting[place:] = sorted([*waiting[place:], *entries], key=_TIME)
+            self.listen()
             return
         for run in self.apart(batch):
-            self._receive(run.time, run.values)
+            time = run.time
+            self._end_after(time)
+            waiting.insert(bisect_right(waiting, time, self._begin, key=_TIME), (time, run.values))
+            if time == self._now or self.reached(time):
+                self.reach(time)
+            self.listen()
             self.note_times(run)
 
-    def _receive(self, time: Any, values: Sequence[Any]) -> None:
-        self._end_after(time)
-        if time == self._now or (time not in self._waiting and self.reached(time)):
-            self._now = time
-            self._feed(time, values)
-        else:
-            self._wait(time).extend(values)
-        self.listen()
-
-    def _receive_each(self, batch: Batch[Any]) -> None:
-        waiting = self._waiting
-        for time, value in zip(batch.times, batch.values, strict=True):
-            values = waiting.get(time)
-            if values is None:
-                waiting[time] = [value]
-                heappush(self.moments, time)
-            else:
-                values.append(value)
-        self.listen()
-
-    def _usual(self, times: Sequence[Any]) -> bool:
+    def _usual(self, batch: Batch[Any]) -> bool:
         """Whether the times are in one order and the gap can be added to all of them."""
-        if not in_one_order(times):
+        if not in_one_order(batch.times):
             return False
         try:
-            return all(time < time + self._gap for time in (min(times), max(times)))
+            return all(time < time + self._gap for time in (batch.least[0], max(batch.times)))
         except (TypeError, OverflowError):
             return False
-
-    def _wait(self, time: Any) -> list[Any]:
-        """Give the list of a time's values, which wait until everything before that time is complete."""
-        if time not in self._waiting:
-            self._waiting[time] = []
-            self.expect(time)
-        return self._waiting[time]
 
     @override
     def complete(self, time: Any) -> None:
         self.listening = None
         self.reach(time)
-        if self._plain:
-            values: list[Any] = []
-            # `_tables` appends each value before it yields the table of its session.
-            self.accumulator.add_each(self._tables(values), values, [])
-        while not self.full and (first := self.first()) is not None and self.events.knows(first, before=True):
-            self.reach(first)
-        self.listen()
-
-    def _tables(self, values: list[Any]) -> Iterator[KeyStates]:
-        """Give the table of the session of each waiting value whose turn has come; append the value first."""
-        sessions, moments, waiting = self._sessions, self.moments, self._waiting
-        key_of, new = self._key, self.accumulator.new
         fronts = self.events.fronts()
-        last = min(fronts) if fronts else None
-        gap, soonest = self._gap, self.first()
-        key: Hashable = None
-        while moments and (last is None or moments[0] <= last):
-            time = moments[0]
-            if soonest <= time:
-                # Close the sessions that end at or before `time`, the first ones first.
-                while sessions and (soonest := next(iter(sessions.values())).end) <= time and not self.full:
-                    self._close_until(soonest)
-                if self.full:
-                    return
-            heappop(moments)
-            self._now = time
-            end = time + gap
-            for value in waiting.pop(time):
-                if key_of is not None:
-                    key = key_of(value)
-                session = sessions.get(key)
-                if session is None:
-                    self._number += 1
-                    session = sessions[key] = _Session(time, time, new(), key, self._number)
-                session.end = end
-                sessions.move_to_end(key)
-                values.append(value)
-                yield session.table
+        self._go_on(min(fronts) if fronts else None, enough=True)
+        self.listen()
 
     @override
     def reach(self, moment: Any) -> None:
-        self._close_until(moment)
-        if self.moments and self.moments[0] == moment:
-            heappop(self.moments)
-            self._now = moment
-            self._feed(moment, self._waiting.pop(moment))
+        self._go_on(moment)
+
+    def _go_on(self, last: Any, *, enough: bool = False) -> None:
+        """Let waiting values enter sessions, in the order of their times, and close the sessions that are over by then.
+
+        It ends with the time `last`, or with all times if that is None; with `enough`, as soon as an answer is full.
+        """
+        sessions, waiting, key_of, gap = self._sessions, self._waiting, self._key, self._gap
+        accumulator, plain, memory = self.accumulator, self.accumulator.plain, self.memory
+        # Without keys, all values of a run are one step.
+        whole = plain and key_of is None
+        step = accumulator.fold if whole else accumulator.step
+        soonest = self.first()
+        place = self._begin
+        while place < len(waiting):
+            time, values = waiting[place]
+            if not (last is None or time <= last):
+                break
+            if soonest <= time:
+                if not self._close_over(time, enough=enough):
+                    break
+                soonest = self._first_end(time)
+            place += 1
+            end = time + gap
+            for value in (values,) if whole else values:
+                try:
+                    key = None if key_of is None else key_of(value)
+                    session = sessions.get(key)
+                    if session is None:
+                        session = _Session(time, end, accumulator.new(), key, self._number + 1)
+                    state = session.table[None] = step(session.table[None], value)
+                except Exception as exc:
+                    if not self._catches:
+                        raise
+                    # A value that is left out neither starts nor extends a session.
+                    self.give(end, [caught(value, exc)])
+                    continue
+                if session.number > self._number:
+                    self._number = session.number
+                    sessions[key] = session
+                else:
+                    session.end = end
+                    sessions.move_to_end(key)
+                if memory.saves:
+                    memory.at(time)[key] = session.start, end, dict(session.table), session.number
+                if accumulator.eager:
+                    self.give(end, [self.result(session, accumulator.result(None, state))])
+            self._now = time
+            if enough and not plain and self.full:
+                break
+        self._begin = place
+        if 2 * place > len(waiting):
+            # In bulk, which is faster.
+            del waiting[:place]
+            self._begin = 0
+        self._close_over(last, enough=enough)
+
+    def _first_end(self, instead: Any = None) -> Any:
+        """Give the end of the session that ends first, or something else if none is open."""
+        return next(iter(self._sessions.values())).end if self._sessions else instead
+
+    def _close_over(self, last: Any, *, enough: bool) -> bool:
+        """Close the sessions that are over at the time `last`, as `_go_on` does; False if it ends earlier than that."""
+        while not (enough and self.full):
+            if not self._sessions or not (last is None or self._first_end() <= last):
+                return True
+            self._close_until(self._first_end())
+        return False
 
     def _close_until(self, moment: Any) -> None:
         """Close the sessions that are over. Those with equal ends close in the order in which they began."""
@@ -192,17 +205,19 @@ class _Sessions(Windowed, Resumable):
     @override
     def first(self) -> Any:
         # Either a session ends, or a waiting time gets its turn.
-        ends = next(iter(self._sessions.values())).end if self._sessions else None
-        if not self.moments:
+        ends = self._first_end()
+        if self._begin == len(self._waiting):
             return ends
-        return self.moments[0] if ends is None or self.moments[0] <= ends else ends
+        first = self._waiting[self._begin][0]
+        return first if ends is None or first <= ends else ends
 
     @override
     def listen(self) -> None:
         if self._sessions:
-            least = next(iter(self._sessions.values())).end
+            least = self._first_end()
         else:
-            least = self._end_after(self.moments[0]) if self.moments else None
+            waits = self._begin < len(self._waiting)
+            least = self._end_after(self._waiting[self._begin][0]) if waits else None
         if least != self._held:
             if least is not None:
                 self.location.hold(least)
@@ -210,43 +225,6 @@ class _Sessions(Windowed, Resumable):
                 self.drop(self._held)
             self._held = least
         super().listen()
-
-    def _feed(self, time: Any, values: Sequence[Any]) -> None:
-        end = self._end_after(time)
-        memory = self.memory.at(time)
-        touched: dict[Hashable, _Session] = {}
-        for key, part in self._keyed(values, end):
-            session = self._sessions.get(key) or _Session(time, time, self.accumulator.new(), key, self._number + 1)
-            early: EarlyResults = []
-            try:
-                self.accumulator.add((session.table,), part, early)
-            finally:
-                # A value that is left out neither starts nor extends a session.
-                if not early or sum(result.__class__ is Caught for _, result in early) < len(part):
-                    session.end = end
-                    self._number = max(self._number, session.number)
-                    self._sessions[key] = session
-                    self._sessions.move_to_end(key)
-                    touched[key] = session
-                if early:
-                    self.give(end, [self.result(session, result) for _, result in early])
-        if memory.saves:
-            memory.update({key: (each.start, each.end, dict(each.table), each.number) for key, each in touched.items()})
-
-    def _keyed(self, values: Sequence[Any], end: Any) -> Iterator[tuple[Hashable, Sequence[Any]]]:
-        """Give the values with their keys, or all values at once without a key function."""
-        if self._key is None:
-            yield None, values
-            return
-        for value in values:
-            try:
-                key = self._key(value)
-            except Exception as exc:
-                if not self._catches:
-                    raise
-                self.give(end, [caught(value, exc)])
-            else:
-                yield key, (value,)
 
     @override
     def result(self, window: OpenWindow, value: Any) -> Any:
