@@ -161,9 +161,14 @@ class Notified(PolledKernel[Any]):
             self._let_go.append(time)
 
     @property
+    def room(self) -> int:
+        """The number of results that the ask being served has room for; 0 if the stream's end is known."""
+        return 0 if self.ready.known else max(0, self._limit - self.ready.left - self._gathered)
+
+    @property
     def full(self) -> bool:
         """Whether the results given fill the ask being served, or the stream's end is known."""
-        return self.ready.known or self.ready.left + self._gathered >= self._limit
+        return not self.room
 
     def stop(self) -> None:
         """End the stream after the results given so far; requested times are no longer notified."""

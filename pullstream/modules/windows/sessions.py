@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter, itemgetter
+from sys import maxsize
 from typing import Annotated, Any, Final, overload
 
 import attrs
@@ -19,7 +20,7 @@ from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.traits import Carries, Traits
-from pullstream.failures import Caught, caught
+from pullstream.failures import caught
 from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
@@ -178,29 +179,23 @@ class _Sessions(Windowed, Resumable):
 
     def _close_over(self, last: Any, *, enough: bool) -> bool:
         """Close the sessions that are over at the time `last`, as `_go_on` does; False if it ends earlier than that."""
-        while not (enough and self.full):
-            if not self._sessions or not (last is None or self._first_end() <= last):
-                return True
-            self._close_until(self._first_end())
-        return False
-
-    def _close_until(self, moment: Any) -> None:
-        """Close the sessions that are over. Those with equal ends close in the order in which they began."""
+        room = self.room if enough else maxsize
         over: list[_Session] = []
         for session in self._sessions.values():
-            if not session.end <= moment:
+            if last is not None and not session.end <= last:
+                break
+            if len(over) >= room and not (over and session.end == over[-1].end):
                 break
             over.append(session)
-        if not over:
-            return
-        over.sort(key=attrgetter("number"))
-        memory = self.memory.at(moment)
+        # Those with equal ends close in the order in which they began.
+        over.sort(key=attrgetter("end", "number"))
         for session in over:
             del self._sessions[session.key]
-            if memory.saves:
-                del memory[session.key]
-        for session in over:
-            self.give(moment, self.results(session))
+            if self.memory.saves:
+                del self.memory.at(session.end)[session.key]
+            value = self.accumulator.result(None, session.table[None])
+            self.give(session.end, [self.result(session, value)])
+        return len(over) < room
 
     @override
     def first(self) -> Any:
@@ -229,8 +224,7 @@ class _Sessions(Windowed, Resumable):
     @override
     def result(self, window: OpenWindow, value: Any) -> Any:
         assert isinstance(window, _Session), "all windows here are sessions"
-        keyed = self._key is not None and value.__class__ is not Caught
-        return super().result(window, (window.key, value) if keyed else value)
+        return Window(window.start, window.end, value if self._key is None else (window.key, value))
 
     def _end_after(self, time: Any) -> Any:
         cause: BaseException | None = None
