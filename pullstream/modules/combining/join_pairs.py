@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from typing import Any, Final, cast
 
 import attrs
@@ -208,17 +208,20 @@ class Pairing:
     ) -> Iterator[Any]:
         """Pair values with the kept values at their time. Each pair is made when it is taken."""
         each, is_left = zip(values, keys, strict=True), side is self._sides[0]
+        nobody = _NOBODY if side.owes and not keep else ()
+        if not (there or nobody):
+            return iter(())
         if self._how == "anti":
-            return (value for value, key in each if key not in there) if is_left and not keep else iter(())
+            return (value for value, key in each if key not in there) if nobody else iter(())
         if self._how == "semi":
             if is_left:
                 return (value for value, key in each if key in there)
             new = (key for key in dict.fromkeys(keys) if key in there and key not in matched)
             return (value for key in new for value in there[key])
-        nobody = _NOBODY if side.owes and not keep else ()
+        found = zip(values, map(there.get, keys, repeat(nobody)), strict=False)
         if is_left:
-            return ((value, match) for value, key in each for match in there.get(key, nobody))
-        return ((match, value) for value, key in each for match in there.get(key, nobody))
+            return ((value, match) for value, matches in found if matches for match in matches)
+        return ((match, value) for value, matches in found if matches for match in matches)
 
     def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
         """Make the pairs of a batch whose values match those at nearby times."""

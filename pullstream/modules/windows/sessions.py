@@ -32,6 +32,8 @@ from pullstream.timely import Delay
 from pullstream.timely.order import in_one_order, is_total
 
 _TIME: Final = itemgetter(0)
+_ORDER: Final = attrgetter("end", "number")
+"""Sessions with equal ends close in the order in which they began."""
 
 
 @attrs.define(eq=False)
@@ -187,8 +189,7 @@ class _Sessions(Windowed, Resumable):
             if len(over) >= room and not (over and session.end == over[-1].end):
                 break
             over.append(session)
-        # Those with equal ends close in the order in which they began.
-        over.sort(key=attrgetter("end", "number"))
+        over.sort(key=_ORDER)
         for session in over:
             del self._sessions[session.key]
             if self.memory.saves:
