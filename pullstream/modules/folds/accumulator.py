@@ -72,7 +72,7 @@ class Accumulator:
         on_error: object = "fail",
     ) -> None:
         fold = LISTING if fold is None else fold
-        self._initial, self.step = fold.initial, fold.step
+        self.initial, self.step = fold.initial, fold.step
         # A list that is given while it grows must be a copy.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
         self.key = key
@@ -89,9 +89,9 @@ class Accumulator:
     def new(self, before: Mapping[Hashable, Any] | None = None) -> KeyStates:
         """A table without values; a key that is in the table `before` goes on from its state there."""
         if not self.plain or before is not None:
-            return _States(self._initial, {} if before is None else before)
+            return _States(self.initial, {} if before is None else before)
         # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
-        return Counter() if self.counts else defaultdict(self._initial)
+        return Counter() if self.counts else defaultdict(self.initial)
 
     def add(self, tables: Sequence[KeyStates], values: Sequence[Any], early: EarlyResults) -> None:
         """Take values into all of the tables, value by value; the key of each is computed once.

@@ -25,7 +25,7 @@ from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, refusal
-from pullstream.modules.windows.window import OpenWindow, Window, Windowed, WindowLists, WindowListsByKey
+from pullstream.modules.windows.window import Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay
@@ -37,7 +37,12 @@ _ORDER: Final = attrgetter("end", "number")
 
 
 @attrs.define(eq=False)
-class _Session(OpenWindow):
+class _Session:
+    """A session that is not over, with the state of its values."""
+
+    start: Any
+    end: Any
+    state: Any
     key: Hashable
     number: int
 
@@ -73,8 +78,7 @@ class _Sessions(Windowed, Resumable):
     @override
     def restore(self) -> None:
         for key, (start, end, states, number) in sorted(self.memory.items(), key=lambda item: item[1][1]):
-            session = self._sessions[key] = _Session(start, end, self.accumulator.new(), key, number)
-            session.table.update(states)
+            self._sessions[key] = _Session(start, end, states[None], key, number)
             self._number = max(self._number, number)
         # Before the run begins: later, other branches of the stream may have moved on, and given up the right to this.
         self.listen()
@@ -126,20 +130,23 @@ class _Sessions(Windowed, Resumable):
         It ends with the time `last`, or with all times if that is None; with `enough`, as soon as an answer is full.
         """
         sessions, waiting, key_of, gap = self._sessions, self._waiting, self._key, self._gap
-        accumulator, plain, memory = self.accumulator, self.accumulator.plain, self.memory
+        accumulator, memory = self.accumulator, self.memory
+        follows = memory.saves or accumulator.eager
         # Without keys, all values of a run are one step.
-        whole = plain and key_of is None
+        whole = accumulator.plain and key_of is None
         step = accumulator.fold if whole else accumulator.step
-        soonest = self.first()
+        room = self.room if enough else maxsize
+        soonest, newest = self.first(), self._number
         place = self._begin
         while place < len(waiting):
             time, values = waiting[place]
             if not (last is None or time <= last):
                 break
             if soonest <= time:
-                if not self._close_over(time, enough=enough):
-                    break
+                room -= self._close_over(time, room)
                 soonest = self._first_end(time)
+            if room <= 0:
+                break
             place += 1
             end = time + gap
             for value in (values,) if whole else values:
@@ -147,41 +154,44 @@ class _Sessions(Windowed, Resumable):
                     key = None if key_of is None else key_of(value)
                     session = sessions.get(key)
                     if session is None:
-                        session = _Session(time, end, accumulator.new(), key, self._number + 1)
-                    state = session.table[None] = step(session.table[None], value)
+                        session = _Session(time, end, accumulator.initial(), key, newest + 1)
+                    session.state = step(session.state, value)
                 except Exception as exc:
                     if not self._catches:
                         raise
                     # A value that is left out neither starts nor extends a session.
                     self.give(end, [caught(value, exc)])
+                    room -= enough
                     continue
-                if session.number > self._number:
-                    self._number = session.number
+                if session.number > newest:
+                    self._number = newest = session.number
                     sessions[key] = session
                 else:
                     session.end = end
                     sessions.move_to_end(key)
-                if memory.saves:
-                    memory.at(time)[key] = session.start, end, dict(session.table), session.number
-                if accumulator.eager:
-                    self.give(end, [self.result(session, accumulator.result(None, state))])
+                if follows:
+                    if memory.saves:
+                        memory.at(time)[key] = session.start, end, {None: session.state}, session.number
+                    if accumulator.eager:
+                        self.give(end, [self._result(session)])
+                        room -= enough
             self._now = time
-            if enough and not plain and self.full:
-                break
         self._begin = place
         if 2 * place > len(waiting):
             # In bulk, which is faster.
             del waiting[:place]
             self._begin = 0
-        self._close_over(last, enough=enough)
+        self._close_over(last, room)
 
     def _first_end(self, instead: Any = None) -> Any:
         """Give the end of the session that ends first, or something else if none is open."""
         return next(iter(self._sessions.values())).end if self._sessions else instead
 
-    def _close_over(self, last: Any, *, enough: bool) -> bool:
-        """Close the sessions that are over at the time `last`, as `_go_on` does; False if it ends earlier than that."""
-        room = self.room if enough else maxsize
+    def _close_over(self, last: Any, room: int) -> int:
+        """Close the sessions that are over at the time `last`, or so many of them; returns their number.
+
+        Those with equal ends close together.
+        """
         over: list[_Session] = []
         for session in self._sessions.values():
             if last is not None and not session.end <= last:
@@ -194,9 +204,8 @@ class _Sessions(Windowed, Resumable):
             del self._sessions[session.key]
             if self.memory.saves:
                 del self.memory.at(session.end)[session.key]
-            value = self.accumulator.result(None, session.table[None])
-            self.give(session.end, [self.result(session, value)])
-        return len(over) < room
+            self.give(session.end, [self._result(session)])
+        return len(over)
 
     @override
     def first(self) -> Any:
@@ -222,10 +231,9 @@ class _Sessions(Windowed, Resumable):
             self._held = least
         super().listen()
 
-    @override
-    def result(self, window: OpenWindow, value: Any) -> Any:
-        assert isinstance(window, _Session), "all windows here are sessions"
-        return Window(window.start, window.end, value if self._key is None else (window.key, value))
+    def _result(self, session: _Session) -> Window[Any]:
+        value = self.accumulator.result(None, session.state)
+        return Window(session.start, session.end, value if self._key is None else (session.key, value))
 
     def _end_after(self, time: Any) -> Any:
         cause: BaseException | None = None
