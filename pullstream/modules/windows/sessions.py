@@ -149,6 +149,9 @@ class _Sessions(Windowed, Resumable):
                 break
             place += 1
             end = time + gap
+            if memory.saves:
+                # Before a step changes a state in place: the journal saves it as it was.
+                memory.at(time)
             for value in (values,) if whole else values:
                 try:
                     key = None if key_of is None else key_of(value)
@@ -171,7 +174,7 @@ class _Sessions(Windowed, Resumable):
                     sessions.move_to_end(key)
                 if follows:
                     if memory.saves:
-                        memory.at(time)[key] = session.start, end, {None: session.state}, session.number
+                        memory[key] = session.start, end, {None: session.state}, session.number
                     if accumulator.eager:
                         self.give(end, [self._result(session)])
                         room -= enough
