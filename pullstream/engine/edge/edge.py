@@ -189,6 +189,10 @@ class Edge(Generic[T]):
         else:
             nesting.mirror(self.location, times)
 
+    def idle(self, locations: Sequence[Location]) -> bool:
+        """Whether nothing is held at some places or in flight to them; False also if only the frontiers tell."""
+        return self.scope.sidecar.idle(locations)
+
     def stop_tracking(self) -> None:
         """Let no time be complete any more: a time here is about to be refused."""
         self.scope.sidecar.stop_tracking()

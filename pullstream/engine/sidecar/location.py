@@ -379,6 +379,11 @@ class Location(Metered):
             if port.in_flight:
                 times.update(port.live)
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything is held here, or in flight at the inputs."""
+        return bool(self._held) or any(claim.live for port in self.ports for claim in port.in_flight)
+
     def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
         """Report what is held to `update`."""
         for time in self._held:

@@ -25,13 +25,13 @@ from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.parts.tasks import Asking
+from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Watch, completion
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, less_equal
 
 V_co = TypeVar("V_co", covariant=True)
@@ -80,7 +80,7 @@ class _Feedback:
         self._ingress.changed()
 
 
-class _Ingress(Asking[Any]):
+class _Ingress(PolledAsking[Any]):
     """Answers values that go round first, then values from outside.
 
     So the loop is drained before it takes more. Outside values at one time may all enter. The first value at another
@@ -92,9 +92,11 @@ class _Ingress(Asking[Any]):
 
     def __init__(self) -> None:
         self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
-        self._inside: Requests[Watch] = Requests()
+        self._inside: Requests[None] = Requests()
+        """The times at which values have entered, until the loop has finished them."""
         self.feedback: _Feedback
-        self.leaving: Location
+        self.within: Sequence[Location]
+        """The locations of the loop, without its ingress."""
 
     @override
     async def acquire(self) -> None:
@@ -102,26 +104,20 @@ class _Ingress(Asking[Any]):
         self._outside = Input(self.upstream)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         outside = self._outside
-        while True:
-            if not outside and not outside.known and not self.asking(self.upstream):
-                await self._ask_outside(limit)
-            if self.feedback.row:
-                return self.feedback.row.take(limit)
-            if outside:
-                if self._may_enter(outside.first):
-                    return self._enter(outside, limit)
-            elif outside.reached() and self.edge.settled(self._drained()):
-                return DONE
-            await self._wait()
-
-    async def _ask_outside(self, limit: int) -> None:
-        self.ask_input(self.upstream, limit)
-        for _ in range(2):
-            # Let the task run once: an answer that is ready tells whether the current round is the last.
-            if self.asking(self.upstream) and self.feedback.row:
-                await trio.lowlevel.checkpoint()
+        if not (outside or outside.known or self.asking(self.upstream)):
+            self.ask_input(self.upstream, limit)
+            if self.feedback.row and self.asking(self.upstream):
+                return WAIT
+        if self.feedback.row:
+            return self.feedback.row.take(limit)
+        if outside:
+            if self._may_enter(outside.first):
+                return self._enter(outside, limit)
+        elif outside.reached() and self.edge.settled(self._drained()):
+            return DONE
+        return self.pending()
 
     def _enter(self, outside: Input, limit: int) -> Batch[Any]:
         """Let the next run enter, and further runs that may certainly enter as well.
@@ -136,8 +132,7 @@ class _Ingress(Asking[Any]):
             entering = outside.take_run(limit - len(values)).values
             values += entering
             runs.append((ENTER.results_in(time), len(entering)))
-            if time not in self._inside:
-                self._inside[time] = completion(self.location, [self.leaving.output], time)
+            self._inside[time] = None
         return of_runs(runs, values)
 
     def _follows(self, outside: Input) -> bool:
@@ -150,8 +145,11 @@ class _Ingress(Asking[Any]):
 
     def _may_enter(self, time: Hashable) -> bool:
         inside = self._inside
+        if self.edge.idle(self.within):
+            inside.clear()
+            return True
         # A later time cannot be complete before an earlier one.
-        while done := [earlier for earlier in inside.first if self.edge.settled(inside[earlier])]:
+        while done := [earlier for earlier in inside.first if self.edge.settled(self._finished(earlier))]:
             for earlier in done:
                 del inside[earlier]
         if time in inside:
@@ -160,19 +158,27 @@ class _Ingress(Asking[Any]):
         outer = self.edge.arriving()
         return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in inside.first)
 
+    def _finished(self, time: Hashable) -> Watch:
+        return completion(self.location, [self.within[-1].output], time)
+
     def _drained(self) -> Watch:
         place = self.location.ports[1].place
         says = "waits until nothing can come round any more"
         return Watch(self.location, [place], lambda now: not now.frontier(place).elements, lambda: says)
 
-    async def _wait(self) -> None:
+    @override
+    async def wait(self) -> None:
         """Wait for a value from outside or round, or for the loop to finish a time."""
-        await self.edge.until(self._waiters(), self.awaited())
-
-    def _waiters(self) -> list[Watch]:
+        if self.feedback.row:
+            for _ in range(2):
+                # Let the task ask outside: an answer that is ready tells whether the current round is the last.
+                await trio.lowlevel.checkpoint()
+            return
         if self._outside.done:
-            return [self._drained()]
-        return [self._inside[time] for time in self._inside.first] if self._outside else []
+            watches = [self._drained()]
+        else:
+            watches = [self._finished(time) for time in self._inside.first] if self._outside else []
+        await self.edge.until(watches, self.awaited())
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -219,7 +225,7 @@ class _Loop(Wiring):
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
         assert upstream is not None, "a loop is a transformer"
         scope, name, site = assembly.scope, named(module), module.site
-        ingress = _Ingress()
+        ingress, located = _Ingress(), scope.sidecar.frontiers.locations
         # The second upstream is a stand-in for the feedback, whose location is made after the body.
         location = scope.sidecar.locate([f"{name} ingress"], site, [upstream.location] * 2, traits=ingress.traits)
         install(ingress, scope, location, [upstream])
@@ -231,7 +237,7 @@ class _Loop(Wiring):
         out = scope.sidecar.locate([name], site, [fork], traits=_Egress.traits)
         location.upstreams = (upstream.location, back)
         ingress.feedback = _Feedback(back, self._capacity, ingress)
-        ingress.leaving = out
+        ingress.within = located[located.index(location) + 1 :]
         egress = _Egress(ingress.feedback)
         install(egress, scope, out, [body])
         return egress
