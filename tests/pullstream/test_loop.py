@@ -37,6 +37,28 @@ async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_cl
     assert max(most) <= 2
 
 
+async def test_a_ready_source_is_heard_between_two_rounds():
+    """Values that go round in one step keep no task waiting that asks outside, so rounds complete as they pass."""
+    most = []
+
+    class PerRound(ps.authoring.Notified):
+        def receive(self, batch):
+            self.notify(batch.time, batch.time)
+            most.append(len(self.requests))
+            self.give(batch.time, [count_to(200)(value) for value in batch.values])
+
+        def complete(self, time):
+            """Keep nothing of it."""
+
+    @ps.source
+    async def awaited(ctx):
+        yield 0
+
+    pipeline = ps.pipe(awaited(), ps.loop(ps.transformer(PerRound)()), ps.collect())
+    assert await ps.arun(pipeline) == [200]
+    assert max(most) <= 2
+
+
 async def test_what_goes_round_comes_before_what_is_outside(counting, probe, autojump_clock):
     """A loop is drained before it is fed: at limit 1 there is one value in it at a time."""
     inside = [0, 0]
