@@ -151,11 +151,6 @@ class History:
         return self._samples[-1]
 
     @property
-    def finished(self) -> bool:
-        """Whether the run has ended."""
-        return self.running.finished
-
-    @property
     def seconds(self) -> float:
         """The duration of the run in seconds."""
         return self.now.at - self._began
@@ -163,7 +158,7 @@ class History:
     @property
     def state(self) -> str:
         """The run's state in one word."""
-        if not self.finished:
+        if not self.running.finished:
             return "running"
         match self.running.failure:
             case None:
@@ -202,21 +197,21 @@ class History:
     @property
     def rate(self) -> float:
         """The recent number of values per second from all sources; after the end, the average over the run."""
-        return self._per_second(self.now.read, None if self.finished else self._samples[0].read)
+        return self._per_second(self.now.read, None if self.running.finished else self._samples[0].read)
 
     @property
     def rows(self) -> list[Row]:
         """One row per module."""
         now, before = self.now, self._samples[0]
         wall = now.wall - before.wall
-        if self.finished:
+        if self.running.finished:
             wall = now.wall - self._wall
         rows: list[Row] = []
         for row, old in zip(now.rows, before.rows, strict=False):
             # A sink emits nothing, so show the rate of its input.
             does, did = (row.values_out, old.values_out) if row.values_out else (row.values_in, old.values_in)
-            busy = row.busy - (0 if self.finished else old.busy)
-            rate = self._per_second(does, None if self.finished else did)
+            busy = row.busy - (0 if self.running.finished else old.busy)
+            rate = self._per_second(does, None if self.running.finished else did)
             rows.append(Row(row, rate, min(busy / wall, 1.0) if wall > 0 else 0.0))
         return rows
 
@@ -224,7 +219,7 @@ class History:
     def quiet(self) -> float:
         """The seconds without progress; 0 if not worth mentioning."""
         seconds = self.now.at - self._moved_at
-        return 0.0 if self.finished or seconds < QUIET else seconds
+        return 0.0 if self.running.finished or seconds < QUIET else seconds
 
     def waits_for(self) -> list[str]:
         """The reasons for the lack of progress: busy modules, and what blocks the run's times."""

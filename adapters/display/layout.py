@@ -25,7 +25,7 @@ def lines(history: History, width: int, height: int = 0) -> list[Text]:
     if history.nothing_to_do:
         return head
     room = height - len(head) - 2
-    table = _table(history.rows, width, finished=history.finished)
+    table = _table(history.rows, width, finished=history.running.finished)
     if 0 < room < len(table):
         table = [*table[:room], Text(f"... and {len(table) - room} more lines", style="dim")]
     return [*head, *table]
@@ -34,7 +34,7 @@ def lines(history: History, width: int, height: int = 0) -> list[Text]:
 def headline(history: History, width: int = 0) -> list[Text]:
     """Format the run's state in parts: in lines of at most `width`, or in one line without it."""
     state = Text.assemble((history.state, STYLES[history.state]), f" in {of_seconds(history.seconds)}")
-    if not history.finished:
+    if not history.running.finished:
         state = Text.assemble((f"{of_seconds(history.seconds)}", STYLES[history.state]))
     parts = [state]
     now = history.now
@@ -42,7 +42,8 @@ def headline(history: History, width: int = 0) -> list[Text]:
         parts.append(Text.assemble("at ", (history.frontier, "bold")))
     if now.done:
         of = "" if history.times is None else f" of {history.times:,}"
-        parts.append(Text(f"{now.done:,}{of} {_times(now.done if history.times is None else history.times)} done"))
+        times = "time" if (history.times or now.done) == 1 else "times"
+        parts.append(Text(f"{now.done:,}{of} {times} done"))
     if not history.nothing_to_do:
         parts.append(Text(f"{now.read:,} {'value' if now.read == 1 else 'values'}, {of_rate(history.rate)}/s"))
     rows = [Text()]
@@ -65,7 +66,7 @@ def quiet(history: History) -> list[str]:
 
 
 def _bar(history: History, width: int) -> list[Text]:
-    if history.times is None or history.finished:
+    if history.times is None or history.running.finished:
         return []
     part = min(history.now.done / history.times, 1.0)
     full = max(10, min(width, 60) - 5)
@@ -137,7 +138,3 @@ def _wrapped(note: Text, width: int) -> list[Text]:
     indent = text[: len(text) - len(text.lstrip())]
     rows = wrap(text.strip(), width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
     return [Text(row, style=note.style) for row in rows]
-
-
-def _times(count: int) -> str:
-    return "time" if count == 1 else "times"

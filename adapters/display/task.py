@@ -145,7 +145,7 @@ async def _display(screen_for: Any, history: Callable[[Any], History], running: 
 async def _show(history: History, screen: "Screen") -> None:
     with screen, Lookout(screen) as lookout:
         try:
-            while not history.finished:
+            while not history.running.finished:
                 history.look()
                 screen.show(history)
                 await trio.sleep(REFRESH)

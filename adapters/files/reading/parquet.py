@@ -153,10 +153,10 @@ class ArrowFormat(_Typed):
         with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, "is not readable Arrow IPC"):
             if stream.plain and file.size == 0:
                 raise FileReadError(file.path, "is empty, and so not Arrow IPC")
-            for number, batch in enumerate(ipc.open_stream(stream.arrow())):
+            for number, batch in enumerate(ipc.open_stream(stream.arrow)):
                 if number >= start.at:
                     yield batch
-            if stream.arrow().read(1):
+            if stream.arrow.read(1):
                 raise FileReadError(
                     file.path, "continues after the end of its stream: write each stream to its own file"
                 )

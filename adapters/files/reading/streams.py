@@ -228,6 +228,8 @@ class Stream:
             top = self._layers[-1]
             native = top if isinstance(top, pa.NativeFile) else pa.PythonFile(top, mode="r")
             self._layers.append(pa.transcoding_input_stream(native, encoding, "utf-8"))
+        self.arrow: Any = self._layers[-1]
+        """The input for pyarrow's own readers."""
 
     def read(self, size: int) -> bytes:
         """Read at most `size` bytes; empty at the end."""
@@ -241,7 +243,7 @@ class Stream:
         if self._trouble is not None:
             raise self._trouble
         try:
-            while size > 0 and (part := self._layers[-1].read(min(size, STEP))):
+            while size > 0 and (part := self.arrow.read(min(size, STEP))):
                 parts.append(part)
                 size -= len(part)
             if not parts and size > 0:
@@ -256,10 +258,6 @@ class Stream:
         """Check, at the end, that the compressed file was not empty, which decoders accept silently."""
         if self._compressed and self.raw.ended_at == 0:
             raise EOFError("the file is empty, but even compressed empty data takes some bytes")
-
-    def arrow(self) -> Any:
-        """The input for pyarrow's own readers."""
-        return self._layers[-1]
 
     def fill(self, size: int) -> bytes:
         """Read `size` bytes; fewer only at the end."""

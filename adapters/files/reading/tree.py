@@ -41,7 +41,7 @@ class Tree:
             return
         for name, path in self._fitting(folder, part):
             if self._is_there(path):
-                if self._is_folder(path):
+                if os.path.isdir(path):  # noqa: PTH112 - paths are text here, as in fsspec
                     yield from self._matching(path, rest, wanted) if rest else ()
                 elif not rest and wanted(name):
                     yield from self._file(path)
@@ -59,9 +59,14 @@ class Tree:
         if rest:
             yield from self._matching(folder, rest, wanted)
         for name, path in self._names(folder):
-            if self._is_folder(path):
+            if os.path.isdir(path):  # noqa: PTH112 - as above
                 if enters(name):
-                    self._refuse_link(path)
+                    if os.path.islink(path):  # noqa: PTH114 - as above
+                        raise FileReadError(
+                            path,
+                            "is a link to a folder, which is not followed: add that folder to the paths, or remove the "
+                            "link",
+                        )
                     yield from self._at_any_depth(path, rest, wanted, enters)
             elif not rest and wanted(name):
                 yield from self._file(path)
@@ -86,15 +91,6 @@ class Tree:
             exc.add_note(f"looking for files to read: {path} cannot be accessed. Allow it, or give the paths to read")
             raise
         return True
-
-    def _is_folder(self, path: str) -> bool:
-        return os.path.isdir(path)  # noqa: PTH112 - paths are text here, as in fsspec
-
-    def _refuse_link(self, path: str) -> None:
-        if os.path.islink(path):  # noqa: PTH114 - as above
-            raise FileReadError(
-                path, "is a link to a folder, which is not followed: add that folder to the paths, or remove the link"
-            )
 
     def _file(self, path: str) -> Iterator[tuple[str, Info]]:
         try:

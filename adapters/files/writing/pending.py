@@ -58,9 +58,9 @@ class PendingFile:
         """Whether it has an encoder that uses much memory."""
         return self._encoder is not None and self._format.costly
 
-    def advance(self, may_begin: Callable[[], bool], behind: WriteBehind) -> None:
+    def advance(self, behind: WriteBehind, *, may_begin: bool) -> None:
         """Encode the units, the last one in `behind`, if encoding has begun or `may_begin`."""
-        if self._encoder is not None or may_begin():
+        if self._encoder is not None or may_begin:
             for unit in self.raw.units(last=False):
                 behind.put(self._encode, self._begun(), unit)
 

@@ -184,7 +184,8 @@ class FilesWriter:
         full, self._full = self._full, {}
         with explained(self._what):
             for part in full:
-                part.advance(self._may_begin, self._behind)
+                may_begin = not self._plan.format.costly or len(self._begun) < self._plan.open_files
+                part.advance(self._behind, may_begin=may_begin)
                 if part.costly:
                     self._begun.add(part)
                 if part.raw.full:
@@ -192,9 +193,6 @@ class FilesWriter:
             if self._loose > LOOSE or self._held > MEMORY:
                 self._relieve()
         self._count()
-
-    def _may_begin(self) -> bool:
-        return not self._plan.format.costly or len(self._begun) < self._plan.open_files
 
     def _relieve(self) -> None:
         """Reduce the memory to half of the limit; evict few large targets rather than many small ones."""

@@ -44,9 +44,9 @@ class ConnectQuery(StreamQuery):
 
     @override
     def close(self) -> None:
-        self._messenger.stop()
+        self.messenger.stop()
         while self._begun and not self._over.wait(LOOK_SECONDS):
-            self._messenger.cancel()
+            self.messenger.cancel()
 
     # ---- in the thread of `run`
 
@@ -72,7 +72,7 @@ class ConnectQuery(StreamQuery):
             try:
                 return self._spec.start(self._gate.body())
             except Exception as exc:
-                if _SLOW_START not in str(exc) or time.monotonic() > end or self._messenger.stopping.wait(pause):
+                if _SLOW_START not in str(exc) or time.monotonic() > end or self.messenger.stopping.wait(pause):
                     raise
             # A process that came too late blocks the next one for a while.
             pause *= 2
@@ -81,7 +81,7 @@ class ConnectQuery(StreamQuery):
         try:
             self._hand_over_all(query)
         except QueryStopped:
-            if not self._messenger.stopping.is_set():
+            if not self.messenger.stopping.is_set():
                 # Raises what it has failed with, if it has.
                 query.awaitTermination()
                 self._cut = True
@@ -93,7 +93,7 @@ class ConnectQuery(StreamQuery):
     def _hand_over_all(self, query: "StreamingQuery") -> None:
         last = -1
         while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # fractions of a second work
-            if self._messenger.stopping.is_set():
+            if self.messenger.stopping.is_set():
                 raise QueryStopped
             self._report(query)
             if (batch := self._gate.batch()) > last:
@@ -105,7 +105,7 @@ class ConnectQuery(StreamQuery):
             raise QueryStopped
 
     def _hand_over(self, query: "StreamingQuery", batch: int) -> None:
-        self._messenger.hand_over(batch, lambda: query.id, self._gate.frame)
+        self.messenger.hand_over(batch, lambda: query.id, self._gate.frame)
         if not self._gate.commit(batch):
             raise QueryStopped
 

@@ -24,14 +24,14 @@ from ..failures import stream_error, unlogged
 from ..reading.jobs import STOPPED, ended, over
 from ..types import DataFrame, SparkSession, StreamingQuery
 from .checked import StreamingFrame, StreamStatus
-from .messages import Message, Messenger, QueryStopped, Reply
+from .messages import Message, Messenger, QueryStopped
 
 COMMIT_SECONDS = 2.0
 """Seconds to wait for Spark to record that a micro-batch is committed."""
 
 
 class StreamQuery(ABC):
-    """A streaming query. `send` gets the messages about its micro-batches, and `reply` answers them."""
+    """A streaming query. `send` gets the messages about its micro-batches, and the `messenger` the replies."""
 
     seconds: ClassVar[float]
     """The seconds between checks of a waiting micro-batch whether its query still runs."""
@@ -39,7 +39,7 @@ class StreamQuery(ABC):
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
         self._spec = spec
         self._status = status
-        self._messenger = Messenger(spec.as_, send, self._lives, self.seconds)
+        self.messenger = Messenger(spec.as_, send, self._lives, self.seconds)
         self._begun = False
         self._over = threading.Event()
         self._query: StreamingQuery | None = None
@@ -50,7 +50,7 @@ class StreamQuery(ABC):
         self._begun = True
         try:
             with unlogged():
-                if self._messenger.stopping.is_set():
+                if self.messenger.stopping.is_set():
                     return
                 self._work()
         except Exception as exc:  # noqa: BLE001 - any error of Spark, py4j or the network ends the query
@@ -60,12 +60,8 @@ class StreamQuery(ABC):
         finally:
             self._finish()
             self._over.set()
-        if not (self._messenger.stopping.is_set() or self._whole()):
+        if not (self.messenger.stopping.is_set() or self._whole()):
             raise stopped_elsewhere(session)
-
-    def reply(self, reply: Reply) -> None:
-        """Answer the last message."""
-        self._messenger.reply(reply)
 
     @abstractmethod
     def close(self) -> None:
@@ -188,14 +184,14 @@ class Query(StreamQuery):
 
     @override
     def close(self) -> None:
-        self._messenger.stop()
+        self.messenger.stop()
         if not self._begun:
             return
         self._started.wait()
         stopping = threading.Thread(target=self._stop, daemon=True)
         stopping.start()
         while not self._over.wait(LOOK_SECONDS / 5):
-            self._messenger.cancel()
+            self.messenger.cancel()
         stopping.join()
 
     # ---- in the thread of the body
@@ -204,7 +200,7 @@ class Query(StreamQuery):
         """Hand over a micro-batch; return when Spark may commit it."""
         self._connection = _connection(df)
         try:
-            self._messenger.hand_over(batch, self._name, lambda: df)
+            self.messenger.hand_over(batch, self._name, lambda: df)
         except QueryStopped:
             pass
         else:

@@ -206,7 +206,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         try:
             self._token.run_sync_soon(self._receive, message)
         except trio.RunFinishedError:
-            self._query.reply(Reply.STOP)
+            self._query.messenger.reply(Reply.STOP)
 
     def _receive(self, message: Message) -> None:
         if self.ended:
@@ -308,7 +308,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     def _reply(self, reply: Reply) -> None:
         self._replied = True
         self._moving()
-        self._query.reply(reply)
+        self._query.messenger.reply(reply)
 
     def _moving(self) -> None:
         """Note that work outside of the run is going on."""

@@ -167,7 +167,7 @@ def _serve(session: "SparkSession", served: ServedSource) -> "RegisteredSource":
     if before is not None and before.in_use:
         raise CompositionError(f"{before.shown} is being read by Spark: close() it first, or use another name")
     server.offer(served)
-    if served.prunes:
+    if served.prune is not None:
         session.conf.set(PUSHDOWN, "true")
     if before is not None:
         # It can no longer be found, so a waiting reader would wait forever.

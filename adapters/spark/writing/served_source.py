@@ -67,7 +67,7 @@ class ServedSource:
     _schema: "StructType"
     _offsets: Offsets = "values"
     _journal: "str | os.PathLike[str] | None" = None
-    _prune: Prune | None = attrs.field(default=None, kw_only=True, alias="prune")
+    prune: Prune | None = attrs.field(default=None, kw_only=True)
     _replay: int | None = attrs.field(default=None, kw_only=True, alias="replay")
     shown: str = attrs.field(kw_only=True)
     failure: BaseException | None = attrs.field(default=None, init=False)
@@ -87,14 +87,9 @@ class ServedSource:
         """Whether Spark is reading it."""
         return self._scope is not None and not self.over.is_set()
 
-    @property
-    def prunes(self) -> bool:
-        """Whether it uses Spark's filters."""
-        return self._prune is not None
-
     def describe(self) -> bytes:
         """Encode the schema, in Spark's JSON format, and whether it uses Spark's filters."""
-        return json.dumps({"schema": self._schema.jsonValue(), "prunes": self.prunes}).encode()
+        return json.dumps({"schema": self._schema.jsonValue(), "prunes": self.prune is not None}).encode()
 
     def check(self) -> None:
         """Refuse a second read, and report what happened to the first."""
@@ -173,8 +168,8 @@ class ServedSource:
             self.over.set()
 
     def _pruned(self, source: Source[Any], filters: Sequence[RowFilter]) -> Source[Any]:
-        if self._prune is not None:
-            source = self._prune(source, filters)
+        if self.prune is not None:
+            source = self.prune(source, filters)
             READS(Call("prune"), source)
         return source
 
