@@ -1,13 +1,13 @@
 """Parsing of lines into Arrow tables, block by block with fixed types, and the search for bad lines."""
 
 import re
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Final
 
 import attrs
+from more_itertools import split_when
 
 from pullstream.authoring import start_in_thread
 
@@ -19,7 +19,7 @@ from .listing import File
 from .streams import Stream
 
 FEW: Final = 64
-"""The number of rows below which bad ones are searched one by one."""
+"""The number of rows below which a bad one is searched where the parser names it."""
 
 WIDTH: Final = 2
 """The number of blocks parsed ahead."""
@@ -148,64 +148,36 @@ class Sieve:
             yield from self._sieved(numbered, begin, middle)
             yield from self._sieved(numbered, middle, end)
             return
-        yield from self._picked(numbered, [at for at in range(begin, end) if rows[at].strip()], problem)
+        *ready, last = self._few(numbered, [at for at in range(begin, end) if rows[at].strip()], problem)
+        yield from (attrs.evolve(piece, more=True) for piece in ready)
+        yield last
 
-    def _picked(self, numbered: "_NumberedRows", left: Sequence[int], problem: Exception) -> Iterator[Piece]:
-        """Separate the good from the bad among a few rows, keeping their order."""
-        rows = numbered.rows
-        bad: dict[int, Exception] = {}
-        batch: RecordBatch | None = None
-        while left and batch is None:
-            # The parser usually names the row.
-            named = _ROW.search(str(problem))
-            place = int(named[1]) - 1 if named is not None else -1
-            problems = self._bad(rows, left[place : place + 1] if place >= 0 else ()) or self._bad(rows, left)
-            bad.update(problems)
-            left = [at for at in left if at not in problems]
+    def _few(
+        self, numbered: "_NumberedRows", places: Sequence[int], problem: Exception | None = None
+    ) -> Generator[Piece, None, Exception | None]:
+        """Separate the good from the bad among a few rows, in order; returns the `problem` of parsing them together."""
+        rows, lines = numbered.rows, numbered.lines
+        if places and problem is None:
             try:
-                batch = self._of_rows([rows[at] for at in left])
+                batch = self._of_rows([rows[place] for place in places])
             except self._unreadable as exc:
                 problem = exc
-                if not problems:
-                    # Each row parses alone, but not all together.
-                    break
-        yield from self._in_order(numbered, left, bad, batch)
-
-    def _bad(self, rows: Sequence[bytes], places: Sequence[int]) -> dict[int, Exception]:
-        """Parse rows one by one; returns the errors of those that fail."""
-        problems: dict[int, Exception] = {}
-        for at in places:
-            try:
-                self._of_rows([rows[at]])
-            except self._unreadable as exc:
-                problems[at] = exc
-        return problems
-
-    def _in_order(
-        self, numbered: "_NumberedRows", good: Sequence[int], bad: Mapping[int, Exception], batch: RecordBatch | None
-    ) -> Iterator[Piece]:
-        order = sorted([*good, *bad])
-        at = 0
-        while at < len(order):
-            first = order[at]
-            line, size = numbered.lines[first], 1
-            if first in bad:
-                error = FileReadError(self._file.path, self._told(bad[first]), line)
-                # Not chained to pyarrow's own error, which would be shown with other row numbers.
-                yield Bad(numbered.rows[first].rstrip(b"\r\n"), error, numbered.start, at + 1 < len(order))
             else:
-                # As many rows as are on consecutive lines.
-                for after in order[at + 1 :] if batch is not None else ():
-                    if after in bad or numbered.lines[after] != line + size:
-                        break
-                    size += 1
-                part = (
-                    self._of_rows([numbered.rows[first]])
-                    if batch is None
-                    else batch.slice(bisect_left(good, first), size)
-                )
-                yield TablePiece(part, line, numbered.start, at + size < len(order))
-            at += size
+                for run in split_when(places, lambda one, other: lines[other] != lines[one] + 1):
+                    yield TablePiece(batch.slice(0, len(run)), lines[run[0]], numbered.start)
+                    batch = batch.slice(len(run))
+        if problem is None:
+            return None
+        named = _ROW.search(str(problem))
+        at = len(places) // 2 if named is None else min(int(named[1]), len(places)) - 1
+        before = None if len(places) == 1 else (yield from self._few(numbered, places[:at]))
+        if len(places) == 1 or (named is not None and before is None):
+            # Not chained to pyarrow's own error, which would be shown with other row numbers.
+            error = FileReadError(self._file.path, self._told(problem), lines[places[at]])
+            yield Bad(rows[places[at]].rstrip(b"\r\n"), error, numbered.start)
+            at += 1
+        yield from self._few(numbered, places[at:])
+        return problem
 
     def _of_rows(self, rows: Sequence[bytes]) -> RecordBatch:
         """Parse rows into a batch, and check that it has one row for each."""
