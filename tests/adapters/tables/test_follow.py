@@ -121,6 +121,7 @@ async def test_new_versions_are_followed(base):
             assert await running.result() == [0, 1]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("base", SQL, indirect=True)
 @pytest.mark.parametrize(
     ("options", "row", "column"),

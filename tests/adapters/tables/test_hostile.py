@@ -76,6 +76,7 @@ VALUES = sorted(
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["append", "upsert", "replace_time"])
 def test_hostile_values(base, mode):
     """Text is stored as it is, also as a key and as a time."""

@@ -68,23 +68,6 @@ def test_values_that_do_not_fit(base):
         assert base.query(f"SELECT n FROM {name}") == [(1,)]
 
 
-@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("journaled", [False, True])
-def test_a_run_that_resumes_names_the_same_row(base, journaled, tmp_path):
-    """Its number counts within the time, so it does not depend on the run."""
-    rows = [{"day": n // 4, "n": n} for n in range(12)]
-    rows[10]["n"] = None
-    source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row["day"], lateness=1))
-    journal = tmp_path / "journal" if journaled else None
-    said = []
-    for _ in range(3):
-        with pytest.raises(tables.SchemaError) as refused:
-            write(source, base, schema=pa.schema([("day", "int64"), pa.field("n", pa.int64(), False)]), journal=journal)
-        said.append(str(refused.value))
-    assert "the column 'n' allows no null, but row 3 of the time 2 has one; convert" in said[0]
-    assert len(set(said)) == 1
-
-
 @pytest.mark.parametrize(
     ("kind", "row", "says"),
     [

@@ -7,19 +7,6 @@ from pullstream import tables
 from tests.adapters.tables.helpers import sales, sold, write
 
 
-def test_large_times_are_in_files(base, monkeypatch):
-    """Rows of a time beyond the memory's limit, in several batches."""
-    from adapters.arrow import spools
-
-    monkeypatch.setattr(spools, "IN_MEMORY", 100)
-    monkeypatch.setattr(spools, "SORTED_BYTES", 100)
-    numbers = list(range(2000))
-    rows = ps.values([{"day": n % 2, "sold": n} for n in numbers])
-    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=5))
-    write(source, base, mode="upsert", key="sold")
-    assert sold(base) == numbers
-
-
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("lateness", [0, 1000])
 def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):

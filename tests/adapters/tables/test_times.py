@@ -79,6 +79,7 @@ def test_rows_of_no_or_another_time_are_refused(base, mode, day):
         write(source, base, mode=mode, time="day")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("kind", "times"),
     [

@@ -110,6 +110,7 @@ def test_replaced_times(base):
     assert sold(base) == [0, 1, 2, 6, 7, 8, 100]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("time", [3, "mon'day", DAY, MOMENT])
 def test_a_column_for_the_time(base, time):
     """It is added if rows lack it, and a time of any kind is found again."""
@@ -145,6 +146,7 @@ def test_decimals(base):
         assert base.query("SELECT f0 = 1.25 FROM sales") == [(True,)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "options", [{}, {"mode": "upsert", "key": "item"}, {"mode": "replace_time", "time": "day"}], ids=str
 )
