@@ -5,7 +5,6 @@ python -m tests.benchmarks --quick --repeat 1 # a look, in some minutes
 python -m tests.benchmarks --plot             # and the page and chart of the docs, and the figures as JSON beside
 python -m tests.benchmarks --only W4 growth   # some of it
 python -m tests.benchmarks --whole            # whole programs beside the same by hand; --whole main: the main job alone
-python -m tests.benchmarks.columns            # aggregates and windows in columns, beside polars and Arrow
 """
 
 import argparse

@@ -26,11 +26,13 @@ DAYS = 400
 DATE = r"\d{4}-\d\d-\d\d"
 
 
-def program(says: str, full: int, quick: int, *, why: str = "") -> Callable[[Callable[[int], dict[str, Way]]], None]:
+def program(
+    says: str, full: int, quick: int, *, parts: tuple[str, ...] = (), why: str = ""
+) -> Callable[[Callable[[int], dict[str, Way]]], None]:
     """Add a program; the decorated function prepares its ways."""
 
     def add(prepare: Callable[[int], dict[str, Way]]) -> None:
-        PROGRAMS.append(Program(prepare.__name__, says, full, quick, prepare, why=why))
+        PROGRAMS.append(Program(prepare.__name__, says, full, quick, prepare, parts, why))
 
     return add
 
@@ -362,3 +364,53 @@ def service(size: int) -> dict[str, Way]:
         return list(stream(numbers).map(more).filter(even))
 
     return ways | {BY_HAND: all_at_once(by_hand), "streamable": all_at_once(streamable)}
+
+
+@program(
+    "rows in columns: count, sum and mean per day and key of a Parquet file; and windows of it, out of order",
+    10_000_000,
+    200_000,
+    parts=("reading alone", "windows"),
+)
+def in_columns(size: int) -> dict[str, Way]:
+    columns, np, pl, pa, pq = map(
+        import_module, ("pullstream.columns", "numpy", "polars", "pyarrow", "pyarrow.parquet")
+    )
+    path = Path(mkdtemp()) / "rows.parquet"
+    atexit.register(rmtree, path.parent, ignore_errors=True)
+    dice = np.random.default_rng(1)
+    table = {
+        "day": np.sort(dice.integers(0, 365, size)).astype("int32"),
+        "at": np.arange(size) // 1000 + dice.integers(-30, 30, size),
+        "key": dice.choice([f"c{number}" for number in range(16)], size),
+        "n": dice.integers(0, 1000, size),
+        "x": dice.random(size),
+    }
+    pq.write_table(pa.table(table), path, row_group_size=131_072)
+    read = ["day", "key", "n", "x"]
+    rows = files.read_parquet(path, time="day", columns=read)
+    named = {"n": columns.count(), "sum": columns.sum("n")}
+    counts = columns.reduce_by_key("key", **named, mean=columns.mean("x"))
+    windows = columns.tumbling(10, "key", at="at", lateness=60, **named)
+
+    def collected(source: Any, module: Any) -> int:
+        return len(ps.run(ps.pipe(source, module, columns.collect_table())))
+
+    def by_polars(_: Path) -> int:
+        query = pl.scan_parquet(path).group_by("day", "key")
+        return len(query.agg(n=pl.len(), sum=pl.col("n").sum(), mean=pl.col("x").mean()).collect(engine="streaming"))
+
+    def by_arrow(_: Path) -> int:
+        wanted = [("n", "count"), ("n", "sum"), ("x", "sum")]
+        batches = pq.ParquetFile(path).iter_batches(65_536, columns=read)
+        parts = [pa.Table.from_batches([batch]).group_by(["day", "key"]).aggregate(wanted) for batch in batches]
+        merged = [("n_count", "sum"), ("n_sum", "sum"), ("x_sum", "sum")]
+        return len(pa.concat_tables(parts).group_by(["day", "key"]).aggregate(merged))
+
+    return {
+        HERE: lambda _: collected(rows, counts),
+        "reading alone": lambda _: ps.run(ps.pipe(rows, ps.drain())),
+        "windows": lambda _: collected(files.read_parquet(path, columns=["at", "key", "n"]), windows),
+        "Arrow, batch by batch": by_arrow,
+        "polars, streaming": by_polars,
+    }
