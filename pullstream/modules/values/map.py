@@ -12,6 +12,7 @@ from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.nested.expand import Expand
+from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.fused import Kind, Stage, result_of
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
@@ -162,7 +163,8 @@ class _MapBatches(Expand):
 
     @override
     def batch(self, values: Sequence[Any]) -> Iterator[Any]:
-        return iter([list(values)])
+        # A new list, as the function may change it.
+        return iter([[*listed(values)]])
 
 
 @overload
