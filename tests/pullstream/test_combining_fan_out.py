@@ -190,26 +190,6 @@ def aside(sink, test=odd):
 class TestAside:
     """At every limit, in every order."""
 
-    def test_nothing_is_complete_before_the_release(self, limit, counting, probe):
-        """What the main branch has left out looks complete to the side sink only when upstream has let go."""
-
-        @ps.transformer
-        class Slow(ps.authoring.Kernel):
-            async def produce(self, limit):
-                return await self.upstream.ask(limit)
-
-            async def release(self):
-                await trio.sleep(3)
-
-        async def program():
-            began = trio.current_time()
-            parts = (Slow(), aside(kept([]).named("side")), ps.take(2), ps.drain())
-            async with ps.pipe(counting(probe, 100, timed=True), *parts).open(limit=limit) as running:
-                await running.progress.completed(90, at="side")
-                return trio.current_time() - began
-
-        assert in_virtual_time(program) == 3
-
     def test_the_main_branch_waits_for_what_lies_there_alone(self, limit, counting, probe):
         """When the side sink has taken what there was, it may work on it as long as it likes."""
         main = []

@@ -330,23 +330,6 @@ async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
     assert quota.inside == 0
 
 
-async def test_both_sides_of_a_limit_have_names(autojump_clock):
-    """What is inside holds its time by the name of what holds it; the limit's output goes by the limit's name."""
-    gate = trio.Event()
-
-    async def call(n):
-        await gate.wait()
-        return n
-
-    limited = ps.in_flight(ps.map_async(call, 4), 2).named("few")
-    async with ps.pipe(ps.values([1, 2, 3], time=lambda n: n), limited, ps.collect()).open(check=True) as running:
-        await trio.sleep(1)
-        assert running.progress.frontier(at="few").elements == (1,)
-        gate.set()
-        await running.progress.completed(3, at="few")
-        assert await running.result() == [1, 2, 3]
-
-
 @pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])
 async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock):
     """Such a wait may take as long as it likes, though everything else waits for it."""

@@ -210,14 +210,17 @@ def test_an_input_is_read_in_one_way():
         ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), both()))
 
 
-def test_what_has_been_acknowledged_has_no_parts():
-    """Neither after `ack`, nor of a batch that is not the last."""
+@pytest.mark.parametrize("came", [True, False])
+def test_a_part_is_left_only_of_what_is_in_flight(came):
+    """Not of a batch that is acknowledged, nor of one that the lane has not given."""
 
     @ps.sink
     async def confused(upstream, ctx):
         batch = await upstream.ask_many(9)
         upstream.ack()
-        upstream.ack_but(batch.part(1))
+        upstream.ack_but(batch.part(1) if came else ps.Batch.of([1, 2], [1, 2]))
 
-    with pytest.raises(ValueError, match="is not part of the batch in flight"):
+    with pytest.raises(
+        ValueError, match="is not part of the batch in flight: pass a part of the batch that ask_many returned"
+    ):
         ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()))

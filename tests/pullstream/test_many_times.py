@@ -137,18 +137,6 @@ async def test_ack_but_of_incomparable_times():
         assert await running.result() == 3
 
 
-def test_ack_but_of_what_never_came():
-    """A part of a batch that the lane has not given is refused."""
-
-    @ps.sink
-    async def confused(upstream, ctx):
-        await upstream.ask(1)
-        upstream.ack_but(ps.Batch.of([1, 2], [1, 2]))
-
-    with pytest.raises(ValueError, match="ask_many"):
-        ps.run(ps.pipe(at_once([1, 2]), confused()))
-
-
 @pytest.mark.parametrize("part", ["ack_but", "ack_before"])
 async def test_a_part_left_after_an_abort_is_not_in_flight(part):
     """A termination acknowledges the whole batch: what its reader does with the values afterwards counts nothing."""

@@ -111,25 +111,6 @@ async def test_take_completes_below_and_abandons_above(autojump_clock):
             assert isinstance(await outcome(progress, 2, at=name), ps.errors.Abandoned)
 
 
-async def test_an_abort_abandons_what_was_not_complete(autojump_clock):
-    """After running.abort() waiters get Abandoned, as does the result; complete times stay complete."""
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, [1])
-        yield ps.Batch(2, [2])
-        await trio.sleep_forever()
-
-    with pytest.raises(ps.errors.Abandoned):
-        async with ps.pipe(source(), ps.map(str), ps.collect()).open() as running:
-            found = await outcomes(running.progress, 1, 2, then=running.abort)
-            assert found[1] == "complete"
-            assert isinstance(found[2], ps.errors.Abandoned)
-            for name in ("source", "map", "collect"):
-                assert isinstance(await outcome(running.progress, 3, at=name), ps.errors.Abandoned)
-            await running.result()
-
-
 @pytest.mark.parametrize("holds", ["nothing", "this batch", "the one before"])
 async def test_an_abort_while_the_sink_works_completes_nothing(holds, autojump_clock):
     """The abort meets the sink between two asks, with or without a hold: its time is abandoned."""

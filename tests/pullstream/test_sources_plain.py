@@ -3,7 +3,6 @@
 import pytest
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
 
 
 def collatz(n):
@@ -29,24 +28,6 @@ def test_values(source, timed, limit):
     """The same at every limit, in every run."""
     pipeline = ps.pipe(source, ps.collect(timed=True))
     assert ps.run(pipeline, limit=limit) == ps.run(pipeline) == timed
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("where", ["function", "time"])
-def test_values_before_a_failure_come_first(where, limit):
-    """What raises at the fourth value lets three arrive (R8)."""
-
-    def broken(n):
-        if n == 3:
-            raise Unseen
-        return n
-
-    functions = {"function": lambda n: (broken(n), n + 1)}
-    source = ps.unfold(0, functions.get(where, lambda n: (n, n + 1)), time=broken if where == "time" else None)
-    got = []
-    with pytest.raises(Unseen):
-        ps.run(ps.pipe(source, ps.drain(got.append)), limit=limit)
-    assert got == [0, 1, 2]
 
 
 @pytest.mark.parametrize("count", [2, 3, 9])

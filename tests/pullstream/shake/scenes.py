@@ -11,6 +11,7 @@ import trio
 
 import pullstream as ps
 from pullstream import files
+from tests.pullstream.common import per_time
 
 
 async def slowly(value):
@@ -37,19 +38,6 @@ async def told_complete(upstream, ctx):
                 yield event
             case ps.Completed(time):
                 yield ps.Batch(time, ["complete"])
-
-
-@ps.transformer
-async def held_back(upstream, ctx):
-    """Emit the values of each time when it is complete."""
-    kept = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                ctx.notify_at(time)
-                kept.setdefault(time, []).extend(values)
-            case ps.Completed(time):
-                yield ps.Batch(time, kept.pop(time))
 
 
 @ps.sink
@@ -132,13 +120,13 @@ def calls_one_by_one():
 
 
 def generators():
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), held_back(), told_complete(), ps.collect())
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), per_time(), told_complete(), ps.collect())
 
 
 def branches():
     fast, slow = ps.map(lambda n: -n), ps.map_async(slowly, 2)
     return ps.pipe(
-        numbers(6, 2), ps.fork(fast, slow), ps.tee(ps.collect(), ps.pipe(held_back(), ps.collect()), capacity=2)
+        numbers(6, 2), ps.fork(fast, slow), ps.tee(ps.collect(), ps.pipe(per_time(), ps.collect()), capacity=2)
     )
 
 
@@ -158,7 +146,7 @@ def lanes_that_leave():
 def zipped():
     return ps.pipe(
         ps.zip(ps.pipe(numbers(8, 2), ps.map_async(slowly, 2)), numbers(6, 2), mode="padded", fill=0),
-        held_back(),
+        per_time(),
         ps.collect(),
     )
 
@@ -174,7 +162,7 @@ def sorted_together():
 
 
 def merged():
-    return ps.pipe(ps.merge(ps.pipe(numbers(), ps.map_async(slowly, 2)), numbers(6, 2)), held_back(), ps.drain())
+    return ps.pipe(ps.merge(ps.pipe(numbers(), ps.map_async(slowly, 2)), numbers(6, 2)), per_time(), ps.drain())
 
 
 def joined():
@@ -197,7 +185,7 @@ def caught():
         await trio.lowlevel.checkpoint()
         return 1 // (value - 1)
 
-    return ps.pipe(ps.values([0, 1]), ps.map_async(one_fails, 2), ps.catch(lambda _: [9]), held_back(), ps.collect())
+    return ps.pipe(ps.values([0, 1]), ps.map_async(one_fails, 2), ps.catch(lambda _: [9]), per_time(), ps.collect())
 
 
 def caught_one_by_one():
@@ -229,12 +217,12 @@ def inside():
     def stream(n):
         return ps.pipe(ps.values([n, n + 1]), ps.map_async(slowly, 2))
 
-    return ps.pipe(numbers(6, 2), ps.flat_map(stream), held_back(), ps.map_async(slowly, 2), ps.collect())
+    return ps.pipe(numbers(6, 2), ps.flat_map(stream), per_time(), ps.map_async(slowly, 2), ps.collect())
 
 
 def side_by_side():
     streams = ps.map(lambda n: ps.pipe(ps.values([n, n + 1]), ps.map_async(slowly, 2)))
-    return ps.pipe(numbers(6, 2), streams, ps.flatten(concurrency=2), held_back(), ps.collect())
+    return ps.pipe(numbers(6, 2), streams, ps.flatten(concurrency=2), per_time(), ps.collect())
 
 
 def side_inside():
@@ -264,7 +252,7 @@ def side_inside_fails():
 
 def grouped():
     return ps.pipe(
-        numbers(), ps.map_async(slowly, 2), ps.group_by(lambda n: n % 2, held_back()), told_complete(), ps.drain()
+        numbers(), ps.map_async(slowly, 2), ps.group_by(lambda n: n % 2, per_time()), told_complete(), ps.drain()
     )
 
 
@@ -274,7 +262,7 @@ def looped():
         ps.map_async(quickly, 2),
         ps.map(lambda n: ps.Again(n - 1) if isinstance(n, int) and n % 3 else n),
     )
-    return ps.pipe(numbers(6, 2), ps.loop(body), ps.filter(lambda n: n != "complete"), held_back(), ps.drain())
+    return ps.pipe(numbers(6, 2), ps.loop(body), ps.filter(lambda n: n != "complete"), per_time(), ps.drain())
 
 
 def loop_left():
@@ -285,7 +273,7 @@ def loop_left():
 
 def groups_round():
     """Streams inside a loop: what they hold comes round to them again."""
-    body = ps.pipe(ps.group_by(lambda n: n % 2, ps.pipe(ps.map_async(quickly, 2), held_back())), ps.map(halved))
+    body = ps.pipe(ps.group_by(lambda n: n % 2, ps.pipe(ps.map_async(quickly, 2), per_time())), ps.map(halved))
     return ps.pipe(numbers(8, 2), ps.loop(body), told_complete(), ps.drain())
 
 
@@ -324,7 +312,7 @@ def late_aside():
         ps.values(times),
         ps.map_async(slowly, 1),
         ps.stamp(lambda n: n, lateness=2, late=late),
-        held_back(),
+        per_time(),
         ps.collect(),
     )
 
@@ -356,7 +344,7 @@ def switched():
         await trio.sleep(3)
         tap.resume()
 
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), tap, stop, held_back(), ps.collect()), steer
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), tap, stop, per_time(), ps.collect()), steer
 
 
 def switched_off():
@@ -411,7 +399,7 @@ def added():
                 await trio.sleep(2)
         many.cap()
 
-    return ps.pipe(many, held_back(), ps.map_async(quickly, 2), ps.drain()), add
+    return ps.pipe(many, per_time(), ps.map_async(quickly, 2), ps.drain()), add
 
 
 def pushed():
@@ -426,11 +414,11 @@ def pushed():
         except ps.errors.Ended:
             pass
 
-    return ps.pipe(handle, ps.map_async(slowly, 2), ps.prefetch(2), held_back(), ps.collect()), push
+    return ps.pipe(handle, ps.map_async(slowly, 2), ps.prefetch(2), per_time(), ps.collect()), push
 
 
 def limited():
-    return ps.pipe(numbers(), ps.rate_limit(2, per=1), ps.timeout(10_000), ps.prefetch(3), held_back(), ps.drain())
+    return ps.pipe(numbers(), ps.rate_limit(2, per=1), ps.timeout(10_000), ps.prefetch(3), per_time(), ps.drain())
 
 
 def mapped_times():
@@ -445,7 +433,7 @@ def mapped_times():
 
 
 def taken():
-    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 3), ps.prefetch(4), held_back(), ps.take(5), ps.collect())
+    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 3), ps.prefetch(4), per_time(), ps.take(5), ps.collect())
 
 
 def times_taken():
@@ -465,7 +453,7 @@ def failing_parts():
 
 def stuck():
     """A pipeline that cannot go on: whoever waits is told."""
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.in_flight(held_back(), 2), ps.prefetch(2), ps.collect())
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.in_flight(per_time(), 2), ps.prefetch(2), ps.collect())
 
 
 def stuck_by_exit():
@@ -478,7 +466,7 @@ def stuck_by_exit():
             while await upstream.ask(9) is not ps.DONE:
                 pass
 
-    return ps.pipe(numbers(), ps.in_flight(held_back(), 2), ps.prefetch(2), waits())
+    return ps.pipe(numbers(), ps.in_flight(per_time(), 2), ps.prefetch(2), waits())
 
 
 def patient():
@@ -490,7 +478,7 @@ def patient():
             while await upstream.ask(9) is not ps.DONE:
                 pass
 
-    return ps.pipe(numbers(), ps.map_async(quickly, 2), ps.in_flight(held_back(), 2), ps.prefetch(2), waits())
+    return ps.pipe(numbers(), ps.map_async(quickly, 2), ps.in_flight(per_time(), 2), ps.prefetch(2), waits())
 
 
 def ticks():
@@ -501,7 +489,7 @@ def branches_fail():
     return ps.pipe(
         numbers(),
         ps.map_async(slowly, 2),
-        ps.tee(ps.pipe(ps.map_async(slowly_but_five, 2), ps.drain()), ps.pipe(held_back(), ps.drain()), ps.collect()),
+        ps.tee(ps.pipe(ps.map_async(slowly_but_five, 2), ps.drain()), ps.pipe(per_time(), ps.drain()), ps.collect()),
     )
 
 
@@ -543,12 +531,12 @@ def side_inside_lost():
         side = ps.drain(lambda failed: [][failed.value])
         return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
 
-    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream), ps.prefetch(2), held_back(), ps.collect())
+    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream), ps.prefetch(2), per_time(), ps.collect())
 
 
 def skipped():
     checked = ps.map_async(slowly_but_five, 2, on_error="result")
-    return ps.pipe(numbers(), checked, ps.map(lambda n: repr(n)[:12]), held_back(), ps.collect())
+    return ps.pipe(numbers(), checked, ps.map(lambda n: repr(n)[:12]), per_time(), ps.collect())
 
 
 async def slowly_but_five(n):
@@ -559,7 +547,7 @@ async def slowly_but_five(n):
 
 
 def threads():
-    return ps.pipe(numbers(), ps.map_thread(lambda n: n * n, 2), held_back(), ps.prefetch(2), ps.collect())
+    return ps.pipe(numbers(), ps.map_thread(lambda n: n * n, 2), per_time(), ps.prefetch(2), ps.collect())
 
 
 def put_off():
@@ -568,7 +556,7 @@ def put_off():
 
     async def resolve(running):
         await trio.sleep(2)
-        later.resolve(ps.pipe(ps.map_async(slowly, 2), held_back()))
+        later.resolve(ps.pipe(ps.map_async(slowly, 2), per_time()))
 
     return ps.pipe(numbers(), ps.map_async(slowly, 2), later, told_complete(), ps.collect()), resolve
 
@@ -576,7 +564,7 @@ def put_off():
 def pooled():
     """A worker fails, and another takes its value."""
     flaky = ps.map_async(slowly_but_five, 1)
-    return ps.pipe(numbers(), ps.worker_pool(ps.map_async(slowly, 1), flaky), held_back(), ps.map(str), ps.collect())
+    return ps.pipe(numbers(), ps.worker_pool(ps.map_async(slowly, 1), flaky), per_time(), ps.map(str), ps.collect())
 
 
 def lists():
@@ -588,7 +576,7 @@ def lists():
 def in_a_row():
     later = ps.catch_up(ps.values([3], time=lambda n: n), ps.pipe(numbers(6, 1), ps.map_async(slowly, 2), ps.delay(4)))
     first = ps.pipe(numbers(4, 2), ps.map_async(slowly, 2), ps.unique_by_time())
-    return ps.pipe(ps.concat(first, later), held_back(), ps.prefetch(2), ps.collect())
+    return ps.pipe(ps.concat(first, later), per_time(), ps.prefetch(2), ps.collect())
 
 
 def found_early():
@@ -601,7 +589,7 @@ def errors_aside():
         return await slowly(failed.value)
 
     calls = ps.map_async(slowly_but_five, 2, on_error=ps.pipe(ps.map_async(seen, 1), ps.drain()))
-    return ps.pipe(numbers(), calls, ps.map(lambda n: 1 // (n - 3), on_error=ps.collect()), held_back(), ps.collect())
+    return ps.pipe(numbers(), calls, ps.map(lambda n: 1 // (n - 3), on_error=ps.collect()), per_time(), ps.collect())
 
 
 def retried_inside():
@@ -618,7 +606,7 @@ def retried_inside():
         again = ps.pipe(ps.values([n, n + 1]), ps.map_async(flaky, 1))
         return ps.retry(again, 2, delay=1, skip_delivered=True)
 
-    return ps.pipe(numbers(4, 2), ps.flat_map(stream), held_back(), ps.collect())
+    return ps.pipe(numbers(4, 2), ps.flat_map(stream), per_time(), ps.collect())
 
 
 # ---- scenes with a journal

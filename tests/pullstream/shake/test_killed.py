@@ -3,7 +3,6 @@
 import os
 
 import pytest
-import trio
 
 import pullstream as ps
 from pullstream import files
@@ -11,14 +10,10 @@ from pullstream.journal.log import JournalLog
 from pullstream.shake import shake
 from pullstream.shake.choices import Choices
 from pullstream.shake.disk import Disk, Killed
+from tests.pullstream.shake.scenes import slowly
 from tests.sampling import amount
 
 DAYS = range(12)
-
-
-async def slowly(value):
-    await trio.sleep(value % 3)
-    return value
 
 
 def days(*modules):

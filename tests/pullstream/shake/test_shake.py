@@ -18,15 +18,11 @@ from pullstream.shake.choices import Choices
 from pullstream.shake.judging import Judgement, Wrong
 from pullstream.shake.lives import Lives
 from pullstream.trace import Trace, judge
+from tests.pullstream.shake.scenes import slowly
 from tests.pullstream.test_new import outcome
 from tests.sampling import amount
 
 ROOT = Path(__file__).parents[3]
-
-
-async def slowly(value):
-    await trio.sleep(value % 3)
-    return value
 
 
 def breaks_down():
