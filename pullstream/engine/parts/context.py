@@ -255,8 +255,8 @@ class Context:
     def limit(self) -> int:
         """The number of values to ask for: the limit of the ask being served or, in a sink, its own pace.
 
-        A sink's pace begins with few values. In a loop of one's own, `breathe` after each batch adapts it; `batches` and
-        `events` do so by themselves.
+        A sink's pace begins with few values. In a loop of one's own, `breathe` after each batch adapts it; `batches`
+        and `events` do so by themselves.
         """
         return self._account.limit
 
