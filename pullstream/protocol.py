@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, cast
 
 from typing_extensions import TypeVar, override
 
-from pullstream.timely.order import Ascending, changes, minimal  # pyright: ignore[reportUnusedImport] - hidden from it
+from pullstream.timely.order import Ascending, changes, in_one_order, minimal  # pyright: ignore[reportUnusedImport] - hidden from it
 
 T_co = TypeVar("T_co", covariant=True)
 Time_co = TypeVar("Time_co", covariant=True, default=Any)
@@ -53,9 +53,9 @@ class Batch(Generic[T_co, Time_co]):
     Batch.of(times=[3, 4], values=['b', 'c'])
     """
 
-    # The slots of `time` and `times` are empty where they do not apply, and `least` and `changes` until they are
+    # The slots of `time` and `times` are empty where they do not apply, and those of what is computed once until it is
     # needed: then `__getattr__` is called. So the common attributes cost no call.
-    __slots__ = ("__weakref__", "changes", "least", "time", "times", "values")
+    __slots__ = ("__weakref__", "changes", "in_one_order", "least", "time", "times", "values")
     __match_args__ = ("time", "values")
 
     time: Time_co
@@ -70,6 +70,8 @@ class Batch(Generic[T_co, Time_co]):
     """The minimal times, computed once."""
     changes: Sequence[int]
     """The positions of values whose time differs from the previous value's, computed once."""
+    in_one_order: bool
+    """Whether a quick check shows that `min` and `sorted` can compare all times, computed once."""
 
     def __init__(self, time: Time_co, values: Sequence[T_co]) -> None:
         _SET_TIME(self, time)
@@ -101,7 +103,9 @@ class Batch(Generic[T_co, Time_co]):
 
         def __getattr__(self, name: str) -> object:
             if name == "least":
-                found = (self.time,) if self.uniform else minimal(self.times)
+                found = (self.time,) if self.uniform else self._least()
+            elif name == "in_one_order":
+                found = in_one_order(self.times)
             elif name == "times":
                 found = [self.time] * len(self.values)
             elif name == "changes":
@@ -116,6 +120,11 @@ class Batch(Generic[T_co, Time_co]):
                 raise AttributeError(f"a Batch has no attribute {name!r}")
             object.__setattr__(self, name, found)
             return found
+
+        def _least(self) -> object:
+            # In most cases the order has to be known anyway.
+            known = not isinstance(self.times, Ascending) and self.in_one_order
+            return [min(self.times)] if known else minimal(self.times)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Batch cannot be changed, so {name!r} cannot be set: make a new Batch")

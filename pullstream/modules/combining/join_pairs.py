@@ -19,7 +19,7 @@ from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
 from pullstream.protocol import DONE, Batch
 from pullstream.timely import Antichain, TimeDomainError
-from pullstream.timely.order import in_one_order, is_total
+from pullstream.timely.order import is_total
 
 SAMPLE: Final = 64
 """Number of keys of each side to keep in mind until there is a pair, to explain why there is none."""
@@ -225,10 +225,11 @@ class Pairing:
 
     def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
         """Make the pairs of a batch whose values match those at nearby times."""
-        values, times = side.each.head.values, side.each.head.times
+        batch = side.each.head
+        values, times = batch.values, batch.times
         if len(side.times) < 2:
             side.times.update(times)
-        reaches, refused = self._reaches(times)
+        reaches, refused = self._reaches(batch)
         keeps = [*map(side.other.arriving().less_equal, reaches)]
         begin = 0
         while begin < len(reaches):
@@ -303,14 +304,14 @@ class Pairing:
         for time in cast("Near", side.kept).add(entries):
             self._location.hold(time)
 
-    def _reaches(self, times: Sequence[Any]) -> tuple[list[Any], BaseException | None]:
-        """Compute the last time that each of these times matches, up to the first that has none; and its refusal."""
-        if in_one_order(times):
+    def _reaches(self, batch: Batch[Any]) -> tuple[list[Any], BaseException | None]:
+        """Compute the last time that each value matches, up to the first that has none; and its refusal."""
+        if batch.in_one_order:
             with suppress(TypeError, OverflowError):
-                return [time + self._within for time in times], None
+                return [time + self._within for time in batch.times], None
         reaches: list[Any] = []
         try:
-            for time in times:
+            for time in batch.times:
                 reaches.append(reach_of(self._location, time, self._within))  # noqa: PERF401 - those before a failure count
         except TimeDomainError as exc:
             return reaches, exc

@@ -18,7 +18,6 @@ from pullstream.modules.folds.agg import count, several
 from pullstream.modules.folds.fold import Fold, a_fold, folds, itself
 from pullstream.modules.values.on_error import OnError
 from pullstream.protocol import Batch
-from pullstream.timely.order import in_one_order
 
 MANY: Final = 8
 """The length from which handling a run of values at one time as a whole costs less than value by value."""
@@ -30,7 +29,7 @@ def value_by_value(batch: Batch[Any]) -> bool:
     Not if the time changes seldom: run by run is faster then. Nor if its times have no one order: they may fail
     anywhere, and the values before the failure must still be counted.
     """
-    return MANY * len(batch.changes) >= len(batch.times) and in_one_order(batch.times)
+    return MANY * len(batch.changes) >= len(batch.times) and batch.in_one_order
 
 
 class PerTime(Notified, Inline, Generic[S]):

@@ -29,7 +29,7 @@ from pullstream.modules.windows.window import Window, Windowed, WindowLists, Win
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay
-from pullstream.timely.order import in_one_order, is_total
+from pullstream.timely.order import is_total
 
 _TIME: Final = itemgetter(0)
 _ORDER: Final = attrgetter("end", "number")
@@ -105,7 +105,7 @@ class _Sessions(Windowed, Resumable):
 
     def _usual(self, batch: Batch[Any]) -> bool:
         """Whether the times are in one order and the gap can be added to all of them."""
-        if not in_one_order(batch.times):
+        if not batch.in_one_order:
             return False
         try:
             return all(time < time + self._gap for time in (batch.least[0], max(batch.times)))

@@ -24,7 +24,7 @@ from pullstream.modules.windows.grid import Grid, duration, of_one_kind
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
-from pullstream.timely.order import Ascending, in_one_order
+from pullstream.timely.order import Ascending
 
 _Cell: TypeAlias = tuple[Any, Any, Sequence[OpenWindow]]
 """A range of times (end excluded) and the open windows that contain all of it."""
@@ -69,14 +69,14 @@ class _OnGrid(Windowed):
     @override
     def receive(self, batch: Batch[Any]) -> None:
         # An eager result must follow the results of the windows that are over by then.
-        whole = not (batch.uniform or self.accumulator.eager) and in_one_order(batch.times)
+        whole = not (batch.uniform or self.accumulator.eager) and batch.in_one_order
         count = whole and self._everywhere and self.accumulator.counts and not isinstance(batch.times, Ascending)
         for part in (batch,) if whole else self.apart(batch):
             self.note_times(part)
             self._begin(part.time if part.uniform else part.times[0])
             try:
                 if count:
-                    self._count(part.times, part.values)
+                    self._count(part)
                 else:
                     self._fold(part)
             finally:
@@ -98,13 +98,13 @@ class _OnGrid(Windowed):
             if not uniform:
                 self.taken = end
 
-    def _count(self, times: Sequence[Any], values: Sequence[Any]) -> None:
+    def _count(self, batch: Batch[Any]) -> None:
         """Count values by key: all of a window at once, whatever the order of the windows."""
         assert self.accumulator.key is not None, "it counts by key"
-        keys, wrong = keys_of(self.accumulator.key, values)
+        keys, wrong = keys_of(self.accumulator.key, batch.values)
         counted: defaultdict[OpenWindow, list[Hashable]] = defaultdict(list)
         try:
-            for begin, end, windows in self._ranges(Batch.of(list(times[: len(keys)]), keys)) if keys else ():
+            for begin, end, windows in self._ranges(batch.part(0, len(keys)) if wrong else batch) if keys else ():
                 some = keys[begin:end]
                 for window in windows:
                     counted[window] += some
