@@ -9,10 +9,9 @@ from typing_extensions import TypeVar
 from pullstream import CompositionError
 from pullstream.authoring import of_extra
 
-from .errors import SparkMissing
+from .errors import SparkMissing, no_frame, refused
 from .failures import first_line, unlogged
 from .reading.jobs import STOPPED, is_connect, stands
-from .refusals import no_frame, refused
 from .types import Column, DataFrame
 
 T = TypeVar("T")

@@ -1,6 +1,10 @@
-"""Errors between the toolkit and Spark, each with its own name."""
+"""Errors between the toolkit and Spark, each with its own name, and refusals of DataFrames and their options."""
 
-from pullstream import PullstreamError
+import reprlib
+from collections.abc import Sequence
+
+from pullstream import CompositionError, PullstreamError
+from pullstream.authoring import Site
 
 
 class SparkMissing(PullstreamError, ImportError):
@@ -51,3 +55,26 @@ class ShuffleRerunError(PullstreamError):
 
 class CannotListen(PullstreamError, OSError):
     """The driver cannot listen at the host and port where executors must reach it."""
+
+
+def refused(module: str, what: str, site: Site | None = None) -> CompositionError:
+    """Make the error of a module; `site` is where it was composed, if not at this call."""
+    return CompositionError(f"{module}() at {site or Site.here()} {what}")
+
+
+def distinct(module: str, names: Sequence[str], site: Site | None = None) -> None:
+    """Refuse columns that share a name; `site` as in `refused`."""
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        what = f"needs distinct column names, and has several columns named {', '.join(doubled)}"
+        raise refused(module, what, site)
+
+
+def no_frame(wanted: str, value: object) -> str:
+    """The refusal of a value that is not a Spark DataFrame; tables are named, not shown."""
+    kind = type(value)
+    home = kind.__module__.partition(".")[0]
+    if home == "builtins":
+        return f"needs {wanted}, but got {reprlib.repr(value)} ({kind.__name__})"
+    hint = "; session.createDataFrame(frame) converts it" if home in {"pandas", "pyarrow"} else ""
+    return f"needs {wanted}, but got a {home}.{kind.__name__}{hint}"

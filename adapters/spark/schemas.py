@@ -8,9 +8,8 @@ from typing import Any, cast
 from pullstream.authoring import Site, of_extra
 
 from ..arrow import pyarrow
-from .errors import SparkMissing
+from .errors import SparkMissing, distinct, refused
 from .failures import first_line
-from .refusals import distinct, refused
 from .types import StructType
 
 

@@ -16,12 +16,11 @@ from pullstream.authoring import Site, bound, of_extra
 
 from .connect.session import connect_session, is_meant, match
 from .ended import java_ended
-from .errors import SparkJobError, SparkMissing
+from .errors import SparkJobError, SparkMissing, refused
 from .failures import start_error
 from .gateway import guard
 from .java import java_home
 from .reading.jobs import is_connect, stands
-from .refusals import refused
 from .starting import Starting
 from .types import SparkSession
 

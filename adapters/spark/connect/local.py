@@ -19,7 +19,7 @@ from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run
 from pullstream.authoring import Site
 
 from ...arrow import Packing, RecordBatch, Spool, pyarrow
-from ..refusals import refused
+from ..errors import refused
 from ..schemas import arrow_schema
 from ..types import DataFrame, StructType
 from ..writing.table_partitions import TablePartitions, TableTargetError

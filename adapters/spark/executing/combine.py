@@ -14,9 +14,9 @@ from pullstream.authoring import Call, Module, Site, Sync, a_fold, bound
 from pullstream.types import Blueprint
 
 from ...arrow import As, shape_argument
+from ..errors import refused
 from ..reading.source import from_dataframe
 from ..reading.timed import TIME, TimedFrame, timed
-from ..refusals import refused
 from ..schemas import arrow_schema
 from ..types import Column, DataFrame, StructType
 from .combining import CombiningPlan

@@ -13,8 +13,7 @@ from pullstream.types import Blueprint
 
 from ...arrow import As, Schema, shape_argument
 from ..columns import TIMES, check_frame, column, functions, looked_up
-from ..errors import SparkMissing
-from ..refusals import refused
+from ..errors import SparkMissing, refused
 from ..schemas import arrow_schema, spark_schema
 from ..types import Column, DataFrame, StructType
 from .keyed import KeyedPlan

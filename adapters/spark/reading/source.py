@@ -10,7 +10,7 @@ from pullstream import Sink, Source
 from pullstream.authoring import Module, bound
 
 from ...arrow import As, shape_argument
-from ..refusals import refused
+from ..errors import refused
 from ..types import Column, DataFrame
 from .ordered import OrderedSource, aside
 from .timed import TimedFrame, timed

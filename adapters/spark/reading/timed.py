@@ -12,8 +12,7 @@ from pullstream.authoring import of_extra
 
 from ...arrow import As, RecordBatch, Shape, in_utc, pyarrow
 from ..columns import TIMES, Refusal, check_frame, column, functions, looked_up
-from ..errors import SparkMissing
-from ..refusals import distinct, refused
+from ..errors import SparkMissing, distinct, refused
 from ..types import Column, DataFrame
 
 TIME = "__pullstream_time__"

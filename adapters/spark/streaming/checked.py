@@ -10,9 +10,9 @@ import attrs
 from ...arrow import As, shape_argument
 from ..columns import check_frame
 from ..connect.gate import trouble
+from ..errors import distinct, refused
 from ..reading.jobs import is_connect
 from ..reading.timed import check_packages
-from ..refusals import distinct, refused
 from ..types import DataFrame, DataStreamWriter, StreamingQuery
 
 

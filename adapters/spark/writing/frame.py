@@ -9,8 +9,8 @@ from pullstream.authoring import READS, Call, Site, bound
 
 from ...arrow import Schema
 from ..connect.local import local_dataframe
+from ..errors import refused
 from ..reading.jobs import is_connect
-from ..refusals import refused
 from ..schemas import spark_schema
 from ..session import active_session
 from ..types import DataFrame, SparkSession, StructType

@@ -16,8 +16,8 @@ from ...arrow import Schema
 from ...sinks import SinkBody, SpoolCommitter
 from ...stopping import in_thread, stoppably
 from ..connect.local import ConnectTable
+from ..errors import refused
 from ..reading.jobs import is_connect
-from ..refusals import refused
 from ..session import active_session
 from ..types import SparkSession, StructType
 from .table_partitions import TablePartitions, TablePlan, check_time

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import itertools
-import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
@@ -16,8 +15,8 @@ from pullstream.authoring import Site
 
 from ...arrow import OpenTimes, RecordBatch, Spool, pyarrow
 from ...files.writing.refusals import FileBusyError
+from ..errors import refused
 from ..reading.jobs import Jobs
-from ..refusals import refused
 from ..schemas import arrow_schema, spark_schema
 from ..types import DataFrameWriter, SparkSession, StructType
 from .feeding import ROWS
@@ -27,29 +26,12 @@ from .server import server_for
 HIDDEN = ".pullstream"
 
 
-_busy: set[str] = set()
-_lock = threading.Lock()
+_busy: "dict[str, TablePartitions]" = {}
+"""The writers of this program, by the names of their tables."""
 
 
 class TableTargetError(PullstreamError):
     """A table's folder cannot be written, or a time cannot be the name of one."""
-
-
-def claim(name: str) -> None:
-    """Claim a table within this program; a second claim is refused."""
-    with _lock:
-        if name in _busy:
-            raise FileBusyError(
-                f"write_table: another run, or another sink of this run, is writing to {name!r}: wait until it ends, "
-                f"or write somewhere else"
-            )
-        _busy.add(name)
-
-
-def release(name: str) -> None:
-    """Release the claim."""
-    with _lock:
-        _busy.remove(name)
 
 
 class TableFolder:
@@ -233,7 +215,7 @@ class TablePartitions:
     def close(self) -> None:
         """Release the folder, so that others can write there."""
         if self._claimed is not None:
-            release(self._claimed)
+            del _busy[self._claimed]
 
     # ---- in a thread of its own
 
@@ -277,7 +259,12 @@ class TablePartitions:
         self._refresh()
 
     def _claim(self, name: str) -> None:
-        claim(name)
+        """Claim a table within this program, in one step."""
+        if _busy.setdefault(name, self) is not self:
+            raise FileBusyError(
+                f"write_table: another run, or another sink of this run, is writing to {name!r}: wait until it ends, "
+                f"or write somewhere else"
+            )
         self._claimed = name
 
     def _refresh(self) -> None:
