@@ -94,6 +94,8 @@ class _Ingress(PolledAsking[Any]):
         self.traits = attrs.evolve(self.traits, summaries=[ENTER, IDENTITY], lasting=_last_round_of)
         self._inside: Requests[None] = Requests()
         """The times at which values have entered, until the loop has finished them."""
+        self._patient = False
+        """Whether values that go round wait for a task that has just begun to ask outside."""
         self.feedback: _Feedback
         self.within: Sequence[Location]
         """The locations of the loop, without its ingress."""
@@ -108,9 +110,10 @@ class _Ingress(PolledAsking[Any]):
         outside = self._outside
         if not (outside or outside.known or self.asking(self.upstream)):
             self.ask_input(self.upstream, limit)
-            if self.feedback.row and self.asking(self.upstream):
-                return WAIT
+            self._patient = True
         if self.feedback.row:
+            if self._patient and self.asking(self.upstream):
+                return WAIT
             return self.feedback.row.take(limit)
         if outside:
             if self._may_enter(outside.first):
@@ -170,9 +173,11 @@ class _Ingress(PolledAsking[Any]):
     async def wait(self) -> None:
         """Wait for a value from outside or round, or for the loop to finish a time."""
         if self.feedback.row:
-            for _ in range(2):
-                # Let the task ask outside: an answer that is ready tells whether the current round is the last.
-                await trio.lowlevel.checkpoint()
+            for _ in range(3):
+                # Let the task run once, and again if another answers it: this tells whether the round is the last.
+                if self.asking(self.upstream):
+                    await trio.lowlevel.checkpoint()
+            self._patient = False
             return
         if self._outside.done:
             watches = [self._drained()]
