@@ -183,6 +183,20 @@ _SET_TIME, _SET_TIMES, _SET_VALUES, _SET_CHANGES = (
 )
 
 
+def listed(values: Sequence[V]) -> list[V]:
+    """The values as a list, for a module that keeps them all or goes over them several times.
+
+    A class of sequences whose iterator makes the values may have a `list_values()`, which costs less.
+
+    >>> listed("ab")
+    ['a', 'b']
+    """
+    if isinstance(values, list):
+        return values
+    own = getattr(values, "list_values", None)
+    return list(values) if own is None else own()
+
+
 class Done(Enum):
     """The answer of a stream that has ended (R3). Compare with `DONE`; annotate with its type, `Done`."""
 

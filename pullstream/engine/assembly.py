@@ -162,9 +162,10 @@ class Consumer:
                 result = await self._body(self._reader, Context(self._account))
             finally:
                 self._account.end()
-            # Frozen until upstream has released without trouble: values left out must not look complete before.
-            self.location.freeze()
             exhausted = self._reader.over
+            if not exhausted:
+                # Frozen until upstream has released without trouble: values left out must not look complete before.
+                self.location.freeze()
             await self._reader.abort()
         except BaseException as given:
             self.location.freeze()

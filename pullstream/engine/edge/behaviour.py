@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic
 
 from typing_extensions import TypeVar
 
+from pullstream.engine.interfaces import Polled
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.protocol import Batch, Done
 
@@ -101,7 +102,7 @@ def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
 class Overrides:
     """The methods that a module's class has in place of defaults, and whether authors wrote them."""
 
-    __slots__ = ("acquires", "at_once", "produces", "waits", "waits_itself")
+    __slots__ = ("acquires", "at_once", "polled", "produces", "waits", "waits_itself")
 
     def __init__(self, cls: type[Behaviour[Any]]) -> None:
         def has_own(name: str) -> bool:
@@ -110,6 +111,7 @@ class Overrides:
         def by_toolkit(name: str) -> bool:
             return getattr(getattr(cls, name), "__module__", "").partition(".")[0] in {"pullstream", "adapters"}
 
+        self.polled = issubclass(cls, Polled)
         self.produces = has_own("produce")
         self.acquires = has_own("acquire")
         self.at_once = by_toolkit("acquire") and by_toolkit("dismiss") and by_toolkit("release")

@@ -29,7 +29,7 @@ from pullstream.engine.edge.behaviour import Behaviour, method_of, without_waiti
 from pullstream.engine.edge.end import End
 from pullstream.engine.edge.handover import Handover
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.interfaces import Finishing, Polled, Suspended
+from pullstream.engine.interfaces import Finishing, Suspended
 from pullstream.engine.observer import EdgeObserver
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime import clocks
@@ -93,12 +93,12 @@ class Edge(Generic[T]):
         """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
         self.wait: Callable[[], Awaitable[None]] | None = None
         """The wait of a simulation, in place of the module's own."""
-        if isinstance(module, Polled):
+        own = module.__overrides__
+        if own.polled:
             self.polled = method_of(module, "poll")
         else:
             self.produce = method_of(module, "produce")
             """The method of a module that is not polled."""
-        own = module.__overrides__
         self._acquires = own.acquires
         self._at_once = own.at_once
         self.waits_itself = self.polled is not None and own.waits_itself
@@ -307,7 +307,7 @@ class Edge(Generic[T]):
         if self._outcome is not DONE or not self.ends_at_once():
             return WAIT
         requests.begin()
-        without_waiting(self._conclude(None))
+        without_waiting(self._conclude(None, at_once=True))
         return WAIT if requests.failure is not None else self._terminal()
 
     def _hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
@@ -437,10 +437,11 @@ class Edge(Generic[T]):
         if self.observer is not None and self._requests.acquired:
             self.observer.acquired()
 
-    async def _conclude(self, exc: BaseException | None) -> None:
+    async def _conclude(self, exc: BaseException | None, *, at_once: bool = False) -> None:
         """Answer an ask that has no batch: its module ended (R7), something was raised (R8), or it was cancelled (R10).
 
-        If another request ended the edge meanwhile, that ending is the answer.
+        If another request ended the edge meanwhile, that ending is the answer. `at_once` says that this waits for
+        nothing.
         """
         requests = self._requests
         failure = None if exc is None else failure_in(exc)
@@ -458,7 +459,7 @@ class Edge(Generic[T]):
                     if cancelled:
                         self._end_cancelled()
                     else:
-                        self._end_by(Event.END if failure is None else Event.FAIL, failure)
+                        self._end_by(Event.END if failure is None else Event.FAIL, failure, at_once=at_once)
                     await self._let_all_go()
                     cancelled = cancelled and requests.failure is None
                 else:
@@ -533,14 +534,17 @@ class Edge(Generic[T]):
 
     # ---- the one path that every ending takes
 
-    def _end_by(self, event: Event, failure: BaseException | None = None, *, below: bool = False) -> bool:
+    def _end_by(
+        self, event: Event, failure: BaseException | None = None, *, below: bool = False, at_once: bool = False
+    ) -> bool:
         """Take a termination from either side: no value passes any more. True for the first; its caller carries it out.
 
         Stamps of values that might still have left here are frozen in this same step, before anything above withdraws
-        its own: otherwise the ending would look like completion below.
+        its own: otherwise the ending would look like completion below. An end that is complete in this step as well,
+        `at_once`, needs none of that.
         """
         first = self._requests.terminate(event, failure, below=below)
-        if first:
+        if first and not at_once:
             # The values not yet given to any lane never will be.
             self.location.freeze(self.handover.drop())
         return first

@@ -154,7 +154,7 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
     for name in ("location", "run", "scope", "upstream"):
         if hasattr(kernel, name):
             raise CompositionError(_taken(str(location), name))
-    if not (isinstance(kernel, Polled) or kernel.__overrides__.produces):
+    if not (kernel.__overrides__.polled or kernel.__overrides__.produces):
         raise CompositionError(
             f"{location}, has no produce(limit), so it cannot answer: define it, or inherit PolledKernel, which has a "
             f"poll(limit)"

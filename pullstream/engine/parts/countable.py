@@ -1,28 +1,14 @@
-"""Value-by-value processing of a batch: its values as a list, and how many of them a function has taken."""
+"""Value-by-value processing of a batch: how many of its values a function has taken."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import length_hint
 from typing import Any
 
 from typing_extensions import TypeVar
 
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, listed
 
 A = TypeVar("A")
-
-
-def listed(values: Sequence[A]) -> list[A]:
-    """The values as a list, for a module that keeps them all or goes over them several times.
-
-    A class of sequences whose iterator makes the values may have a `list_values()`, which costs less.
-
-    >>> listed("ab")
-    ['a', 'b']
-    """
-    if isinstance(values, list):
-        return values
-    own = getattr(values, "list_values", None)
-    return list(values) if own is None else own()
 
 
 def countable(batch: Batch[A]) -> Iterator[A]:

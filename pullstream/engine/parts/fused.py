@@ -39,6 +39,13 @@ class Kind(Enum):
     LEAVE_OUT = ("if value.__class__ is Caught:", "    {result}", "    continue")
     REVEAL = ("if value.__class__ is Caught: value = {result}",)
 
+    # An enum's own is written in Python, and each run looks up its loop by the kinds of its stages.
+    __hash__ = object.__hash__
+
+
+PASSES_ALL: Final = frozenset({Kind.MAP, Kind.TAP, Kind.REVEAL})
+"""The kinds that leave no value out."""
+
 
 @attrs.frozen
 class StageMemory:
@@ -155,7 +162,7 @@ class Segment(PassOn, Inline, Resumable):
             if stage.kind is Kind.LEAVE_OUT:
                 self._functions[number] = self._left_out if number else self._left_out_above
         self._kinds = tuple([(stage.kind, stage.catches) for stage in stages])
-        self._passes_all = all(stage.kind in {Kind.MAP, Kind.TAP, Kind.REVEAL} for stage in stages)
+        self._passes_all = PASSES_ALL.issuperset([stage.kind for stage in stages])
         self._loops: list[GeneratorType[None, tuple[Any, ...], None]] = []
         """The loop for the first batch, which checks whether a function returns a coroutine, and the loop for others.
 

@@ -7,11 +7,11 @@ from itertools import islice, tee
 from operator import length_hint
 from typing import Any, TypeAlias, cast
 
-from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.fused import result_of
 from pullstream.errors import no_end
 from pullstream.failures import caught
 from pullstream.modules.folds.fold import LISTING, Fold, itself, one_more
+from pullstream.protocol import listed
 
 KeyStates: TypeAlias = dict[Hashable, Any]
 """The state of each key; without keys there is one, of None."""

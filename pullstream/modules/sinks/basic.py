@@ -10,11 +10,11 @@ from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Funct
 from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
-from pullstream.engine.parts.countable import before_last, countable, listed
+from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fused import Kind, Stage, result_of
 from pullstream.modules.folds.fold import NOTHING, Fold, fold_instead, fresh, step_or_fold
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
-from pullstream.protocol import DONE, Reader
+from pullstream.protocol import DONE, Reader, listed
 from pullstream.timely.order import is_total
 
 

@@ -18,7 +18,6 @@ from pullstream.blueprint import Sink, Sync
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
-from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import Location, no_place_in_an_order
 from pullstream.engine.traits import PROMPT
@@ -28,7 +27,7 @@ from pullstream.modules.sources.batcher import known
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.values.side_branch import LateOption
 from pullstream.modules.windows.grid import in_microseconds, not_negative
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, listed
 from pullstream.resuming.consequences import LAST
 from pullstream.timely import BEGINNING, TimelyError, less_equal
 from pullstream.timely.order import Ascending, in_one_order

@@ -12,12 +12,11 @@ from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.nested.expand import Expand
-from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.fused import Kind, Stage, result_of
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.failures import Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_iterable
-from pullstream.protocol import Batch
+from pullstream.protocol import Batch, listed
 
 Test: TypeAlias = Annotated[
     Callable[[Any], object], Sync("a test cannot await; use map_async first, then filter its results", TRUTH)

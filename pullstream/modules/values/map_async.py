@@ -16,7 +16,6 @@ from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.countable import listed
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.runtime import clocks
@@ -25,7 +24,7 @@ from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
 from pullstream.logger import LOG
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, Batch, Done, listed
 
 PENDING: Final = object()
 CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - we need what it yields
