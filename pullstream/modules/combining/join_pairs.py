@@ -2,8 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from itertools import islice, pairwise, repeat
+from itertools import islice, pairwise, repeat, takewhile
+from operator import add
 from typing import Any, Final, cast
 
 import attrs
@@ -18,7 +18,7 @@ from pullstream.modules.combining.join_state import MatchState, Near, ValuesByKe
 from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
 from pullstream.protocol import DONE, Batch
-from pullstream.timely import Antichain, TimeDomainError
+from pullstream.timely import Antichain
 from pullstream.timely.order import is_total
 
 SAMPLE: Final = 64
@@ -306,16 +306,18 @@ class Pairing:
 
     def _reaches(self, batch: Batch[Any]) -> tuple[list[Any], BaseException | None]:
         """Compute the last time that each value matches, up to the first that has none; and its refusal."""
-        if batch.in_one_order:
-            with suppress(TypeError, OverflowError):
-                return [time + self._within for time in batch.times], None
         reaches: list[Any] = []
+        cause: Exception | None = None
         try:
-            for time in batch.times:
-                reaches.append(reach_of(self._location, time, self._within))  # noqa: PERF401 - those before a failure count
-        except TimeDomainError as exc:
-            return reaches, exc
-        return reaches, None
+            times = batch.times if batch.in_one_order else takewhile(is_total, batch.times)
+            reaches += map(add, times, repeat(self._within))
+        except (TypeError, OverflowError) as exc:
+            cause = exc
+        if len(reaches) == len(batch.times):
+            return reaches, None
+        refused = refusal(str(self._location), batch.times[len(reaches)], self._within)
+        refused.__cause__ = cause
+        return reaches, refused
 
 
 def reach_of(location: Location, time: Any, within: Any) -> Any:

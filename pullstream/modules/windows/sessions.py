@@ -8,6 +8,7 @@ at the earliest end that the session can have; the hold moves along as the sessi
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from sys import maxsize
 from typing import Annotated, Any, Final, overload
@@ -89,9 +90,10 @@ class _Sessions(Windowed, Resumable):
         # An eager result must follow the results of the sessions that are over by then.
         if not (batch.uniform or self.accumulator.eager) and self._usual(batch):
             self.note_times(batch)
+            times, values = [*batch.times], batch.values
+            runs = [(times[start], values[start:end]) for start, end in pairwise((0, *batch.changes, len(times)))]
             place = bisect_right(waiting, batch.least[0], self._begin, key=_TIME)
-            entries = zip(batch.times, zip(batch.values, strict=True), strict=True)
-            waiting[place:] = sorted([*waiting[place:], *entries], key=_TIME)
+            waiting[place:] = sorted(waiting[place:] + runs, key=_TIME)
             self.listen()
             return
         for run in self.apart(batch):
