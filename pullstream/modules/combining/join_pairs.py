@@ -226,7 +226,7 @@ class Pairing:
     def _near(self, side: Side, made: Pairs) -> Iterator[Chunk]:
         """Make the pairs of a batch whose values match those at nearby times."""
         batch = side.each.head
-        values, times = batch.values, batch.times
+        values, times = batch.values, [*batch.times]
         if len(side.times) < 2:
             side.times.update(times)
         reaches, refused = self._reaches(batch)
