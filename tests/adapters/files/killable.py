@@ -1,13 +1,17 @@
 """A program to kill: it joins files of several formats, and writes files of days, totals that grow, and sessions.
 
+In columns it writes aggregates of days; a second run writes windows, and the rows that come too late for theirs.
+
 Run it as `python killable.py DATA OUT [JOURNAL]`. It prints `begun` once it runs, and `done` at its end.
 """
 
 import sys
 from pathlib import Path
 
+import polars as pl
+
 import pullstream as ps
-from adapters import files
+from adapters import columns, files
 from adapters.files.writing import raw, sink
 from pullstream import agg
 
@@ -43,7 +47,7 @@ def everything(states, row):
 
 
 def pipeline(data, out):
-    """Join two files of orders with one of prices; write to four sinks."""
+    """Join two files of orders with one of prices; write to five sinks."""
     orders = ps.merge(
         files.read_jsonl(data / "orders-a.jsonl", time="day"),
         files.read_csv(data / "orders-b.csv", time="day", as_="dicts"),
@@ -59,15 +63,29 @@ def pipeline(data, out):
     breaks = ps.pipe(ps.sessions(2, agg.count(), key=by_item), ps.map(quiet), ps.sort_by_time(by_item))
     numbered = ps.pipe(ps.scan(lambda n, _: n + 1, 0), ps.map(lambda n: {"n": n, "key": n % 3}))
     keyed = {"key": "key", "row_group": 7, "open_files": 2}
+    sold = columns.reduce_by_key("item", n=columns.count(), sum=columns.sum("sum"), last=columns.last("sum"))
     return ps.pipe(
         rows,
         ps.tee(
             files.write_jsonl(f"{out}/days/{{time}}.jsonl.gz"),
             ps.pipe(totals, files.write_csv(f"{out}/totals.csv", manifest=f"{out}/totals.manifest")),
             ps.pipe(breaks, files.write_jsonl(f"{out}/breaks/{{time}}.jsonl")),
+            ps.pipe(sold, files.write_parquet(f"{out}/sold/{{time}}.parquet")),
             ps.pipe(numbered, files.write_parquet(f"{out}/numbers/{{time}}/{{key}}.parquet", **keyed)),
             capacity=64,
         ),
+    )
+
+
+def in_columns(data, out):
+    """Windows over a column of which some rows are late."""
+    late = files.write_jsonl(f"{out}/late/{{time}}.jsonl")
+    return ps.pipe(
+        files.read_jsonl(data / "orders-a.jsonl"),
+        ps.rate_limit(3000),
+        columns.with_columns(at=pl.col("day") - pl.col("n") % 25),
+        columns.tumbling(5, "item", at="at", lateness=20, late=late, n=columns.count(), most=columns.max("n")),
+        files.write_parquet(f"{out}/windows/{{time}}.parquet"),
     )
 
 
@@ -77,5 +95,7 @@ async def say(running):
 
 if __name__ == "__main__":
     _, data, out, *journal = sys.argv
-    ps.run(pipeline(Path(data), Path(out)), journal=journal[0] if journal else None, beside=say)
+    for make, beside in ((pipeline, say), (in_columns, None)):
+        path = f"{journal[0]}.{make.__name__}" if journal else None
+        ps.run(make(Path(data), Path(out)), journal=path, beside=beside)
     print("done", flush=True)

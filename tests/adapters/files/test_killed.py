@@ -2,18 +2,20 @@
 
 import gzip
 import json
+import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyarrow")
+pytest.importorskip("polars")
 
 from adapters import files
-from tests.adapters.killing import run, started
 from tests.sampling import amount
 
 from .writing.kit import content, visible, written
@@ -41,9 +43,26 @@ def write_data(folder, dice):
     (folder / "prices.jsonl.gz").write_bytes(gzip.compress("\n".join(lines["prices"]).encode()))
 
 
+def started(*arguments):
+    """Start the program; it prints a line when it begins."""
+    command = [sys.executable, str(PROGRAM), *map(str, arguments)]
+    here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(*arguments):
+    """Run the program to its end; return for how many seconds it worked."""
+    with started(*arguments) as process:
+        process.stdout.readline()
+        begun = time.monotonic()
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+        return time.monotonic() - begun
+
+
 def run_killed(seconds, early, look, *arguments):
     """Kill the program so long after it printed `begun` or, with `early`, was started; return whether it finished."""
-    with started(PROGRAM, *arguments) as process:
+    with started(*arguments) as process:
         if not early:
             process.stdout.readline()
         until = time.monotonic() + seconds
@@ -61,8 +80,9 @@ def kill_over_and_over(tmp_path, kills, seed, journal):
     dice = random.Random(seed)
     data, whole = tmp_path / "data", tmp_path / "whole"
     write_data(data, dice)
-    _, seconds = run(None, PROGRAM, data, whole)
+    seconds = finished(data, whole)
     expected = content(whole)
+    assert {name.partition("/")[0] for name in expected} >= {"days", "breaks", "sold", "windows", "late", "numbers"}
     assert len(expected) > DAYS
     done = 0
     for number in count():
@@ -81,7 +101,7 @@ def kill_over_and_over(tmp_path, kills, seed, journal):
         while here < most and not run_killed(dice.random() * seconds / 2, dice.random() < 0.2, look, *arguments):
             here += 1
         done += here
-        run(None, PROGRAM, *arguments)
+        finished(*arguments)
         names = str(out).encode(), str(whole).encode()
         assert {name: found.replace(*names) for name, found in content(out).items()} == expected
         assert [*out.rglob(".pullstream-*"), *out.rglob("*.part")] == []
@@ -105,7 +125,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
     write_data(tmp_path / "data", random.Random(4))
     out = tmp_path / "out" / "numbers"
     write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")
-    with started(PROGRAM, tmp_path / "data", tmp_path / "out") as process:
+    with started(tmp_path / "data", tmp_path / "out") as process:
         while not visible(out):
             assert process.poll() is None
             time.sleep(0.02)
