@@ -178,6 +178,22 @@ def test_what_is_in_no_window_has_no_key(limit):
     assert [(window.start, window.value) for window in counted] == [(0, ("a", 1)), (0, ("b", 1)), (20, ("a", 1))]
 
 
+@pytest.mark.parametrize("module", [ps.tumbling(5), ps.sliding(5, 5), ps.sessions(4)], ids=str)
+async def test_a_result_comes_when_nothing_before_the_end_can(module, autojump_clock):
+    """As soon as the source has reached the end of the window, though it may still give values there."""
+
+    @ps.source
+    async def reaches(ctx):
+        yield ps.Batch(1, ["a"])
+        await trio.sleep(1)
+        ctx.advance(5)
+        await trio.sleep(9)
+
+    came = []
+    await ps.arun(ps.pipe(reaches(), module, ps.drain(lambda _: came.append(trio.current_time()))))
+    assert came == [1]
+
+
 async def test_a_result_of_a_session_never_comes_after_its_time(autojump_clock):
     """Also where a multi-time batch ends a session while another goes on, and only a part is asked for."""
     came, late = [], []
