@@ -81,13 +81,6 @@ def test_a_timestamp_is_microseconds_or_a_datetime():
     assert rows([1_000_000, at, None], schema, {}) == [(at,), (at,), (None,)]
 
 
-def test_columns_with_invalid_python_names_are_found():
-    """The attributes of a named tuple may be cleaned forms of the columns' names."""
-    schema = pa.schema([("a b", pa.int64()), ("n", pa.int64())])
-    (row,) = Shape("rows").of(pa.record_batch({"n": [2], "a b": [1]}))
-    assert rows([row], schema, {}) == [(1, 2)]
-
-
 def test_a_cleaned_name_may_equal_another_columns_name():
     """Spark's `_1` and `_2` become the attributes `_0` and `_1` of a row."""
     schema = pa.schema([("_1", pa.int64()), ("_2", pa.int64())])

@@ -18,7 +18,6 @@ from adapters.arrow import (
     arrow_rows,
     by_column,
     in_utc,
-    run_starts,
     shape_argument,
     values,
 )
@@ -34,11 +33,6 @@ def batch(**columns):
 
 
 class TestForms:
-    def test_rows_are_named_tuples(self):
-        """A row has the columns' names, and no others."""
-        (row,) = Shape("rows").of(batch(day=[7], carrier=["AA"]))
-        assert (row, row.carrier, row._fields) == ((7, "AA"), "AA", ("day", "carrier"))
-
     @pytest.mark.parametrize(
         ("names", "attributes"),
         [
@@ -109,11 +103,6 @@ class TestRuns:
         assert parts == [(time, [{"n": n} for (n,) in rows]) for time, rows in expected]
         whole = times == sorted(times)
         assert len(rows) == len(batches) == (min(1, len(times)) if whole else len(expected))
-
-    @pytest.mark.parametrize("times", [["a", "a", "b"], [dt.date(2013, 1, 1)] * 2 + [dt.date(2013, 1, 2)]])
-    def test_starts_of_other_types(self, times):
-        """Strings and dates are split like numbers."""
-        assert run_starts(pa.array(times)).to_pylist() == [0, 2]
 
 
 class TestValues:
