@@ -78,27 +78,6 @@ def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
     assert len(probe.asked) < 200
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_branches_that_ask_for_more_and_then_for_less(seed):
-    """A module above that asks in a task has asked for more values than it is then asked for, and answers no more."""
-
-    @ps.source
-    async def bursts(ctx):
-        for burst in range(6):
-            await trio.sleep(1)
-            yield ps.Batch(0, [*range(50 * burst, 50 * burst + 50)])
-
-    @ps.sink
-    async def at_most(upstream, ctx, limit):
-        values = []
-        while (batch := await upstream.ask(limit)) is not ps.DONE:
-            values += batch.values
-        return values
-
-    pipeline = ps.pipe(bursts(), ps.timeout(1000), ps.tee(at_most(100), at_most(2), capacity=30))
-    assert run(pipeline, seed=seed) == ([*range(300)], [*range(300)])
-
-
 async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_clock):
     """An error is not kept waiting by what the fast branch was ahead."""
     slow = []

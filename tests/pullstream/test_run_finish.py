@@ -55,19 +55,6 @@ async def test_a_source_that_waits_for_ever_ends(autojump_clock):
         assert trio.current_time() < 2600
 
 
-async def test_every_source_ends(counting, new_probe, autojump_clock):
-    """Those of a fan-in, and those that would be opened later."""
-    probes = [new_probe() for _ in range(3)]
-    first, second, third = [counting(probe, 10**6, delay=1.0) for probe in probes]
-    source = ps.concat(ps.merge(first, second), third)
-    async with ps.pipe(source, ps.reduce(lambda n, _: n + 1, 0)).open(limit=1) as running:
-        await trio.sleep(3.5)
-        await running.finish()
-        assert await running.result() > 2
-    assert all(probe.balanced for probe in probes)
-    assert [probe.acquired for probe in probes] == [1, 1, 0]
-
-
 @pytest.mark.parametrize("added", [0, 2])
 async def test_a_merge_that_waits_for_sources_ends(added, autojump_clock):
     """None is added any more; those that are open end, and what they gave is kept."""

@@ -42,28 +42,6 @@ def test_there_is_no_gap(seed):
     assert ps.run(ps.pipe(source, ps.collect())) == ["a", "b", "c"]
 
 
-async def test_what_is_new_is_bounded(edge, autojump_clock):
-    """So many are kept while the old are read, and then the producer waits."""
-    new = ps.pushable(1)
-    pushed = []
-
-    async def push():
-        for n in range(20):
-            await new.push(n)
-            pushed.append(n)
-        new.end()
-
-    async with edge(ps.catch_up(["old", "older"], new, capacity=5)) as reader, trio.open_nursery() as nursery:
-        nursery.start_soon(push)
-        assert (await reader.ask(1)).values == ["old"]
-        await trio.sleep(1)
-        assert len(pushed) == 6
-        got = []
-        while (batch := await reader.ask(3)) is not ps.DONE:
-            got += batch.values
-        assert got == ["older", *range(20)]
-
-
 @pytest.mark.parametrize("which", ["old", "new"])
 async def test_failures_come_after_what_was_before(which, counting, new_probe, autojump_clock):
     """Of the old: at once, the new is told. Of the new: after all the old, and what was new before."""

@@ -174,22 +174,6 @@ async def test_times(autojump_clock):
     assert await ps.arun(ps.pipe(pushed, ps.collect(timed=True))) == [(3, "a"), (5, "c")]
 
 
-@pytest.mark.parametrize("before", [True, False])
-async def test_advance_completes_what_is_earlier(before, autojump_clock):
-    """As soon as the values before it are handled: said while they wait, or afterwards."""
-    pushed = ps.pushable(9)
-    async with ps.pipe(pushed, ps.collect()).open() as running:
-        await pushed.push("a", time=1)
-        if before:
-            pushed.advance(4)
-        await trio.testing.wait_all_tasks_blocked()
-        if not before:
-            pushed.advance(4)
-        await running.progress.completed(3)
-        assert [str(one) for one in running.progress.explain(4)] == ["pushable may still produce from 4 -> collect"]
-        pushed.end()
-
-
 @pytest.mark.parametrize("seed", range(30))
 async def test_several_pushers_by_chance(seed, autojump_clock):
     """Whoever is cancelled when, nothing pushed is lost or comes twice, and each pusher's values keep their order."""
