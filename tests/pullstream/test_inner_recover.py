@@ -96,6 +96,7 @@ def test_retry_begins_anew(counting, new_probe, limit):
             limit=limit,
         )
     assert caught.value is boom
+    assert "retry gave up after 3 attempts" in boom.__notes__
     assert given == [0, 1, 0, 1, 0, 1]
     assert probe.acquired == probe.released == 3
     probe = new_probe()

@@ -951,6 +951,7 @@ SLIPS = [
     (ps.merge(ps.values([1], time=int), ps.values("a", time=str)), r"times of one type, with time= or stamp"),
     (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record.price)), r"write value\['price'\]"),
     (ps.pipe(ps.values([{}, {"a": 1}]), ps.sort_by_time()), "no common order: give a key"),
+    (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record["prise"])), r"did you mean the key 'price'\?"),
     # What a module does with ctx and with events.
     (ps.pipe(THREE, answers(lambda batch: batch.items)), r"its parts are batch\.time and batch\.values"),
     (ps.pipe(THREE, does(lambda upstream, ctx: ctx.batches())), r"write ctx\.batches\(upstream\)"),
@@ -970,7 +971,9 @@ SLIPS = [
 @pytest.mark.parametrize(("stream", "told"), SLIPS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_slip_in_a_run_is_answered_with_what_to_write(stream, told):
     """By the exception, or by its notes where Python's own words name what the user has never seen."""
-    with pytest.raises((TypeError, AttributeError, RuntimeError, ps.PullstreamError, TimelyError)) as caught:
+    with pytest.raises(
+        (TypeError, LookupError, AttributeError, RuntimeError, ps.PullstreamError, TimelyError)
+    ) as caught:
         ps.run(ps.pipe(stream, ps.drain()))
     assert re.search(told, "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
 
@@ -1041,7 +1044,7 @@ async def blocks(n):
         ((ps.map_async(blocks, 4), ps.drain()), "map_async", "map_thread"),
         ((ps.map(fails), swallows(), ps.drain()), "swallows", "its upstream had failed with OSError(0)"),
         ((ps.map(fails), ps.catch(), ps.drain()), "catch", "had failed with OSError(0)"),
-        ((ps.map(fails, on_error="skip"), ps.drain()), "map -> on_error", "left out all 8 values"),
+        ((ps.map(fails, on_error="skip"), ps.drain()), "map -> on_error", "all 8 values, because its function raised"),
         ((ps.stamp(abs), ps.windowed(2), ps.drain()), "windowed", "map_time(lambda _: 0)"),
         *(((window, ps.drain()), window.modules[0].name, "stamp(...)") for window in WINDOWS),
         ((ps.loop(ps.map(lambda n: ps.Again(n + 1) if n < 99 else n)), ps.drain()), "loop ingress", "round 20 times"),
@@ -1054,6 +1057,7 @@ def test_a_slip_that_breaks_no_rule_is_remarked_once(rest, module, told, caplog,
     (message,) = caplog.messages
     assert message.startswith(f"{module}, composed at")
     assert told in message
+    assert ("the last exception was OSError(7)" in message) == ("on_error" in module)
 
 
 ENDLESS = [

@@ -164,6 +164,10 @@ def test_loops_refuse_what_does_not_fit():
         LEAVE.results_in(3)
     with pytest.raises(SummaryError, match="outside any loop"):
         FEEDBACK.results_in(date(2013, 1, 1))
+    with pytest.raises(SummaryError, match="make it a NaiadTime"):
+        NaiadSummary.word("f").results_in(LoopTime(3, (1,)))
+    with pytest.raises(SummaryError, match="cannot add the step 1 to the time 'monday'"):
+        Delay(1).results_in("monday")
     with pytest.raises(SummaryError, match="'x'"):
         LoopSummary.word("x")
     with pytest.raises(SummaryError, match="negative"):
@@ -196,3 +200,5 @@ def test_lexicographic_times_refuse_what_is_not_monotone():
     assert summary.results_in(Product(1, 5)) == Product(7, 5)
     with pytest.raises(SummaryError, match="lexicographic"):
         summary.results_in(Lexicographic(1, 5))
+    with pytest.raises(SummaryError, match="only the first part of a lexicographic time may have a limit"):
+        Componentwise((IDENTITY, Delay(1, limit=3))).results_in(Lexicographic(1, 5))
