@@ -64,13 +64,11 @@ def read(frame):
 
 @pytest.fixture
 def parquet(tmp_path):
-    """A function that writes a file, and returns its folder."""
+    """A function that writes a file, and returns its path."""
 
     def write(name, values):
-        folder = tmp_path / name
-        folder.mkdir()
-        pq.write_table(pa.table({"n": values}), folder / f"{name}.parquet")
-        return folder
+        pq.write_table(pa.table({"n": values}), tmp_path / f"{name}.parquet")
+        return tmp_path / f"{name}.parquet"
 
     return write
 
@@ -123,33 +121,42 @@ class TestBefore:
             compare("a Connect server cannot be reached", lambda: spark.session(master=f"sc://127.0.0.1:{port}"))
         assert isinstance(error, spark.SparkJobError)
 
-    def test_another_session(self, session):
-        """Its master is not the requested one."""
-        compare("another session is active", lambda: spark.session(master="spark://head:7077"))
+
+CALLS = {
+    "another session is active": lambda _: spark.session(master="spark://head:7077"),
+    # PySpark checks the file first, and raises its own error.
+    "a file is missing": lambda session: session.read.csv(str(HERE / "missing.csv")),
+    "the DataFrame has no such column": lambda session: spark.from_dataframe(session.range(3), time="day"),
+    "rows do not fit the schema": lambda session: spark.to_dataframe(
+        ps.values([("a",)]), "id BIGINT", session=session
+    ).collect(),
+}
 
 
 class TestWith:
-    def test_a_missing_file(self, session, tmp_path):
-        """PySpark checks the file first, and raises its own error."""
-        compare("a file is missing", lambda: session.read.csv(str(tmp_path / "missing.csv")))
+    @pytest.mark.parametrize("happened", CALLS)
+    def test_a_wrong_call(self, session, happened):
+        """Of the session, or of a function of ours."""
+        compare(happened, lambda: CALLS[happened](session))
 
-    def test_a_deleted_file(self, session, parquet):
-        """It was deleted after the DataFrame was made."""
-        folder = parquet("gone", [1])
-        frame = session.read.schema("n BIGINT").parquet(str(folder))
-        (folder / "gone.parquet").unlink()
-        compare("a file was deleted after the DataFrame was made", read(frame))
-
-    def test_a_broken_file(self, session, parquet):
-        """It was truncated."""
-        folder = parquet("cut", list(range(1000)))
-        os.truncate(folder / "cut.parquet", 900)
-        compare("a file is broken", read(session.read.schema("n BIGINT").parquet(str(folder))))
+    @pytest.mark.parametrize(
+        ("happened", "name", "values", "damage"),
+        [
+            ("a file was deleted after the DataFrame was made", "gone", [1], Path.unlink),
+            ("a file is broken", "cut", range(1000), lambda path: os.truncate(path, 900)),
+        ],
+    )
+    def test_a_damaged_file(self, session, parquet, happened, name, values, damage):  # noqa: PLR0917 - by name
+        """It was there when the DataFrame was made."""
+        path = parquet(name, values)
+        frame = session.read.schema("n BIGINT").parquet(str(path))
+        damage(path)
+        compare(happened, read(frame))
 
     def test_another_schema(self, session, parquet):
         """A column of strings, where the schema has numbers."""
-        folder = parquet("other", ["x"])
-        error = compare("a file has another schema", read(session.read.schema("n BIGINT").parquet(str(folder))))
+        frame = session.read.schema("n BIGINT").parquet(str(parquet("other", ["x"])))
+        error = compare("a file has another schema", read(frame))
         assert "caused by" in str(error)
         assert "awaitResult" not in str(error)
         assert "SchemaColumnConvertNotSupportedException" in error.details
@@ -166,15 +173,6 @@ class TestWith:
         frame = session.range(3).select(sql.udf("long")(check)("id").alias("n"))
         error = compare("your function raises in Spark", read(frame))
         assert error.raised == "ValueError"
-
-    def test_a_missing_column(self, session):
-        """It is refused when composing."""
-        compare("the DataFrame has no such column", lambda: spark.from_dataframe(session.range(3), time="day"))
-
-    def test_rows_that_do_not_fit(self, session):
-        """Spark reads them from a source."""
-        frame = spark.to_dataframe(ps.values([("a",)]), "id BIGINT", session=session)
-        compare("rows do not fit the schema", frame.collect)
 
     def test_a_used_port_for_sources(self, session, monkeypatch):
         """Another program listens on the port in the setting."""

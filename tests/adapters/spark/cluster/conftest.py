@@ -42,15 +42,14 @@ class Cluster:
         self.url = f"spark://127.0.0.1:{port}"
         self._start("master", "master.Master", "--port", str(port))
         self._wait("master", "Starting Spark master at")
-        for number in (1, 2):
-            # Spark does not start the copy of a task on the same host, so the workers need different host names.
-            host = ("127.0.0.1", "localhost")[number - 1]
-            self._start(f"worker-{number}", "worker.Worker", "--cores", "1", "--memory", "1g", self.url, host=host)
-        for number in (1, 2):
-            self._wait(f"worker-{number}", "Successfully registered with master")
+        workers = "worker-1", "worker-2"
+        for name in workers:
+            self._start(name, "worker.Worker", "--cores", "1", "--memory", "1g", self.url)
+        for name in workers:
+            self._wait(name, "Successfully registered with master")
 
-    def _start(self, name, kind, *arguments, host="127.0.0.1"):
-        command = [self._command, f"org.apache.spark.deploy.{kind}", "--host", host, "--webui-port", "0"]
+    def _start(self, name, kind, *arguments):
+        command = [self._command, f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", "--webui-port", "0"]
         with (self._folder / name).open("wb") as output:
             self._processes.append(
                 subprocess.Popen(

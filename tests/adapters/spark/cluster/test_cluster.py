@@ -1,4 +1,4 @@
-"""Programs on a Spark cluster: equal results with every master, lost executors and shuffles, and speculation."""
+"""Programs on a Spark cluster: equal results with every master, lost executors and shuffles."""
 
 from pathlib import Path
 
@@ -60,9 +60,3 @@ def test_lost_shuffles(tmp_path, times, what):
         assert found["ends"]["stable, read: exact after a comparison"]
         assert found["ends"]["stable, time: exact after a comparison"]
         assert found["ends"]["unstable, time: ShuffleRerunError"]
-
-
-def test_a_speculative_copy_changes_nothing(cluster, tmp_path):
-    """Spark reports that it started a copy of a slow task; each row is delivered once."""
-    found = ran(HERE / "speculating.py", cluster.url, tmp_path / "copied", cwd=tmp_path)
-    assert found == {"exact": True, "copied": True, "after": 100}

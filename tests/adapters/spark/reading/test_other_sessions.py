@@ -1,4 +1,4 @@
-"""Sessions that need a separate program: speculation, lost files, stopped sessions."""
+"""Sessions that need a separate program: lost files, stopped sessions."""
 
 import pytest
 
@@ -93,7 +93,7 @@ def streaming(session, folder):
     return spark.from_streaming(frame, checkpoint=folder + "/checkpoint", trigger=trigger)
 
 found["dataframe"] = stopped(lambda session, see, folder: ps.pipe(spark.from_dataframe(rows(session)), see))
-for trigger in (None, "availableNow") if "all" in sys.argv else ("availableNow",):
+for trigger in (None, "availableNow"):
     found[f"streaming {trigger}"] = stopped(
         lambda session, see, folder: ps.pipe(streaming(session, folder), see)
     )
@@ -123,11 +123,10 @@ def test_a_recomputed_shuffle_is_detected_although_another_job_begins():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("which", "count"), [("some", 3), ("all", 4)])
-def test_a_session_that_is_stopped_during_a_run_is_named(which, count):
+def test_a_session_that_is_stopped_during_a_run_is_named():
     """Whichever error Spark or PySpark raises then, ours says what happened, and what to do."""
-    found = ran(BEGIN + STOPPED, which)
-    assert len(found) == count
+    found = ran(BEGIN + STOPPED)
+    assert len(found) == 4
     for route, error in found.items():
         kind = "SparkStreamError" if route.startswith("streaming") else "SparkJobError"
         assert error is not None, route
