@@ -142,13 +142,11 @@ class Accumulator:
     def _take_into_all(self, tables: Sequence[KeyStates], values: Sequence[Any]) -> None:
         key, step = self.key, self.step
         if self.counts and key is not None:
-            names: list[Hashable] = []
-            try:
-                for value in values:
-                    names.append(key(value))  # noqa: PERF401 - those before a failure count
-            finally:
-                for table in tables:
-                    cast("Counter[Hashable]", table).update(names)
+            names, wrong = keys_of(key, values)
+            for table in tables:
+                cast("Counter[Hashable]", table).update(names)
+            if wrong is not None:
+                raise wrong[1]
             return
         for value in values:
             name = None if key is None else key(value)

@@ -70,7 +70,7 @@ class _OnGrid(Windowed):
     def receive(self, batch: Batch[Any]) -> None:
         # An eager result must follow the results of the windows that are over by then.
         whole = not (batch.uniform or self.accumulator.eager) and batch.in_one_order
-        count = whole and self._everywhere and self.accumulator.counts and not isinstance(batch.times, Ascending)
+        count = whole and self._everywhere and self.accumulator.counts
         for part in (batch,) if whole else self.apart(batch):
             self.note_times(part)
             self._begin(part.time if part.uniform else part.times[0])
