@@ -50,6 +50,7 @@ async def test_a_failure_of_what_is_written(runs, counting, probe, autojump_cloc
     with pytest.raises((Unseen, BaseExceptionGroup)) as caught:
         await through_a_pair(counting(probe, 3, failure=boom), ps.drain(given.append), runs=runs)
     assert caught.value is boom or caught.value.exceptions == (boom, boom)
+    assert [note.partition(",")[0] for note in boom.__notes__] == ["raised in Counting"]
     assert given == [0, 1, 2]
     assert probe.balanced
 
