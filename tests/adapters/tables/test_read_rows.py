@@ -108,9 +108,6 @@ def test_what_cannot_be_read(base):
         numbers(tables.read_rows(base.target, "SELECT * FROM nothing", time="day"))
     with pytest.raises(tables.TableError, match="has no column 'week'|cannot read .*week"):
         numbers(read(base, time="week"))
-    base.query("INSERT INTO sales VALUES (NULL, 7, 'x')")
-    with pytest.raises(tables.NullTimeError, match="the column 'day' is null"):
-        numbers(read(base))
 
 
 @pytest.mark.parametrize("name", ["sales.db", "sales.duckdb"])
