@@ -1,4 +1,4 @@
-"""Fixtures for all tests of the adapters: one shared Spark session, and a function that waits until Spark is idle.
+"""Fixtures for all tests of the adapters: a shared Spark session, a wait until Spark is idle, rows that stay in Arrow.
 
 No test requires an end within seconds, because a busy machine may take much longer. Instead, a test cancels work that
 would otherwise run for an hour.
@@ -46,3 +46,14 @@ def until_idle(session):
             time.sleep(0.01)
 
     return wait
+
+
+@pytest.fixture
+def no_rows(monkeypatch):
+    """Rows in Arrow that stay there: whoever makes Python objects of them fails."""
+    from adapters.arrow import arrow_rows
+
+    def refused(*_):
+        raise AssertionError("rows were created")
+
+    monkeypatch.setattr(arrow_rows, "_rows", refused)

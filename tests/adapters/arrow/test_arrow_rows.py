@@ -23,13 +23,6 @@ def count_made(monkeypatch):
     return made
 
 
-def no_rows(monkeypatch):
-    def refused(*_):
-        raise AssertionError("rows were created")
-
-    monkeypatch.setattr(arrow_rows, "_rows", refused)
-
-
 @settings(deadline=None)
 @given(
     st.integers(0, 30),
@@ -123,9 +116,8 @@ async def columns(ctx):
 
 
 @pytest.mark.parametrize("limit", [7, 4096])
-def test_modules_that_pass_values_on_create_no_rows(limit, monkeypatch):
+def test_modules_that_pass_values_on_create_no_rows(limit, no_rows):
     """`take`, `skip`, `concat`, `merge`, `prefetch`, `take_times`, `map_time`, `tee`: values arrive in Arrow."""
-    no_rows(monkeypatch)
     kinds = []
 
     @ps.sink

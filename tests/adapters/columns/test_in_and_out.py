@@ -38,17 +38,9 @@ def given(tmp_path):
     return tmp_path / "given.parquet"
 
 
-def no_rows(monkeypatch):
-    def refused(*_):
-        raise AssertionError("rows were created")
-
-    monkeypatch.setattr(arrow_rows, "_rows", refused)
-
-
 @pytest.mark.parametrize("limit", [1, 3, 4096])
-def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, monkeypatch):
+def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, no_rows):
     """Each day's file has the columns as they were, types included; Parquet, Arrow and CSV."""
-    no_rows(monkeypatch)
     read = files.read_parquet(given, time="day")
     plain = TABLE.set_column(1, "key", TABLE.column("key").cast(pa.string()))
 
@@ -67,9 +59,8 @@ def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, monkeypatch)
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
-def test_a_file_for_each_key(given, tmp_path, limit, monkeypatch):
+def test_a_file_for_each_key(given, tmp_path, limit, no_rows):
     """A column's name as the key splits columns, and creates no rows."""
-    no_rows(monkeypatch)
     known = ps.pipe(files.read_parquet(given, time="day"), columns.filter(pl.col("key").is_not_null()))
 
     ps.run(ps.pipe(known, files.write_parquet(f"{tmp_path}/{{time}}/{{key}}.parquet", key="key")), limit=limit)
@@ -90,9 +81,8 @@ def test_a_schema_gives_the_same_file_from_columns_and_rows(given, tmp_path, sch
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
-def test_a_stream_is_stamped_without_rows(given, limit, monkeypatch):
+def test_a_stream_is_stamped_without_rows(given, limit, no_rows):
     """Aggregates of the times in a column, read in an order that is not known to the reader."""
-    no_rows(monkeypatch)
     counts = ps.pipe(columns.stamp("day", lateness=1), columns.reduce_by_time(n=columns.count()))
 
     table = ps.run(ps.pipe(files.read_parquet(given), counts, columns.collect_table()), limit=limit)
@@ -101,9 +91,8 @@ def test_a_stream_is_stamped_without_rows(given, limit, monkeypatch):
     assert table["n"].to_list() == [days.count(day) for day in sorted(set(days))]
 
 
-def test_one_table_is_collected(given, monkeypatch):
+def test_one_table_is_collected(given, no_rows):
     """A polars DataFrame of all rows, which a notebook displays."""
-    no_rows(monkeypatch)
 
     table = ps.run(ps.pipe(files.read_parquet(given), columns.collect_table()), limit=2)
 
