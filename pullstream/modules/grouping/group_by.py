@@ -338,7 +338,8 @@ def group_by(
     [('a', 'ale'), ('a', 'apple'), ('b', 'beer'), ('b', 'bread')]
 
     A group is opened at the first value of its key; pass a function instead of a transformer to make one for each key.
-    All groups end with the stream. If a group's transformer ends sooner, later values of its key are left out. With
+    All groups end with the stream, or fail with it after their earlier values; the failure is raised when all of them
+    have ended. If a group's transformer ends sooner, later values of its key are left out. With
     `capacity`, at most that many keys are known. For a further key, the group that has waited longest for a value is
     ended, emits its remaining results, and is forgotten; if its key returns, it starts a new group.
 

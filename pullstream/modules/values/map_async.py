@@ -347,6 +347,7 @@ def map_async(
 
     If a call raises, no other call starts. The results before it (in order), or those that are ready (out of order),
     are delivered, the other calls are cancelled, and the exception is raised at the sink (R8). An abort cancels the
-    calls. With any other `on_error` (see `map`), a call that raises stops nothing.
+    calls. With any other `on_error` (see `map`), a call that raises stops nothing. A failure upstream comes after the
+    results of all calls before it.
     """
     return opens(MapAsync(function, concurrency, ordered=ordered, on_error=on_error))
