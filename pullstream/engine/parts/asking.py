@@ -13,18 +13,8 @@ from pullstream.protocol import Batch, Done, Reader
 Answer: TypeAlias = Batch[Any] | Done | BaseException
 """The answer to an ask; an exception is the stream's failure."""
 
-Job: TypeAlias = tuple[Reader[Any], int]
-"""A reader, and the number of values to ask it for."""
-
 MOST_IDLE: Final = 8
 """The number of asking tasks that are kept while there is nothing to ask."""
-
-
-class _Wanted(Signal):
-    """The wait of an idle task; it ends when the task gets a job, or when nothing more is asked."""
-
-    __slots__ = ("job",)
-    job: Job | None
 
 
 class Askers:
@@ -34,7 +24,7 @@ class Askers:
     reader before the reason of an error has reached them (R6). So a task can be cancelled only between two asks.
     """
 
-    __slots__ = ("_arrived", "_idle", "_many", "_next", "_run", "_taking", "asking", "ended")
+    __slots__ = ("_arrived", "_coming", "_idle", "_jobs", "_many", "_run", "asking", "ended")
 
     def __init__(self, run: Run, arrived: Callable[[Any, Answer], object], *, many: bool = True) -> None:
         self._run = run
@@ -45,58 +35,61 @@ class Askers:
         """The readers that are being asked or have a job waiting."""
         self.ended = False
         """Whether the stream is over: nothing more is asked (R9), and a late answer is discarded."""
-        self._idle: list[_Wanted] = []
-        self._taking = False
-        """Whether a task is passing an answer on."""
-        self._next: Job | None = None
-        """The next job of that task, requested while it passes the answer."""
+        self._jobs: dict[Reader[Any], int] = {}
+        """The readers to be asked next, each with the number of values to ask it for."""
+        self._idle: list[Signal] = []
+        """The waits of the tasks that have nothing to ask."""
+        self._coming = 0
+        """The number of tasks that will look for a job, as they have been started or woken, or pass an answer on."""
 
     def ask(self, reader: Reader[Any], limit: int) -> None:
         """Let a task ask a reader in the task's next step; does nothing while the reader is being asked."""
         if reader in self.asking or self.ended:
             return
         self.asking.add(reader)
-        if self._taking and self._next is None:
-            self._next = reader, limit
-        elif self._idle:
-            self._wake(self._idle.pop(), (reader, limit))
-        else:
-            self._run.spawn(self._work, [(reader, limit)])
+        self._jobs[reader] = limit
+        if len(self._jobs) > self._coming:
+            self._coming += 1
+            if self._idle:
+                self._idle.pop().set()
+            else:
+                self._run.spawn(self._work)
+
+    def take_back(self, reader: Reader[Any]) -> None:
+        """Withdraw an ask that no task has begun."""
+        if self._jobs.pop(reader, None):
+            self.asking.discard(reader)
 
     def end(self) -> None:
         """Stop asking. Must be called before the readers are terminated."""
         self.ended = True
         while self._idle:
-            self._wake(self._idle.pop(), None)
+            self._idle.pop().set()
 
-    def _wake(self, wanted: _Wanted, job: Job | None) -> None:
-        wanted.job = job
-        wanted.set()
-
-    async def _work(self, first: list[Job]) -> None:
-        # Removed from the list, because the task keeps its arguments.
-        job: Job | None = first.pop()
+    async def _work(self) -> None:
         with own_scope(shield=True) as scope:
             # If the task was started or woken in the same step in which the stream ended, it asks nothing (R9).
-            while job is not None and not self.ended:
-                # Other tasks have had their turns: the work on earlier answers no longer keeps anyone waiting.
-                self._run.turn = self._run.clock.now()
-                answer = await self._answer(*job)
-                self._taking = True
-                self._take(job[0], answer)
-                self._taking = False
-                job, self._next = self._next, None
-                # Keep no reference to the answer while waiting.
-                del answer
-                if job is not None:
-                    await trio.lowlevel.cancel_shielded_checkpoint()
-                elif len(self._idle) < MOST_IDLE and not self.ended:
-                    wanted = _Wanted(self._run.detector)
+            while not self.ended:
+                self._coming -= 1
+                if self._jobs:
+                    reader = next(iter(self._jobs))
+                    # Other tasks have had their turns: the work on earlier answers no longer keeps anyone waiting.
+                    self._run.turn = self._run.clock.now()
+                    answer = await self._answer(reader, self._jobs.pop(reader))
+                    self._coming += 1
+                    self._take(reader, answer)
+                    # Keep no reference to them while waiting.
+                    del reader, answer
+                    if self._jobs:
+                        await trio.lowlevel.cancel_shielded_checkpoint()
+                elif len(self._idle) < MOST_IDLE:
+                    wanted = self._run.signal()
                     self._idle.append(wanted)
                     scope.shield = False
                     await wanted.wait()
                     scope.shield = True
-                    job = wanted.job
+                else:
+                    return
 
     async def _answer(self, reader: Reader[Any], limit: int) -> Answer:
         try:

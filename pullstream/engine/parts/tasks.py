@@ -62,6 +62,10 @@ class Asking(Waking[T]):
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""
         self._askers.ask(lane, limit)
 
+    def take_back(self, lane: Lane[Any]) -> None:
+        """Withdraw an ask that no task has begun: the input can be asked in this step."""
+        self._askers.take_back(lane)
+
     def ask_input(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input: in this step if it answers, which is cheaper; otherwise in a task, as `ask_beside`.
 

@@ -1,5 +1,6 @@
 """`prefetch`: asks ahead of demand."""
 
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import override
@@ -9,6 +10,7 @@ from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.kernel import DEEP
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.tasks import PolledAsking
@@ -27,20 +29,30 @@ class Prefetch(PolledAsking[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        self.ask_ahead()
+        if not self._kept:
+            # A task that has not begun to ask is not waited for: upstream may answer in this step.
+            self.take_back(self.upstream)
+            self._ask(self.ask_input)
         answer = self._kept.answer(limit) or WAIT
         self.ask_ahead()
         return answer
 
     def ask_ahead(self) -> None:
         """Keep an ask outstanding while there is room."""
+        self._ask(self.ask_beside)
+
+    def _ask(self, ask: Callable[[Lane[Any], int], None]) -> None:
         room = self._capacity - self._kept.left
         if room > 0 and self._kept.ending is None and not self.asking(self.upstream):
-            self.ask_beside(self.upstream, min(room, self._pace.next(self.upstream)))
+            ask(self.upstream, min(room, self._pace.next(self.upstream)))
 
     @override
     def placed(self) -> None:
         self._pace = Pace(self.run, self._capacity)
+        depth = max(lane.edge.depth for lane in self.inputs)
+        if depth < DEEP:
+            # In a longer row, inputs are asked in tasks alone.
+            self.edge.depth = 1 + depth
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
