@@ -191,7 +191,9 @@ class Edge(Generic[T]):
 
     def idle(self, locations: Sequence[Location]) -> bool:
         """Whether nothing is held at some places or in flight to them; False also if only the frontiers tell."""
-        return self.scope.sidecar.idle(locations)
+        sidecar = self.scope.sidecar
+        known = not (sidecar.frontiers.lost or sidecar.nesting.mirrors)
+        return known and not any(location.busy for location in locations)
 
     def stop_tracking(self) -> None:
         """Let no time be complete any more: a time here is about to be refused."""

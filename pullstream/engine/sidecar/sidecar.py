@@ -10,7 +10,7 @@ waiters, every update that may have emptied a stamp schedules a read. Successive
 progress costs per time, not per batch. A run whose frontiers are never read needs no tracker (`frontiers`).
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -291,12 +291,6 @@ class Sidecar(Counts):
             self.frontiers.observe(place)
         self.propagate()
         return [front for place in places for front in self.frontiers.frontier(place)]
-
-    def idle(self, locations: Iterable[Location]) -> bool:
-        """Whether nothing is held at some locations or in flight at their inputs, as far as is known without a read."""
-        if self.frontiers.lost or (self._nesting is not None and self._nesting.mirrors):
-            return False
-        return not any(location.busy for location in locations)
 
     # ---- waiting
 

@@ -1,6 +1,6 @@
 """`catch` and `retry`: recover from a failure upstream."""
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from math import inf
 from typing import Annotated, Any, cast
 
@@ -31,6 +31,7 @@ Failures = type[BaseException] | tuple[type[BaseException], ...]
 class Recovering(PolledKernel[Any]):
     """Reads a replacement for a failed stream; times that were open at the failure stay open until it passes them."""
 
+    _on: Failures
     frozen: Antichain[Any] | None = None
     """The times that were open when a stream failed; None if none has failed."""
     current: Lane[Any] | None = None
@@ -40,15 +41,17 @@ class Recovering(PolledKernel[Any]):
         self.current = open_inner(self, source)
         follow_inner(self, self.current, self.mirrored)
 
-    async def answered(self, lane: Lane[Any], kinds: Failures) -> None:
-        """Wait for the answer of a lane; a failure of these kinds is raised here if it must not be replaced.
+    @override
+    async def wait(self) -> None:
+        """Wait for the answer of the stream that is read; a failure that must not be replaced is raised here.
 
         That is so if the ask is being cancelled, and the failure is that of a release. A failure that came in the same
         step as the cancellation is too late: the cancellation is raised instead of it.
         """
+        lane = self.current or self.upstream
         await lane.ready()
         failure = lane.slot
-        if isinstance(failure, kinds) and trio.current_effective_deadline() == -inf:
+        if isinstance(failure, self._on) and trio.current_effective_deadline() == -inf:
             if not raised_when_cancelled(failure):
                 await trio.lowlevel.checkpoint_if_cancelled()
             raise failure
@@ -118,10 +121,6 @@ class Catch(Recovering):
             )
         self.current.settle()
         return batch
-
-    @override
-    def wait(self) -> Awaitable[None]:
-        return self.answered(self.upstream, self._on) if self.current is None else self.current.ready()
 
     def _handle(self, failure: BaseException) -> None:
         location = self.upstream.edge.location
@@ -259,9 +258,11 @@ class Retry(Waking[Any], Recovering, Finishing):
         return new
 
     @override
-    def wait(self) -> Awaitable[None]:
-        lane = self.current
-        return self.sleep_until(self._next_attempt) if lane is None else self.answered(lane, self._on)
+    async def wait(self) -> None:
+        if self.current is None:
+            await self.sleep_until(self._next_attempt)
+        else:
+            await super().wait()
 
     @override
     def finish(self) -> None:
