@@ -77,7 +77,8 @@ async def test_what_goes_round_comes_before_what_is_outside(counting, probe, aut
     assert inside == [0, 1]
 
 
-async def test_a_later_time_waits_outside(autojump_clock):
+@pytest.mark.parametrize("inside", ["body", "a stream in the body"])
+async def test_a_later_time_waits_outside(inside, autojump_clock):
     """While a time goes round, no value at a later one enters; one that cannot be waited for may."""
     order = []
 
@@ -88,7 +89,10 @@ async def test_a_later_time_waits_outside(autojump_clock):
         return ps.Again((time, left - 1)) if left else time
 
     source = ps.values([(0, 3), (1, 0), (1, 2), (2, 0)], time=lambda value: value[0])
-    await ps.arun(ps.pipe(source, ps.loop(ps.map_async(body, 4)), ps.drain()))
+    calls = ps.map_async(body, 4)
+    if inside != "body":
+        calls = ps.pipe(ps.group_by(lambda _: 0, calls), ps.map(lambda pair: pair[1]))
+    await ps.arun(ps.pipe(source, ps.loop(calls), ps.drain()))
     assert order == sorted(order)
 
 
