@@ -216,13 +216,13 @@ class Frontiers:
 
 
 def _leading(starts: Iterable[Location]) -> list[Location]:
-    """Some locations and those above them, except above one that is complete, since nothing more leaves it."""
+    """Some locations and those above them, from which a path leads there; none leads on from one that is complete."""
     found: dict[Location, None] = {}
     todo = [*starts]
     for here in todo:
         if here.ending is not Ending.COMPLETE and here not in found:
             found[here] = None
-            todo += here.upstreams
+            todo += () if here.cuts else here.upstreams
     return [*found]
 
 
@@ -244,7 +244,7 @@ def _times(locations: Iterable[Location], ports: Iterable[Port], but: Location |
 
 def _changing(locations: Iterable[Location]) -> bool:
     """Whether one of the locations changes times: then those above it are not the times that arrive."""
-    return any(location.summaries for location in locations)
+    return any(location.summaries and not location.cuts for location in locations)
 
 
 class _Tracker(Tracker):

@@ -372,10 +372,15 @@ class Location(Metered):
         else:
             self._held[time] = count - 1
 
+    @property
+    def cuts(self) -> bool:
+        """Whether no path leads through it: its times do not follow from those at its inputs."""
+        return bool(self.summaries) and not any(self.summaries)
+
     def gather(self, times: set[Hashable]) -> None:
-        """Add what is held here, and what is in flight at the inputs, to `times`."""
+        """Add what is held here, and what is in flight at the inputs unless it cuts them off, to `times`."""
         times.update(self._held)
-        for port in self.ports:
+        for port in () if self.cuts else self.ports:
             if port.in_flight:
                 times.update(port.live)
 
