@@ -39,7 +39,8 @@ class Reruns:
     def look(self, jobs: Callable[[], Collection[int]]) -> None:
         """Check jobs that have ended; without any, look again until there are some."""
         end = time.monotonic() + PATIENCE
-        while not (numbers := jobs()) or (ran := map_stages(self._session, numbers)) is None:
+        numbers: Collection[int] = ()
+        while not (numbers := numbers or jobs()) or (ran := map_stages(self._session, numbers)) is None:
             if time.monotonic() > end:
                 # No record does not mean that nothing ran.
                 self.due = True
