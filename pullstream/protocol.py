@@ -102,8 +102,12 @@ class Batch(Generic[T_co, Time_co]):
     if not TYPE_CHECKING:  # otherwise a type checker would accept any attribute
 
         def __getattr__(self, name: str) -> object:
-            if name == "least":
-                found = (self.time,) if self.uniform else self._least()
+            if name == "least" and self.uniform:
+                found = (self.time,)
+            elif name == "least":
+                # In most cases the order has to be known anyway.
+                known = not isinstance(self.times, Ascending) and self.in_one_order
+                found = [min(self.times)] if known else minimal(self.times)
             elif name == "in_one_order":
                 found = in_one_order(self.times)
             elif name == "times":
@@ -120,11 +124,6 @@ class Batch(Generic[T_co, Time_co]):
                 raise AttributeError(f"a Batch has no attribute {name!r}")
             object.__setattr__(self, name, found)
             return found
-
-        def _least(self) -> object:
-            # In most cases the order has to be known anyway.
-            known = not isinstance(self.times, Ascending) and self.in_one_order
-            return [min(self.times)] if known else minimal(self.times)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Batch cannot be changed, so {name!r} cannot be set: make a new Batch")
