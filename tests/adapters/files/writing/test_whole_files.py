@@ -124,7 +124,10 @@ async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_file_that_has_appeared_survives_a_power_cut(durable, tmp_path, monkeypatch):
-    """Its content is flushed to disk before it appears, and its name after that; a sync is left out on request."""
+    """Its content is flushed to disk before it appears, and its name after that; so is each line of the manifest.
+
+    A sync is left out on request.
+    """
     steps, synced = [], []
 
     def noted(name, real):
@@ -136,15 +139,18 @@ def test_a_file_that_has_appeared_survives_a_power_cut(durable, tmp_path, monkey
 
     for name in ("flush", "rename"):
         monkeypatch.setattr(Disk, name, noted(name, getattr(Disk, name)))
-    monkeypatch.setattr(os, "fsync", synced.append)
-    sink = files.write_text(tmp_path / "{time}.txt", durable=durable)
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+    manifest = tmp_path / "manifest"
+    sink = files.write_text(tmp_path / "{time}.txt", manifest=manifest, durable=durable)
     ps.run(ps.pipe(ps.values(["0", "1"], time=int), sink))
-    renames = [(number, step[1]) for number, step in enumerate(steps) if step[0] == "rename"]
+    renames = [(number, step[1]) for number, step in enumerate(steps) if step[0] == "rename" and step[2] != manifest]
     assert len(renames) == 2
     for number, part in renames:
         assert (("flush", part) in steps[:number]) is durable
         assert ("flush", tmp_path) in steps[number:]
     assert bool(synced) is durable
+    # When it is made, and for its lines.
+    assert (synced.count(manifest.stat().st_ino) > 1) is durable
 
 
 async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
