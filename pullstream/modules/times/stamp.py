@@ -61,7 +61,7 @@ class Clock(ABC):
         """
 
 
-class _Timed(Clock):
+class _ByFunction(Clock):
     """A clock that follows a function of the values; with an `on_error`, it marks values for which the function fails.
 
     A mark is at the least time that may still be assigned.
@@ -109,7 +109,7 @@ class _Timed(Clock):
         """Append the values to answer, of which the function has found these times, as `give` does."""
 
 
-class _InOrder(_Timed):
+class _InOrder(_ByFunction):
     ascends = True
 
     @override
@@ -139,7 +139,7 @@ class _InOrder(_Timed):
         self.hold = time
 
 
-class _WithLateness(_Timed):
+class _WithLateness(_ByFunction):
     def __init__(
         self, time_of: Callable[[Any], Hashable], on_error: object, lateness: Any, late: object, location: Location
     ) -> None:
