@@ -78,6 +78,7 @@ def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function])
 
 
 class _Probe(Kernel[Any]):
+    # Not polled: a poll that must wait has asked nothing, so it would show asks that were never sent.
     traits = PROMPT
 
     def __init__(self, show: Callable[[Probed], object]) -> None:
