@@ -288,6 +288,8 @@ def sessions():
         ps.values(moments),
         ps.map_async(slowly_row, 2),
         times,
+        # Below a function of times, reading a frontier brings all of them up to date.
+        ps.map_time(lambda time: time),
         ps.sessions(3, ps.agg.count(), key=lambda row: row[1], eager=True),
         told_complete(),
         ps.collect(),
