@@ -280,6 +280,8 @@ class Location(Metered):
     """The status text that a module written as a function gives."""
     summaries: Sequence[Summary | Sequence[Summary]] = ()
     """The summaries of the traits, guarded against exceptions of functions of times."""
+    cuts = False
+    """Whether no path leads through it: its times do not follow from those at its inputs."""
     ending = Ending.RUNNING
     failure: BaseException | None = None
     holders: Callable[[Hashable], Sequence[str]] | None = None
@@ -371,11 +373,6 @@ class Location(Metered):
             self._counts.activate(self)
         else:
             self._held[time] = count - 1
-
-    @property
-    def cuts(self) -> bool:
-        """Whether no path leads through it: its times do not follow from those at its inputs."""
-        return bool(self.summaries) and not any(self.summaries)
 
     def gather(self, times: set[Hashable]) -> None:
         """Add what is held here, and what is in flight at the inputs unless it cuts them off, to `times`."""

@@ -106,6 +106,7 @@ class Sidecar(Counts):
         location = Location(self, tuple(names), site, tuple(upstreams), traits, node=node, place=place)
         if traits.summaries:
             location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
+            location.cuts = not any(location.summaries)
         self.frontiers.add(location, sink=sink)
         return location
 
