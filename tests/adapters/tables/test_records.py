@@ -45,7 +45,7 @@ def test_a_table_that_was_restored(base, tmp_path):
         await running.progress.completed(0)
         await running.abort()
 
-    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
+    pipeline = ps.pipe(sales(900), ps.rate_limit(3, per=0.01), tables.write_rows(base.target, base.name("sales")))
     with pytest.raises(ps.errors.Abandoned):
         ps.run(pipeline, journal=journal, beside=stopped)
     base.clear("sales")
@@ -63,7 +63,7 @@ def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
         await running.progress.completed(stop[run])
         await running.abort()
 
-    pipeline = ps.pipe(sales(900), ps.rate_limit(300), tables.write_rows(base.target, base.name("sales")))
+    pipeline = ps.pipe(sales(900), ps.rate_limit(3, per=0.01), tables.write_rows(base.target, base.name("sales")))
     copied = shutil.copytree if base.kind in PACKAGES else shutil.copy
     for run in stop:
         with pytest.raises(ps.errors.Abandoned):
