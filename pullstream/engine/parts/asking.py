@@ -70,8 +70,11 @@ class Askers:
         with own_scope(shield=True) as scope:
             # If the task was started or woken in the same step in which the stream ended, it asks nothing (R9).
             while not self.ended:
+                # A job for which another task has been woken is left to that task. Otherwise the reader that the module
+                # asks first would be asked more often than the others.
+                needed = len(self._jobs) >= self._coming
                 self._coming -= 1
-                if self._jobs:
+                if needed:
                     reader = next(iter(self._jobs))
                     # Other tasks have had their turns: the work on earlier answers no longer keeps anyone waiting.
                     self._run.turn = self._run.clock.now()
@@ -80,7 +83,7 @@ class Askers:
                     self._take(reader, answer)
                     # Keep no reference to them while waiting.
                     del reader, answer
-                    if self._jobs:
+                    if len(self._jobs) >= self._coming:
                         await trio.lowlevel.cancel_shielded_checkpoint()
                 elif len(self._idle) < MOST_IDLE:
                     wanted = self._run.signal()
