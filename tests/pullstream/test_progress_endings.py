@@ -66,6 +66,18 @@ def failing(kind, failure):
     async def call(value):
         return bad(value)
 
+    @ps.sink
+    async def late(upstream, ctx):
+        await trio.sleep(2)
+        while await upstream.ask(ctx.limit) is not ps.DONE:
+            pass
+
+    def closed():
+        try:
+            yield from (1, 2, 3)
+        finally:
+            raise failure
+
     return {
         "source": lambda: ps.pipe(source(), ps.collect()),
         "map": lambda: ps.pipe(timed(1, 2, 3), ps.map(bad), ps.collect()),
@@ -74,10 +86,11 @@ def failing(kind, failure):
         "sink": lambda: ps.pipe(timed(1, 2, 3), ps.map(lambda n: n), ps.drain(bad)),
         "key": lambda: ps.pipe(timed(1, 2, 3), ps.partition(bad, {1: ps.collect()}, other=ps.drain())),
         "branch": lambda: ps.pipe(timed(1, 2, 3), ps.tee(ps.collect(), ps.drain(bad))),
+        "release": lambda: ps.pipe(ps.values(closed(), time=int), ps.take(2), ps.map(str), late()),
     }[kind]()
 
 
-KINDS = ["source", "map", "map_async", "generator", "sink", "key", "branch"]
+KINDS = ["source", "map", "map_async", "generator", "sink", "key", "branch", "release"]
 
 
 @pytest.mark.parametrize("asked", ["before", "after"])

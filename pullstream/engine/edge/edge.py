@@ -309,7 +309,8 @@ class Edge(Generic[T]):
         if self._outcome is not DONE or not self.ends_at_once():
             return WAIT
         requests.begin()
-        without_waiting(self._conclude(None, at_once=True))
+        # An input that is not over is the only one.
+        without_waiting(self._conclude(None, released=not self.inputs or self.inputs[0].over))
         return WAIT if requests.failure is not None else self._terminal()
 
     def _hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
@@ -439,11 +440,10 @@ class Edge(Generic[T]):
         if self.observer is not None and self._requests.acquired:
             self.observer.acquired()
 
-    async def _conclude(self, exc: BaseException | None, *, at_once: bool = False) -> None:
+    async def _conclude(self, exc: BaseException | None, *, released: bool = False) -> None:
         """Answer an ask that has no batch: its module ended (R7), something was raised (R8), or it was cancelled (R10).
 
-        If another request ended the edge meanwhile, that ending is the answer. `at_once` says that this waits for
-        nothing.
+        If another request ended the edge meanwhile, that ending is the answer. `released` is as in `_end_by`.
         """
         requests = self._requests
         failure = None if exc is None else failure_in(exc)
@@ -461,7 +461,7 @@ class Edge(Generic[T]):
                     if cancelled:
                         self._end_cancelled()
                     else:
-                        self._end_by(Event.END if failure is None else Event.FAIL, failure, at_once=at_once)
+                        self._end_by(Event.END if failure is None else Event.FAIL, failure, released=released)
                     await self._let_all_go()
                     cancelled = cancelled and requests.failure is None
                 else:
@@ -537,16 +537,16 @@ class Edge(Generic[T]):
     # ---- the one path that every ending takes
 
     def _end_by(
-        self, event: Event, failure: BaseException | None = None, *, below: bool = False, at_once: bool = False
+        self, event: Event, failure: BaseException | None = None, *, below: bool = False, released: bool = False
     ) -> bool:
         """Take a termination from either side: no value passes any more. True for the first; its caller carries it out.
 
         Stamps of values that might still have left here are frozen in this same step, before anything above withdraws
-        its own: otherwise the ending would look like completion below. An end that is complete in this step as well,
-        `at_once`, needs none of that.
+        its own: otherwise the ending, or a release above that fails, would look like completion below. An end that
+        waits for nothing needs none of that where everything above is `released` already.
         """
         first = self._requests.terminate(event, failure, below=below)
-        if first and not at_once:
+        if first and not released:
             # The values not yet given to any lane never will be.
             self.location.freeze(self.handover.drop())
         return first
