@@ -302,8 +302,8 @@ def test_an_origin_moves_the_grid():
     "time", [Product(1, 2), "monday", (1, 2), math.inf, frozenset([1]), AWARE, date(2026, 3, 1), 1e300]
 )
 @pytest.mark.parametrize("waits", [False, True])
-def test_times_without_a_place_are_refused(kind, time, waits):
-    """Partially ordered, not to be added to, or too far away: by name, whether anybody waits or not."""
+def test_times_without_a_place_are_refused(kind, time, waits, caplog):
+    """Partially ordered, not to be added to, or too far away: by name, whether anybody waits or not; with no warning."""
     told = []
 
     async def main():
@@ -327,3 +327,4 @@ def test_times_without_a_place_are_refused(kind, time, waits):
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
     assert told in ([], [caught.value])
+    assert caplog.messages == []

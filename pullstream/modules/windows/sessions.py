@@ -97,13 +97,13 @@ class _Sessions(Windowed, Resumable):
             self.listen()
             return
         for run in self.apart(batch):
+            self.note_times(run)
             time = run.time
             self._end_after(time)
             waiting.insert(bisect_right(waiting, time, self._begin, key=_TIME), (time, run.values))
             if time == self._now or self.reached(time):
                 self.reach(time)
             self.listen()
-            self.note_times(run)
 
     def _usual(self, batch: Batch[Any]) -> bool:
         """Whether the times are in one order and the gap can be added to all of them."""
