@@ -303,7 +303,7 @@ def test_an_origin_moves_the_grid():
 )
 @pytest.mark.parametrize("waits", [False, True])
 def test_times_without_a_place_are_refused(kind, time, waits, caplog):
-    """Partially ordered, not to be added to, or too far away: by name, whether anybody waits or not; with no warning."""
+    """Partially ordered, not to be added to, or too far away: by name, with no warning, whether anyone waits or not."""
     told = []
 
     async def main():
