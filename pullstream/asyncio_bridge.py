@@ -27,7 +27,7 @@ GRACE: Final = 5.0
 
 AsyncioLoop: TypeAlias = Annotated[
     asyncio.AbstractEventLoop | None,
-    Instance(asyncio.AbstractEventLoop, "takes an asyncio loop as its loop"),
+    Instance(asyncio.AbstractEventLoop, "needs an asyncio loop for its argument 'loop'"),
 ]
 
 

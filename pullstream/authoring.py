@@ -30,7 +30,7 @@ every(3, begin='last')
 >>> every(0)  # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
-pullstream.errors.CompositionError: every() at ... needs a whole number of at least 1 as its number, but got 0
+pullstream.errors.CompositionError: every() at ... needs a whole number of at least 1 for its argument 'number'...
 
 Composing and opening
     `opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each

@@ -128,7 +128,8 @@ def display(
     screens: Any = import_module(".screens", __package__)
     if console is not None and not isinstance(console, rich.Console):
         raise Call("display").refuse(
-            f"needs a rich Console as its console, but got {console!r}: use rich.console.Console(file=...) for a file"
+            f"needs a rich Console for its argument 'console', but got {console!r}: use "
+            f"rich.console.Console(file=...) for a file"
         )
     screen_for = partial(screens.screen_for, console, every)
     return partial(_display, screen_for, partial(History, times=times, shown=shown))

@@ -72,7 +72,7 @@ def read_rows(
         raise Call(module).refuse(why)
     for name, given in (("query", query), ("time", time), *((("key", key),) if key is not None else ())):
         if not isinstance(given, str) or not given.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Call(module).refuse(f"needs text as {name}, but got {given!r}")
+            raise Call(module).refuse(f"needs text for its argument {name!r}, but got {given!r}")
     if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Call(module).refuse(
             f"needs a list of values as parameters, but got {parameters!r}: write $1, $2 and so on in the query",

@@ -32,7 +32,9 @@ class Count:
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the number, or refuse another value."""
         if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
-            raise call.refuse(f"needs a whole number of at least {self.least} as its {call.name}, but got {value!r}")
+            raise call.refuse(
+                f"needs a whole number of at least {self.least} for its argument {call.name!r}, but got {value!r}"
+            )
         return value
 
 
@@ -40,7 +42,7 @@ def seconds(call: Call, value: Any) -> Any:
     """Check that an argument is a positive number of seconds."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
         hint = ": use its total_seconds()" if isinstance(value, timedelta) else ""
-        raise call.refuse(f"needs a positive number of seconds as its {call.name}, but got {value!r}{hint}")
+        raise call.refuse(f"needs a positive number of seconds for its argument {call.name!r}, but got {value!r}{hint}")
     return value
 
 
@@ -58,7 +60,9 @@ def function(call: Call, value: Any, instead: str = "") -> Any:
             hint = "expressions of polars are for the modules of pullstream.columns"
         else:
             hint = instead or "pass the function itself, and not the result of calling it"
-        raise call.refuse(f"needs a callable as its {call.name}, but got {value!r} ({type(value).__name__}): {hint}")
+        raise call.refuse(
+            f"needs a callable for its argument {call.name!r}, but got {value!r} ({type(value).__name__}): {hint}"
+        )
     return value
 
 

@@ -165,8 +165,8 @@ def test_a_sink_has_options():
 @pytest.mark.parametrize(
     ("compose", "words"),
     [
-        (lambda: numbers(0), ["numbers() at", __file__, "at least 1 as its until", "got 0"]),
-        (lambda: numbers(3, step="x"), ["at least 1 as its step", "'x'"]),
+        (lambda: numbers(0), ["numbers() at", __file__, "at least 1 for its argument 'until'", "got 0"]),
+        (lambda: numbers(3, step="x"), ["at least 1 for its argument 'step'", "'x'"]),
         (numbers, ["numbers() at", "needs the argument 'until'. Write numbers(until, step=...)"]),
         (
             lambda: numbers(1, stop=2),
@@ -177,13 +177,13 @@ def test_a_sink_has_options():
             ["numbers() at", "takes 1 argument by position, but got 2. Write numbers(until, step=...)"],
         ),
         (lambda: numbers(1, until=2), ["numbers() at", "got 'until' twice, by position and by name"]),
-        (lambda: convert(3), ["convert() at", "needs a callable as its function", "3 (int)"]),
+        (lambda: convert(3), ["convert() at", "needs a callable for its argument 'function'", "3 (int)"]),
         (lambda: convert(int, on_error="no"), ["got on_error='no'", "'skip'", "or a sink"]),
         (lambda: chained(ps.values([1]), 3), ["chained() at", "chains sources, but got 3"]),
         (chained, ["chained() at", "needs at least one source"]),
         (end, ["end() at", "needs first= or last="]),
         (lambda: end(first=1, last=2), ["end() at", "needs first= or last="]),
-        (lambda: end(first=0), ["end() at", "at least 1 as its first"]),
+        (lambda: end(first=0), ["end() at", "at least 1 for its argument 'first'"]),
     ],
 )
 def test_wrong_arguments_are_refused_when_composing(compose, words):
@@ -234,7 +234,7 @@ def test_annotations_that_are_text_are_read():
     )
     exec(compile(code, "somewhere.py", "exec", dont_inherit=True), namespace)
 
-    assert "at least 1 as its count" in refused(lambda: namespace["few"](0))
+    assert "at least 1 for its argument 'count'" in refused(lambda: namespace["few"](0))
     assert repr(namespace["few"](2, other=3)) == "few(2, other=3)"
 
 

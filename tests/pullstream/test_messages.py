@@ -119,7 +119,7 @@ def refused(compose):
         (lambda: ps.in_flight(4, ps.map(str)), ["in_flight() at", "in the wrong order"]),
         (lambda: ps.map({"a": 1}), ["pass its method get"]),
         (lambda: ps.values([1], time=3), ["for the same time everywhere, write lambda _: 3"]),
-        (lambda: ps.stamp(int, lateness="1h"), ["a number or a timedelta as its lateness"]),
+        (lambda: ps.stamp(int, lateness="1h"), ["a number or a timedelta for its argument 'lateness'"]),
         (lambda: ps.reduce(ps.agg.top), ["write agg.top()"]),
         (lambda: ps.reduce(list.append, []), ["list.append, which never returns a value"]),
         (lambda: ps.run(ps.pipe(ps.values([1]), ps.drain()), limit="10"), ["a whole number of at least 1"]),

@@ -80,7 +80,7 @@ def test_a_fold_without_a_merge_says_so():
         ps.Fold(int, lambda n, _: n + 1).merging()
     assert "merging()" in str(caught.value)
     assert agg.several(n=agg.count(), own=ps.Fold(int, max)).merge is None
-    with pytest.raises(ps.CompositionError, match="callable as its merge"):
+    with pytest.raises(ps.CompositionError, match="callable for its argument 'merge'"):
         ps.Fold(int, max, merge=3)
 
 

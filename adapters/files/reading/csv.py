@@ -193,7 +193,7 @@ def _options(module: str, name: str, kind: str, given: Any) -> Any:
     if given is None:
         return expected()
     if not isinstance(given, expected):
-        raise Call(module).refuse(f"needs a pyarrow.csv.{kind} as its {name}, but got {given!r}")
+        raise Call(module).refuse(f"needs a pyarrow.csv.{kind} for its argument {name!r}, but got {given!r}")
     return given
 
 

@@ -134,7 +134,9 @@ def _separator(call: Call, separator: Any) -> Any:
     if call["size"] is not None:
         raise call.refuse("got both a separator and a size: pass only one of them")
     if not (isinstance(separator, (str, bytes)) and separator):
-        raise call.refuse(f"needs text or bytes as its separator, but got {separator!r}. Leave it out to get lines")
+        raise call.refuse(
+            f"needs text or bytes for its argument 'separator', but got {separator!r}. Leave it out to get lines"
+        )
     return separator
 
 

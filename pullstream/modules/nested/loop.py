@@ -263,7 +263,7 @@ def _last_round(number: int, time: Any) -> Sequence[Hashable]:
 
 @transformer
 def loop(
-    body: Annotated[Onward[A, B | Again[A]], Instance(Transformer, "needs a transformer as its body")],
+    body: Annotated[Onward[A, B | Again[A]], Instance(Transformer, "needs a transformer for its argument 'body'")],
     *,
     capacity: Positive = 1_000_000,
 ) -> Transformer[A, B]:

@@ -162,7 +162,7 @@ def _failures(call: Call, on: Any) -> Any:
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             hint = f": write on={type(kind).__name__}" if isinstance(kind, BaseException) else ""
-            raise call.refuse(f"needs exception types as its on, but got {kind!r}{hint}")
+            raise call.refuse(f"needs exception types for its argument 'on', but got {kind!r}{hint}")
         if issubclass(trio.Cancelled, kind):
             raise call.refuse(
                 f"got {kind.__name__}, which would also catch trio's cancellations. Use Exception, or name the types "
@@ -173,9 +173,13 @@ def _failures(call: Call, on: Any) -> Any:
 
 def _handler(call: Call, handler: Any) -> Any:
     if not callable(handler):
-        raise call.refuse(f"needs a function as its handler, but got {handler!r}: write lambda error: {handler!r}")
+        raise call.refuse(
+            f"needs a function for its argument 'handler', but got {handler!r}: write lambda error: {handler!r}"
+        )
     if isinstance(handler, type) and issubclass(handler, BaseException):
-        raise call.refuse(f"needs a function as its handler, but got a type of exception: write on={handler.__name__}")
+        raise call.refuse(
+            f"needs a function for its argument 'handler', but got a type of exception: write on={handler.__name__}"
+        )
     return cast("object", handler)
 
 
@@ -319,7 +323,7 @@ def _delay(call: Call, delay: Any) -> Any:
 
 def _backoff(call: Call, backoff: Any) -> Any:
     if not (isinstance(backoff, (int, float)) and backoff > 0):
-        raise call.refuse(f"needs a positive number as its backoff, but got {backoff!r}")
+        raise call.refuse(f"needs a positive number for its argument 'backoff', but got {backoff!r}")
     return backoff
 
 

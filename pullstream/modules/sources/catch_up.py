@@ -73,7 +73,7 @@ def _read(call: Call, old: Any) -> Source[Any]:  # noqa: ARG001 - the signature 
 
 def _batch(call: Call, sync: Any) -> Any:
     if not (isinstance(sync, Batch) and sync.values):  # pyright: ignore[reportUnknownMemberType]
-        raise call.refuse(f"needs a Batch(time, [value]) as its sync, but got {sync!r}")
+        raise call.refuse(f"needs a Batch(time, [value]) for its argument 'sync', but got {sync!r}")
     return cast("Batch[Any]", sync)
 
 

@@ -104,7 +104,7 @@ def not_negative(call: Call, value: Any) -> Any:
     """Check for a number or timedelta that is not negative; anything else that may be subtracted from times passes."""
     zero: Any = timedelta() if isinstance(value, timedelta) else 0
     if isinstance(value, str):
-        raise call.refuse(f"needs a number or a timedelta as its {call.name}, but got {value!r}")
+        raise call.refuse(f"needs a number or a timedelta for its argument {call.name!r}, but got {value!r}")
     if isinstance(value, (timedelta, *NUMBERS)) and not zero <= value:
         raise call.refuse(f"needs a {call.name} that is not negative, but got {value!r}")
     return value
@@ -126,6 +126,6 @@ def duration(call: Call, value: Any) -> Any:
     if not positive:
         hint = "" if call.name != "within" else ". Without within=, it pairs values at equal times"
         raise call.refuse(
-            f"needs a positive number or a positive timedelta as its {call.name}, but got {value!r}{hint}"
+            f"needs a positive number or a positive timedelta for its argument {call.name!r}, but got {value!r}{hint}"
         )
     return value

@@ -120,7 +120,7 @@ MISTAKES = {
     "reduce_by_key": {
         r"use Fold\(\.\.\., merge=": {"fold": ps.Fold(int, lambda n, _: n + 1)},
         "needs a Fold": {"fold": "count"},
-        "needs a callable as its key": {"key": "k"},
+        "needs a callable for its argument 'key'": {"key": "k"},
         r"needs a Spark DataFrame, but got \[1\] \(list\)": [{"df": [1]}, {"df": [1], "time": None}],
         "has no column for time='dya'; its columns are id, day, text, real": {"time": "dya"},
         "got as_='dict'": {"as_": "dict"},

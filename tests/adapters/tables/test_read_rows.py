@@ -130,14 +130,14 @@ def test_lateness_of_text(base):
     [
         ({"target": "delta:///lake"}, "For Delta Lake, use read_changes"),
         ({"target": "x.txt"}, "got 'x.txt'"),
-        ({"query": " "}, "needs text as query, but got ' '"),
-        ({"time": None}, "needs text as time, but got None"),
-        ({"key": 5}, "needs text as key, but got 5"),
+        ({"query": " "}, "needs text for its argument 'query', but got ' '"),
+        ({"time": None}, "needs text for its argument 'time', but got None"),
+        ({"key": 5}, "needs text for its argument 'key', but got 5"),
         ({"parameters": "60"}, "needs a list of values as parameters, but got '60': write \\$1, "),
         ({"parameters": {"n": 60}}, "needs a list of values as parameters, but got {'n': 60}"),
         ({"parameters": 60}, "needs a list of values as parameters, but got 60"),
         ({"lateness": 1}, "need follow=True"),
-        ({"every": 0}, "needs a positive number of seconds as its every"),
+        ({"every": 0}, "needs a positive number of seconds for its argument 'every'"),
         ({"as_": "sets"}, "got as_='sets'"),
     ],
 )
@@ -154,7 +154,7 @@ def test_what_is_refused_when_composing(given, says):
             "got 'sales.db': only Delta Lake has a change feed here, .*",
         ),
         (lambda: tables.read_changes("postgresql://ann:x1@h/x", "sales"), "got 'postgresql://ann:\\*\\*\\*@h/x': only"),
-        (lambda: tables.read_changes("delta:///lake", "sales", begin=-1), "as its begin, but got -1"),
+        (lambda: tables.read_changes("delta:///lake", "sales", begin=-1), "for its argument 'begin', but got -1"),
         (
             lambda: tables.read_changes("delta:///lake"),
             r"needs the argument 'table'\. Write read_changes\(target, table, ",

@@ -409,9 +409,12 @@ def test_urls(read):
         (lambda: files.read_text("x", encoding="utf-9"), "got encoding='utf-9', which Python does not support"),
         (lambda: files.read_text("x", compression="rar"), "got compression='rar': it must be 'infer' (by the suffix)"),
         (lambda: files.read_text("x", folow=True), "does not have the option folow="),
-        (lambda: files.read_text("x", every=0), "needs a positive number of seconds as its every"),
-        (lambda: files.read_text("x", block_size=0), "needs a whole number of at least 1 as its block_size"),
-        (lambda: files.read_text("x", time=3), "needs a callable as its time"),
+        (lambda: files.read_text("x", every=0), "needs a positive number of seconds for its argument 'every'"),
+        (
+            lambda: files.read_text("x", block_size=0),
+            "needs a whole number of at least 1 for its argument 'block_size'",
+        ),
+        (lambda: files.read_text("x", time=3), "needs a callable for its argument 'time'"),
         (lambda: files.read_text("x", on_error="ignore"), "got on_error='ignore'"),
         (lambda: files.read_csv("x", as_="lists"), "got as_='lists'"),
         (lambda: files.read_csv("x", columns="ab"), "needs columns= to be a list of distinct column names"),
@@ -420,7 +423,10 @@ def test_urls(read):
             lambda: files.read_csv("x", schema={"a": "number"}),
             "No type alias for number; use a mapping of column names to Arrow types",
         ),
-        (lambda: files.read_csv("x", parse_options={}), "needs a pyarrow.csv.ParseOptions as its parse_options"),
+        (
+            lambda: files.read_csv("x", parse_options={}),
+            "needs a pyarrow.csv.ParseOptions for its argument 'parse_options'",
+        ),
         (lambda: files.read_csv("x", delimiter=", "), "got delimiter=', '"),
         (
             lambda: files.read_csv("x", parse_options=pc.ParseOptions(newlines_in_values=True, escape_char="\\")),
@@ -428,7 +434,7 @@ def test_urls(read):
         ),
         (lambda: files.read_jsonl("x", schema={"a": "int64"}), "got schema=, which does not apply to dicts"),
         (lambda: files.name_time("("), "needs a regular expression: '('"),
-        (lambda: files.path_time("x"), "needs a callable as its function"),
+        (lambda: files.path_time("x"), "needs a callable for its argument 'function'"),
     ],
 )
 def test_arguments_refused_when_composing(make, told):
