@@ -50,7 +50,8 @@ def write_jsonl(
       then lose completed files.
     - Without `{time}` the file grows: complete times are appended, each when it is complete. A resumed run cuts the
       file back to the length in its journal, if the last bytes show that it is still the same file. A run that is not
-      resumed starts a new file.
+      resumed replaces an older file when its first time with values is complete. If it writes no values there, the
+      older file stays as it is.
     - The suffix gives the compression (`.gz`, `.zst`, `.bz2`, `.xz`), unless `compression` does.
     - The same values give the same file, byte for byte, no matter how they were batched.
     - No file stays open. At most 64 MiB of values wait in memory, plus one unit (1 MiB of text, a row group) for each

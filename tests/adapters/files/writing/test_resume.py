@@ -133,11 +133,13 @@ def of_day(value):
 
 
 def test_a_growing_file_is_started_again(tmp_path):
-    """A run without a journal replaces an earlier run's file when its first time is complete."""
+    """A run without a journal replaces an earlier run's file when its first time is complete; without values, never."""
     write = files.write_text(tmp_path / "{key}.txt", key=len)
     written(["a", "bb", "c"], write)
     assert content(tmp_path) == {"1.txt": b"a\nc\n", "2.txt": b"bb\n"}
     written(["d"], write)
+    assert content(tmp_path) == {"1.txt": b"d\n", "2.txt": b"bb\n"}
+    assert written([], files.write_text(tmp_path / "1.txt")) == []
     assert content(tmp_path) == {"1.txt": b"d\n", "2.txt": b"bb\n"}
 
 
