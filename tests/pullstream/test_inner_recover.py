@@ -140,9 +140,10 @@ def test_retry_repeats_only_open_times(limit):
 
 
 def test_retry_refuses_a_source_that_can_be_read_once():
-    """A one-shot argument cannot be opened again, and is named."""
-    with pytest.raises(ps.errors.ReuseError, match="values"):
+    """A one-shot argument cannot be opened again, and is named; the failure is its cause."""
+    with pytest.raises(ps.errors.ReuseError, match=r"values.*\n.*@ps\.source") as caught:
         ps.run(ps.pipe(ps.retry(ps.values(1 // n for n in (1, 0))), ps.collect()))
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 async def test_retry_waits_longer_each_time(autojump_clock):

@@ -18,7 +18,7 @@ from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
 from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
-from pullstream.errors import CapabilityError, raised_when_cancelled
+from pullstream.errors import CapabilityError, ReuseError, raised_when_cancelled
 from pullstream.frames import shown
 from pullstream.logger import LOG
 from pullstream.modules.sources.values import Values
@@ -231,6 +231,8 @@ class Retry(Waking[Any], Recovering, Finishing):
     _next_attempt = -inf
     """The moment at which the source may be opened again."""
     _attempts = 1
+    _failure: BaseException | None = attrs.field(init=False, default=None)
+    """The failure of the last attempt, until the next one is opened."""
     _skip = 0
     _given = 0
     _last = None
@@ -240,7 +242,7 @@ class Retry(Waking[Any], Recovering, Finishing):
         if self.current is None:
             if self._next_attempt > trio.current_time():
                 return WAIT
-            self.begin(self._next())
+            self._open()
         lane = self.current
         assert lane is not None
         try:
@@ -249,6 +251,7 @@ class Retry(Waking[Any], Recovering, Finishing):
             if self._left == 0:
                 failure.add_note(f"retry gave up after {self._attempts} attempts")
                 raise
+            self._failure = failure
             self._again(lane)
             return NOT_YET
         if not isinstance(batch, Batch):
@@ -273,6 +276,19 @@ class Retry(Waking[Any], Recovering, Finishing):
         # The open attempt ends by itself, and the next one is empty.
         self._delay, self._next_attempt = 0.0, -inf
         self.changed()
+
+    def _open(self) -> None:
+        failed, self._failure = self._failure, None
+        try:
+            self.begin(self._next())
+        except ReuseError as refused:
+            if failed is None:
+                raise
+            refused.add_note(
+                "retry opens its source again after a failure: make the source with a function decorated with "
+                "@ps.source, which runs anew each time, or pass resume="
+            )
+            raise refused from failed
 
     def _again(self, lane: Lane[Any]) -> None:
         """Freeze the open times of the failed stream, until the next attempt."""
@@ -371,5 +387,8 @@ def retry(
     opened again.
 
     A time that was open at the failure stays open until the new attempt has passed it or ended.
+
+    Raises: ReuseError: the source reads an iterator or another one-shot argument, so it cannot be opened again; the
+        failure is its cause.
     """
     return opens(Retry(source, times, delay, backoff, on, resume, skip_delivered))
