@@ -125,8 +125,9 @@ def tap(
     ['a', 'b']
 
     `on_end` is called once, however the stream ends, after everything upstream has released its resources. It gets the
-    exception if the stream failed or an error was sent upstream, and None if the stream ended or was aborted. To see
-    requests and answers as well, use `probe`.
+    exception if something failed, upstream or downstream. Otherwise it gets None: at the end of the stream, and also if
+    the stream was aborted, by a module that has enough, by `running.abort()`, by a cancellation or by Ctrl-C. (The sink
+    `on_end` gets an `Abandoned` in the last three cases.) To see requests and answers as well, use `probe`.
 
     Values keep their times. Errors in `function` are handled as in `map`; an error in `on_end` counts as a failed
     release (R8).
