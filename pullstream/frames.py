@@ -85,13 +85,14 @@ def _arguments(frame: FrameType) -> tuple[Any, ...]:
 def cut(exc: BaseException) -> None:
     """Remove the toolkit's frames from a traceback, so that the user sees only the lines of their own code.
 
-    The innermost frame always stays. A cancellation during which an exception was raised is not shown, either.
+    The innermost frame of an error stays: it shows what raised it. KeyboardInterrupt and SystemExit have a note that
+    names the interrupted line. A cancellation during which an exception was raised is not shown, either.
     `PULLSTREAM_TRACEBACK=full` in the environment keeps everything.
     """
     if os.environ.get("PULLSTREAM_TRACEBACK") == "full":
         return
     for each in chain(exc):
-        each.__traceback__ = users_frames(each.__traceback__, innermost=True)
+        each.__traceback__ = users_frames(each.__traceback__, innermost=isinstance(each, Exception))
         context = each.__context__
         if isinstance(context, trio.Cancelled) and context.__context__ is None:
             each.__suppress_context__ = True

@@ -59,7 +59,8 @@ def run(
 
     Raises:
         BaseException: the stream's failure, unchanged, with a note that names the module. Its traceback has only the
-            user's frames; `PULLSTREAM_TRACEBACK=full` in the environment keeps all.
+            user's frames, and the innermost frame of an error; `PULLSTREAM_TRACEBACK=full` in the environment keeps
+            all.
         Violation: with `check`, a rule was broken.
         JournalError: `journal` belongs to another pipeline, is in use, or cannot store what it must.
     """

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import traceback
 from collections import deque
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,14 +109,16 @@ def test_one_that_strikes_when_all_is_done():
         ps.run(ps.pipe(ps.values(range(4)), ps.map(strike_at(3)), ps.collect()))
 
 
-def test_it_says_where_it_struck():
-    """Its traceback ends where it was raised, after everything was released."""
+def test_it_says_where_it_struck(monkeypatch):
+    """In a note: its traceback has only the line that runs, as it is raised after everything was released."""
 
     def struck(value):
         signal.raise_signal(signal.SIGINT)
 
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK")
     with pytest.raises(KeyboardInterrupt) as caught:
         ps.run(ps.pipe(ps.values([1]), ps.map(struck), ps.drain()))
+    assert [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)] == [__file__]
     (note,) = caught.value.__notes__
     assert note.startswith(f"interrupted at {__file__}:")
     assert note.endswith(", in struck")
