@@ -7,11 +7,15 @@ from typing import Any, cast
 import trio
 
 from pullstream.frames import shown, value_at
+from pullstream.late import publish
 from pullstream.slips import hints_on
 
 
 class PullstreamError(Exception):
-    """Base class of all errors this toolkit raises itself. Exceptions from user code are passed on unchanged."""
+    """Base class of this toolkit's own errors, except those of `timely`, such as `TimeDomainError`.
+
+    A wrong value may also raise a TypeError, ValueError or LookupError. Exceptions from user code pass unchanged.
+    """
 
 
 class CompositionError(PullstreamError, TypeError):
@@ -247,6 +251,4 @@ __all__ = [
     "WorkerDied",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -182,6 +182,10 @@ IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
         "read_csv scan_ndjson read_ndjson scan_ipc read_ipc write_parquet write_csv write_ndjson write_ipc "
         "sink_parquet sink_csv sink_ndjson sink_ipc",
     },
+    "errors": {
+        "the errors of times are in timely, with `from pullstream import timely`": "TimelyError TimeDomainError "
+        "SummaryError GraphError CycleError NegativeCountError RetreatError",
+    },
     "files": {
         "read_parquet(path) reads Parquet": "scan_parquet from_parquet",
         "read_csv(path) reads CSV": "scan_csv from_csv",

@@ -64,9 +64,11 @@ class Progress:
         return pointstamps(self._sidecar)
 
     def times_done(self) -> int:
-        """Return how many times have arrived at the sinks and are complete everywhere; the first call starts counting.
+        """Start to count the complete times, and return how many there were since: 0 at the first call.
 
-        With a companion (`beside`), a pipeline counts from its start.
+        A time counts when it has arrived at the sinks and is complete at all of them. Times that were complete before
+        the first call never count, so call it once at the start. With a companion (`beside`), a run counts from its
+        start.
         """
         if self._times is None:
             self._times = TimesDone(self._sidecar.sinks, self._sidecar.frontiers.in_flight, self._sidecar.soon)

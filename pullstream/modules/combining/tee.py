@@ -92,8 +92,9 @@ def tee(
     >>> ps.run(ps.pipe(ps.values(range(4)), ps.tee(ps.collect(), ps.drain(), capacity=1000)))
     ([0, 1, 2, 3], None)
 
-    If a sink ends early, the others continue; the stream ends when the last one does. If a sink fails, all are ended
-    (R6). `completed` waits for every sink.
+    The sinks share the values: a branch that changes a value in place, such as a dict, changes it for the others. Make
+    a new value instead. If a sink ends early, the others continue; the stream ends when the last one does. If a sink
+    fails, all are ended (R6). `completed` waits for every sink.
     """
     return opens(_Tee(*cast("Any", sinks), capacity=capacity))
 
@@ -130,8 +131,8 @@ def fork(
     [('half', 1.0), ('half', 2.0), ('twice', 4), ('twice', 8)]
 
     The slowest transformer sets the pace: the others may be one batch ahead of it and, with `capacity`, that many
-    values more. The results of each transformer keep their order and their times. A time is complete when it is
-    complete in every transformer. If a transformer ends by itself, the others continue; when the last one has ended,
-    the stream is aborted. A failure ends all of them (R6).
+    values more. The transformers share the values, as the sinks of `tee` do. The results of each transformer keep their
+    order and their times. A time is complete when it is complete in every transformer. If a transformer ends by itself,
+    the others continue; when the last one has ended, the stream is aborted. A failure ends all of them (R6).
     """
     return opens(_Fork(*cast("Any", transformers), capacity=capacity))

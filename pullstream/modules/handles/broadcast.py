@@ -224,6 +224,6 @@ def broadcast(
     A listener gets the values sent from its first ask on, and is removed when its stream ends. At most `capacity`
     values are buffered for each listener. When one buffer is full, `send` waits or, with `overflow="drop_oldest"`, that
     listener loses its oldest value, which its counter `skipped` counts. A value sent without listeners is lost. Times
-    must not go back.
+    must not go back. The listeners share the values: one that changes a value in place changes it for the others.
     """
     return Broadcast(capacity, drops=overflow == "drop_oldest")

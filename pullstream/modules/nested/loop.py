@@ -275,6 +275,9 @@ def loop(
     >>> sorted(ps.run(ps.pipe(ps.values([6, 8, 5]), ps.loop(ps.map(halve)), ps.collect())))
     [1, 3, 5]
 
+    An `Again` must leave the body as it is. So put nothing after the module that makes it, unless that module passes
+    every `Again` on: `batch` would wrap it, and `filter` may drop it. Only what leaves the body unwrapped goes round.
+
     Inside, the time of a value at t is `LoopTime(t, (round,))`, from round 0 on; in a loop within a loop, `LoopTime(t,
     (outer round, round))`. So a body may keep state per time and round, and be notified (`ctx.notify_at`) when a round
     is complete: when no value at it or before it can come in any more, even while later rounds continue. After the

@@ -206,7 +206,7 @@ def catch(
     None, the stream ends. If it returns a collection, its values are delivered at the time of the failure. If it
     returns a source, that is opened and read, at its own times, none of them already complete. If every time was
     complete at the failure, neither may have values. If it raises, that failure goes downstream. Failures of types
-    other than `on` (a type, or a tuple of types) pass, and so do later failures.
+    other than `on` (a type, or a tuple of types; by default `Exception`) pass, and so do later failures.
 
     A time that was open at the failure stays open until the replacement has passed it or ended.
 
@@ -377,14 +377,15 @@ def retry(
     >>> ps.run(ps.pipe(ps.retry(flaky(), skip_delivered=True), ps.collect()))
     [1, 2]
 
-    Before the first new attempt it waits `delay` seconds, and before each later one `backoff` times as long. Only
-    failures of type `on` (a type, or a tuple of types) are retried.
+    Before the first new attempt it waits `delay` seconds, and before each later one `backoff` times as long. Both
+    `times` and the wait count all failures of the run: neither starts again when values are delivered. Only failures of
+    type `on` (a type, or a tuple of types) are retried; by default every `Exception`.
 
     A new attempt starts from the beginning. Values delivered before are delivered again, except at times that were
-    already complete: nothing is repeated there. With `skip_delivered`, as many values are left out as were delivered,
-    so the source must give the same values again. With `resume`, `resume(last)` gets the last delivered value and
-    returns a source that continues from there (an offset, a cursor); if nothing was delivered, the source itself is
-    opened again.
+    already complete: nothing is repeated there. So a sum of a time that was open counts them twice; `skip_delivered`
+    and `resume` avoid this. With `skip_delivered`, as many values are left out as were delivered, so the source must
+    give the same values again. With `resume`, `resume(last)` gets the last delivered value and returns a source that
+    continues from there (an offset, a cursor); if nothing was delivered, the source itself is opened again.
 
     A time that was open at the failure stays open until the new attempt has passed it or ended.
 

@@ -185,10 +185,11 @@ def map_batches(
     >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_batches(sorted), ps.collect()))
     [1, 2, 3]
 
-    The length of the lists depends on the consumer's asks. Use this for speed (a vectorised function), not for
-    grouping. The result may have any length; results beyond the ask are kept for the next one. If the function raises,
-    its whole list has failed: with `on_error` (see `map`), the list is the value of the `Failed`, and none of its
-    values is delivered.
+    Each list belongs to the function, which may sort or empty it. The values in it are shared with other branches and
+    with their source. The length of the lists depends on the consumer's asks. Use this for speed (a vectorised
+    function), not for grouping. The result may have any length; results beyond the ask are kept for the next one. If
+    the function raises, its whole list has failed: with `on_error` (see `map`), the list is the value of the `Failed`,
+    and none of its values is delivered.
     """
     return opens(_MapBatches(guarded_iterable(function, whole=True) if catches(on_error) else function))
 
