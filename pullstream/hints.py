@@ -38,6 +38,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "pipe(source, ..., sink) composes a pipeline, and run(pipeline) runs it": "pull compose Dataflow input output "
     "Stream",
     "run(pipe(source, drain(f))) calls f for each value": "subscribe Observer",
+    "`async with pipeline.open() as running:` runs a pipeline in a trio program": "open",
     "run(pipeline) returns the sink's result": "run_main cluster_main execute start",
     "collect() gives a list": "to_list list tolist TestingSink",
     "drain(f) calls f for each value": "for_each foreach foreachBatch",
@@ -234,6 +235,8 @@ def hint(package: str, name: str) -> str:
         return "; ".join(found)
     if own is None:
         if name in DOORS:
+            if name in public(f"{package}.{name}"):
+                return f"it is in the module of the same name: `from {package}.{name} import {name}`"
             return f"it is a module: `from {package} import {name}`"
         if place := elsewhere(package, name):
             return place
@@ -247,7 +250,7 @@ def _nearest(package: str, name: str) -> str:
 
 def hint_on_method(package: str, name: str) -> str:
     """Return a sentence about an attribute that a module does not have, such as a method of a library that chains."""
-    if name in {"run", "execute", "result"}:
+    if name in {"run", "execute", "result", "open"}:
         return ": run a pipeline with ps.run(pipeline)"
     if name in public(package) or hint(package, name):
         return f": modules are composed with pipe: ps.pipe(source, ps.{name}(...), ...)"

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, Never, TypeAlias, TypeVar, Union, cast
 import attrs
 
 from pullstream.blueprint.advice import nearest
-from pullstream.blueprint.modules import Blueprint, Module
+from pullstream.blueprint.modules import Blueprint, Module, Source
 from pullstream.blueprint.site import Site
 from pullstream.errors import CompositionError
 from pullstream.frames import cut
@@ -94,15 +94,15 @@ class Form:
         supplied: int,
         checks: Mapping[str, tuple[Any, ...]],
         *,
-        above: bool = False,
+        kind: str = "",
     ) -> None:
         self.function = function
         self.name = function.__name__
         self._supplied = supplied
         """The number of arguments that a run passes before the module's own."""
         self._checks = checks
-        self._above = above
-        """Whether it makes a module that gets values from the module above it."""
+        self._kind = kind
+        """The kind of module that it makes, if it is a module's factory."""
         self._ready = False
 
     def _prepare(self) -> None:
@@ -180,7 +180,7 @@ class Form:
             return f"got {twice!r} twice, by position and by name; give it once"
         missing = next(name for name in self._parameters if self._lacks(name, args, kwargs))
         how = "" if missing in self._keywords else ", which is given by position"
-        return f"needs the argument {missing!r}{how}. Write {self.written()}"
+        return f"needs the argument {missing!r}{how}. {self._reads(missing)}Write {self.written()}"
 
     def _lacks(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         given = name in self._positional[: len(args)] or (name in kwargs and name in self._keywords)
@@ -199,8 +199,17 @@ class Form:
 
     def _values_above(self, extra: tuple[Any, ...]) -> str:
         """Return a hint if values were passed to a module that gets them from the module above it."""
-        if self._above and isinstance(extra[0], Iterable) and not isinstance(extra[0], (str, bytes)):
+        above = self._kind in {"transformer", "sink"}
+        if above and isinstance(extra[0], Iterable) and not isinstance(extra[0], (str, bytes)):
             return ". Its values come from the module above it: pipe(values(...), " + f"{self.name}(...))"
+        return ""
+
+    def _reads(self, missing: str) -> str:
+        """Return a hint for a source that was used like a transformer, without a source that it reads."""
+        if self._kind == "source" and get_origin(self.function.__annotations__.get(missing)) is Source:
+            return (
+                f"{self.name} is not a transformer: a pipe begins with it, and it reads the sources in its arguments. "
+            )
         return ""
 
     def _lacks_context(self) -> str:
@@ -256,8 +265,7 @@ def factory(
     A run calls `opening` with the arguments, after `supplied` arguments of its own. `gives` is the return type to show,
     if it differs from the function's own.
     """
-    above = blueprint.kind in {"transformer", "sink"}
-    form = Form(function, supplied, _checks(function, supplied), above=above)
+    form = Form(function, supplied, _checks(function, supplied), kind=blueprint.kind)
 
     def compose(*args: Any, **kwargs: Any) -> Any:
         try:

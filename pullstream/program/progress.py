@@ -1,6 +1,7 @@
 """`Progress`: the user's view of a run's progress."""
 
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pullstream.engine.sidecar.counters import Counters
@@ -10,7 +11,7 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import FrontierChanges
 from pullstream.errors import Abandoned, PullstreamError
 from pullstream.program.times_done import TimesDone
-from pullstream.timely import Antichain
+from pullstream.timely import Antichain, TimeDomainError, less_equal
 
 
 class Progress:
@@ -34,7 +35,8 @@ class Progress:
             TimeDomainError: `time` cannot be compared with the times of the stream.
         """
         for location in self._resolve(at):
-            await self._sidecar.settled(location, time)
+            with _about(time, [location]):
+                await self._sidecar.settled(location, time)
             if location.ending in (Ending.FAILED, Ending.ABANDONED) and location.frontier.less_equal(time):
                 if location.failure is not None:
                     raise location.failure
@@ -57,7 +59,9 @@ class Progress:
         Raises:
             TimeDomainError: `time` cannot be compared with the times of the stream.
         """
-        return blocking_at(self._sidecar, self._resolve(at), time)
+        locations = self._resolve(at)
+        with _about(time, locations):
+            return blocking_at(self._sidecar, locations, time)
 
     def pointstamps(self) -> list[Blocking]:
         """Return all active pointstamps: every time at every place, without a path."""
@@ -108,3 +112,20 @@ class Progress:
             what = "no module is" if not matches else f"{len(matches)} modules are"
             raise LookupError(f"{what} named {at!r}; name one with .named('...'). The modules of this run: {known}")
         return matches
+
+
+@contextmanager
+def _about(time: Hashable, locations: Sequence[Location]) -> Generator[None]:
+    """Name a requested time that cannot be compared with the frontiers; the stream's own errors stay as they are."""
+    try:
+        yield
+    except TimeDomainError as exc:
+        for location, front in [(place, front) for place in locations for front in place.frontier]:
+            try:
+                less_equal(front, time)
+            except TimeDomainError:
+                raise TimeDomainError(
+                    f"{time!r} ({type(time).__name__}) is no time of this stream: it cannot be compared with {front!r} "
+                    f"({type(front).__name__}), a time at {location}. Give a time of the same kind"
+                ) from exc
+        raise

@@ -617,6 +617,14 @@ def test_a_class_that_forgets_what_it_is_made_of_is_told():
         (lambda: ps.take(count=3), "has no argument 'count'. Write take(what, last=..., ahead=..., on_error=...)"),
         (ps.map, "needs the argument 'function'. Write map(function, on_error=...)"),
         (
+            lambda: ps.retry(times=3),
+            (
+                "needs the argument 'source'. retry is not a transformer: a pipe begins with it, and it reads the "
+                "sources in its arguments. Write retry(source, times=..., delay=..., backoff=..., on=..., resume=..., "
+                "skip_delivered=...)"
+            ),
+        ),
+        (
             lambda: ps.run(ps.pipe(ps.once(1), ps.drain()), chek=True),
             (
                 "has no argument 'chek'; did you mean check=? Write run(pipeline, limit=..., release_timeout=..., "
@@ -889,6 +897,25 @@ SLIPS = [
     (
         ps.pipe(ps.once(1), ps.flat_map(lambda n: n)),
         "for each value, but got 1: put a single value into a list",
+    ),
+    (ps.pipe(ps.once(1), ps.map_batches(sum)), r"got 1: return a list \(or another iterable\) for each list\n"),
+    (ps.pipe(ps.once(1), ps.map_batches(lambda values: values.sort())), r"got None: .* list.sort\(\), return None"),
+    # In a loop, times belong to the loop.
+    *(
+        (
+            ps.pipe(ps.values([1, 2]), ps.loop(body)),
+            f"{told}[\\s\\S]*times inside a loop belong to the loop: assign times",
+        )
+        for body, told in [
+            (ps.pipe(ps.map(ps.Again), ps.stamp(lambda _: 7)), "loop, .* got 7 as a time"),
+            (ps.map_time(lambda _: 7), "loop, .* got 7 as a time"),
+            (ps.stamp(lambda n: n, nest=True), r"loop, .* got \(LoopTime\(0, \(0,\)\), 1\) as a time"),
+            (ps.sessions(1), "sessions, .* cannot add 1"),
+        ]
+    ),
+    (
+        ps.pipe(ps.values([1, 2], time=int), ps.loop(ps.pipe(ps.stamp(int), ps.skip(2)))),
+        r"stamp, .* its input is at LoopTime\(1, \(0,\)\), and times inside a loop belong to the loop",
     ),
     # What a module answers.
     (gives(ps.Batch(("tea", "rice"), "monday")), r"the time comes first, Batch\('monday', \('tea', 'rice'\)\)"),

@@ -205,6 +205,7 @@ def made(*, every=10.0):
     ("beside", "told"),
     [
         (made, r"but got made; call it: beside=made\(\)$"),
+        (pytest, r"\(module\): write `from pullstream\.display import display`, and beside=display\(\)$"),
         ("display", r"but got 'display' \(str\)$"),
         ([forever], r"\(list\)$"),
         (

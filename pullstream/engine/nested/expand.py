@@ -66,6 +66,12 @@ class Expand(PolledKernel[Any]):
         """Iterate over the values of an outer batch, as `stream_of` takes them."""
         return iter(values)
 
+    def instead(self, got: str) -> str:
+        """Say what is needed instead of an object that is not a stream."""
+        return (
+            f"needs a source or an iterable for each value, but got {got}: put a single value into a list, or use map"
+        )
+
     def wanted(self, limit: int) -> int:
         """The number of values to ask upstream for."""
         return min(limit, self._pace.next())
@@ -174,10 +180,7 @@ class Expand(PolledKernel[Any]):
                 except TypeError:
                     if hasattr(kind, "__iter__"):
                         raise
-                    raise TypeError(
-                        f"{self.location}, needs a source or an iterable for each value, but got {shown(stream)}: put "
-                        f"a single value into a list, or use map"
-                    ) from None
+                    raise TypeError(f"{self.location}, {self.instead(shown(stream))}") from None
                 if innermost:
                     try:
                         out.extend(islice(inner, limit - len(out)))

@@ -255,7 +255,10 @@ def _pair(given: Any) -> tuple[Any, ...]:
 def _with_at(call: Call) -> None:
     place_of_asof(call, "a function of a value whose results are compared")
     if call["how"] == "asof" and call["within"] is not None:
-        raise call.refuse("got within= with how='asof', which pairs values at equal times: assign times that are equal")
+        raise call.refuse(
+            "got within= with how='asof', which pairs values at equal times. Leave within= out, and assign times that "
+            "are equal. To limit the distance of a pair by at=, filter the pairs: help(join) has an example"
+        )
 
 
 @overload
@@ -358,6 +361,13 @@ def join(
     >>> trades, quotes = ps.values([(5, "tea")]), ps.values([(1, "tea", 3), (4, "tea", 6), (7, "tea", 9)])
     >>> options = {"on": lambda row: row[1], "at": lambda row: row[0]}
     >>> ps.run(ps.pipe(ps.join(trades, quotes, how="asof", **options), ps.collect()))
+    [((5, 'tea'), (4, 'tea', 6))]
+
+    It takes no `within`. For quotes that are at most 5 old, look at the pairs: if the nearest value is too far away, so
+    are all others.
+
+    >>> near = ps.filter(lambda pair: pair[1] and pair[0][0] - pair[1][0] <= 5)
+    >>> ps.run(ps.pipe(ps.join(trades, quotes, how="asof", **options), near, ps.collect()))
     [((5, 'tea'), (4, 'tea', 6))]
 
     Times match if they are equal or, with `within`, if they are at most that far apart; `within` is a number or a

@@ -114,8 +114,9 @@ class _Timeout(Passing):
         # Unless the answer arrived in the same scheduler step as the deadline.
         if over and not (self.next or self.next.known):
             raise AskTimeout(
-                f"{self.location}: upstream did not answer within {self._seconds} s. Ask for less at a time, allow "
-                f"more time, or see what it waits for with progress.explain()",
+                f"{self.location}: upstream did not answer within {self._seconds} s. Allow more with a larger "
+                f"seconds=, ask for fewer values at a time with run(pipeline, limit=1), or see what it waits for with "
+                f"progress.explain()",
             )
         return super().poll(limit)
 

@@ -31,8 +31,9 @@ from pullstream.engine.sidecar.waiting import Requests, Watch, completion
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
+from pullstream.modules.windows.grid import LOOP_TIMES
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
-from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, less_equal
+from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, LoopTime, NaiadTime, TimeDomainError, less_equal
 
 V_co = TypeVar("V_co", covariant=True)
 
@@ -203,6 +204,8 @@ class _Egress(PassOn):
         return self.run_by_run(batch, self._sorted)
 
     def _sorted(self, batch: Batch[Any]) -> Batch[Any] | None:
+        if not isinstance(batch.time, LoopTime | NaiadTime):
+            raise TimeDomainError(f"{self.location}, got {batch.time!r} as a time from its body, but {LOOP_TIMES}")
         again: list[Any] = [value.value for value in batch.values if type(value) is _AGAIN]
         if not again:
             return Batch(LEAVE.results_in(batch.time), batch.values)
@@ -281,12 +284,14 @@ def loop(
     Inside, the time of a value at t is `LoopTime(t, (round,))`, from round 0 on; in a loop within a loop, `LoopTime(t,
     (outer round, round))`. So a body may keep state per time and round, and be notified (`ctx.notify_at`) when a round
     is complete: when no value at it or before it can come in any more, even while later rounds continue. After the
-    loop, a time is complete when no value at it can go round any more.
+    loop, a time is complete when no value at it can go round any more. These times belong to the loop: assign times
+    before or after it. A body cannot use modules that assign times, such as `stamp`, or that add to them, such as
+    `sessions`.
 
     The loop is drained before more values enter, and values at a later time enter when the loop has finished the
     earlier ones. One batch is asked for ahead and waits outside: this shows whether more values will enter at a time,
     and which rounds are over. The order in which values of one time leave depends on their batches.
 
-    Raises: Overflow: more than `capacity` values are on their way round.
+    Raises: Overflow: more than `capacity` values are on their way round. TimeDomainError: the body changes times.
     """
     return opens(_Loop(cast("Any", body), capacity))

@@ -116,8 +116,8 @@ class Catch(Recovering):
         if not self.frozen.less_equal(batch.time):
             raise CapabilityError(
                 f"{self.location}, continues with a source that answered at {batch.time!r}, but that time is already "
-                f"complete. Answer at {list(self.frozen)!r} or later, or return a collection, whose values are "
-                f"delivered there",
+                f"complete. Answer at {' or '.join(map(repr, self.frozen))} or later, or return a collection, whose "
+                f"values are delivered there",
             )
         self.current.settle()
         return batch

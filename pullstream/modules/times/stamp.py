@@ -26,10 +26,10 @@ from pullstream.failures import Caught, caught
 from pullstream.modules.sources.batcher import known
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.values.side_branch import LateOption
-from pullstream.modules.windows.grid import in_microseconds, not_negative
+from pullstream.modules.windows.grid import LOOP_TIMES, in_microseconds, not_negative
 from pullstream.protocol import Batch, listed
 from pullstream.resuming.consequences import LAST
-from pullstream.timely import BEGINNING, TimelyError, less_equal
+from pullstream.timely import BEGINNING, LoopTime, TimelyError, less_equal
 from pullstream.timely.order import Ascending, in_one_order
 
 
@@ -297,6 +297,8 @@ def _within(number: int, outer: Hashable) -> list[Hashable]:
 
 def several_times(location: Location, first: Hashable, second: Hashable) -> CapabilityError:
     """Make the error for an input that already has several times."""
+    if isinstance(first, LoopTime):
+        return CapabilityError(f"{location} assigns times, but its input is at {first!r}, and {LOOP_TIMES}")
     return CapabilityError(
         f"{location} assigns times, but its input already has several: {first!r} and {second!r}. To nest the new times "
         f"in them, pass nest=True: times become pairs (outer, inner). To compute times from them, use map_time(f). To "

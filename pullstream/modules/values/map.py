@@ -166,6 +166,11 @@ class _MapBatches(Expand):
         # A new list, as the function may change it.
         return iter([[*listed(values)]])
 
+    @override
+    def instead(self, got: str) -> str:
+        hint = ". Methods that change a list, such as list.sort(), return None" if got == "None" else ""
+        return f"calls its function with lists, but got {got}: return a list (or another iterable) for each list{hint}"
+
 
 @overload
 def map_batches(

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from pullstream.blueprint import Call
-from pullstream.timely import TimeDomainError
+from pullstream.timely import LoopTime, TimeDomainError
 
 NUMBERS: Final = (int, float, Fraction, Decimal)
 
@@ -68,8 +68,14 @@ class Grid:
         raise refusal(self._module, time, self._size)
 
 
+LOOP_TIMES: Final = "times inside a loop belong to the loop: assign times before or after it, not in its body"
+"""The rest of an error about a module that changes times in a loop."""
+
+
 def refusal(module: str, time: object, size: object) -> TimeDomainError:
     """Make the error for a time to which a duration cannot be added."""
+    if isinstance(time, LoopTime):
+        return TimeDomainError(f"{module} cannot add {size!r} to the time {time!r}, because {LOOP_TIMES}")
     return TimeDomainError(
         f"{module} cannot add {size!r} to the time {time!r} ({type(time).__name__}). It needs ordered times to which "
         f"the duration can be added: numbers with a number, datetimes with a timedelta, or dates with a timedelta of "
