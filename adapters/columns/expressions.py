@@ -54,8 +54,8 @@ def column_name(call: Call, given: Any) -> str:
     """Check an argument: a column's name."""
     if not isinstance(given, str):
         raise call.refuse(
-            f"needs a column's name as {call.name}, but got {given!r}; compute another column with with_columns(...) "
-            f"above"
+            f"needs a column's name for its argument {call.name!r}, but got {given!r}; compute another "
+            f"column with with_columns(...) above"
         )
     return given
 

@@ -242,7 +242,7 @@ class _Join(FanIn):
 def _keys(call: Call, on: Any) -> Any:
     keys = _pair(on)
     if len(keys) != 2:
-        raise call.refuse(f"needs one key or a pair of keys as {call.name}=, but got {on!r}")
+        raise call.refuse(f"needs one key or a pair of keys for its argument {call.name!r}, but got {on!r}")
     for key in keys:
         checks.KEYS(call, key)
     return keys[0] if keys[0] is keys[1] else keys

@@ -86,10 +86,10 @@ def test_the_advice_for_a_late_row_fits_the_options(options, advice):
         (lambda: columns.sessions(-1, at="t", lateness=0, n=columns.count()), "positive timedelta .* 'gap'"),
         (lambda: columns.tumbling(4, at="t", lateness=-1, n=columns.count()), "lateness that is not negative"),
         (lambda: columns.stamp("t", late="drop"), "without lateness="),
-        (lambda: columns.stamp(["t"], lateness=0), r"needs a column's name as at, but got \['t'\]"),
+        (lambda: columns.stamp(["t"], lateness=0), r"needs a column's name for its argument 'at', but got \['t'\]"),
         (
             lambda: columns.tumbling(4, at=pl.col("t"), lateness=0, n=columns.count()),
-            r"needs a column's name as at, but got <Expr.*compute another column with with_columns",
+            r"needs a column's name for its argument 'at', but got <Expr.*compute another column with with_columns",
         ),
         (
             lambda: columns.sliding(4, 2, at="t", lateness=0, origin=1, n=columns.count()),
