@@ -14,6 +14,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
+from pullstream.modules.windows import sessions
 from tests.pullstream.common import delayed, run
 from tests.sampling import amount
 from timely import Product, TimeDomainError
@@ -221,6 +222,30 @@ async def test_a_result_of_a_session_never_comes_after_its_time(autojump_clock):
             nursery.start_soon(wait, half / 2)
     assert came
     assert not late
+
+
+@pytest.mark.parametrize("small", [2, 20])
+def test_values_that_wait_are_not_sorted_again_for_each_batch(small, monkeypatch):
+    """However much waits, a value that arrives costs no step for each of that."""
+    looks = itertools.count()
+    monkeypatch.setattr(sessions, "_TIME", lambda waiting: (next(looks), waiting[0])[1])
+
+    @ps.source
+    class Small(ps.authoring.Kernel):
+        def __init__(self):
+            self.left = [number * 7919 % 2000 for number in range(2000)]
+
+        async def acquire(self):
+            self.location.hold(0)
+            self.location.drop_capability()
+
+        async def produce(self, limit):
+            part = self.left[: min(limit, small)]
+            del self.left[: len(part)]
+            return ps.Batch.of(part, part) if part else ps.DONE
+
+    assert len(ps.run(ps.pipe(Small(), ps.sessions(1), ps.collect()))) == 2000
+    assert next(looks) < 20 * 2000
 
 
 @pytest.mark.parametrize("failing", range(3))

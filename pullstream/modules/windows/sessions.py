@@ -5,7 +5,7 @@ sessions are only extended, never merged, and a fold sees its values in order. A
 at the earliest end that the session can have; the hold moves along as the session is extended.
 """
 
-from bisect import bisect_right
+from bisect import insort
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
@@ -33,6 +33,8 @@ from pullstream.timely import Delay
 from pullstream.timely.order import is_total
 
 _TIME: Final = itemgetter(0)
+FEW: Final = 8
+"""Up to this many runs are inserted one by one; sorting them in takes a step for each value that waits."""
 _ORDER: Final = attrgetter("end", "number")
 """Sessions with equal ends close in the order in which they began."""
 
@@ -69,6 +71,10 @@ class _Sessions(Windowed, Resumable):
         self._waiting: list[tuple[Any, Sequence[Any]]] = []
         """Waiting values, each time with some of its values, in the order of times; they begin at `_begin`."""
         self._begin = 0
+        self._arrived: list[tuple[Any, Sequence[Any]]] = []
+        """More of them, as they arrived: they are put in order when the first of them gets its turn."""
+        self._least: Any = None
+        """The least time of those."""
         self._now: Any = None
         """The time of the last values that entered sessions."""
         self._number = 0
@@ -86,24 +92,38 @@ class _Sessions(Windowed, Resumable):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        waiting = self._waiting
         # An eager result must follow the results of the sessions that are over by then.
         if not (batch.uniform or self.accumulator.eager) and self._usual(batch):
             self.note_times(batch)
             times, values = [*batch.times], batch.values
-            runs = [(times[start], values[start:end]) for start, end in pairwise((0, *batch.changes, len(times)))]
-            place = bisect_right(waiting, batch.least[0], self._begin, key=_TIME)
-            waiting[place:] = sorted(waiting[place:] + runs, key=_TIME)
+            bounds = pairwise((0, *batch.changes, len(times)))
+            self._arrive(batch.least[0], [(times[start], values[start:end]) for start, end in bounds])
             self.listen()
             return
         for run in self.apart(batch):
             self.note_times(run)
             time = run.time
             self._end_after(time)
-            waiting.insert(bisect_right(waiting, time, self._begin, key=_TIME), (time, run.values))
+            self._arrive(time, [(time, run.values)])
             if time == self._now or self.reached(time):
                 self.reach(time)
             self.listen()
+
+    def _arrive(self, least: Any, runs: list[tuple[Any, Sequence[Any]]]) -> None:
+        if not self._arrived or least < self._least:
+            self._least = least
+        self._arrived += runs
+
+    def _sort_in(self) -> None:
+        """Put what has arrived in order."""
+        waiting, arrived = self._waiting, self._arrived
+        if len(arrived) <= FEW:
+            for run in arrived:
+                insort(waiting, run, self._begin, key=_TIME)
+        else:
+            waiting[:] = sorted(waiting[self._begin :] + arrived, key=_TIME)
+            self._begin = 0
+        arrived.clear()
 
     def _usual(self, batch: Batch[Any]) -> bool:
         """Whether the times are in one order and the gap can be added to all of them."""
@@ -139,6 +159,8 @@ class _Sessions(Windowed, Resumable):
         step = accumulator.fold if whole else accumulator.step
         room = self.room if enough else maxsize
         soonest, newest = self.first(), self._number
+        if self._arrived and (last is None or self._least <= last):
+            self._sort_in()
         place = self._begin
         while place < len(waiting):
             time, values = waiting[place]
@@ -192,6 +214,11 @@ class _Sessions(Windowed, Resumable):
         """Give the end of the session that ends first, or something else if none is open."""
         return next(iter(self._sessions.values())).end if self._sessions else instead
 
+    def _first_waiting(self) -> Any:
+        """Give the first time of waiting values; None if there are none."""
+        first = self._waiting[self._begin][0] if self._begin < len(self._waiting) else None
+        return self._least if self._arrived and (first is None or self._least < first) else first
+
     def _close_over(self, last: Any, room: int) -> int:
         """Close the sessions that are over at the time `last`, or so many of them; returns their number.
 
@@ -215,19 +242,16 @@ class _Sessions(Windowed, Resumable):
     @override
     def first(self) -> Any:
         # Either a session ends, or a waiting time gets its turn.
-        ends = self._first_end()
-        if self._begin == len(self._waiting):
-            return ends
-        first = self._waiting[self._begin][0]
-        return first if ends is None or first <= ends else ends
+        ends, first = self._first_end(), self._first_waiting()
+        return ends if first is None or (ends is not None and ends < first) else first
 
     @override
     def listen(self) -> None:
         if self._sessions:
             least = self._first_end()
         else:
-            waits = self._begin < len(self._waiting)
-            least = self._end_after(self._waiting[self._begin][0]) if waits else None
+            first = self._first_waiting()
+            least = None if first is None else self._end_after(first)
         if least != self._held:
             if least is not None:
                 self.location.hold(least)
