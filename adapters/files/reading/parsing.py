@@ -2,12 +2,12 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Final
 
 import attrs
-from more_itertools import split_when
+from more_itertools import mark_ends, split_when
 
 from pullstream.authoring import start_in_thread
 
@@ -133,9 +133,9 @@ class Sieve:
             return
         try:
             table = self._checked(data, count_lines(data))
-        except self._unreadable as exc:
-            problem = exc
-        else:
+        except self._unreadable:
+            table = None
+        if table is not None:
             exact = table.num_rows == end - begin == lines[end - 1] - lines[begin] + 1
             line = lines[begin] if exact else None
             for batch in table.to_batches():
@@ -148,36 +148,38 @@ class Sieve:
             yield from self._sieved(numbered, begin, middle)
             yield from self._sieved(numbered, middle, end)
             return
-        *ready, last = self._few(numbered, [at for at in range(begin, end) if rows[at].strip()], problem)
-        yield from (attrs.evolve(piece, more=True) for piece in ready)
-        yield last
+        # Without those of white space: a parser that counts them as rows would name the wrong one.
+        places = [place for place in range(begin, end) if rows[place].strip()]
+        for _, last, piece in mark_ends(self._few(numbered, places)):
+            yield attrs.evolve(piece, more=not last)
 
-    def _few(
-        self, numbered: "_NumberedRows", places: Sequence[int], problem: Exception | None = None
-    ) -> Generator[Piece, None, Exception | None]:
-        """Separate the good from the bad among a few rows, in order; returns the `problem` of parsing them together."""
+    def _few(self, numbered: "_NumberedRows", places: Sequence[int]) -> Iterator[Piece]:
+        """Separate the good from the bad among a few rows, in order."""
+        if not places:
+            return
         rows, lines = numbered.rows, numbered.lines
-        if places and problem is None:
-            try:
-                batch = self._of_rows([rows[place] for place in places])
-            except self._unreadable as exc:
-                problem = exc
-            else:
-                for run in split_when(places, lambda one, other: lines[other] != lines[one] + 1):
-                    yield TablePiece(batch.slice(0, len(run)), lines[run[0]], numbered.start)
-                    batch = batch.slice(len(run))
-        if problem is None:
-            return None
+        try:
+            batch = self._of_rows([rows[place] for place in places])
+        except self._unreadable as exc:
+            problem = exc
+        else:
+            for run in split_when(places, lambda one, other: lines[other] != lines[one] + 1):
+                yield TablePiece(batch.slice(0, len(run)), lines[run[0]], numbered.start)
+                batch = batch.slice(len(run))
+            return
+        if len(places) == 1:
+            # Not chained to pyarrow's own error, which would be shown with other row numbers.
+            error = FileReadError(self._file.path, self._told(problem), lines[places[0]])
+            yield Bad(rows[places[0]].rstrip(b"\r\n"), error, numbered.start)
+            return
         named = _ROW.search(str(problem))
         at = len(places) // 2 if named is None else min(int(named[1]), len(places)) - 1
-        before = None if len(places) == 1 else (yield from self._few(numbered, places[:at]))
-        if len(places) == 1 or (named is not None and before is None):
-            # Not chained to pyarrow's own error, which would be shown with other row numbers.
-            error = FileReadError(self._file.path, self._told(problem), lines[places[at]])
-            yield Bad(rows[places[at]].rstrip(b"\r\n"), error, numbered.start)
+        yield from self._few(numbered, places[:at])
+        if named is not None:
+            # Usually the bad one, but not always: only parsing it alone tells.
+            yield from self._few(numbered, places[at : at + 1])
             at += 1
         yield from self._few(numbered, places[at:])
-        return problem
 
     def _of_rows(self, rows: Sequence[bytes]) -> RecordBatch:
         """Parse rows into a batch, and check that it has one row for each."""

@@ -86,8 +86,9 @@ BAD_CSV = b"x,y\r\n1,a\r\n\r\n2,b,c\r\nq,d\r\n3\r\n4,\xff\r\n5,e\r\n"
         (BAD_CSV, [(1, "a"), (b"2,b,c", 4), (b"q,d", 5), (b"3", 6), (b"4,\xff", 7), (5, "e")]),
         ('x,y\n1,"a\n2,b\n3,c\n4,"d\n', [(b'1,"a', 2), (2, "b"), (3, "c"), (b'4,"d', 5)]),
         ('x,y\n1,"a""\n\n\n2,b\n', [(b'1,"a""', 2), (2, "b")]),
+        ("x,y\n1,a\n   \n2,b\n3\n4,d\n", [(1, "a"), (2, "b"), (b"3", 5), (4, "d")]),
     ],
-    ids=["every kind", "open quotes", "an open quote before empty lines"],
+    ids=["every kind", "open quotes", "an open quote before empty lines", "white space"],
 )
 def test_bad_rows_are_found_with_their_lines(text, expected, size, put, read):
     """Too many fields, too few, not a number, not UTF-8, an open quote: at every block size, each is bad alone."""
