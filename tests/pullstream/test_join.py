@@ -361,3 +361,19 @@ def test_wrong_options_are_refused_when_composing(options, why):
     """The message says what is needed."""
     with pytest.raises(ps.CompositionError, match=f"join\\(\\) at .*{why}"):
         ps.join(ps.values([]), ps.values([]), on=name, **options)
+
+
+@pytest.mark.parametrize("values", [(0, 1, 2, 3), (0, 3, 1), [1, 0]])
+@pytest.mark.parametrize("within", [None, 5])
+def test_a_key_that_raises_stop_iteration_has_that_value_alone_left_out(values, within):
+    """Each other value keeps its own key, also those after it."""
+    left, right = ps.values(values, time=lambda _: 1), ps.values([0, 20, 30], time=lambda _: 1)
+    failed = []
+
+    def key(number):
+        return next(iter([] if number == 1 else [10 * number]))
+
+    joined = ps.join(left, right, on=(key, int), within=within, on_error=ps.drain(failed.append))
+    found = ps.run(ps.pipe(joined, ps.collect()))
+    assert sorted(found) == [(number, 10 * number) for number in sorted(values) if number != 1]
+    assert [failure.value for failure in failed] == [1]

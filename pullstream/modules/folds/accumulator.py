@@ -38,7 +38,9 @@ def keys_of(
         keys = list(islice(kept, len(values) - length_hint(left) - 1))
     else:
         failure = no_end()
-        keys = list(kept)
+        # Values that are left come after one whose key raised StopIteration: `kept` would go on with their keys.
+        unseen = length_hint(left)
+        keys = list(islice(kept, len(values) - unseen - 1 if unseen else None))
         if len(keys) == len(values):
             if keys:
                 result_of(key, keys[0])
