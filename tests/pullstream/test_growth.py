@@ -105,6 +105,7 @@ SHAPES = {
 QUICK = {
     "map",
     "count_by_key",
+    "two in a row",
     "flatten",
     "late",
     "sessions",
