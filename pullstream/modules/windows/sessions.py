@@ -72,9 +72,9 @@ class _Sessions(Windowed, Resumable):
         """Waiting values, each time with some of its values, in the order of times; they begin at `_begin`."""
         self._begin = 0
         self._arrived: list[tuple[Any, Sequence[Any]]] = []
-        """More of them, as they arrived: they are put in order when the first of them gets its turn."""
+        """Waiting values that have arrived since: they are put in order when the first of them gets its turn."""
         self._least: Any = None
-        """The least time of those."""
+        """The least time of `_arrived`."""
         self._now: Any = None
         """The time of the last values that entered sessions."""
         self._number = 0
