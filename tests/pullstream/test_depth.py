@@ -15,6 +15,11 @@ def row(make, count):
     return parts[0]
 
 
+async def same(value):
+    """Return a value at once."""
+    return value
+
+
 async def aborted(source):
     async with ps.pipe(source, ps.drain()).open() as running:
         await trio.sleep(1)
@@ -58,7 +63,7 @@ async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, 
         raise ZeroDivisionError
         yield
 
-    patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.rate_limit(10**6), 40))
+    patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.map_async(same, 1), 40))
 
     with pytest.raises(ZeroDivisionError) as caught:
         await ps.arun(ps.pipe(ps.merge(patient, failing()), ps.drain()), check=check)
