@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from inspect import ismodule
 from typing import Any
 
 from pullstream.blueprint import Site, shown_callable
@@ -13,7 +12,9 @@ def looker_argument(beside: object) -> None:
     """Refuse an unsuitable companion when opening, as far as this can be checked without calling it."""
     where = f" at {Site.here()}"
     if not callable(beside):
-        hint = ": write `from pullstream.display import display`, and beside=display()" if ismodule(beside) else ""
+        hint = ""
+        if inspect.ismodule(beside):
+            hint = ": write `from pullstream.display import display`, and beside=display()"
         raise _no_beside(beside, f" ({type(beside).__name__}){hint}", where)
     try:
         signature = inspect.signature(beside)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pullstream.protocol import Batch
 from pullstream.timely import less_equal
-from pullstream.timely.order import Ascending, in_one_order
+from pullstream.timely.order import Ascending
 
 
 class Minima:
@@ -35,7 +35,7 @@ class Minima:
             # The time of each run counts once: most batches have far fewer runs than values.
             self._starts = [0, *batch.changes]
             self._heads = [self._times[start] for start in self._starts]
-            if not in_one_order(self._heads):
+            if not batch.in_one_order:
                 self._at = 0
                 self._least, self._freed = _in_no_order(self._heads)
 

@@ -29,7 +29,7 @@ def keys_of(
     ([6, 3], (0, ZeroDivisionError('integer division or modulo by zero')))
     """
     # Each is hashed as it is found, by a set: what comes after one that has none is found later, and not twice.
-    left = iter(values if isinstance(values, (list, tuple)) else list(values))
+    left = iter(listed(values))
     found, kept = tee(map(key, left))
     try:
         set[Hashable]().update(found)
