@@ -35,6 +35,9 @@ class Recording(Committer):
             await self.gate.wait()
         self.call("commit", *times)
 
+    async def ended(self):
+        self.call("ended")
+
     async def close(self):
         self.call("close")
 
@@ -60,7 +63,7 @@ def test_the_calls_in_their_order():
     assert ps.run(ps.pipe(numbers(), recording(calls)), limit=1) == "done"
 
     assert calls[0] == ("open",)
-    assert calls[-1] == ("close",)
+    assert calls[-2:] == [("ended",), ("close",)]
     assert [value for what, *rest in calls if what == "prepare" for value in rest[1:]] == NUMBERS
     assert [time for what, *times in calls if what == "commit" for time in times] == [1, 2, 3]
     assert calls.index(("prepare", 1, 11)) < next(at for at, call in enumerate(calls) if call[:2] == ("commit", 1))
@@ -105,7 +108,7 @@ def test_times_before_a_value_that_is_refused_are_committed(taken, committed):
     assert calls[-1] == ("close",)
 
 
-@pytest.mark.parametrize("what", ["open", "prepare", "commit", "close"])
+@pytest.mark.parametrize("what", ["open", "prepare", "commit", "ended", "close"])
 def test_a_call_that_raises(what):
     """The failure is the run's, and the sink is closed all the same."""
     calls = []
@@ -115,6 +118,7 @@ def test_a_call_that_raises(what):
 
     assert calls[-1] == ("close",)
     assert calls.count(("close",)) == 1
+    assert (("ended",) in calls) == (what in {"ended", "close"})
 
 
 def test_a_second_failure_is_a_note():

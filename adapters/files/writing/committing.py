@@ -68,6 +68,10 @@ class FilesCommitter(Committer[list[Any]]):
                         memory.at(done.time).update(done.lengths)
 
     @override
+    async def ended(self) -> None:
+        await trio.to_thread.run_sync(self._writing.end)
+
+    @override
     async def close(self) -> None:
         if self._begun and self._untimed and self._writing.result:
             LOG.warning(

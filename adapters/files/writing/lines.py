@@ -46,12 +46,12 @@ def write_jsonl(
       place when its time is complete, never earlier. After an error, an abort or a kill there are only whole files. The
       next run to the same target removes the unfinished ones and nothing else: other users cannot access the hidden
       folder, and no link is followed below the target's folder. The files of one time's keys appear one after another.
-      A time without values has no file. An existing file is replaced. `durable=False` skips the syncs: a power cut may
-      then lose completed files.
+      A time without values has no file, and an older file of it stays. An existing file is replaced.
+      `durable=False` skips the syncs: a power cut may then lose completed files.
     - Without `{time}` the file grows: complete times are appended, each when it is complete. A resumed run cuts the
       file back to the length in its journal, if the last bytes show that it is still the same file. A run that is not
-      resumed replaces an older file when its first time with values is complete. If it writes no values there, the
-      older file stays as it is.
+      resumed replaces an older file when its first time with values is complete. If it ends well without any values,
+      an empty file replaces the older one. With a `{key}`, the older file of a key without values stays as it is.
     - The suffix gives the compression (`.gz`, `.zst`, `.bz2`, `.xz`), unless `compression` does.
     - The same values give the same file, byte for byte, no matter how they were batched.
     - No file stays open. At most 64 MiB of values wait in memory, plus one unit (1 MiB of text, a row group) for each

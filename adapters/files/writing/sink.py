@@ -231,6 +231,12 @@ class FilesWriter:
         finally:
             self._appear(finished, made)
 
+    def end(self) -> None:
+        """Make the only file of a target without fields appear, if it had no values: no older content may stay."""
+        if not self._plan.target.fields and not self._growing.lengths:
+            self._parts[None] = {None: self._part(None, None)}
+            self.complete([None], [])
+
     def _appear(self, finished: Sequence[Completion], made: list[Completion]) -> None:
         if finished and not self._grows:
             with explained(self._what):

@@ -32,9 +32,10 @@ class Committer(Generic[R]):
     2. `prepare`, with each batch. What it stores must not be visible yet.
     3. `commit`, with complete times, in the order in which they completed. When it returns, their values are visible
        and last. It runs in the background: `prepare` may be called meanwhile, with values of other times.
-    4. `close`, once, however the stream ends, also if `open` failed. It must remove what was prepared and not
+    4. `ended`, if the stream has ended well and all times are committed.
+    5. `close`, once, however the stream ends, also if `open` failed. It must remove what was prepared and not
        committed. A cancellation does not interrupt it.
-    5. `result`, if nothing failed.
+    6. `result`, if nothing failed.
 
     **Exactly once.** A program can be killed between any two of these steps, and in the middle of each. Until `commit`
     has returned, the time is not complete for `completed()`, for the journal or for Spark. The next run therefore
@@ -88,6 +89,9 @@ class Committer(Generic[R]):
     async def commit(self, times: Sequence[Hashable]) -> None:
         """Make the values of these times visible; return when that lasts."""
         raise NotImplementedError
+
+    async def ended(self) -> None:
+        """Make visible what does not depend on a time, such as a file without values; by default nothing."""
 
     async def close(self) -> None:
         """Release the target, and remove what was not committed; by default nothing."""
@@ -166,6 +170,8 @@ class Committer(Generic[R]):
                     for time in events.complete():
                         await complete(time)
                     raise
+        self.__step("ended")
+        await self.ended()
 
     async def __commit(self, times: Sequence[Hashable]) -> None:
         self.__step("commit", times[0])

@@ -133,14 +133,66 @@ def of_day(value):
 
 
 def test_a_growing_file_is_started_again(tmp_path):
-    """A run without a journal replaces an earlier run's file when its first time is complete; without values, never."""
+    """A run without a journal replaces an earlier run's file when its first time is complete; other keys' stay."""
     write = files.write_text(tmp_path / "{key}.txt", key=len)
     written(["a", "bb", "c"], write)
     assert content(tmp_path) == {"1.txt": b"a\nc\n", "2.txt": b"bb\n"}
     written(["d"], write)
     assert content(tmp_path) == {"1.txt": b"d\n", "2.txt": b"bb\n"}
-    assert written([], files.write_text(tmp_path / "1.txt")) == []
-    assert content(tmp_path) == {"1.txt": b"d\n", "2.txt": b"bb\n"}
+
+
+EMPTY = [
+    (files.write_text, {}, b""),
+    (files.write_jsonl, {"compression": "gzip"}, b""),
+    (files.write_csv, {}, b""),
+    (files.write_csv, {"schema": {"n": "int64"}}, b'"n"\n'),
+]
+
+
+@pytest.mark.parametrize(("write", "options", "empty"), EMPTY)
+def test_a_run_that_wrote_nothing_leaves_an_empty_file(write, options, empty, tmp_path):
+    """The older content would look like this run's; a header or the codec's frame is all that is there."""
+    path = tmp_path / "all"
+    path.write_bytes(b"older")
+    write = write(path, manifest=tmp_path / "m", **options)
+
+    assert written([], write) == [path]
+
+    assert (gzip.decompress(path.read_bytes()) if "compression" in options else path.read_bytes()) == empty
+    line = json.loads((tmp_path / "m").read_text())
+    assert (line["time"], line["path"], line["rows"]) == (None, str(path), 0)
+    assert sorted(content(tmp_path)) == ["all", "m"]
+
+
+async def test_a_run_that_does_not_end_well_and_wrote_nothing_keeps_the_older_file(tmp_path):
+    path = tmp_path / "all"
+    path.write_bytes(b"older")
+
+    with pytest.raises(ZeroDivisionError):
+        await ps.arun(ps.pipe(ps.values([0]), ps.map(lambda n: 1 // n), files.write_text(path)))
+    async with ps.pipe(ps.pushable(1), files.write_text(path)).open() as running:
+        await running.abort()
+
+    assert content(tmp_path) == {"all": b"older"}
+
+
+def test_a_resumed_run_that_writes_nothing_more_keeps_the_file(tmp_path):
+    """What an earlier run with the same journal has written is this run's."""
+    broken = [True]
+
+    def test(n):
+        if n == 2 and broken:
+            broken.clear()
+            raise ZeroDivisionError
+        return n < 2
+
+    pipeline = ps.pipe(
+        ps.values(range(3), time=lambda n: n), ps.filter(test), ps.map(str), files.write_text(tmp_path / "all")
+    )
+    with pytest.raises(ZeroDivisionError):
+        ps.run(pipeline, journal=tmp_path / "j")
+    ps.run(pipeline, journal=tmp_path / "j")
+    assert (tmp_path / "all").read_text() == "0\n1\n"
 
 
 def test_csv_has_one_header(tmp_path):
