@@ -44,19 +44,25 @@ class Both:
         results: list[Any] = [None] * len(self.ways)
         failures: list[BaseException] = []
 
+        def keep(exc: BaseException) -> None:
+            rest = without_cancelled(exc)
+            if rest is None:
+                raise exc
+            if all(rest is not failure for failure in failures):
+                failures.append(rest)
+
         async def consume(number: int) -> None:
             try:
                 results[number] = await self.ways[number][1].consume()
-            except BaseException as exc:
-                rest = without_cancelled(exc)
-                if rest is None:
-                    raise
-                if not failures:
-                    failures.append(rest)
-                    await self._end_others(number, rest)
+            except BaseException as exc:  # noqa: BLE001 - raised below
+                first = not failures
+                keep(exc)
+                if first:
+                    try:
+                        await self.ways[1 - number][0].edge.terminate(failures[0])
+                    except BaseException as trouble:  # noqa: BLE001 - as above: its release has failed
+                        keep(trouble)
                     nursery.cancel_scope.cancel()
-                elif rest is not failures[0]:
-                    failures.append(rest)
 
         async with trio.open_nursery() as nursery:
             for number in range(len(self.ways)):
@@ -66,11 +72,6 @@ class Both:
         if failures:
             raise failures[0]
         return tuple(results)
-
-    async def _end_others(self, failed: int, reason: BaseException) -> None:
-        for number, (kernel, _) in enumerate(self.ways):
-            if number != failed:
-                await kernel.edge.terminate(reason)
 
 
 def connect(a: Duplex[A, B, R], b: Duplex[B, A, S]) -> Pipeline[tuple[S, R]]:

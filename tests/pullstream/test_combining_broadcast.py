@@ -166,6 +166,26 @@ async def test_end_after_a_send_that_was_cancelled(limit, autojump_clock):
         assert await slow.result() == [0, 1]
 
 
+async def test_the_end_completes_what_no_listener_keeps(autojump_clock):
+    """Without a further ask: the last value is acknowledged, and nothing more can come."""
+    news = ps.broadcast(2)
+
+    @ps.sink
+    async def one_value(upstream, ctx):
+        await upstream.ask()
+        upstream.ack()
+        await trio.sleep_forever()
+
+    async with ps.pipe(news.listen(), one_value()).open() as running:
+        await wait_all_tasks_blocked()
+        await news.send("a", 1)
+        await wait_all_tasks_blocked()
+        news.end()
+        with trio.fail_after(1):
+            await running.progress.completed(1, at="listen")
+        await running.abort()
+
+
 async def test_completions(limit, autojump_clock):
     """A time is complete when what came at it is worked off, and nothing more can; `advance` says so sooner."""
     news = ps.broadcast(9)

@@ -165,3 +165,22 @@ async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, 
     assert fails.balanced
     assert goes_on.balanced
     assert goes_on.reasons == [boom]
+
+
+async def test_a_release_that_fails_does_not_hide_the_failure(counting, new_probe, autojump_clock):
+    """Of the direction that is ended because the other failed."""
+    boom, stuck = Unseen(), OSError("not released")
+
+    @ps.source
+    async def unreleased(ctx):
+        try:
+            yield 1
+            await trio.sleep_forever()
+        finally:
+            raise stuck
+
+    fails = ps.duplex.Duplex(counting(new_probe(), 2, delay=1, failure=boom), ps.collect())
+    with pytest.raises(BaseExceptionGroup, match="both directions failed") as caught:
+        async with ps.duplex.connect(fails, ps.duplex.Duplex(unreleased(), ps.collect())).open() as running:
+            await running.result()
+    assert caught.value.exceptions == (boom, stuck)

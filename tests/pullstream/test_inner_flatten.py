@@ -147,6 +147,23 @@ def test_an_iterable_that_fails_gives_the_values_before(limit):
     assert failed.value.__notes__[0].startswith("raised in flatten")
 
 
+def test_an_iterable_that_cannot_be_opened_is_not_tried_again():
+    """While the streams before it are read to their ends."""
+    opened = []
+
+    class Once:
+        def __iter__(self):
+            opened.append(self)
+            if len(opened) == 1:
+                raise Unseen
+            return iter("never")
+
+    given = []
+    with pytest.raises(Unseen):
+        ps.run(ps.pipe(ps.values([ps.values("ab"), Once()]), ps.flatten(concurrency=2), ps.drain(given.append)))
+    assert (given, len(opened)) == (["a", "b"], 1)
+
+
 async def test_side_by_side_opens_no_more_than_concurrency(counting, new_probe, autojump_clock):
     """At most `concurrency` inner streams are open, and the next is opened when one has ended."""
     probes = [new_probe() for _ in range(6)]

@@ -15,6 +15,7 @@ import trio
 from pullstream import DONE, Batch, Completed, Context, PullstreamError, Reader, Source, pipe, sink, transformer
 from pullstream.authoring import without_cancelled
 
+from ...files.writing.disk import Disk
 from ...stopping import in_thread
 
 Offsets: TypeAlias = Literal["values", "times"]
@@ -329,14 +330,15 @@ def _lasting_name(journal: Path) -> str:
     """Get the name of a log that later programs continue, from a file beside the journal.
 
     No other program uses that file, because the journal is locked. Spark records the name in its checkpoint before the
-    journal can record anything as done.
+    journal can record anything as done. So the file must survive a power cut from here on.
     """
     path = journal.with_name(f"{journal.name}.log")
+    disk = Disk(durable=True)
     if not path.exists():
         new = journal.with_name(f"{journal.name}.log.new")
-        with new.open("w") as file:
-            file.write(secrets.token_hex(8))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
+        new.write_text(secrets.token_hex(8))
+        disk.flush(new)
+        disk.rename(new, path)
+    # Also if it exists: the program that made it may have been killed before this.
+    disk.flush(path.parent)
     return path.read_text()

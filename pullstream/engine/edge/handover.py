@@ -96,7 +96,6 @@ class Handover(Generic[T]):
         except BaseException as exc:
             # The times cannot be compared. Nobody gets any of the values, and that must not look like completion.
             self._sidecar.stop_tracking(exc)
-            end.settle()
             raise
 
     def _give_out(self, rest: Rest, end: End[Any], limit: int) -> Batch[T]:

@@ -153,6 +153,21 @@ def test_a_file_that_has_appeared_survives_a_power_cut(durable, tmp_path, monkey
     assert (synced.count(manifest.stat().st_ino) > 1) is durable
 
 
+def test_what_a_growing_file_has_got_survives_a_power_cut(tmp_path, monkeypatch):
+    """Each time's values are on the disk before the manifest, and whoever waits for the time, is told."""
+    synced, fsync = [], os.fsync
+
+    def noted(file):
+        synced.append((os.fstat(file).st_ino, os.fstat(file).st_size))
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    target, manifest = tmp_path / "all", tmp_path / "manifest"
+    ps.run(ps.pipe(ps.values("ab", time=ord), files.write_text(target, manifest=manifest)))
+    listed = synced.index((manifest.stat().st_ino, manifest.stat().st_size))
+    assert (target.stat().st_ino, 4) in synced[:listed]
+
+
 async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
     """The failure does not wait for the next value."""
 
