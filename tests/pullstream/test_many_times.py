@@ -1,6 +1,7 @@
 """Values of many times at once, from sources to sinks: the same as one time after another, and what fails, fails so."""
 
 import operator
+from contextlib import nullcontext
 
 import pytest
 import trio
@@ -13,6 +14,20 @@ from timely import Antichain
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
 
+class Stops(BaseException):
+    """What no policy catches."""
+
+
+FAILURE: type[BaseException] = Unseen
+"""What `fails_at` raises."""
+
+
+@pytest.fixture(params=[Unseen, Stops])
+def failure(request, monkeypatch):
+    monkeypatch.setitem(globals(), "FAILURE", request.param)
+    return request.param
+
+
 def at_once(values):
     """A source that gives values at the times that they are, as many as are asked for."""
     return ps.values(values, time=lambda n: n)
@@ -23,13 +38,29 @@ def fails_at(bad, function=lambda *args: args[-1]):
 
     def call(*args):
         if args[-1] == bad:
-            raise Unseen(bad)
+            raise FAILURE(bad)
         return function(*args)
 
     return call
 
 
 # ---- sinks
+
+
+class Keeping(ps.authoring.Committer):
+    many = True
+
+    def prepare(self, batch):
+        for self.taken, value in enumerate(batch.values):
+            fails_at(5)(value)
+
+    async def commit(self, times):
+        pass
+
+
+@ps.sink
+async def keep(upstream, ctx):
+    await Keeping().run(upstream, ctx)
 
 
 @LIMITS
@@ -39,16 +70,17 @@ def fails_at(bad, function=lambda *args: args[-1]):
         ps.drain(fails_at(5)),
         ps.reduce(fails_at(5, operator.add), 0),
         ps.find(fails_at(5, lambda n: False), limit=100),
+        keep(),
         ps.pipe(ps.map(lambda n: [n] if n != 5 else n), ps.concat_values(list)),
         ps.pipe(ps.map(lambda n: str(n) if n != 5 else n), ps.concat_values()),
     ],
     ids=str,
 )
-async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(sink, limit):
+async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(sink, limit, failure):
     """The times before the value that it fails for are complete; that of the value is not."""
     pipeline = ps.pipe(at_once(range(1, 10)), sink)
     async with pipeline.open(limit=limit) as running:
-        with pytest.raises((Unseen, TypeError)) as caught:
+        with pytest.raises((failure, TypeError)) as caught:
             await running.result()
         await running.progress.completed(4)
         with pytest.raises(type(caught.value)):
@@ -74,12 +106,34 @@ async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(s
     ],
     ids=str,
 )
-def test_results_of_earlier_times_come_before_a_failure(module, limit):
+def test_results_of_earlier_times_come_before_a_failure(module, limit, failure):
     """Also where the value that fails comes in the same answer (R8)."""
     got = []
-    with pytest.raises(Unseen):
+    with pytest.raises(failure):
         ps.run(ps.pipe(at_once([1, 1, 2, 2, 3, 4]), module, ps.drain(got.append)), limit=limit)
     assert len(got) == 2
+
+
+@LIMITS
+@pytest.mark.parametrize("options", [{}, {"within": 0.5}, {"on_error": "skip"}], ids=str)
+def test_pairs_come_before_a_failure(options, limit, failure):
+    """What the policy does not catch fails the join as without it."""
+    got = []
+    join = ps.join(at_once([1, 2, 3, 4]), at_once([1, 2, 3, 4]), on=(fails_at(3), int), **options)
+    caught = "on_error" in options and failure is Unseen
+    with nullcontext() if caught else pytest.raises(failure):
+        ps.run(ps.pipe(join, ps.drain(got.append)), limit=limit)
+    assert sorted(got) == [(n, n) for n in (1, 2, 4) if n < 3 or caught]
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_nearest_values_come_before_a_failure(limit, failure):
+    got = []
+    sources = (at_once([1, 2, 3, 4]) for _ in range(2))
+    join = ps.join(*sources, on=(fails_at(3), int), how="asof", at=int)
+    with pytest.raises(failure):
+        ps.run(ps.pipe(join, ps.drain(got.append)), limit=limit)
+    assert got == [(1, 1), (2, 2)]
 
 
 # ---- how far one has come

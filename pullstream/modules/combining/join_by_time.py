@@ -107,7 +107,7 @@ class JoinByTime(FanIn):
         try:
             if self._complete():
                 return NOT_YET
-        except Exception as exc:  # noqa: BLE001 - raised after the results before it
+        except BaseException as exc:  # noqa: BLE001 - raised after the results before it
             self._failure = exc
             self._open.clear()
             return NOT_YET
@@ -149,11 +149,11 @@ class JoinByTime(FanIn):
             self.location.drop(time)
         return bool(times)
 
-    def _keep(self, number: int, each: Input) -> Exception | None:
+    def _keep(self, number: int, each: Input) -> BaseException | None:
         """Keep the values of a batch; return the error of the first that fails."""
         try:
             values, failure = self.converted(number, each.head.values)
-        except Exception as exc:  # noqa: BLE001 - raised after the results before it
+        except BaseException as exc:  # noqa: BLE001 - raised after the results before it
             return exc
         side, begin = self.kept[number], 0
         for run in each.head.runs():

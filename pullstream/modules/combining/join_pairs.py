@@ -143,7 +143,9 @@ class Pairing:
         make = self._at_once if self._within is None else self._near
         try:
             yield from make(side, made)
-        except Exception as exc:  # noqa: BLE001 - raised after the pairs before it have been answered
+        except GeneratorExit:
+            raise
+        except BaseException as exc:  # noqa: BLE001 - raised after the pairs before it have been answered
             self.failed = exc
         else:
             self.place = len(side.each.head.values)
@@ -185,7 +187,7 @@ class Pairing:
                 begin += len(keys)
                 if wrong is not None:
                     value, failure = wrong
-                    if not self._catches:
+                    if not (self._catches and isinstance(failure, Exception)):
                         raise failure
                     made.take([caught(value, failure)])
                     begin += 1
@@ -242,7 +244,7 @@ class Pairing:
             if wrong is not None:
                 self.place = begin
                 value, failure = wrong
-                if not self._catches:
+                if not (self._catches and isinstance(failure, Exception)):
                     raise failure
                 made.add((times[begin],), [caught(value, failure)])
                 begin += 1

@@ -22,7 +22,7 @@ EarlyResults: TypeAlias = list[tuple[int, Any]]
 
 def keys_of(
     key: Callable[[Any], Hashable], values: Sequence[Any]
-) -> tuple[list[Hashable], tuple[Any, Exception] | None]:
+) -> tuple[list[Hashable], tuple[Any, BaseException] | None]:
     """The keys of values, up to the first that has none, and then that one, and why.
 
     >>> keys_of(lambda n: 6 // n, [1, 2, 0, 3])
@@ -33,7 +33,7 @@ def keys_of(
     found, kept = tee(map(key, left))
     try:
         set[Hashable]().update(found)
-    except Exception as exc:  # noqa: BLE001 - the caller's, when what comes before it is dealt with
+    except BaseException as exc:  # noqa: BLE001 - the caller's, when what comes before it is dealt with
         failure = exc
         keys = list(islice(kept, len(values) - length_hint(left) - 1))
     else:

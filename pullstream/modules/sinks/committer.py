@@ -164,11 +164,12 @@ class Committer(Generic[R]):
                             if waiting is not None:
                                 await waiting
                         stored += len(batch.values)
-                except Exception:
-                    # The values before the one that failed may complete times (R8).
-                    upstream.ack_but(event.part(stored + self.taken))
-                    for time in events.complete():
-                        await complete(time)
+                except BaseException as exc:
+                    if without_cancelled(exc) is not None:
+                        # The values before the one that failed may complete times (R8).
+                        upstream.ack_but(event.part(stored + self.taken))
+                        for time in events.complete():
+                            await complete(time)
                     raise
         self.__step("ended")
         await self.ended()

@@ -49,8 +49,8 @@ async def find(
             try:
                 if result_of(test, test(value)):
                     return value
-            except Exception:
-                if on_error == "fail":
+            except BaseException as exc:
+                if on_error == "fail" or not isinstance(exc, Exception):
                     upstream.ack_but(batch.part(before_last(batch, values)))
                     raise
                 ctx.skipped()
