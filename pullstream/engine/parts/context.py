@@ -456,6 +456,6 @@ class Events(Generic[T]):
         A sink that fails in the middle of a multi-time batch calls this, after `upstream.ack_but`.
         """
         while isinstance(event := self._events.poll(0), Completed):
-            self._account.give_back()
             self._account.delivered = event.time
             yield event.time
+            self._account.give_back()
