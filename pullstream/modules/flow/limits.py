@@ -8,7 +8,7 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Seconds, Site, Transformer
+from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Seconds, Transformer
 from pullstream.blueprint.parts import Onward, Same
 from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import opens, transformer
@@ -238,7 +238,7 @@ class Quota:
     def __init__(self, capacity: int) -> None:
         Count(1)(Call("Quota", name="capacity"), capacity)
         self._capacity = capacity
-        self.grip = Grip("Quota", Site.here())
+        self.grip = Grip[_Gate]("Quota")
 
     @property
     def capacity(self) -> int:
@@ -249,18 +249,13 @@ class Quota:
     def capacity(self, capacity: int) -> None:
         Count(1)(Call("Quota", name="capacity"), capacity)
         self._capacity = capacity
-        self.grip.steer(self._look)
-
-    def _look(self) -> None:
-        gate = self.grip.alive()
-        if isinstance(gate, _Gate):
-            gate.changed()
+        self.grip.wake()
 
     @property
     def inside(self) -> int:
         """The number of values inside now."""
         gate = self.grip.alive()
-        return gate.inside if isinstance(gate, _Gate) else 0
+        return 0 if gate is None else gate.inside
 
     def __repr__(self) -> str:
         return f"Quota({self._capacity})"

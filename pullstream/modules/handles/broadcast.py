@@ -1,30 +1,27 @@
 """`broadcast`: one sender, any number of listeners that come and go."""
 
 from collections.abc import Hashable
-from typing import Annotated, Any, ClassVar, Generic, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, Generic, Literal
 
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Module, OneOf, Positive, Site, Source, checked
+from pullstream.blueprint import Module, OneOf, Positive, Source, checked
 from pullstream.blueprint.variables import T
-from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended
 from pullstream.logger import LOG
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.modules.handles.handle import Held, Stored, StoredSource
+from pullstream.protocol import DONE, Done
 from pullstream.timely import BEGINNING, less_equal
 
 
-class Broadcast(Generic[T]):
+class Broadcast(Held, Generic[T]):
     """A handle to send values with and to listen to; made by `broadcast`. Use it from tasks of one thread."""
 
     instead_of_a_module: ClassVar = "listen() makes a source of it, one for each listener"
 
     def __init__(self, capacity: int, *, drops: bool) -> None:
-        self._site = Site.here()
+        super().__init__("broadcast")
         self.capacity = capacity
         """The number of values that a listener may be behind."""
         self._drops = drops
@@ -34,7 +31,7 @@ class Broadcast(Generic[T]):
         self._sending = 0
         self.last: Hashable = BEGINNING
         """The time before which nothing will be sent."""
-        self._ending = Backlog()
+        self._ending: Done | BaseException | None = None
 
     def listen(self) -> Source[T]:
         """Make a source of the values sent from its first ask on. Any number of runs may open it."""
@@ -65,7 +62,7 @@ class Broadcast(Generic[T]):
                     listener.put(time, value)
         finally:
             self._sending -= 1
-            self._stir()
+            self._end_all(self._listeners)
 
     def advance(self, time: Hashable) -> None:
         """Announce that nothing before `time` will be sent, so that earlier times can complete.
@@ -75,7 +72,7 @@ class Broadcast(Generic[T]):
         self._check()
         self._follow(time)
         for listener in self._listeners:
-            listener.lower()
+            listener.stored.advance(time)
 
     def end(self) -> None:
         """End every listener's stream after the values sent so far. Nothing can be sent afterwards."""
@@ -85,30 +82,23 @@ class Broadcast(Generic[T]):
         """Fail every listener's stream; otherwise the same as `end`."""
         self._end(failure)
 
+    @override
     def __repr__(self) -> str:
         return f"broadcast({self.capacity})"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"broadcast, made at {self._site}, cannot be pickled: it is a handle and belongs to one program"
-        )
-
     # ---- for listeners
-
-    @property
-    def ending(self) -> Backlog:
-        """The ending, once no `send` is in progress."""
-        return Backlog() if self._sending else self._ending
 
     def join(self, listener: "_Listener") -> None:
         """Add a listener."""
-        if self._ending.ending is DONE and not self._sending:
+        if self._ending is DONE and not self._sending:
             LOG.warning(
-                "broadcast, made at %s, has ended, so a new listener gets nothing: it gets only what is sent after its "
-                "first ask. Open the listeners before you send",
-                self._site,
+                "%s, has ended, so a new listener gets nothing: it gets only what is sent after its first ask. Open "
+                "the listeners before you send",
+                self,
             )
         self._listeners.append(listener)
+        listener.stored.last = self.last
+        self._end_all([listener])
 
     def forget(self, listener: "_Listener") -> None:
         """Remove a listener."""
@@ -123,78 +113,50 @@ class Broadcast(Generic[T]):
     # ----
 
     def _check(self) -> None:
-        if self._ending.known:
-            raise Ended(f"broadcast, made at {self._site}, cannot send after end() or fail()")
+        if self._ending is not None:
+            raise Ended(f"{self}, cannot send after end() or fail()")
 
     def _follow(self, time: Hashable) -> None:
         if not less_equal(self.last, time):
-            raise CapabilityError(
-                f"broadcast, made at {self._site}, cannot send {time!r} after {self.last!r}: times must not go back",
-            )
+            raise CapabilityError(f"{self}, cannot send {time!r} after {self.last!r}: times must not go back")
         self.last = time
 
     def _end(self, ending: Done | BaseException) -> None:
-        self._ending.end(ending)
-        self._stir()
+        self._ending = self._ending or ending
+        self._end_all(self._listeners)
 
-    def _stir(self) -> None:
-        for listener in self._listeners:
-            listener.wake()
+    def _end_all(self, listeners: "list[_Listener]") -> None:
+        """End listeners, once no `send` is in progress."""
+        if self._ending is not None and not self._sending:
+            for listener in listeners:
+                listener.stored.end(self._ending)
 
 
-class _Listener(Kernel[Any]):
-    traits = Traits(trusted=True, steered=True, follows=True)
-
+class _Listener(StoredSource):
     def __init__(self, handle: Broadcast[Any]) -> None:
+        super().__init__(Stored())
         self._handle = handle
-        self._queue = Backlog()
-        self.changed: Signal | trio.Event = trio.Event()
 
     @property
     def full(self) -> bool:
         """Whether there is no room for another value."""
-        return self._queue.left >= self._handle.capacity
+        return self.stored.values.left >= self._handle.capacity
 
     def put(self, time: Hashable, value: Any) -> None:
         """Store a value; if there is no room, drop the oldest one."""
         if self.full:
-            self._queue.take(1)
+            self.stored.values.take(1)
             self.location.skipped += 1
-        self._queue.put(Batch(time, [value]))
-        self.wake()
-
-    def wake(self) -> None:
-        """Wake the listener after a change: a new value, a later time or the end."""
-        self.lower()
-        self.changed.set()
-
-    def lower(self) -> None:
-        """Lower the source's capability to the first time that may still be answered; at the end, drop it."""
-        if self._queue:
-            self.location.advance(self._queue.first)
-        elif self._handle.ending.ending is DONE:
-            self.location.drop_capability()
-        else:
-            self.location.advance(self._handle.last)
+        self.stored.put(time, value)
 
     @override
     async def acquire(self) -> None:
-        # Its clock follows the values sent, not the values answered.
         self._handle.join(self)
-        self.lower()
+        await super().acquire()
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        while not self._queue:
-            if self._handle.ending.reached():
-                return DONE
-            self.changed = self.run.signal()
-            await self.changed.wait(outside=True)
-        batch = self._queue.take(limit)
-        # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
-        self.lower()
+    def taken(self) -> None:
         self._handle.took()
-        return batch
 
     @override
     def halt(self) -> None:

@@ -25,36 +25,31 @@ from pullstream.protocol import DONE, Batch, Done, Reader
 class Later(Grip):
     """The state that a handle and its kernel share: the module, once it is known."""
 
-    def __init__(self, kind: type[Blueprint], site: Site) -> None:
-        super().__init__(f"deferred {kind.kind}", site)
+    _known: Blueprint | BaseException | None = None
+    _waiting: Signal | None = None
+
+    def __init__(self, kind: type[Blueprint]) -> None:
+        super().__init__(f"deferred {kind.kind}")
         self._kind = kind
-        self._known: Blueprint | BaseException | None = None
-        self._waiting: list[Signal] = []
 
     def settle(self, known: object) -> None:
         """Set the module or the failure; only one call is accepted."""
         if not isinstance(known, (self._kind, BaseException)):
-            raise CompositionError(
-                f"{self.name}, made at {self.site}, must be resolved with a {self._kind.kind}, but got {known!r}",
-            )
+            raise CompositionError(f"{self}, must be resolved with a {self._kind.kind}, but got {known!r}")
         if self._known is not None:
-            raise PullstreamError(f"{self.name}, made at {self.site}, is already resolved or failed: {self._known!r}")
+            raise PullstreamError(f"{self}, is already resolved or failed: {self._known!r}")
         self._known = known
         self.steer(self._tell)
 
     def _tell(self) -> None:
-        for event in self._waiting:
-            event.set()
+        if self._waiting is not None:
+            self._waiting.set()
 
     async def wait(self, run: Run) -> Blueprint:
         """Wait until the module is known; raise the failure if there is one."""
         if self._known is None:
-            event = run.signal()
-            self._waiting.append(event)
-            try:
-                await event.wait(outside=True)
-            finally:
-                self._waiting.remove(event)
+            self._waiting = run.signal()
+            await self._waiting.wait(outside=True)
         if isinstance(self._known, BaseException):
             raise self._known
         assert self._known is not None
@@ -180,13 +175,14 @@ def deferred(kind: str) -> Any:
     Raises: CompositionError: the kind is none of these; or, from `resolve`, the module is not of that kind.
     PullstreamError: from `resolve` and `fail`, if one of them was called before.
     """
-    site = Site.here()
     match kind:
         case "source":
-            return DeferredSource[Any]((Module("deferred", Deferred, (Later(Source, site),)),))
+            return DeferredSource[Any]((Module("deferred", Deferred, (Later(Source),)),))
         case "transformer":
-            return DeferredTransformer[Any, Any]((Module("deferred", Deferred, (Later(Transformer, site),)),))
+            return DeferredTransformer[Any, Any]((Module("deferred", Deferred, (Later(Transformer),)),))
         case "sink":
-            return DeferredSink[Any, Any]((Module("deferred", _LaterSink, (Later(Sink, site),)),))
+            return DeferredSink[Any, Any]((Module("deferred", _LaterSink, (Later(Sink),)),))
         case _:
-            raise CompositionError(f"deferred() at {site} needs 'source', 'transformer' or 'sink', but got {kind!r}")
+            raise CompositionError(
+                f"deferred() at {Site.here()} needs 'source', 'transformer' or 'sink', but got {kind!r}"
+            )

@@ -1,7 +1,7 @@
 """Duplexes: both directions of a conversation. `pair` and `duplex_pair`."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Generic, NoReturn, cast
+from typing import Any, Generic, cast
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -18,6 +18,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
+from pullstream.modules.handles.handle import Held
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.timely import BEGINNING
 
@@ -45,11 +46,11 @@ class Duplex(Generic[T_co, A_contra, R_co]):
 # ---- pair
 
 
-class Joint(OfOneRun):
+class Joint(Held, OfOneRun):
     """The joint between the two ends of a pair."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
+    def __init__(self) -> None:
+        super().__init__("pair")
         self.wanted = 0
         """Number of values that the reading end waits for."""
         self.written = Backlog()
@@ -67,15 +68,13 @@ class Joint(OfOneRun):
         self._asked: Signal | None = None
         self._answered: Signal | None = None
 
+    @override
     def __repr__(self) -> str:
         return ""
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"pair, made at {self.site}, cannot be pickled: it is a handle and belongs to one run")
-
     def reused(self, end: str) -> ReuseError:
         """Make the error for a second opening."""
-        return ReuseError(f"the {end} of pair, made at {self.site}, was opened a second time. Make another pair")
+        return ReuseError(f"the {end} of {self}, was opened a second time. Make another pair")
 
     @property
     def reads(self) -> Run | None:
@@ -240,7 +239,7 @@ def pair() -> tuple[Source[Any], Sink[Any, None]]:
 
     Each end belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
     """
-    joint = Joint(Site.here())
+    joint = Joint()
     return Source((Module("pair", PairSource, (joint,)),)), Sink((Module("pair", PairSink, (joint,)),))
 
 

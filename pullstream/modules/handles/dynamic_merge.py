@@ -7,7 +7,7 @@ from typing import Any, cast
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Module, Site, Source, checks
+from pullstream.blueprint import Call, Module, Source, checks
 from pullstream.blueprint.variables import T
 from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
@@ -41,20 +41,20 @@ class DynamicMerge(Source[T]):
         return cast("Added", self.modules[-1].args[0])
 
 
-class Added(Grip):
+class Added(Grip["_DynamicMergeSource"]):
     """The sources that were added and are not open yet."""
 
-    def __init__(self, site: Site) -> None:
-        super().__init__("dynamic_merge", site, once=True)
+    capped = over = False
+
+    def __init__(self) -> None:
+        super().__init__("dynamic_merge", once=True)
         self.waiting: deque[Source[Any]] = deque()
-        self.capped = False
-        self.over = False
 
     def add(self, sources: tuple[Source[Any], ...]) -> None:
         """Queue sources, which are opened at the next ask."""
         if self.capped or self.over:
             why = "cap() was called before" if self.capped else "its stream has ended"
-            raise Ended(f"dynamic_merge, made at {self.site}, cannot add a source: {why}")
+            raise Ended(f"{self}, cannot add a source: {why}")
         self.waiting.extend(sources)
         self.steer(self._grow)
 
@@ -65,7 +65,7 @@ class Added(Grip):
 
     def _grow(self) -> None:
         kernel = self.alive()
-        if isinstance(kernel, _DynamicMergeSource):
+        if kernel is not None:
             kernel.grew()
 
     @override
@@ -168,4 +168,4 @@ def dynamic_merge() -> DynamicMerge[Any]:
 
     It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
     """
-    return DynamicMerge((Module("dynamic_merge", _DynamicMergeSource, (Added(Site.here()),)),))
+    return DynamicMerge((Module("dynamic_merge", _DynamicMergeSource, (Added(),)),))

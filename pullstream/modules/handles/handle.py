@@ -1,51 +1,65 @@
-"""Handles: what a program keeps in its hand to steer a module of a run that is open."""
+"""Handles: what a program keeps in its hand to steer modules of open runs, or to put values into them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn
 from weakref import ReferenceType, ref
 
 import trio
+from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import OfOneRun, Site
+from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.runtime.blocked import running_program
+from pullstream.engine.runtime.deadlock import Signal
+from pullstream.engine.traits import Traits
 from pullstream.errors import ReuseError
+from pullstream.protocol import DONE, Batch, Done
+from pullstream.timely import BEGINNING, less_equal
+
+K = TypeVar("K", bound=Kernel[Any], default=Kernel[Any])
 
 
-class Grip(OfOneRun):
-    """The thing that a handle and its kernel share; it belongs to one run at a time, and stays in this process.
+class Held:
+    """An object that a handle and its modules share. Errors say its name and where it was made; it is never pickled."""
 
-    With `once` it belongs to one run alone.
-    """
-
-    def __init__(self, name: str, site: Site, *, once: bool = False) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.site = site
-        self._once = once
-        self._kernel: ReferenceType[Kernel[Any]] | None = None
-        self._token: trio.lowlevel.TrioToken | None = None
+        self.site = Site.here()
 
     def __repr__(self) -> str:
         return "..."
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self.name}, made at {self.site}, cannot be pickled: it is a handle, and belongs to one run")
+    def __str__(self) -> str:
+        return f"{self.name}, made at {self.site}"
 
-    def attach(self, kernel: Kernel[Any]) -> None:
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self}, cannot be pickled: it is a handle, and belongs to one program")
+
+
+class Grip(Held, OfOneRun, Generic[K]):
+    """The thing that a handle and its kernel share; it belongs to one run at a time or, with `once`, to one run."""
+
+    def __init__(self, name: str, *, once: bool = False) -> None:
+        super().__init__(name)
+        self._once = once
+        self._kernel: ReferenceType[K] | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+
+    def attach(self, kernel: K) -> None:
         """Attach the kernel of the run that is steered from now on.
 
         Raises:
             ReuseError: another one is, and has not ended; or was ever, if it is for one.
         """
         if self._once and self.used:
-            raise ReuseError(
-                f"{self.name}, made at {self.site}, was opened a second time: it belongs to one run, make another one"
-            )
+            raise ReuseError(f"{self}, was opened a second time: it belongs to one run, make another one")
         if self.alive() is not None:
             raise ReuseError(
-                f"{self.name}, made at {self.site}, was opened a second time while it is in use: it belongs to one "
-                f"module of one run at a time, make another one",
+                f"{self}, was opened a second time while it is in use: it belongs to one module of one run at a time, "
+                f"make another one",
             )
         self._kernel = ref(kernel)
         self._token = running_program()
@@ -55,7 +69,7 @@ class Grip(OfOneRun):
         """Whether a run was ever opened with it."""
         return self._kernel is not None
 
-    def alive(self) -> Kernel[Any] | None:
+    def alive(self) -> K | None:
         """The kernel of the run that is open, if one is."""
         kernel = None if self._kernel is None else self._kernel()
         # A kernel that was made is connected a little later.
@@ -78,3 +92,92 @@ class Grip(OfOneRun):
             # A program that has finished has no run that could be steered.
             with suppress(trio.RunFinishedError):
                 token.run_sync_soon(function)
+
+    def wake(self) -> None:
+        """Let the kernel, a `Waking` one, look again whether it can answer; any thread may call this."""
+        self.steer(self._wake)
+
+    def _wake(self) -> None:
+        if isinstance(kernel := self.alive(), Waking):
+            kernel.changed()
+
+
+class Stored:
+    """Values that a handle has put in for a source. The source's capability follows these, not what it answers."""
+
+    def __init__(self) -> None:
+        self.values = Backlog()
+        """The values, and the ending."""
+        self.last: Hashable = BEGINNING
+        """The time before which nothing more will be put in."""
+        self.kernel: Kernel[Any] | None = None
+        self._changed: Signal | trio.Event = trio.Event()
+
+    def put(self, time: Hashable, value: Any) -> None:
+        """Put in a value."""
+        self.values.put(Batch(time, [value]))
+        self.advance(time)
+        self._changed.set()
+
+    def advance(self, time: Hashable) -> None:
+        """Note that nothing before `time` will be put in."""
+        if less_equal(self.last, time):
+            self.last = time
+        self.lower()
+
+    def end(self, ending: Done | BaseException) -> None:
+        """End after the values put in so far; the first ending counts (R3)."""
+        self.values.end(ending)
+        self.lower()
+        self._changed.set()
+
+    def lower(self) -> None:
+        """Lower the source's capability to the first time that may still be answered; at the end, drop it."""
+        if self.kernel is None:
+            return
+        if self.values:
+            self.kernel.location.advance(self.values.first)
+        elif self.values.ending is DONE:
+            self.kernel.location.drop_capability()
+        else:
+            self.kernel.location.advance(self.last)
+
+    async def change(self, kernel: Kernel[Any]) -> None:
+        """Wait until something is put in."""
+        self._changed = kernel.run.signal()
+        await self._changed.wait(outside=True)
+
+
+class StoredSource(Kernel[Any]):
+    """A source that answers what a handle has put in."""
+
+    traits = Traits(trusted=True, steered=True, follows=True)
+
+    def __init__(self, stored: Stored) -> None:
+        self.stored = stored
+
+    @override
+    def placed(self) -> None:
+        self.stored.kernel = self
+
+    @override
+    async def acquire(self) -> None:
+        self.stored.lower()
+
+    @override
+    async def produce(self, limit: int) -> Batch[Any] | Done:
+        stored = self.stored
+        while (answer := stored.values.answer(limit)) is None:
+            self.waits()
+            await stored.change(self)
+        if answer is not DONE:
+            self.taken()
+        # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
+        stored.lower()
+        return answer
+
+    def waits(self) -> None:
+        """Note that there is nothing to answer."""
+
+    def taken(self) -> None:
+        """Note that values have been taken."""

@@ -2,12 +2,12 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Instance, Module, OfOneRun, Seconds, Sink, Site, Source, checked, checks
+from pullstream.blueprint import Instance, Module, OfOneRun, Seconds, Sink, Source, checked, checks
 from pullstream.blueprint.variables import A, B, R
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
@@ -15,19 +15,19 @@ from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
+from pullstream.modules.handles.handle import Held
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING
 
 
-class Talk(OfOneRun):
+class Talk(Held, OfOneRun):
     """The conversation of a handshake: reads from the other side, by value or by bytes, and writes to it."""
 
-    def __init__(self, site: Site, talk: Callable[["Talk"], Awaitable[object]], timeout: float) -> None:
-        self._site = site
+    def __init__(self, talk: Callable[["Talk"], Awaitable[object]], timeout: float) -> None:
+        super().__init__("handshake")
         self._talk = talk
         self._timeout = timeout
-        self._listening: Listening | None = None
-        self._speaking: Speaking | None = None
+        self._directions: dict[type[Kernel[Any]], Kernel[Any]] = {}
         self._said: deque[Any] = deque()
         self._time: Hashable = 0
         self.unread = Backlog()
@@ -36,11 +36,9 @@ class Talk(OfOneRun):
         """The ending of the conversation."""
         self._moved = trio.Event()
 
+    @override
     def __repr__(self) -> str:
         return getattr(self._talk, "__name__", repr(self._talk))
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"handshake, made at {self._site}, cannot be pickled: it is a handle and belongs to one run")
 
     # ---- for the one who talks
 
@@ -51,11 +49,9 @@ class Talk(OfOneRun):
         """
         if self.unread:
             return self.unread.take(1).values[0]
-        listening = self._listening
-        assert listening is not None, "only the reading direction starts the talk"
-        batch = await listening.upstream.ask(1)
+        batch: Batch[Any] | Done = await self._directions[Listening].upstream.ask(1)
         if batch is DONE:
-            raise Ended(f"the other side ended during the handshake made at {self._site}")
+            raise Ended(f"the other side ended during the handshake made at {self.site}")
         self._time = batch.time
         return batch.values[0]
 
@@ -77,7 +73,7 @@ class Talk(OfOneRun):
             data += await self.read()
         # Applies even if the line arrives in one chunk with its end.
         if not 0 <= length <= most:
-            raise Ended(f"the handshake made at {self._site} got no line end within {most} bytes")
+            raise Ended(f"the handshake made at {self.site} got no line end within {most} bytes")
         self._put_back(data[length + len(end) :])
         return data[:length]
 
@@ -91,7 +87,7 @@ class Talk(OfOneRun):
         while self._said and not self.over.known:
             await self._wait()
         if self._said:
-            raise Ended(f"the other side left during the handshake made at {self._site}")
+            raise Ended(f"the other side left during the handshake made at {self.site}")
 
     def _put_back(self, rest: bytes) -> None:
         if rest:
@@ -99,20 +95,10 @@ class Talk(OfOneRun):
 
     # ---- for the two directions
 
-    def listen(self, listening: "Listening") -> None:
-        """Set the reading direction, when it is opened."""
-        if self._listening is not None:
-            raise self._reused()
-        self._listening = listening
-
-    def speak(self, speaking: "Speaking") -> None:
-        """Set the writing direction, when it is opened."""
-        if self._speaking is not None:
-            raise self._reused()
-        self._speaking = speaking
-
-    def _reused(self) -> ReuseError:
-        return ReuseError(f"handshake, made at {self._site}, was opened a second time. Make another one for each run")
+    def join(self, direction: Kernel[Any]) -> None:
+        """Set the reading or the writing direction, when it is opened; the reading one starts the conversation."""
+        if self._directions.setdefault(type(direction), direction) is not direction:
+            raise ReuseError(f"{self}, was opened a second time. Make another one for each run")
 
     async def run(self) -> None:
         """Run the conversation, and end it for both directions."""
@@ -122,13 +108,13 @@ class Talk(OfOneRun):
             if scope.cancelled_caught:
                 self.end(
                     AskTimeout(
-                        f"the handshake made at {self._site} did not finish within {self._timeout} s. Check what each "
+                        f"the handshake made at {self.site} did not finish within {self._timeout} s. Check what each "
                         f"side waits for, or allow more time with timeout=",
                     )
                 )
         except BaseException as exc:
             rest = without_cancelled(exc)
-            self.end(rest or Abandoned(f"the handshake made at {self._site} was broken off"))
+            self.end(rest or Abandoned(f"the handshake made at {self.site} was broken off"))
             if rest is None:
                 raise
         else:
@@ -138,8 +124,8 @@ class Talk(OfOneRun):
         """End the conversation; the first call counts."""
         self.over.end(how)
         self._move()
-        if self._listening is not None:
-            self._listening.wake()
+        if isinstance(listening := self._directions.get(Listening), Listening):
+            listening.changed()
 
     async def said(self, limit: int) -> list[Any]:
         """Wait for values to write; none once the conversation is over."""
@@ -163,16 +149,12 @@ class Listening(TaskKernel[Any]):
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
-        talk.listen(self)
+        talk.join(self)
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
         self.start(self._talk.run)
-
-    def wake(self) -> None:
-        """Check again, because the conversation is over."""
-        self.changed()
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -200,7 +182,7 @@ class Speaking(Kernel[Any]):
         self._talk = talk
         self._time = time
         self._talking = True
-        talk.speak(self)
+        talk.join(self)
 
     @override
     async def acquire(self) -> None:
@@ -264,7 +246,7 @@ def handshake(
 
     Raises: AskTimeout: the exchange took too long (raised by the streams).
     """
-    shared = Talk(Site.here(), talk, timeout)
+    shared = Talk(talk, timeout)
     listening = Module("handshake", Listening, (shared,))
     speaking = Module("handshake", Speaking, (shared, time))
     return Duplex(

@@ -9,18 +9,13 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Module, Positive, Site, Source, checked
+from pullstream.blueprint import Module, Positive, Source, checked
 from pullstream.blueprint.variables import T
-from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import running_program
-from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
-from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import DONE, Batch, Done
-from pullstream.timely import BEGINNING, less_equal
+from pullstream.modules.handles.handle import Grip, Stored, StoredSource
+from pullstream.protocol import DONE, Done
+from pullstream.timely import less_equal
 
 
 @attrs.frozen(repr=False)
@@ -68,7 +63,7 @@ class Pushable(Source[T]):
 
         Raises: CapabilityError: as in `push`.
         """
-        self._entries.advance(time)
+        self._entries.announce(time)
 
     def end(self) -> None:
         """End the stream after the values pushed so far. Has no effect once the stream has ended."""
@@ -108,7 +103,7 @@ def pushable(capacity: Positive) -> Pushable[Any]:
 
     It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
     """
-    return Pushable((Module("pushable", _Pushing, (Entries(capacity, Site.here()),)),))
+    return Pushable((Module("pushable", _Pushing, (Entries(capacity),)),))
 
 
 @attrs.define(eq=False)
@@ -120,22 +115,19 @@ class _Pushed:
     event: trio.Event = attrs.field(factory=trio.Event)
 
 
-class Entries(Grip):
+class Entries(Grip, Stored):
     """The values that were pushed and not yet asked for."""
 
-    def __init__(self, capacity: int, site: Site) -> None:
-        super().__init__("pushable", site, once=True)
+    def __init__(self, capacity: int) -> None:
+        Grip.__init__(self, "pushable", once=True)
+        Stored.__init__(self)
         self.handles: WeakValueDictionary[int, Pushable[Any]] = WeakValueDictionary()
         """The handles that a program can push with: one, and what `named` makes of it."""
         self._capacity = capacity
-        self._stored = Backlog()
         self._waiting: deque[_Pushed] = deque()
-        self._answered: Hashable = BEGINNING
-        self._advanced: Hashable = BEGINNING
         self._left = False
         self._reason: BaseException | None = None
         self._over = trio.Event()
-        self._changed: Signal | trio.Event = trio.Event()
 
     @override
     def __repr__(self) -> str:
@@ -157,36 +149,28 @@ class Entries(Grip):
                 self._waiting.remove(entry)
                 raise
         if entry in self._waiting:
-            self._check()
+            self._check(time)
 
     def offer(self, time: Hashable, value: Any) -> bool:
         """Store a value if there is room. While there is room, no other value waits."""
-        self._check()
-        self._may_follow(time)
-        if self._stored.left >= self._capacity:
+        self._check(time)
+        if self.values.left >= self._capacity:
             return False
-        first = not self._stored
-        self._stored.put(Batch(time, [value]))
-        if first:
-            self.lower()
-        self._changed.set()
+        self.put(time, value)
         return True
 
-    def advance(self, time: Hashable) -> None:
+    def announce(self, time: Hashable) -> None:
         """Announce that nothing before `time` will come."""
         self.in_its_thread()
-        self._check()
-        self._may_follow(time)
-        self._advanced = time
-        self.lower()
+        self._check(time)
+        self.advance(time)
 
+    @override
     def end(self, ending: Done | BaseException) -> None:
         """End after all values that are stored or waiting; the first ending counts (R3)."""
         self.in_its_thread()
         if not self._over.is_set():
-            self._stored.end(ending)
-            self.lower()
-            self._changed.set()
+            super().end(ending)
 
     async def over(self) -> bool:
         """Wait until the stream is over; True if its reader left before the end."""
@@ -197,92 +181,65 @@ class Entries(Grip):
         """Refuse a call from another thread or event loop; before the run opens, only one that `waits` without trio."""
         if self.elsewhere() is not None or (waits and running_program() is None):
             raise PullstreamError(
-                f"pushable, made at {self.site}, must be used from trio tasks in the thread of its run. From a thread "
-                f"that trio started, use trio.from_thread.run(pushable.push, value) or from_thread.run_sync. For "
-                f"callbacks from any other thread, use from_callback(register). Under asyncio, use from_asyncio(f), "
-                f"with an async generator f that awaits queue.get()",
+                f"{self}, must be used from trio tasks in the thread of its run. From a thread that trio started, use "
+                f"trio.from_thread.run(pushable.push, value) or from_thread.run_sync. For callbacks from any other "
+                f"thread, use from_callback(register). Under asyncio, use from_asyncio(f), with an async generator f "
+                f"that awaits queue.get()",
             )
 
-    def _check(self) -> None:
+    def _check(self, time: Hashable) -> None:
+        """Refuse a value after the end, or at a time that goes back."""
         if self._over.is_set():
             how = "aborted by its reader" if self._left else "read to its end"
-            raise Ended(f"pushable, made at {self.site}, cannot take a value: it was {how}") from self._reason
-        if self._stored.ending is not None:
-            raise Ended(f"pushable, made at {self.site}, cannot take a value after end() or fail()")
-
-    def _may_follow(self, time: Hashable) -> None:
-        last = self._waiting[-1].time if self._waiting else self._stored.last if self._stored else self._answered
-        if less_equal(last, self._advanced):
-            last = self._advanced
+            raise Ended(f"{self}, cannot take a value: it was {how}") from self._reason
+        if self.values.known:
+            raise Ended(f"{self}, cannot take a value after end() or fail()")
+        last = self.last
+        if self._waiting and less_equal(last, self._waiting[-1].time):
+            last = self._waiting[-1].time
         if not less_equal(last, time):
             raise CapabilityError(
-                f"pushable, made at {self.site}, cannot take {time!r} after {last!r}: times must not go back. Push "
-                f"values in order, or at one time",
+                f"{self}, cannot take {time!r} after {last!r}: times must not go back. Push values in order, or at one "
+                f"time",
             )
 
     # ---- for the run
 
-    async def take(self, limit: int, run: Run) -> Batch[Any] | Done:
-        """Give at most `limit` values, once there are any, or the end."""
-        while (answer := self._stored.answer(limit)) is None:
-            if not self.handles:
-                raise StalledError(
-                    f"pushable, made at {self.site}, waits for values, and the program has no reference to it, so none "
-                    f"can come. Keep it in a variable, push into it from another task, and end() it"
-                )
-            self._changed = run.signal()
-            await self._changed.wait(outside=True)
-        if answer is not DONE:
-            self._answered = answer.time if answer.uniform else answer.times[-1]
-            while self._waiting and self._stored.left < self._capacity:
-                entry = self._waiting.popleft()
-                self._stored.put(Batch(entry.time, [entry.value]))
-                entry.event.set()
-        return answer
-
-    def lower(self) -> None:
-        """Lower the source's capability to the first time that may still be answered; at the end, drop it."""
-        kernel = self.alive()
-        if kernel is None:
-            return
-        if self._stored:
-            kernel.location.advance(self._stored.first)
-        elif self._stored.ending is DONE:
-            kernel.location.drop_capability()
-        elif less_equal(self._answered, self._advanced):
-            kernel.location.advance(self._advanced)
-        else:
-            kernel.location.advance(self._answered)
+    def take_waiting(self) -> None:
+        """Store the values that wait, as far as there is room."""
+        while self._waiting and self.values.left < self._capacity:
+            entry = self._waiting.popleft()
+            self.put(entry.time, entry.value)
+            entry.event.set()
 
     def close(self, reason: BaseException | None) -> None:
         """Accept no more values, because nothing reads them any longer."""
         if not self._over.is_set():
-            self._left = bool(self._stored) or (reason or DONE) is not self._stored.ending
+            self._left = bool(self.values) or (reason or DONE) is not self.values.ending
             self._reason = reason
-            self._stored.drop()
+            self.values.drop()
             self._over.set()
             for entry in self._waiting:
                 entry.event.set()
 
 
-class _Pushing(Kernel[Any]):
-    traits = Traits(trusted=True, steered=True, follows=True)
-
+class _Pushing(StoredSource):
     def __init__(self, entries: Entries) -> None:
+        super().__init__(entries)
         self._entries = entries
         entries.attach(self)
 
     @override
-    async def acquire(self) -> None:
-        # Its clock follows the values pushed, not the values answered.
-        self._entries.lower()
+    def waits(self) -> None:
+        if not self._entries.handles:
+            raise StalledError(
+                f"{self._entries}, waits for values, and the program has no reference to it, so none can come. Keep it "
+                f"in a variable, push into it from another task, and end() it"
+            )
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
-        batch = await self._entries.take(limit, self.run)
-        # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
-        self._entries.lower()
-        return batch
+    def taken(self) -> None:
+        self._entries.take_waiting()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

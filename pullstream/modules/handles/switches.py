@@ -7,7 +7,7 @@ from typing import Any, Generic, cast
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Module, Site, Transformer
+from pullstream.blueprint import Module, Transformer
 from pullstream.blueprint.variables import V
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.modules.handles.handle import Grip
@@ -15,18 +15,11 @@ from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
 class _Pause(Grip):
-    def __init__(self, site: Site) -> None:
-        super().__init__("pausable", site)
-        self.paused = False
+    paused = False
 
     def pause(self, *, paused: bool) -> None:
         self.paused = paused
-        self.steer(self._look)
-
-    def _look(self) -> None:
-        kernel = self.alive()
-        if isinstance(kernel, _Pausing):
-            kernel.changed()
+        self.wake()
 
 
 class _Pausing(Passing):
@@ -89,15 +82,15 @@ def pausable() -> Pausable[V]:
     It belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling. Any thread may use
     it.
     """
-    return Pausable((Module("pausable", _Pausing, (_Pause(Site.here()),)),))
+    return Pausable((Module("pausable", _Pausing, (_Pause("pausable"),)),))
 
 
 # ---- abortable
 
 
-class _Switch(Grip):
-    def __init__(self, site: Site) -> None:
-        super().__init__("abortable", site)
+class _Switch(Grip["_Switched"]):
+    def __init__(self) -> None:
+        super().__init__("abortable")
         self.early: list[BaseException | None] = []
 
     def abort(self, reason: BaseException | None) -> None:
@@ -105,22 +98,19 @@ class _Switch(Grip):
 
     def _abort(self, reason: BaseException | None) -> None:
         kernel = self.alive()
-        if isinstance(kernel, _Switched):
-            kernel.switch(reason)
+        if kernel is not None:
+            kernel.edge.end_here(reason)
         elif not self.used:
             self.early.append(reason)
 
 
 class _Switched(Passing):
-    """Ends the stream when `switch` is called, even without an ask."""
+    """Lets its handle end the stream, even without an ask."""
 
     def __init__(self, grip: _Switch) -> None:
         grip.attach(self)
         self._early = grip.early[:1]
         grip.early.clear()
-
-    def switch(self, reason: BaseException | None) -> None:
-        self.edge.end_here(reason)
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -172,4 +162,4 @@ def abortable() -> Abortable[V]:
     It belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling. Any thread may use
     it.
     """
-    return Abortable((Module("abortable", _Switched, (_Switch(Site.here()),)),))
+    return Abortable((Module("abortable", _Switched, (_Switch(),)),))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Generic, Literal, cast, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Instance, Module, Positive, Site, Transformer, checked, together
+from pullstream.blueprint import Call, Instance, Module, Positive, Transformer, checked, together
 from pullstream.blueprint.parts import Onward
 from pullstream.blueprint.variables import A, B
 from pullstream.engine.edge.backlog import Backlog
@@ -51,7 +51,9 @@ class PoolKernel(PolledAsking[Any]):
 
     def __init__(self, *workers: Any, concurrency: int = 1, ordered: bool = True, dynamic: bool = False) -> None:
         self._pool: Pool | None = workers[0] if dynamic else None
-        self._joining = list(workers if self._pool is None else self._pool.workers)
+        self._workers = workers if self._pool is None else self._pool.workers
+        self._opened = 0
+        """The number of workers that have been opened."""
         self._concurrency = concurrency
         self._ordered = ordered
         self._active: dict[Lane[Any], _PoolWorker] = {}
@@ -64,11 +66,6 @@ class PoolKernel(PolledAsking[Any]):
         self._failed: BaseException | None = None
         if self._pool is not None:
             self._pool.attach(self)
-
-    def join(self, worker: Any) -> None:
-        """Add a worker, while running."""
-        self._joining.append(worker)
-        self.changed()
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -90,9 +87,10 @@ class PoolKernel(PolledAsking[Any]):
         return self._pool is not None
 
     def _open_all(self) -> None:
-        while self._joining and self._failed is None:
+        while self._opened < len(self._workers) and self._failed is None:
             feed = Queue(self.changed)
-            lane = open_below(self, self._joining.pop(0), feed)
+            lane = open_below(self, self._workers[self._opened], feed)
+            self._opened += 1
             self._active[lane] = _PoolWorker(feed, lane)
 
     def _check_active(self) -> None:
@@ -182,17 +180,15 @@ _WORKER: Final = Instance(Transformer, "needs transformers as its workers")
 class Pool(Grip):
     """The workers that a dynamic pool's handle and its kernel share."""
 
-    def __init__(self, workers: tuple[Any, ...], site: Site) -> None:
-        super().__init__("worker_pool", site)
+    def __init__(self, workers: tuple[Any, ...]) -> None:
+        super().__init__("worker_pool")
         self.workers = list(workers)
 
     def add(self, worker: object) -> None:
         """Add a worker, for this run and for later ones."""
         _WORKER(Call("add"), worker)
         self.workers.append(worker)
-        kernel = self.alive()
-        if isinstance(kernel, PoolKernel):
-            kernel.join(worker)
+        self.wake()
 
 
 @attrs.frozen(repr=False)
@@ -273,5 +269,5 @@ def worker_pool(
     options += (("ordered", False),) if not ordered else ()
     if not dynamic:
         return Transformer((Module("worker_pool", PoolKernel, workers, options),))
-    pool = Pool(workers, Site.here())
-    return WorkerPool[Any, Any]((Module("worker_pool", PoolKernel, (pool,), (*options, ("dynamic", True))),))
+    options += (("dynamic", True),)
+    return WorkerPool[Any, Any]((Module("worker_pool", PoolKernel, (Pool(workers),), options),))
