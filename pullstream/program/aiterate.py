@@ -14,6 +14,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.minima import Minima
+from pullstream.frames import cut
 from pullstream.program.pipe import pipe
 from pullstream.program.running import Running, trio_needed
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -52,7 +53,11 @@ class Reading(AsyncIterator[T], Generic[T]):
     async def __anext__(self) -> T:
         for value in self._rest:
             return value
-        batch = await self.batch()
+        try:
+            batch = await self.batch()
+        except BaseException as exc:
+            cut(exc)
+            raise
         if batch is DONE:
             raise StopAsyncIteration
         self._rest = iter(batch.values) if batch.uniform else self._run_by_run(batch)
@@ -158,4 +163,8 @@ class _Aiterating(AbstractAsyncContextManager[AsyncIterator[T]]):
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        return await self._block.__aexit__(kind, exc, traceback)
+        try:
+            return await self._block.__aexit__(kind, exc, traceback)
+        except BaseException as raised:
+            cut(raised)
+            raise

@@ -58,19 +58,23 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
 
 
 def _iterate(producer: "_Producer[T]") -> Generator[T, None, None]:
-    with producer.interrupts as interrupts:
-        try:
-            producer.start()
-            while (values := producer.next()) is not DONE:
-                try:
-                    interrupts.elsewhere = True
-                    yield from values
-                finally:
-                    interrupts.elsewhere = False
-        finally:
-            # Again, because a Ctrl-C on the line before may have skipped it.
-            interrupts.elsewhere = False
-            producer.close()
+    try:
+        with producer.interrupts as interrupts:
+            try:
+                producer.start()
+                while (values := producer.next()) is not DONE:
+                    try:
+                        interrupts.elsewhere = True
+                        yield from values
+                    finally:
+                        interrupts.elsewhere = False
+            finally:
+                # Again, because a Ctrl-C on the line before may have skipped it.
+                interrupts.elsewhere = False
+                producer.close()
+    except BaseException as exc:
+        cut(exc)
+        raise
 
 
 class _LoopInterrupts(Interrupts):

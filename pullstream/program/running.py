@@ -331,6 +331,9 @@ class Running(Generic[R]):
                 if exc is not None and without_cancelled(exc) is None:
                     # Python has made the cancellation of the block its context, and would show that above it.
                     outcome.__context__ = context
+                cut(outcome)
+        if outcome is not None and (outcome is self._failure or isinstance(outcome, KeyboardInterrupt)):
+            cut(outcome)
         return outcome is None
 
     def _shut(self, outcome: BaseException | None) -> None:

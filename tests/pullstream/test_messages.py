@@ -3,6 +3,8 @@
 import asyncio
 import operator
 import re
+import signal
+import threading
 import time
 import traceback
 from contextlib import contextmanager
@@ -685,23 +687,48 @@ def frames_of(exc):
     return found
 
 
-def by_run(pipeline):
-    ps.run(pipeline)
+def by_run(source):
+    ps.run(ps.pipe(source, ps.drain()))
 
 
-def by_open(pipeline):
+def by_open(source):
     async def main():
-        async with pipeline.open() as running:
+        async with ps.pipe(source, ps.drain()).open() as running:
             await running.result()
 
     trio.run(main)
 
 
-def by_arun(pipeline):
-    asyncio.run(ps.arun(pipeline))
+def by_open_alone(source):
+    async def main():
+        async with ps.pipe(source, ps.drain()).open():
+            await trio.sleep_forever()
+
+    trio.run(main)
 
 
-@pytest.mark.parametrize("how", [by_run, by_open, by_arun])
+def by_arun(source):
+    asyncio.run(ps.arun(ps.pipe(source, ps.drain())))
+
+
+def by_iterate(source):
+    for _ in ps.iterate(source):
+        pass
+
+
+def by_aiterate(source):
+    async def main():
+        async with ps.aiterate(source) as values:
+            async for _ in values:
+                pass
+
+    trio.run(main)
+
+
+WAYS = [by_run, by_open, by_open_alone, by_arun, by_iterate, by_aiterate]
+
+
+@pytest.mark.parametrize("how", WAYS)
 def test_a_traceback_is_the_user_s(how, monkeypatch):
     """Between the line that runs and the function that raised a user has nothing to look for."""
 
@@ -711,17 +738,44 @@ def test_a_traceback_is_the_user_s(how, monkeypatch):
     def found_in(record):
         return record["price"]
 
-    pipeline = ps.pipe(ps.values(RECORDS), ps.map(price), ps.count_by_key(), ps.drain())
+    source = ps.pipe(ps.values(RECORDS), ps.map(price), ps.count_by_key())
     monkeypatch.delenv("PULLSTREAM_TRACEBACK")
     with pytest.raises(KeyError) as short:
-        how(pipeline)
+        how(source)
     monkeypatch.setenv("PULLSTREAM_TRACEBACK", "full")
     with pytest.raises(KeyError) as full:
-        how(pipeline)
+        how(source)
     kept = frames_of(short.value)
     assert kept[-2:] == [__name__.partition(".")[0]] * 2
-    assert kept.count("pullstream") == (2 if how is by_open else 0)
+    assert "pullstream" not in kept
     assert frames_of(full.value).count("pullstream") > 8
+
+
+@ps.source
+async def one_and_no_more(ctx):
+    yield 1
+    await trio.sleep_forever()
+
+
+def interrupts(value):
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    return value
+
+
+def in_the_body(_):
+    for value in ps.iterate(ps.values([1])):
+        interrupts(value)
+
+
+@pytest.mark.parametrize("how", [*WAYS, in_the_body])
+def test_the_traceback_of_ctrl_c_is_the_user_s(how, monkeypatch):
+    """Wherever the program waits for the stream, and in the body of a loop over it."""
+    monkeypatch.delenv("PULLSTREAM_TRACEBACK")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        how(ps.pipe(one_and_no_more(), ps.map(interrupts)))
+    kept = frames_of(caught.value)
+    assert kept[0] == "tests"
+    assert "pullstream" not in kept
 
 
 def test_a_traceback_has_no_frames_of_contextlib(monkeypatch):

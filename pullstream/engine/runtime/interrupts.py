@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import Abandoned
-from pullstream.frames import OURS
+from pullstream.frames import OURS, cut
 
 if TYPE_CHECKING:
     import asyncio
@@ -98,7 +98,12 @@ class Standing:
             PLAIN.signal(number, theirs)
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        (self.ask_theirs if self.over else self.on_signal)(signum, frame)
+        try:
+            (self.ask_theirs if self.over else self.on_signal)(signum, frame)
+        except BaseException as exc:
+            # The interrupted line remains, which is all that a user's own handler would leave.
+            cut(exc)
+            raise
 
     def on_signal(self, signum: int, frame: FrameType | None) -> None:
         """Handle a signal."""
