@@ -286,10 +286,11 @@ class Eventful:
             # The frontier may not show this: upstream may go on for other consumers, for example above a tee.
             done = requests.first
         else:
-            if isinstance(slot, Batch) and len(requests) == 1:
-                ((time, before),) = requests.items()
+            if isinstance(slot, Batch) and len(first := requests if len(requests) == 1 else requests.first) == 1:
+                (time,) = first
+                before = requests[time]
                 for arrived in (slot.time,) if slot.uniform else slot.least:
-                    # If the batch in flight keeps the time open, the frontier need not be read.
+                    # If the batch in flight keeps the least time open, all are, and the frontier need not be read.
                     if arrived is time:
                         if not before:
                             return None

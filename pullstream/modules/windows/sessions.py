@@ -29,7 +29,7 @@ from pullstream.modules.windows.grid import duration, refusal
 from pullstream.modules.windows.window import Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
-from pullstream.timely import Delay
+from pullstream.timely import Delay, less_than
 from pullstream.timely.order import is_total
 
 _TIME: Final = itemgetter(0)
@@ -80,6 +80,8 @@ class _Sessions(Windowed, Resumable):
         self._number = 0
         self._held: Any = None
         """The least end of all sessions, including those of waiting values."""
+        self._listening: Any = None
+        """The moment for which a notification is requested."""
         self.traits = attrs.evolve(self.traits, summaries=[Delay(gap)])
 
     @override
@@ -88,7 +90,7 @@ class _Sessions(Windowed, Resumable):
             self._sessions[key] = _Session(start, end, states[None], key, number)
             self._number = max(self._number, number)
         # Before the run begins: later, other branches of the stream may have moved on, and given up the right to this.
-        self.listen()
+        self._listen()
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
@@ -98,16 +100,16 @@ class _Sessions(Windowed, Resumable):
             times, values = [*batch.times], batch.values
             bounds = pairwise((0, *batch.changes, len(times)))
             self._arrive(batch.least[0], [(times[start], values[start:end]) for start, end in bounds])
-            self.listen()
+            self._listen()
             return
         for run in self.apart(batch):
             self.note_times(run)
             time = run.time
             self._end_after(time)
             self._arrive(time, [(time, run.values)])
-            if time == self._now or self.reached(time):
-                self.reach(time)
-            self.listen()
+            if time == self._now or self._reached(time):
+                self._go_on(time)
+            self._listen()
 
     def _arrive(self, least: Any, runs: list[tuple[Any, Sequence[Any]]]) -> None:
         if not self._arrived or least < self._least:
@@ -136,15 +138,17 @@ class _Sessions(Windowed, Resumable):
 
     @override
     def complete(self, time: Any) -> None:
-        self.listening = None
-        self.reach(time)
+        self._listening = None
+        self._go_on(time)
         fronts = self.events.fronts()
         self._go_on(min(fronts) if fronts else None, enough=True)
-        self.listen()
+        self._listen()
 
-    @override
-    def reach(self, moment: Any) -> None:
-        self._go_on(moment)
+    def _reached(self, moment: Any) -> bool:
+        """Whether everything before the moment is complete."""
+        if self.events.knows(moment, before=True):
+            return True
+        return not any(less_than(front, moment) for front in self.events.now())
 
     def _go_on(self, last: Any, *, enough: bool = False) -> None:
         """Let waiting values enter sessions, in the order of their times, and close the sessions that are over by then.
@@ -158,7 +162,7 @@ class _Sessions(Windowed, Resumable):
         whole = accumulator.plain and key_of is None
         step = accumulator.fold if whole else accumulator.step
         room = self.room if enough else maxsize
-        soonest, newest = self.first(), self._number
+        soonest, newest = self._first(), self._number
         if self._arrived and (last is None or self._least <= last):
             self._sort_in()
         place = self._begin
@@ -239,14 +243,13 @@ class _Sessions(Windowed, Resumable):
             self.give(session.end, [self._result(session)])
         return len(over)
 
-    @override
-    def first(self) -> Any:
-        # Either a session ends, or a waiting time gets its turn.
+    def _first(self) -> Any:
+        """Give the next moment, if there is one: either a session ends, or a waiting time gets its turn."""
         ends, first = self._first_end(), self._first_waiting()
         return ends if first is None or (ends is not None and ends < first) else first
 
-    @override
-    def listen(self) -> None:
+    def _listen(self) -> None:
+        """Hold the least end, and request a notification for the next moment."""
         if self._sessions:
             least = self._first_end()
         else:
@@ -258,7 +261,13 @@ class _Sessions(Windowed, Resumable):
             if self._held is not None:
                 self.drop(self._held)
             self._held = least
-        super().listen()
+        first = self._first()
+        if first != self._listening:
+            if self._listening is not None:
+                self.forget(self._listening)
+            if first is not None:
+                self.remind(first, before=True)
+            self._listening = first
 
     def _result(self, session: _Session) -> Window[Any]:
         value = self.accumulator.result(None, session.state)

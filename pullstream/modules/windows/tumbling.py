@@ -74,13 +74,10 @@ class _OnGrid(Windowed):
         for part in (batch,) if whole else self.apart(batch):
             self.note_times(part)
             self._begin(part.time if part.uniform else part.times[0])
-            try:
-                if count:
-                    self._count(part)
-                else:
-                    self._fold(part)
-            finally:
-                self.listen()
+            if count:
+                self._count(part)
+            else:
+                self._fold(part)
 
     def _begin(self, time: object) -> None:
         """Forget the cells if they are of times of another kind: a cell holds for all times of its kind."""
@@ -159,19 +156,17 @@ class _OnGrid(Windowed):
     def _window(self, start: Any, end: Any) -> OpenWindow:
         window = self._open.get(end)
         if window is None:
-            self.location.hold(end)
+            self.notify(end, end, before=True)
             window = self._open[end] = OpenWindow(start, end, self.accumulator.new())
-            self.expect(end)
         return window
 
     @override
-    def reach(self, moment: Any) -> None:
-        window = self._open.pop(moment)
+    def complete(self, time: Any) -> None:
+        window = self._open.pop(time)
         if self._lows:
-            over = bisect_left(self._lows, moment)
+            over = bisect_left(self._lows, time)
             del self._lows[:over], self._cells[:over]
-        self.give(moment, self.results(window))
-        self.location.drop(moment)
+        self.give(time, self.results(window))
 
 
 @overload

@@ -1,10 +1,7 @@
 """Windows in event time: their results, their state, when they are over, and the types of modules that deliver them."""
 
-from abc import abstractmethod
-
 # pyright: reportIncompatibleMethodOverride=false
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import attrs
@@ -18,7 +15,6 @@ from pullstream.failures import Caught
 from pullstream.logger import LOG
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
 from pullstream.protocol import Batch
-from pullstream.timely import less_than
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -42,7 +38,7 @@ class OpenWindow:
 
 
 class Windowed(Notified):
-    """Keeps open windows, each held at its end, and is notified when the first of them is over."""
+    """Keeps open windows, each held at its end, and is notified when they are over."""
 
     traits = Traits(trusted=True, later=True)
 
@@ -51,10 +47,6 @@ class Windowed(Notified):
         self.accumulator = accumulator
         self._times: set[Any] = set()
         """The least and the greatest time of the first batches; no more once there are two."""
-        self.moments: list[Any] = []
-        """A heap of the expected moments. Reaching one that has nothing to close is harmless."""
-        self.listening: Any = None
-        """The moment for which a notification is requested."""
 
     def note_times(self, batch: Batch[Any]) -> None:
         """Note the times of a batch, which are in one order, for the warning in `release`."""
@@ -88,42 +80,6 @@ class Windowed(Notified):
     def result(self, window: OpenWindow, value: Any) -> Any:
         """Give a result with its window; the mark of a failure stays as it is."""
         return value if value.__class__ is Caught else Window(window.start, window.end, value)
-
-    def expect(self, moment: Any) -> None:
-        """Request one call of `reach(moment)` when everything before it is complete; then call `listen`."""
-        heappush(self.moments, moment)
-
-    def reached(self, moment: Any) -> bool:
-        """Whether everything before the moment is complete."""
-        if self.events.knows(moment, before=True):
-            return True
-        return not any(less_than(front, moment) for front in self.events.now())
-
-    @abstractmethod
-    def reach(self, moment: Any) -> None:
-        """Close the windows that are over: everything before the moment is complete."""
-
-    @override
-    def complete(self, time: Any) -> None:
-        self.listening = None
-        while self.moments and self.moments[0] == time:
-            heappop(self.moments)
-        self.reach(time)
-        self.listen()
-
-    def first(self) -> Any:
-        """Give the first expected moment, if there is one."""
-        return self.moments[0] if self.moments else None
-
-    def listen(self) -> None:
-        """Request a notification for the first expected moment."""
-        first = self.first()
-        if first != self.listening:
-            if self.listening is not None:
-                self.forget(self.listening)
-            if first is not None:
-                self.remind(first, before=True)
-            self.listening = first
 
 
 K_co = TypeVar("K_co", covariant=True)
