@@ -7,13 +7,11 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any, Final
 
-import attrs
-
 from pullstream.conformance.cells import Cell
 from pullstream.conformance.kit import conformance
 from pullstream.conformance.ready import READY
 from pullstream.conformance.report import Report
-from pullstream.conformance.subject import Subject
+from pullstream.conformance.subject import EXPECTATIONS
 from pullstream.errors import PullstreamError
 
 SHOWN = 3
@@ -21,30 +19,6 @@ SHOWN = 3
 
 EXPECTED: Final = (LookupError, TypeError, ValueError, SyntaxError, PullstreamError)
 """Exceptions that say what cannot be tested; others come from the author's code, and a note says where."""
-
-NOT_SAID: Final = frozenset({"name", "make", "site"})
-"""The fields of a subject without an option."""
-
-HELP: Final = {
-    "around": "it takes a function of one value, and calls it with every value",
-    "calls": "it takes an async function of one value",
-    "resource": "it takes a context manager, enters it at the first ask and leaves it in every ending",
-    "inputs": "the number of sources it takes",
-    "values": "the input values, as a function of a number: 'lambda n: {\"id\": n}'",
-    "ordered": "values come in order (--no-ordered: as they are ready)",
-    "batches": "its output depends on batches",
-    "timing": "its output depends on the clock",
-    "flushes": "it keeps values back and emits them at the end",
-    "grows": "it asks for more than it was asked for",
-    "absorbs": "it handles failures itself, or its purpose is to fail",
-    "endless": "it does not end by itself",
-    "reopens": "it opens its sources or its resource more than once",
-    "keeps": "it keeps times open, as a window does",
-    "silent": "it emits no values",
-    "per_time": "its output at a time depends only on the values at that time",
-    "ascending": "its input must be in order",
-    "differ": "its input values must all differ",
-}
 
 
 def add_check(commands: Any) -> None:
@@ -71,21 +45,16 @@ def add_check(commands: Any) -> None:
     check.add_argument("--limit", type=float, default=20.0, help="seconds that a cell may take (20; 0: no limit)")
     check.add_argument("--replay", metavar="CELL", help="run one cell, as printed in a finding: 'values=3 limit=1'")
     expected = check.add_argument_group("the module's arguments, and what to expect of it")
-    for field in attrs.fields(Subject):
-        if field.name not in NOT_SAID:
-            option, text = f"--{field.name.replace('_', '-')}", HELP[field.name]
-            if field.name == "inputs":
-                expected.add_argument(option, type=int, metavar="NUMBER", help=text)
-            elif field.name == "values":
-                expected.add_argument(option, metavar="FUNCTION", help=text)
-            else:
-                expected.add_argument(option, action=argparse.BooleanOptionalAction, help=text)
+    special = {"inputs": {"type": int, "metavar": "NUMBER"}, "values": {"metavar": "FUNCTION"}}
+    for name, text in EXPECTATIONS.items():
+        how = special.get(name, {"action": argparse.BooleanOptionalAction})
+        expected.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 
 
 def check_modules(given: argparse.Namespace) -> int:
     """Run the command; return the exit code: 1 for findings, 2 if a module cannot be, or was not, tested."""
     sys.path.insert(0, "")
-    said = {name: getattr(given, name) for name in HELP if getattr(given, name) is not None}
+    said = {name: getattr(given, name) for name in EXPECTATIONS if getattr(given, name) is not None}
     expected = said
     try:
         if "values" in said:
@@ -171,7 +140,7 @@ def _told(report: Report, said: dict[str, Any]) -> str:
 
 def _as_options(text: str) -> str:
     """Rewrite the expectations named in a text as command-line options."""
-    for name in HELP:
+    for name in EXPECTATIONS:
         dashed = name.replace("_", "-")
         text = text.replace(f"{name}=True", f"--{dashed}").replace(f"{name}=False", f"--no-{dashed}")
     return text.replace("values=lambda n: ...", "--values 'lambda n: ...'")

@@ -1,10 +1,16 @@
 """Subjects of the conformance kit: a module, how to make it, and what to expect of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import attrs
 
 from pullstream.blueprint import Blueprint, Site
+
+
+def _option(said: str, default: Any = False) -> Any:  # noqa: FBT002 - of the field, not of this function
+    """Declare a field that a command line may set, with its help."""
+    return attrs.field(default=default, kw_only=True, metadata={"help": said})
 
 
 @attrs.frozen
@@ -51,23 +57,31 @@ class Subject:
 
     name: str
     make: Callable[..., Blueprint] = attrs.field(repr=False)
-    around: bool = attrs.field(default=False, kw_only=True)
-    calls: bool = attrs.field(default=False, kw_only=True)
-    resource: bool = attrs.field(default=False, kw_only=True)
-    inputs: int = attrs.field(default=0, kw_only=True)
-    ordered: bool = attrs.field(default=True, kw_only=True)
-    batches: bool = attrs.field(default=False, kw_only=True)
-    timing: bool = attrs.field(default=False, kw_only=True)
-    flushes: bool = attrs.field(default=False, kw_only=True)
-    grows: bool = attrs.field(default=False, kw_only=True)
-    absorbs: bool = attrs.field(default=False, kw_only=True)
-    reopens: bool = attrs.field(default=False, kw_only=True)
-    endless: bool = attrs.field(default=False, kw_only=True)
-    keeps: bool = attrs.field(default=False, kw_only=True)
-    silent: bool = attrs.field(default=False, kw_only=True)
-    per_time: bool = attrs.field(default=False, kw_only=True)
-    ascending: bool = attrs.field(default=False, kw_only=True)
-    differ: bool = attrs.field(default=False, kw_only=True)
-    values: Callable[[int], object] | None = attrs.field(default=None, kw_only=True, repr=False)
+    around: bool = _option("it takes a function of one value, and calls it with every value")
+    calls: bool = _option("it takes an async function of one value")
+    resource: bool = _option("it takes a context manager, enters it at the first ask and leaves it in every ending")
+    inputs: int = _option("the number of sources it takes", 0)
+    ordered: bool = _option("values come in order (--no-ordered: as they are ready)", default=True)
+    batches: bool = _option("its output depends on batches")
+    timing: bool = _option("its output depends on the clock")
+    flushes: bool = _option("it keeps values back and emits them at the end")
+    grows: bool = _option("it asks for more than it was asked for")
+    absorbs: bool = _option("it handles failures itself, or its purpose is to fail")
+    reopens: bool = _option("it opens its sources or its resource more than once")
+    endless: bool = _option("it does not end by itself")
+    keeps: bool = _option("it keeps times open, as a window does")
+    silent: bool = _option("it emits no values")
+    per_time: bool = _option("its output at a time depends only on the values at that time")
+    ascending: bool = _option("its input must be in order")
+    differ: bool = _option("its input values must all differ")
+    values: Callable[[int], object] | None = _option(
+        "the input values, as a function of a number: 'lambda n: {\"id\": n}'", default=None
+    )
     site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
     """The line to name as the one that composed the module, because `make` composes it inside the kit."""
+
+
+EXPECTATIONS: Final[Mapping[str, str]] = {
+    field.name: field.metadata["help"] for field in attrs.fields(Subject) if field.metadata
+}
+"""The fields that a command line may set, each with its help."""

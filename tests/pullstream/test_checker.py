@@ -58,23 +58,34 @@ class Numbers(ps.Reader):
         return self
 
 
-async def take(reader, asks, limit=1):
-    return [await reader.ask(limit) for _ in range(asks)]
-
-
-async def beside(reader, *, then):
-    """An ask outstanding on a lane of its own while `then` happens."""
-    answers = []
-
-    async def ask(lane):
-        answers.append(await lane.ask())
-
+async def beside(ask, then):
+    """Do `then` while an ask is outstanding."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(ask, reader.lane())
+        nursery.start_soon(ask, 2)
         await trio.testing.wait_all_tasks_blocked()
         await then()
         nursery.cancel_scope.deadline = trio.current_time() + 1
-    return answers
+
+
+def answering(*answers):
+    """A reader that gives these answers in turn, the last one for ever; a class of exceptions is raised anew."""
+
+    class Answering(Numbers):
+        async def ask(self, limit=1):
+            answer = answers[min(self.given, len(answers) - 1)]
+            self.given += 1
+            if isinstance(answer, (BaseException, type)):
+                raise answer
+            return answer
+
+        ask_many = ask
+
+    return Answering
+
+
+def many(times, values="ab"):
+    """A multi-time answer."""
+    return answering(ps.Batch.of(times, [*values]))
 
 
 class LastFirst(Numbers):
@@ -88,47 +99,6 @@ class LastFirst(Numbers):
 class Deaf(Numbers):
     async def ask(self, limit=1):
         await trio.sleep_forever()
-
-
-def answering(answer, ask="ask"):
-    """A reader with the same answer to every ask, which is a function of its limit."""
-
-    async def always(self, limit=1):
-        return answer(limit)
-
-    return type(Numbers)("Answering", (Numbers,), {ask: always})
-
-
-class Undead(Numbers):
-    async def ask(self, limit=1):
-        self.given += 1
-        return ps.DONE if self.given == 2 else ps.Batch(0, [0])
-
-
-class Forgetful(Numbers):
-    """Fails, each time with another object."""
-
-    async def ask(self, limit=1):
-        raise Unseen
-
-
-class Relenting(Numbers):
-    """Fails, then says that it is done."""
-
-    async def ask(self, limit=1):
-        self.given += 1
-        if self.given == 1:
-            raise Unseen
-        return ps.DONE
-
-
-class Growing(Numbers):
-    """Raises the same object, with one traceback on top of the other."""
-
-    boom = Unseen()
-
-    async def ask(self, limit=1):
-        raise self.boom
 
 
 class Late(Numbers):
@@ -158,51 +128,38 @@ class Chatty(Numbers):
         return ps.Batch(0, ["bye"])
 
 
+def asks(*limits, many=False):
+    """Ask for these numbers of values, one after the other, whatever comes."""
+
+    async def ask(reader):
+        for limit in limits:
+            with suppress(Unseen):
+                await (reader.ask_many(limit) if many else reader.ask(limit))
+
+    return ask
+
+
 async def out_of_order(reader):
-    await beside(reader, then=reader.ask)
+    await beside(reader.lane().ask, reader.ask)
 
 
 async def abort_beside(reader):
-    await beside(reader, then=reader.abort)
-
-
-async def never_answered(reader):
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(reader.ask)
-        await trio.testing.wait_all_tasks_blocked()
-        try:
-            reader.settled()
-        finally:
-            nursery.cancel_scope.cancel()
-
-
-async def ask_twice(reader):
-    await take(reader, 2)
-
-
-async def ask_for_two(reader):
-    await reader.ask(2)
-
-
-async def ask_for_many(reader):
-    await reader.ask_many(2)
-
-
-async def ask_for_one_of_many(reader):
-    await reader.ask_many(1)
+    await beside(reader.lane().ask, reader.abort)
 
 
 async def abort_beside_many(reader):
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(reader.lane().ask_many, 2)
-        await trio.testing.wait_all_tasks_blocked()
-        await reader.abort()
+    await beside(reader.lane().ask_many, reader.abort)
 
 
-async def ask_three_times(reader):
-    for _ in range(3):
-        with suppress(Unseen):
-            await reader.ask()
+async def two_asks_on_a_lane(reader):
+    await beside(reader.ask, reader.ask)
+
+
+async def never_answered(reader):
+    async def settle():
+        reader.settled()
+
+    await beside(reader.lane().ask, settle)
 
 
 async def error(reader):
@@ -212,16 +169,6 @@ async def error(reader):
 async def error_then_ask(reader):
     await reader.error(Unseen())
     await reader.ask()
-
-
-async def two_asks_on_a_lane(reader):
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(reader.ask)
-        await trio.testing.wait_all_tasks_blocked()
-        try:
-            await reader.ask()
-        finally:
-            nursery.cancel_scope.cancel()
 
 
 async def abort_twice(reader):
@@ -239,29 +186,25 @@ async def ask_after_indication(reader):
     await reader.ask()
 
 
-async def ask_after_done(reader):
-    await take(reader, 4)
-    await reader.ask()
-
-
+VALUE = ps.Batch(0, [0])
 ABOVE, BELOW = "the source", "the requester"
 
 PARTNERS = [
     ("R1", ABOVE, LastFirst, out_of_order),
     ("R1", ABOVE, Deaf, never_answered),
-    ("R2", ABOVE, answering(lambda limit: ps.Batch(0, range(limit + 1))), ask_twice),
-    ("R2", ABOVE, answering(lambda _: ps.Batch(0, [])), ask_twice),
-    ("R2", ABOVE, answering(lambda _: ps.Batch(None, [0])), ask_twice),
-    ("R2", ABOVE, answering(lambda _: 17), ask_twice),
-    ("R2", ABOVE, answering(lambda _: ps.Batch.of([0, 1], ["a", "b"])), ask_for_two),
-    ("R2", ABOVE, answering(lambda _: ps.Batch.of([0, 1], "ab"), "ask_many"), ask_for_one_of_many),
-    ("R2", ABOVE, answering(lambda _: ps.Batch.of([0, None], ["a", "b"]), "ask_many"), ask_for_many),
-    ("R2", ABOVE, answering(lambda _: ps.Batch.of([0, 1, 2], ["a", "b"]), "ask_many"), ask_for_many),
+    ("R2", ABOVE, answering(ps.Batch(0, [0, 1])), asks(1)),
+    ("R2", ABOVE, answering(ps.Batch(0, [])), asks(1)),
+    ("R2", ABOVE, answering(ps.Batch(None, [0])), asks(1)),
+    ("R2", ABOVE, answering(17), asks(1)),
+    ("R2", ABOVE, many([0, 1]), asks(2)),
+    ("R2", ABOVE, many([0, 1]), asks(1, many=True)),
+    ("R2", ABOVE, many([0, None]), asks(2, many=True)),
+    ("R2", ABOVE, many([0, 1, 2]), asks(2, many=True)),
     ("R5", ABOVE, Late, abort_beside_many),
-    ("R3", ABOVE, Undead, ask_three_times),
-    ("R3", ABOVE, Forgetful, ask_three_times),
-    ("R3", ABOVE, Relenting, ask_three_times),
-    ("R3", ABOVE, Growing, ask_three_times),
+    ("R3", ABOVE, answering(VALUE, ps.DONE, VALUE), asks(1, 1, 1)),
+    ("R3", ABOVE, answering(Unseen), asks(1, 1)),
+    ("R3", ABOVE, answering(Unseen(), ps.DONE), asks(1, 1)),
+    ("R3", ABOVE, answering(Unseen()), asks(1, 1, 1)),  # the traceback grows
     ("R3", ABOVE, Numbers, error_then_ask),  # it answers done where its failure is due
     ("R4", BELOW, Deaf, two_asks_on_a_lane),
     ("R5", ABOVE, Late, abort_beside),
@@ -271,7 +214,7 @@ PARTNERS = [
     ("R9", BELOW, Numbers, abort_twice),
     ("R9", BELOW, Numbers, ask_after_abort),
     ("R9", BELOW, Numbers, ask_after_indication),
-    ("R9", BELOW, Numbers, ask_after_done),
+    ("R9", BELOW, Numbers, asks(1, 1, 1, 1, 1)),
 ]
 
 
@@ -297,7 +240,7 @@ def only(exc):
     return exc
 
 
-@pytest.mark.parametrize("requests", [abort_twice, ask_after_abort, ask_after_indication, ask_after_done])
+@pytest.mark.parametrize("requests", [abort_twice, ask_after_abort, ask_after_indication, asks(1, 1, 1, 1, 1)])
 async def test_an_impolite_requester_is_accepted_unless_strict(requests):
     """What a requester must not send is nevertheless answered, by R3 and R5."""
     reader = watch(Numbers())
@@ -678,7 +621,7 @@ def test_a_batch_of_many_times_that_is_not_counted_is_found(method, monkeypatch)
 async def test_a_long_stream_is_watched_in_bounded_memory():
     """The first events and the last are kept, and the drawing shows that there is more."""
     reader = watch(Numbers(100_000))
-    await take(reader, 2000)
+    await asks(*[1] * 2000)(reader)
 
     assert len(reader.events) < 300
     assert "\n...\n" in reader.diagram()
