@@ -74,8 +74,11 @@ class Subject:
     per_time: bool = _option("its output at a time depends only on the values at that time")
     ascending: bool = _option("its input must be in order")
     differ: bool = _option("its input values must all differ")
-    values: Callable[[int], object] | None = _option(
-        "the input values, as a function of a number: 'lambda n: {\"id\": n}'", default=None
+    values: Callable[[int], object] | None = attrs.field(
+        default=None,
+        kw_only=True,
+        repr=False,
+        metadata={"help": "the input values, as a function of a number: 'lambda n: {\"id\": n}'"},
     )
     site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
     """The line to name as the one that composed the module, because `make` composes it inside the kit."""

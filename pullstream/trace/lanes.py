@@ -152,11 +152,7 @@ class SeenLane(Requester):
         if lane.live:
             lane.acknowledge()
         traffic.changed()
-        try:
-            return number, checked.asked(lane, limit)
-        except Violation as exc:
-            edge.notes.violated(exc, edge, self._index, number)
-            raise
+        return number, checked.asked(lane, limit)
 
     @override
     def brought(self, batch: Batch[Any], limit: int) -> None:
@@ -168,23 +164,21 @@ class SeenLane(Requester):
         number, of_checker = sent
         if number is None:
             return self._checked.answered(lane, of_checker, answer)
-        if edge.counted and isinstance(answer, Batch) and lane.live:
-            self._received(lane, cast("Batch[Any]", answer))
-        try:
-            answer = self._checked.answered(lane, of_checker, answer)
-        except Violation as exc:
-            edge.notes.violated(exc, edge, self._index, number, of_checker)
-            raise
+        if edge.counted and lane.live:
+            self._received(lane, answer)
         if isinstance(answer, Unanswered):
             self._unanswered = number
-            return answer
-        edge.notes.passed("done" if answer is DONE else "value", edge, self._index, number, answer)
-        if edge.direct:
+        else:
+            edge.notes.passed("done" if answer is DONE else "value", edge, self._index, number, answer)
+        answer = self._checked.answered(lane, of_checker, answer)
+        if edge.direct and not isinstance(answer, Unanswered):
             edge.traffic.changed()
         return answer
 
-    def _received(self, lane: Lane[Any], batch: Batch[Any]) -> None:
-        edge = self._edge
+    def _received(self, lane: Lane[Any], answer: Any) -> None:
+        if not isinstance(answer, Batch):
+            return
+        edge, batch = self._edge, cast("Batch[Any]", answer)
         if not batch.uniform:
             edge.traffic.came(edge.place, lane, list(batch.times))
             return
@@ -197,19 +191,10 @@ class SeenLane(Requester):
 
     @override
     def raised(self, sent: tuple[int | None, Any], exc: BaseException) -> None:
-        edge = self._edge
         number, of_checker = sent
-        try:
-            self._checked.raised(of_checker, exc)
-        except Violation as violation:
-            exc = violation
-            raise
-        finally:
-            if number is not None:
-                if isinstance(exc, Violation):
-                    edge.notes.violated(exc, edge, self._index, number, of_checker)
-                else:
-                    self._ended(number, exc)
+        if number is not None and not isinstance(exc, Violation):
+            self._ended(number, exc)
+        self._checked.raised(of_checker, exc)
 
     def _ended(self, number: int, exc: BaseException | None) -> None:
         """Report the end of a request without a value."""
@@ -228,27 +213,15 @@ class SeenLane(Requester):
     @override
     def terminated(self, lane: Lane[Any], reason: BaseException | None, *, dismissing: bool, closed: bool) -> Any:
         number = super().terminated(lane, reason, dismissing=dismissing, closed=closed)
-        try:
-            return number, self._checked.terminated(lane, reason, dismissing=dismissing, closed=closed)
-        except Violation as exc:
-            self._told((number, None), exc)
-            raise
+        return number, self._checked.terminated(lane, reason, dismissing=dismissing, closed=closed)
 
     @override
     def confirmed(self, sent: Any, exc: BaseException | None) -> None:
-        try:
-            self._checked.confirmed(sent[1], exc)
-        except Violation as violation:
-            exc = violation
-            raise
-        finally:
-            self._told(sent, exc)
-
-    def _told(self, sent: Any, exc: BaseException | None) -> None:
-        number = sent[0]
+        number, of_checker = sent
         super().confirmed(number, exc)
         if number is not None and number is not UNSENT:
             self._ended(number, exc)
+        self._checked.confirmed(of_checker, exc)
 
     @override
     def closed(self, lane: Lane[Any], reason: BaseException | None) -> None:

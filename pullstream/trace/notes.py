@@ -16,7 +16,7 @@ from pullstream.checker.pipeline import Checker
 from pullstream.checker.rules import Violation
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
-from pullstream.history.events import Act, Batched
+from pullstream.history.events import Batched
 from pullstream.protocol import Batch
 from pullstream.trace.file import with_times
 from pullstream.trace.graph import graph_of
@@ -92,7 +92,6 @@ class TraceNotes:
 
     def close(self, failure: BaseException | None) -> None:
         """Write the remaining events and the verdict, at the end of the run."""
-        self._tell_violations()
         how = "complete" if failure is None else type(failure).__name__
         self.note("ended", None, how, None if failure is None else shown(failure))
         self._flush()
@@ -110,7 +109,6 @@ class TraceNotes:
 
     def passed(self, kind: str, edge: EdgeNames, lane: int, number: int, about: object = None) -> None:
         """Note a request that was sent on an edge, or its answer."""
-        self._tell_violations()
         if kind == "ask":
             self.note(kind, edge.number, lane, number, about)
         elif isinstance(about, Batch):
@@ -138,29 +136,8 @@ class TraceNotes:
             changes, self._changes = self._changes, {}
             self.note("stamps", [(place, time, delta) for (place, time), delta in changes.items()])
 
-    def violated(self, violation: Violation, edge: EdgeNames, lane: int, number: int, sent: object = None) -> None:
-        """Note an answer that breaks a rule, and the rule; the checker's number of the request is `sent`."""
-        last = violation.events[-1] if violation.events else None
-        if violation not in self._told and last is not None and last.number == sent:
-            what, about = last.what, last.about
-            if what is Act.VALUE and isinstance(about, Batched):
-                self.note("value", edge.number, lane, number, *written_batch(about))
-            elif what is Act.DONE:
-                self.note("done", edge.number, lane, number)
-            elif what is Act.FAILURE:
-                self.note("failed", edge.number, lane, number, shown(about))
-        self._tell_violations()
-
-    def _tell_violations(self) -> None:
-        """Note new violations found by the checker."""
-        if self._checker is not None and len(self._checker.violations) > len(self._told):
-            for violation in self._checker.violations[len(self._told) :]:
-                self._told.append(violation)
-                self.note("violation", violation.module, violation.rule, violation.what)
-
     def tell_refused(self, failure: object, module: str) -> None:
         """Note which rule a refused answer breaks, in checked and unchecked runs, when it is first seen."""
-        self._tell_violations()
         broken = None if failure in (*self._told, *self._refused) else _broken(failure, module)
         if broken is not None:
             self._refused.append(failure)
@@ -169,7 +146,11 @@ class TraceNotes:
     # ---- writing
 
     def note(self, kind: str, *about: Any) -> None:
-        """Note an event."""
+        """Note an event, after violations that the checker has found meanwhile."""
+        if self._checker is not None and (new := self._checker.violations[len(self._told) :]):
+            self._told += new
+            for violation in new:
+                self.note("violation", violation.module, violation.rule, violation.what)
         noted = self._noted
         noted.append((self._clock(), kind, about))
         self.rested = False
