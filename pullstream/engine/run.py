@@ -64,6 +64,8 @@ class Run:
         """The nursery of the run's tasks, and of no others."""
         self.begun = False
         """Whether the nursery is set."""
+        self.failing: BaseException | None = None
+        """The last failure that reached a module which may have to work on before it raises it."""
         self.halted = False
         """Whether everything that still runs must end."""
         self._shields: dict[trio.CancelScope, None] = {}

@@ -1183,6 +1183,46 @@ def test_an_endless_run_is_remarked_when_it_begins(caplog):
     assert "integers() never ends" in message
 
 
+@ps.source
+async def every_second(ctx):
+    while True:
+        yield "tick"
+        await trio.sleep(1)
+
+
+def never_left():
+    async def forever(_):
+        await trio.sleep_forever()
+
+    return ps.map_async(forever, 3)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        never_left(),
+        ps.worker_pool(never_left(), never_left(), never_left()),
+        ps.pipe(ps.map(lambda _: every_second()), ps.flatten(concurrency=3)),
+        ps.group_by(lambda n: n, lambda _: never_left()),
+    ],
+    ids=["map_async", "worker_pool", "flatten", "group_by"],
+)
+async def test_a_failure_that_is_not_raised_for_long_is_logged(module, caplog, autojump_clock):
+    """Once, with the source that failed among what keeps the time open; not if it was raised in time."""
+    source = ps.concat(ps.values([1, 2]), ps.fail(OSError("line is dead")))
+    async with ps.pipe(source, module, ps.drain()).open() as running:
+        await trio.sleep(9)
+        assert not caplog.records
+        await trio.sleep(20)
+        (line,) = caplog.messages
+        assert "upstream failed with OSError('line is dead') 10 s ago" in line
+        assert "failed with OSError('line is dead') at" in "\n".join(map(str, running.progress.explain(0)))
+        await running.abort()
+    with pytest.raises(OSError, match="line is dead"):
+        await ps.arun(ps.pipe(source, ps.map_async(trio.sleep, 2), ps.drain()))
+    assert len(caplog.messages) == 1
+
+
 def test_what_is_right_is_not_remarked(caplog):
     """Events without a request where something is answered, or nothing came, and calls that wait as trio does."""
     assert ps.run(ps.pipe(ps.values([1, 2]), answers(lambda batch: batch), ps.collect())) == [1, 2]

@@ -1,7 +1,7 @@
 """Kernels with tasks beside the asks that they serve: for inputs that are asked concurrently, for calls and clocks."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 import trio
 from typing_extensions import TypeVar, override
@@ -13,9 +13,13 @@ from pullstream.engine.parts.asking import Askers
 from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
+from pullstream.logger import LOG
 from pullstream.protocol import NOT_YET, WAIT, Batch, Done, Unanswered
 
 T = TypeVar("T")
+
+LATE: Final = 10.0
+"""The seconds after which a failure that is not raised yet is logged."""
 
 
 class Asking(Waking[T]):
@@ -36,6 +40,8 @@ class Asking(Waking[T]):
 
     Its name is mangled, because a subclass may well have an attribute of that name.
     """
+    __late: trio.CancelScope | None = None
+    """The scope of the task that reports a failure of an input which is not raised for long."""
 
     @override
     async def acquire(self) -> None:
@@ -46,6 +52,8 @@ class Asking(Waking[T]):
         # A task that was woken in this very step still runs once more, and must start nothing.
         self.ended = True
         self._askers.end()
+        if self.__late is not None:
+            self.__late.cancel()
         super().halt()
 
     async def change(self, *, outside: bool = False) -> None:
@@ -98,8 +106,26 @@ class Asking(Waking[T]):
         raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
 
     def _take(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
+        if isinstance(answer, BaseException) and self.__late is None and lane in self.inputs:
+            self.__late = trio.CancelScope()
+            # One report is enough: `group_by` passes the same failure to all groups.
+            if answer is not self.run.failing:
+                self.run.failing = answer
+                self.run.spawn_watch(self.__report, self.__late, answer)
         self.arrived(lane, answer)
         self.changed()
+
+    async def __report(self, late: trio.CancelScope, failure: BaseException) -> None:
+        """Log a failure that is not raised for long: what comes before it (R8) may never end."""
+        with late:
+            await trio.sleep(LATE)
+            LOG.warning(
+                "%s: upstream failed with %r %g s ago. The failure is raised when the work on the values before it has "
+                "ended. If that never ends, stop the run",
+                self.location,
+                failure,
+                LATE,
+            )
 
 
 class PolledAsking(Asking[T], PolledKernel[T]):

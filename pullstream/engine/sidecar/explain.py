@@ -7,6 +7,7 @@ import attrs
 
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.frames import shown
 from pullstream.timely import Blocker, Source, TimeDomainError
 
 _ADVICE = (
@@ -75,10 +76,10 @@ def _described(location: Location, time: Hashable, count: int, path: tuple[str, 
         return Blocking(name, "has not acknowledged a batch at", time, count, path)
     if location.holders is not None and (holders := location.holders(time)):
         name = f"{name}, {_several(holders)}"
-    if not location.upstreams:
+    if location.ending is Ending.FAILED:
+        what = f"failed with {shown(location.failure)} at"
+    elif not location.upstreams:
         what = "may still produce from"
-    elif location.ending is Ending.FAILED:
-        what = "failed at"
     else:
         what = "holds"
     return Blocking(name, what, time, count, path)
