@@ -189,55 +189,54 @@ class Reduce(Operator):
                 )
 
 
-class Delay(Operator):
-    """The feedback of a loop: passes the changes of one round together to the next."""
+class Together(Operator):
+    """Emits the changes of a time together when it is complete, without those that cancel out."""
 
-    def __init__(self, loop: Iteration, give: Listener) -> None:
-        super().__init__(loop.body, loop.site, "iterate")
-        self._loop = loop
+    def __init__(self, region: Region, site: Site, give: Listener, verb: str = "consolidate") -> None:
+        super().__init__(region, site, verb)
         self._give = give
         self._kept: dict[Time, dict[Hashable, int]] = {}
 
     def take(self, time: Time, changes: Changes, sign: int = 1) -> None:
-        """Keep the changes of a round for the next."""
-        following = (*time[:-1], time[-1] + 1)
-        gather(self._kept.setdefault(following, {}), changes, sign)
-        self.region.schedule(self, following)
+        """Keep changes until the time is complete."""
+        kept = self._kept.setdefault(time, {})
+        for record, diff in changes:
+            kept[record] = kept.get(record, 0) + sign * diff
+        self.region.schedule(self, time)
+
+    @override
+    def work(self, time: Time) -> None:
+        if changes := [(record, diff) for record, diff in self._kept.pop(time, _NOTHING).items() if diff]:
+            self.emit(time, changes)
+
+    def emit(self, time: Time, changes: Changes) -> None:
+        """Emit the changes of a time, of which there are some."""
+        self._give(time, changes)
+
+
+class Delay(Together):
+    """The feedback of a loop: passes the changes of one round together to the next."""
+
+    def __init__(self, loop: Iteration, give: Listener) -> None:
+        super().__init__(loop.body, loop.site, give, "iterate")
+        self._loop = loop
+
+    @override
+    def take(self, time: Time, changes: Changes, sign: int = 1) -> None:
+        super().take((*time[:-1], time[-1] + 1), changes, sign)
 
     @override
     def names(self, time: Time) -> list[str]:
         return [f"round {time[-1]}"]
 
     @override
-    def work(self, time: Time) -> None:
-        changes = changes_in(self._kept.pop(time, _NOTHING))
-        if not changes:
-            return
+    def emit(self, time: Time, changes: Changes) -> None:
         if time[-1] > self._loop.limit:
             raise DivergenceError(
                 f"the iteration at {self.site} still changes after {self._loop.limit} rounds: {changes[0][0]!r}, for "
                 f"example. Make its body converge, for example with min() or distinct(), or allow more with rounds="
             )
-        self._give(time, changes)
-
-
-class Together(Operator):
-    """Emits the changes of a time together when it is complete, without those that cancel out."""
-
-    def __init__(self, region: Region, site: Site, give: Listener) -> None:
-        super().__init__(region, site, "consolidate")
-        self._give = give
-        self._kept: dict[Time, dict[Hashable, int]] = {}
-
-    def take(self, time: Time, changes: Changes) -> None:
-        """Keep changes until the time is complete."""
-        gather(self._kept.setdefault(time, {}), changes)
-        self.region.schedule(self, time)
-
-    @override
-    def work(self, time: Time) -> None:
-        if changes := changes_in(self._kept.pop(time, _NOTHING)):
-            self._give(time, changes)
+        super().emit(time, changes)
 
 
 @final
@@ -272,14 +271,3 @@ def records(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
     """Split changes so that the whole record is the key."""
     for record, diff in changes:
         yield record, ITSELF, diff
-
-
-def gather(into: dict[Hashable, int], changes: Changes, sign: int = 1) -> None:
-    """Add up changes by record."""
-    for record, diff in changes:
-        into[record] = into.get(record, 0) + sign * diff
-
-
-def changes_in(counts: Mapping[Hashable, int]) -> Changes:
-    """The changes that have not cancelled out."""
-    return [(record, diff) for record, diff in counts.items() if diff]

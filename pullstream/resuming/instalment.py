@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Module, Sink, Site
 from pullstream.engine.assembly import Assembly
-from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.backlog import Backlog, at_times
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run, Scope
@@ -234,7 +234,7 @@ class InstalmentRun(StateSaver):
         complete = remembered(partial(cut.input_done, self.end))
         again = [not done(time) for time in self._times]
         self._check_holds(compress(self._times, again))
-        answers = [part for batch in self._answers for part in _those(batch, complete)]
+        answers = [*filter(None, (at_times(batch, complete) for batch in self._answers))]
         memory, ledger = self._kept.memory, self._kept.ledger
         for location, kept in self._memories.items():
             memory = changed(memory, location.node, kept.take(remembered(partial(cut.input_done, location))))
@@ -300,14 +300,3 @@ class InstalmentRun(StateSaver):
             saved, node = self._kept, location.node
             memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)
         return memory
-
-
-def _those(batch: Batch[Any], wanted: Callable[[Hashable], bool]) -> Iterator[Batch[Any]]:
-    """The part of a batch at times that are wanted."""
-    if batch.uniform:
-        if wanted(batch.time):
-            yield batch
-        return
-    chosen = [wanted(time) for time in batch.times]
-    if any(chosen):
-        yield Batch.of(list(compress(batch.times, chosen)), list(compress(batch.values, chosen)))

@@ -37,6 +37,9 @@ _PLAIN: Final = frozenset({int, str})
 class _Noting(UserDict[Any, Any]):
     """A dict that records which keys were changed."""
 
+    reason: str
+    """What its module does with a key or a value, for the error of one that cannot be pickled."""
+
     def __init__(self, location: object) -> None:
         # Not by `UserDict`, whose constructor fills it: one is made for each module of a run.
         self.data = {}
@@ -48,11 +51,11 @@ class _Noting(UserDict[Any, Any]):
     def _touch(self, key: Any) -> None:
         """Record that the value of a key was set, or the key deleted."""
 
-    @abstractmethod
     def pickle(self, what: object) -> bytes:
         """Pickle a key or a value."""
+        return pickled(what, f"{self._location}, {self.reason}")
 
-    def _begin(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
+    def begin(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
         """Begin with the saved state, each key under the bytes it had."""
         for name, value in saved.items():
             key = unpickle(name)
@@ -108,6 +111,8 @@ class Memory(_Noting):
     {'tea': 1}
     """
 
+    reason = "keeps it beyond its time"
+
     def __init__(self, location: object = None, *, saves: bool = False) -> None:
         super().__init__(location)
         self.saves = saves
@@ -154,10 +159,6 @@ class Memory(_Noting):
         if touched:
             self._sealed.append((time, self._pickled(touched)))
 
-    @override
-    def pickle(self, what: object) -> bytes:
-        return pickled(what, f"{self._location}, keeps it beyond its time")
-
     # ---- for the journal
 
     def restore(
@@ -168,8 +169,8 @@ class Memory(_Noting):
         notes: Iterable[Any] = (),
     ) -> None:
         """Begin with the saved state."""
-        self._begin(saved, unpickle)
-        self.ledger.restore(ledger, unpickle)
+        self.begin(saved, unpickle)
+        self.ledger.begin(ledger, unpickle)
         self.notes.restore(notes)
 
     def take(self, done: Callable[[Hashable], bool]) -> MemoryChanges:
@@ -197,22 +198,16 @@ class Memory(_Noting):
 class Ledger(_Noting):
     """Decisions made once: saved as they are with the next record."""
 
+    reason = "decides by it"
+
     def __init__(self, location: object = None) -> None:
         super().__init__(location)
         self._changed: set[Any] = set()
-
-    def restore(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
-        """Begin with the saved state."""
-        self._begin(saved, unpickle)
 
     def take(self) -> MemoryChanges:
         """The changes since the last call."""
         changed, self._changed = self._changed, set()
         return self._pickled(changed)
-
-    @override
-    def pickle(self, what: object) -> bytes:
-        return pickled(what, f"{self._location}, decides by it")
 
     @override
     def _touch(self, key: Any) -> None:

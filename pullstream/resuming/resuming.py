@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable
 from typing import Any, cast
 
 from pullstream.engine.edge.answers import mistake
-from pullstream.engine.edge.backlog import joined
+from pullstream.engine.edge.backlog import at_times
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location, above
@@ -48,31 +48,20 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
     """Return the part of an answer whose results an earlier run has not completed; None if there is none."""
     if not edge.traits.trusted and mistake(answer, limit):
         return answer
-    if answer.uniform:
-        if not drops(answer.time):
-            return answer
-        if edge.origin:
-            edge.location.advance(answer.time, answer.values)
-        _raise_what_follows(edge)
-        return None
-    if edge.origin:
+    if edge.origin and not answer.uniform:
         # Times must not go back, dropped or not; the values before one that does are still answered.
         answer = edge.handover.before_a_wrong_time(answer)
-    gone = {time for time in dict.fromkeys(answer.times) if drops(time)}
-    if gone:
-        runs = [run for run in answer.runs() if run.time not in gone]
-        if not runs:
-            _raise_what_follows(edge)
-            return None
-        answer = Batch.of([time for run in runs for time in run.times], joined([run.values for run in runs]))
-    edge.handover.checked = edge.origin and not answer.uniform
-    return answer
-
-
-def _raise_what_follows(edge: Edge[Any]) -> None:
-    """Raise the failure that was to follow an answer of which all is dropped, if there is one (R8)."""
+    gone = set(filter(drops, (answer.time,) if answer.uniform else dict.fromkeys(answer.times)))
+    left = at_times(answer, lambda time: time not in gone) if gone else answer
+    if left is not None:
+        edge.handover.checked = edge.origin and not left.uniform
+        return left
+    if edge.origin and answer.uniform:
+        edge.location.advance(answer.time, answer.values)
     if edge.handover.failure is not None:
+        # It was to follow an answer of which all is dropped (R8).
         raise edge.handover.failure
+    return None
 
 
 def refuse_lost(locations: Iterable[Location], where: str) -> None:

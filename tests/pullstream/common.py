@@ -3,11 +3,14 @@
 import random
 from contextlib import suppress
 
+import attrs
 import trio
 from trio._core import _run as trio_scheduler
 from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.blueprint import Module
+from pullstream.modules.values.side_branch import SideBranch
 
 
 class Unseen(Exception):
@@ -70,6 +73,31 @@ def added(*sources):
     merged.add(*sources)
     merged.cap()
     return merged
+
+
+@attrs.frozen
+class Marked:
+    """A value that goes to a sink of its own, or the failure to say whether it does."""
+
+    value: object
+
+    def given(self):
+        """The value; raise the failure."""
+        if isinstance(self.value, Unseen):
+            raise self.value
+        return self.value
+
+
+def aside(sink, test):
+    """Send the values that pass a test to a sink of their own."""
+
+    def mark(value):
+        try:
+            return Marked(value) if test(value) else value
+        except Unseen as exc:
+            return Marked(exc)
+
+    return ps.pipe(ps.map(mark), ps.Transformer((Module("aside", SideBranch, (sink, Marked, Marked.given)),)))
 
 
 async def after_a_moment(value):

@@ -11,17 +11,11 @@ import trio
 from trio._core import _run as trio_scheduler
 
 import pullstream as ps
-from pullstream.blueprint import Module
-from pullstream.modules.values.side_branch import SideBranch
-from tests.pullstream.common import Unseen, kept
+from tests.pullstream.common import Unseen, aside, kept
 from tests.sampling import amount
 
 RUNS = [*enumerate((1, 2, 7, 4096) * amount(1, 5))]
 """The seed of trio's scheduler, each another order in which tasks run, and the limit."""
-
-
-def aside(main, side, key):
-    return ps.pipe(ps.Transformer((Module("aside", SideBranch, (side, key)),)), main)
 
 
 SPLITS = {
@@ -30,7 +24,7 @@ SPLITS = {
     "tee in a tee": lambda first, second, key: ps.tee(ps.tee(first, ps.first()), second),
     "partition": lambda first, second, key: ps.partition(key, {0: first, 1: second}),
     "partition, with a capacity": lambda first, second, key: ps.partition(key, {0: first}, other=second, capacity=9),
-    "aside": aside,
+    "aside": lambda first, second, key: ps.pipe(aside(second, key), first),
 }
 """How a stream goes to two sinks: all values to both, or even ones to the first and odd ones to the second."""
 

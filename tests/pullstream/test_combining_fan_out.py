@@ -4,9 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.blueprint import Module
-from pullstream.modules.values.side_branch import SideBranch
-from tests.pullstream.common import Unseen, in_virtual_time, kept, run
+from tests.pullstream.common import Unseen, aside, in_virtual_time, kept, run
 
 LIMITS = [1, 2, 7, 4096]
 
@@ -160,10 +158,6 @@ def odd(n):
     return n % 2
 
 
-def aside(sink, test=odd):
-    return ps.Transformer((Module("aside", SideBranch, (sink, test)),))
-
-
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
 class TestAside:
@@ -195,7 +189,7 @@ class TestAsideInside:
         side = []
 
         def inner(failing):
-            return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, pause=1, failing=failing)))
+            return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, pause=1, failing=failing), odd))
 
         run(ps.pipe(ps.values([9]), ps.map(inner(None)), ps.flatten(), ps.collect()), limit, check=False)
         assert side == [1, 3, 5, 7, "done"]

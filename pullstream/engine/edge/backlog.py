@@ -1,7 +1,7 @@
 """Values waiting to be asked for: in order, each at its time, and then an ending."""
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import chain
 from typing import Any, Final, Protocol
 
@@ -52,6 +52,20 @@ def joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
     join = getattr(kind, "join_values", None)
     whole = join(parts) if join is not None and all(type(part) is kind for part in parts) else None
     return list(chain.from_iterable(parts)) if whole is None else whole
+
+
+def at_times(batch: Batch[Any], wanted: Callable[[Any], bool]) -> Batch[Any] | None:
+    """The values of a batch at the times that pass a test; None if there are none.
+
+    >>> at_times(Batch.of([1, 2, 1], "abc"), lambda time: time < 2)
+    Batch(time=1, values=['a', 'c'])
+    """
+    if batch.uniform:
+        return batch if wanted(batch.time) else None
+    runs = [run for run in batch.runs() if wanted(run.time)]
+    if not runs:
+        return None
+    return Batch.of([time for run in runs for time in run.times], joined([run.values for run in runs]))
 
 
 _EMPTY: Final = Batch[Any](None, ())

@@ -109,6 +109,8 @@ class FanIn(PolledAsking[Any]):
         await super().acquire()
         self._meeting = Meeting(self)
         self.all: list[Input] = []
+        self.empty: list[Input] = []
+        """The inputs whose last answer is used up: they must be asked again."""
         self.going = 0
         """The number of inputs that have not ended."""
         self._inputs: dict[Lane[Any], Input] = {}
@@ -118,6 +120,7 @@ class FanIn(PolledAsking[Any]):
     def enter(self, each: Input) -> None:
         """Add an input."""
         self.all.append(each)
+        self.empty.append(each)
         self.going += 1
         self._inputs[each.lane] = each
 
@@ -128,15 +131,12 @@ class FanIn(PolledAsking[Any]):
         for each in gone:
             del self._inputs[each.lane]
 
-    def ask_inputs(self, limit: int, among: list[Input]) -> Unanswered:
-        """Ask the inputs among some that have not ended and have no values left; then `among` is empty.
-
-        Returns what `pending` does.
-        """
-        for each in among:
+    def ask_inputs(self, limit: int) -> Unanswered:
+        """Ask the inputs that are in `empty`, except those that have ended; return what `pending` does."""
+        for each in self.empty:
             if each.ending is None and not each and self.failure_above is None:
                 self.ask_input(each.lane, limit)
-        among.clear()
+        self.empty.clear()
         return self.pending()
 
     @override
@@ -174,15 +174,12 @@ class ManyInputs(FanIn):
         self._numbers = count()
         self.having: list[Input] = []
         """The inputs with unused values, ordered by number."""
-        self.empty: list[Input] = []
-        """The inputs whose last answer is used up: they must be asked again."""
         await super().acquire()
 
     @override
     def enter(self, each: Input) -> None:
         super().enter(each)
         each.number = next(self._numbers)
-        self.empty.append(each)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

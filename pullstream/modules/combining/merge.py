@@ -30,7 +30,7 @@ class Merge(ManyInputs):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        asked = self.ask_inputs(limit, self.empty)
+        asked = self.ask_inputs(limit)
         if self.having:
             return self._part(limit)
         if self.failure_above is not None:
@@ -139,12 +139,6 @@ class _MergeSorted(FanIn):
         self._missing = list(range(len(sources)))
 
     @override
-    async def acquire(self) -> None:
-        await super().acquire()
-        self._empty = list(self.all)
-        """The inputs without values left, which must be asked again."""
-
-    @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         values: list[Any] = []
         times: list[Hashable] = []
@@ -163,7 +157,7 @@ class _MergeSorted(FanIn):
             return answer
         if self.failure_above is not None:
             raise self.failure_above
-        return self.ask_inputs(limit, self._empty) if self._heads or self._missing else DONE
+        return self.ask_inputs(limit) if self._heads or self._missing else DONE
 
     def _lacking(self) -> list[Input]:
         """Give the inputs whose next value is unknown; even with thousands of inputs, often only one."""
@@ -224,7 +218,7 @@ class _MergeSorted(FanIn):
         finally:
             each.used, self._latest[number] = used, latest
             if not each:
-                self._empty.append(each)
+                self.empty.append(each)
 
     def _disorder(self, number: int, value: Any, latest: Any, order: Any) -> PullstreamError:
         got, latest = f"gave {shortened(repr(value), 60)}", shortened(repr(latest), 60)
@@ -250,7 +244,7 @@ class _MergeSorted(FanIn):
                     self._marks.put(Batch(each.first, (head,)))
                     each.used += 1
                     if not each:
-                        self._empty.append(each)
+                        self.empty.append(each)
                     self._used.add(each)
                     continue
                 number = missing[0]

@@ -40,7 +40,7 @@ class _Zip(ManyInputs):
         ended = len(self.all) - self.going if padded else 0
         if there and len(there) + ended == len(self.all):
             return self._batch(there, min(limit, *(each.left for each in there)))
-        return DONE if self._over() else self.ask_inputs(limit, self.empty)
+        return DONE if self._over() else self.ask_inputs(limit)
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
         if self.scope.keeping.saves:
@@ -183,7 +183,7 @@ class _CombineLatest(ManyInputs):
             return Batch.of(times, rows)
         if self.failure_above is not None:
             raise self.failure_above
-        return DONE if not self.going or self._hopeless else self.ask_inputs(limit, self.empty)
+        return DONE if not self.going or self._hopeless else self.ask_inputs(limit)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -103,7 +103,7 @@ class _DynamicMergeSource(Merge, Finishing):
             self.scope.sidecar.activate()
 
     @override
-    def ask_inputs(self, limit: int, among: list[Input]) -> Unanswered:
+    def ask_inputs(self, limit: int) -> Unanswered:
         # Remove ended inputs in bulk, because it takes a pass over all of them.
         if 2 * self.going <= len(self.all):
             over = [each for each in self.all if each.done]
@@ -113,7 +113,7 @@ class _DynamicMergeSource(Merge, Finishing):
             lane = open_inner(self, self._added.waiting.popleft())
             follow_inner(self, lane, self.mirrored)
             self.enter(Input(lane))
-        return super().ask_inputs(limit, among)
+        return super().ask_inputs(limit)
 
     @property
     @override

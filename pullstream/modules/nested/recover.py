@@ -12,6 +12,7 @@ from pullstream.blueprint import Blueprint, Call, Module, Natural, Source, Sync,
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import B, V
 from pullstream.decorators import opens, source, transformer
+from pullstream.engine.edge.backlog import at_times
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.interfaces import Finishing
@@ -257,7 +258,7 @@ class Retry(Waking[Any], Recovering, Finishing):
         if not isinstance(batch, Batch):
             return batch
         new = self._new(batch)
-        if not new.values:
+        if new is None:
             return NOT_YET
         self._given += len(new.values)
         self._last = new.values[-1]
@@ -311,17 +312,14 @@ class Retry(Waking[Any], Recovering, Finishing):
             raise TypeError(f"the resume= of retry must return a source, but returned {source!r}")
         return source
 
-    def _new(self, batch: Batch[Any]) -> Batch[Any]:
-        """Leave out the values to skip, and those at times that are complete."""
+    def _new(self, batch: Batch[Any]) -> Batch[Any] | None:
+        """Leave out the values to skip, and those at times that are complete; None if no others are left."""
         skipped = min(self._skip, len(batch.values))
         self._skip -= skipped
+        if skipped == len(batch.values):
+            return None
         new = batch.part(skipped) if skipped else batch
-        if self.frozen is None or not new.values:
-            return new
-        runs = [run for run in new.runs() if self.frozen.less_equal(run.time)]
-        if new.uniform:
-            return runs[0] if runs else new.part(0, 0)
-        return Batch.of([time for run in runs for time in run.times], [value for run in runs for value in run.values])
+        return new if self.frozen is None else at_times(new, self.frozen.less_equal)
 
 
 def _source(call: Call, given: Any) -> Any:

@@ -16,17 +16,16 @@ from pullstream.protocol import Batch
 
 @attrs.frozen(eq=False)
 class SideBranch(Wiring):
-    """The wiring of a transformer that lets some values go to a `sink`, and the others on.
+    """The wiring of a transformer that sends the values of one class to a `sink`, and passes the others on.
 
-    `aside(value)` tells which, or `aside` is the class of those that go there; `given(value)` is what the sink gets of
-    them: the value itself if left out. If `aside` is a class of sequences, all values of a batch go there or none. For
-    ready-made modules: to put it below another one, compose both.
+    `given(value)` is what the sink gets of a value of the class `aside`. If that is a class of sequences, all values of
+    a batch go there or none. For ready-made modules: to put it below another one, compose both.
 
     >>> import pullstream as ps
-    >>> odd = []
-    >>> aside = ps.Transformer((Module("aside", SideBranch, (ps.drain(odd.append), lambda n: n % 2)),))
-    >>> ps.run(ps.pipe(ps.values(range(6)), aside, ps.collect())), odd
-    ([0, 2, 4], [1, 3, 5])
+    >>> fractions = []
+    >>> aside = ps.Transformer((Module("aside", SideBranch, (ps.drain(fractions.append), float, str)),))
+    >>> ps.run(ps.pipe(ps.values([0, 0.5, 2, 1.5]), aside, ps.collect())), fractions
+    ([0, 2], ['0.5', '1.5'])
 
     The main branch sets the pace, unless the side sink has not yet taken what came before. When the main branch ends,
     the stream does, and the side sink's too; an error of either is the other's. When the side sink has enough, what
@@ -34,8 +33,8 @@ class SideBranch(Wiring):
     """
 
     _sink: Blueprint
-    _aside: Callable[[Any], object] | type
-    _given: Callable[[Any], Any] | None = None
+    _aside: type[Any]
+    _given: Callable[[Any], Any]
 
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
@@ -45,19 +44,25 @@ class SideBranch(Wiring):
         return hub.main
 
     def _sort(self, batch: Batch[Any]) -> "_Sorted":
-        values, given, aside = batch.values, self._given, self._aside
-        if isinstance(aside, type) and issubclass(aside, Sequence):
+        values, given = batch.values, self._given
+        aside: Any = self._aside
+        if issubclass(aside, Sequence):
             if not isinstance(values, aside):
                 return batch, None, None
-            all_ = values if given is None else given(values)
+            all_ = given(values)
             return None, Batch(batch.time, all_) if batch.uniform else Batch.of(batch.times, all_), None
-        places, stop, failure = self._places(values)
-        if not places and failure is None:
+        # Nearly all go on, and to look at each in turn would cost most of what is done here.
+        kinds = list(map(type, values))
+        places: list[int] = []
+        for _ in range(kinds.count(aside)):
+            places.append(kinds.index(aside, places[-1] + 1 if places else 0))
+        if not places:
             return batch, None, None
         side: list[Any] = []
+        stop, failure = len(values), None
         try:
             for place in places:
-                side.append(values[place] if given is None else given(values[place]))  # noqa: PERF401 - up to a failure
+                side.append(given(values[place]))  # noqa: PERF401 - up to a failure
         except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
             stop, failure = places[len(side)], exc
             del places[len(side) :]
@@ -70,24 +75,6 @@ class SideBranch(Wiring):
             Batch.of([times[place] for place in places], side),
             failure,
         )
-
-    def _places(self, values: Sequence[Any]) -> "tuple[list[int], int, BaseException | None]":
-        """The places of values that go aside, and how far that was told, up to a failure."""
-        aside, places, place = self._aside, list[int](), -1
-        if isinstance(aside, type):
-            # Nearly all go on, and to look at each in turn would cost most of what is done here.
-            kinds = list(map(type, values))
-            for _ in range(kinds.count(aside)):
-                place = kinds.index(aside, place + 1)
-                places.append(place)
-            return places, len(values), None
-        try:
-            for place, value in enumerate(values):
-                if aside(value):
-                    places.append(place)
-        except BaseException as exc:  # noqa: BLE001 - as above
-            return places, place, exc
-        return places, len(values), None
 
 
 def _without(values: Sequence[Any], places: Sequence[int], stop: int) -> list[Any]:

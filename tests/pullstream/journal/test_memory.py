@@ -77,7 +77,7 @@ def test_keys_that_are_equal_are_saved_as_one(keys):
         for _ in range(4):
             memory, ledger = Memory(saves=True), Ledger()
             memory.restore(saved, saved, pickle.loads)
-            ledger.restore(saved, pickle.loads)
+            ledger.begin(saved, pickle.loads)
             for time in range(4):
                 for _ in range(rnd.randrange(3)):
                     key, value = rnd.choice(keys), rnd.random()
