@@ -1,6 +1,7 @@
 """Driving sources and transformers through cells: between reference partners, from start to end."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import trio
@@ -112,19 +113,17 @@ class StreamDriver:
 
     async def _send(self, reader: Reader[Any], reason: BaseException | None) -> bool:
         """Send the termination as the cell says; return whether an ask was outstanding."""
-        events: list[str] = []
-        sent: list[int] = []
+        answered = pending = False
 
         async def outstanding(lane: Reader[Any]) -> None:
+            nonlocal answered
             await self._step(lane)
-            events.append("answered")
+            answered = True
 
-        async def terminate(lane: Reader[Any], reason: BaseException | None) -> None:
-            if waiting and not events and not sent:
-                sent.append(len(self.values))
-            confirmed = await (lane.abort() if reason is None else lane.error(reason))
-            expect(confirmed is DONE, "R8", f"a termination was confirmed with {confirmed!r}")
-            events.append("confirmed")
+        async def terminate() -> None:
+            nonlocal pending
+            pending = pending or (waiting and not answered)
+            await (reader.abort() if reason is None else reader.error(reason))
 
         async with trio.open_nursery() as nursery:
             waiting = self.cell.moment is not None and self.ending is None
@@ -133,21 +132,15 @@ class StreamDriver:
                 await _begun()
                 await trio.sleep(self.cell.moment or 0.0)
             if not self.cell.waits:
-                if waiting and not events:
-                    sent.append(len(self.values))
+                pending = waiting and not answered
                 reader.abort_nowait() if reason is None else reader.error_nowait(reason)
-            nursery.start_soon(terminate, reader, reason)
+            nursery.start_soon(terminate)
             if self.cell.again:
                 await _begun()
-                nursery.start_soon(terminate, reader.lane(), Unwanted("again"))
+                nursery.start_soon(reader.lane().error, Unwanted("again"))
                 reader.lane().abort_nowait()
                 await reader.lane().abort()
-        if sent:
-            expect(
-                events[0] == "answered", "R5", "the termination was confirmed before the outstanding ask was answered"
-            )
-            expect(sent == [len(self.values)], "R5", "a value came after the termination")
-        return bool(sent)
+        return pending
 
     async def _cancel(self, reader: Reader[Any]) -> None:
         await self._take(reader, self.cell.position)
@@ -174,20 +167,14 @@ class StreamDriver:
     # ---- what must hold
 
     async def _is_over(self, reader: Reader[Any]) -> None:
-        """Check that every further request is answered at once, in the same way, forever (R3)."""
-        asked = [list(ledger.asked) for ledger in self.bench.ledgers]
+        """Send further requests, whose answers the checker compares with the end: they must come at once (R3)."""
         now = trio.current_time()
         for lane in (reader, reader, reader.lane()):
-            again: Any
-            try:
-                again = await lane.ask(self.cell.limit)
-            except Exception as exc:  # noqa: BLE001 - judged here
-                again = exc
-            expect(again is self.ending, "R3", f"the stream's end was {self.ending!r}, and now it is {again!r}")
-            for confirmed in (await lane.abort(), await lane.error(Unwanted("too late"))):
-                expect(confirmed is DONE, "R8", f"a termination was confirmed with {confirmed!r}")
+            with suppress(Exception):
+                await lane.ask(self.cell.limit)
+            await lane.abort()
+            await lane.error(Unwanted("too late"))
         expect(trio.current_time() == now, "R3", "a stream that had ended did not answer at once")
-        expect(asked == [ledger.asked for ledger in self.bench.ledgers], "R2", "its upstream was asked after the end")
 
     def _demand(self) -> None:
         for ledger in self.bench.ledgers:

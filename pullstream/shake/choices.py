@@ -1,8 +1,10 @@
 """The choices of a simulated run: each is normal, or a deviation that a seed or a script decides."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
+
+T = TypeVar("T")
 
 Choice: TypeAlias = tuple[str, int]
 """A choice: its place, and how many choices there were before at this place."""
@@ -75,3 +77,9 @@ class Choices:
             self.deviations[where, count] = option
             self.told[where, count] = tell(option)
         return option
+
+    def pick(
+        self, kind: str, options: Sequence[T], tell: Callable[[T], str], place: str = "", *, share: float | None = None
+    ) -> T:
+        """Return the chosen one of some options, of which the first is the normal one."""
+        return options[self.choose(kind, len(options), lambda number: tell(options[number]), place, share=share)]

@@ -214,15 +214,18 @@ class Disk:
             return written
         kept = len(synced) if written.startswith(synced) else 0
         sector = max(kept, len(written) - 1 - (len(written) - 1) % SECTOR)
-        options = [written, synced, written[: (kept + len(written)) // 2], written[:sector].ljust(len(written), b"\0")]
-        told = ("", "none", "half", "only whole sectors, then zeros,")
+        options = [
+            ("", written),
+            ("none", synced),
+            ("half", written[: (kept + len(written)) // 2]),
+            ("only whole sectors, then zeros,", written[:sector].ljust(len(written), b"\0")),
+        ]
         if not kept and synced:
             del options[2:]
-        return options[
-            self._choices.choose(
-                "data", len(options), lambda each: f"{told[each]} of the unsynced data of {name} survived", share=0.7
-            )
-        ]
+        _, data = self._choices.pick(
+            "data", options, lambda option: f"{option[0]} of the unsynced data of {name} survived", share=0.7
+        )
+        return data
 
 
 def contents(root: Path) -> dict[Path, bytes]:

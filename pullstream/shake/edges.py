@@ -18,11 +18,8 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
 from pullstream.shake.choices import Choices
 
-PAUSES: Final = (0.0, 0.0, 0.001, 0.1, 1.0, 30.0)
-"""The seconds by which an answer may be late; the second one is only a checkpoint."""
-
-NOT_CHOSEN: Final = -1
-"""The pause before an answer that nobody has asked for."""
+PAUSES: Final = (None, 0.0, 0.001, 0.1, 1.0, 30.0)
+"""The seconds by which an answer may be late; 0 is only a checkpoint."""
 
 CUTS: Final = (1, 2, 3, 7)
 """The numbers of values to which an ask may be cut."""
@@ -111,8 +108,8 @@ class EdgeWatcher(Checker):
         async def produced(limit: int) -> Any:
             number = self.busy[name] = self.asks.get(name, 0) + 1
             try:
-                if waits and (pause := self._pause(name, number)):
-                    await trio.sleep(PAUSES[pause])
+                if waits and (pause := self._pause(name, number)) is not None:
+                    await trio.sleep(pause)
                 return await produce(begun(limit))
             finally:
                 self.busy.pop(name, None)
@@ -121,46 +118,43 @@ class EdgeWatcher(Checker):
 
     def _pauses(self, edge: Edge[Any], name: str, polled: Callable[[int], Any], begun: Callable[[int], int]) -> None:
         """Let a module whose answers come at once wait for some of them, as a module of a user's own would."""
-        pause = NOT_CHOSEN
+        chosen, pause = False, None
 
         def poll(limit: int) -> Any:
-            nonlocal pause
-            if pause == NOT_CHOSEN:
-                pause = self._pause(name, self.asks.get(name, 0) + 1)
-            if pause:
+            nonlocal chosen, pause
+            if not chosen:
+                chosen, pause = True, self._pause(name, self.asks.get(name, 0) + 1)
+            if pause is not None:
                 return WAIT
             answer = polled(begun(limit))
-            if not isinstance(answer, Unanswered):
-                pause = NOT_CHOSEN
+            chosen = isinstance(answer, Unanswered)
             return answer
 
         async def waited() -> None:
             nonlocal pause
-            if pause:
-                await trio.sleep(PAUSES[pause])
-                pause = 0
-            else:
+            if pause is None:
                 await method_of(edge.module, "wait")()
+            else:
+                await trio.sleep(pause)
+                pause = None
 
         edge.polled, edge.wait, edge.waits_itself = poll, waited, True
 
-    def _pause(self, name: str, number: int) -> int:
-        def told(option: int) -> str:
-            return f"{name} took {f'{PAUSES[option]:g} s' if option > 1 else 'one more step'} for answer {number}"
+    def _pause(self, name: str, number: int) -> float | None:
+        def told(pause: float | None) -> str:
+            return f"{name} took {f'{pause:g} s' if pause else 'one more step'} for answer {number}"
 
-        return self._choices.choose("pause", len(PAUSES), told, name)
+        return self._choices.pick("pause", PAUSES, told, name)
 
     def _cut(self, name: str, number: int, limit: int) -> int:
-        cuts = [cut for cut in CUTS if cut < limit]
-        if not cuts:
+        limits = [limit, *(cut for cut in CUTS if cut < limit)]
+        if len(limits) == 1:
             return limit
-        cut = self._choices.choose(
-            "cut",
-            len(cuts) + 1,
-            lambda option: f"{name} was asked for {counted_values(cuts[option - 1])}, not {limit}, in ask {number}",
-            name,
-        )
-        return cuts[cut - 1] if cut else limit
+
+        def told(cut: int) -> str:
+            return f"{name} was asked for {counted_values(cut)}, not {limit}, in ask {number}"
+
+        return self._choices.pick("cut", limits, told, name)
 
 
 def counted_values(count: int) -> str:

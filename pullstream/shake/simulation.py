@@ -223,10 +223,8 @@ class Simulation(trio.abc.Instrument):
 
     def worked(self) -> float:
         """Choose how long a step worked."""
-        return WORK[self._choices.choose("work", len(WORK), self._told_work)]
-
-    def _told_work(self, option: int) -> str:
-        return f"after {self._clock.current_time():g} s a step took {WORK[option]:g} s of work"
+        now = self._clock.current_time()
+        return self._choices.pick("work", WORK, lambda work: f"after {now:g} s a step took {work:g} s of work")
 
     async def call(self, function: Callable[..., Any], args: tuple[Any, ...], *, abandon: bool) -> Any:
         """Call a function in place of a thread, which may begin and answer late."""
@@ -248,8 +246,7 @@ class Simulation(trio.abc.Instrument):
         return answer
 
     async def _waited(self, what: str, name: str) -> None:
-        chosen = self._choices.choose("thread", len(ANSWERS), lambda option: f"{what} {ANSWERS[option]:g} s late", name)
-        await trio.sleep(ANSWERS[chosen])
+        await trio.sleep(self._choices.pick("thread", ANSWERS, lambda late: f"{what} {late:g} s late", name))
 
     # ---- the rounds of trio
 
@@ -264,14 +261,13 @@ class Simulation(trio.abc.Instrument):
             statistics = trio.lowlevel.current_statistics()
             ahead = statistics.seconds_to_next_deadline
             # Beyond the last deadline, nothing happens any more: a jump there would end the run instead.
-            if not statistics.tasks_runnable and 0 < ahead < self._outside.deadline - self._clock.current_time():
-                chosen = self._choices.choose("clock", len(JUMPS), self._told_jump)
-                if chosen:
-                    self.out.moment = self._clock.current_time()
-                    self._clock.jump(ahead + JUMPS[chosen])
-
-    def _told_jump(self, option: int) -> str:
-        return f"after {self._clock.current_time():g} s the clock went on by {JUMPS[option]:g} s more than awaited"
+            now = self._clock.current_time()
+            if not statistics.tasks_runnable and 0 < ahead < self._outside.deadline - now:
+                told = f"after {now:g} s the clock went on by {{:g}} s more than awaited"
+                jump = self._choices.pick("clock", JUMPS, told.format)
+                if jump:
+                    self.out.moment = now
+                    self._clock.jump(ahead + jump)
 
     # ---- the program
 
@@ -280,7 +276,7 @@ class Simulation(trio.abc.Instrument):
         enter(self)
         before = living_tasks()
         pipeline, *companions = self._made()
-        limit = LIMITS[choices.choose("limit", len(LIMITS), lambda n: f"the run's limit was {LIMITS[n]}", share=0.5)]
+        limit = choices.pick("limit", LIMITS, "the run's limit was {}".format, share=0.5)
         watcher = out.watcher = EdgeWatcher(choices, self._arrived, self._asked)
         trace = io.StringIO()
         self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
