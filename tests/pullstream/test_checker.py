@@ -13,6 +13,7 @@ from pullstream.checker import RULES, Checker, Violation, watch
 from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.traits import Traits
 from tests.pullstream.common import Unseen
+from tutorials.rules.in_runs import FailsTooSoon, ForgetsTheStamp, GoesBack, KeepsTheAbort, Passing, StopsByItself
 
 
 def line() -> int:
@@ -248,51 +249,17 @@ async def test_an_impolite_requester_is_accepted_unless_strict(requests):
     reader.settled()
 
 
-# ---- broken modules in a pipeline
-
-
-class Broken(ps.authoring.Kernel):
-    """Passes everything on; subclasses do so in a wrong way, some by breaking the machine that runs them."""
-
-    machine = Edge
-
-    def placed(self):
-        self.edge.__class__ = self.machine
-
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
+# ---- broken modules in a pipeline: those of the cards of the rules, and others
 
 
 @ps.transformer
-class KeepsTheAbort(Broken):
-    """Confirms, and leaves its upstream open."""
-
-    class machine(Edge):  # noqa: N801 - it stands for one
-        async def terminate(self, reason):
-            self.close(reason)
-            return ps.DONE
-
-
-@ps.transformer
-class ChangesTheReason(Broken):
+class ChangesTheReason(Passing):
     async def dismiss(self, reason):
         await self.upstream.error(Unseen("another"))
 
 
 @ps.transformer
-class StopsByItself(Broken):
-    """Says that it is done without a word to its upstream."""
-
-    class machine(Edge):  # noqa: N801 - it stands for one
-        asked = 0
-
-        async def ask(self, lane, limit, **options):
-            self.asked += 1
-            return ps.DONE if self.asked == 3 else await super().ask(lane, limit, **options)
-
-
-@ps.transformer
-class FailsByItself(Broken):
+class FailsByItself(Passing):
     """Fails without a word to its upstream."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
@@ -302,16 +269,7 @@ class FailsByItself(Broken):
 
 
 @ps.transformer
-class AbortsInsteadOfErring(Broken):
-    async def produce(self, limit):
-        raise Unseen
-
-    async def dismiss(self, reason):
-        await self.upstream.abort()
-
-
-@ps.transformer
-class EchoesTheAnswer(Broken):
+class EchoesTheAnswer(Passing):
     """Answers with what it has handed over before."""
 
     class machine(Edge):  # noqa: N801 - it stands for one
@@ -321,29 +279,7 @@ class EchoesTheAnswer(Broken):
 
 
 @ps.transformer
-class ForgetsTheStamp(Broken):
-    """Answers past the machine, so that the sidecar does not hear of it."""
-
-    class machine(Edge):  # noqa: N801 - it stands for one
-        async def ask(self, lane, limit, **options):
-            return await self.module.upstream.ask(limit)
-
-
-@ps.transformer
-class GoesBack(Broken):
-    """Answers at a time that is over."""
-
-    traits = Traits(trusted=True)
-
-    async def produce(self, limit):
-        batch = await self.upstream.ask(1)
-        if batch is not ps.DONE and batch.time == 2:
-            return ps.Batch(0, batch.values)
-        return batch
-
-
-@ps.transformer
-class AsksUnasked(Broken):
+class AsksUnasked(Passing):
     """Begins before anybody wants anything."""
 
     async def begin(self):
@@ -351,7 +287,7 @@ class AsksUnasked(Broken):
 
 
 @ps.transformer
-class NeverReleases(Broken):
+class NeverReleases(Passing):
     async def acquire(self):
         pass
 
@@ -362,21 +298,21 @@ class NeverReleases(Broken):
 
 
 @ps.transformer
-class AcquiresTwice(Broken):
+class AcquiresTwice(Passing):
     async def produce(self, limit):
         await self.acquire()
         return await super().produce(limit)
 
 
 @ps.transformer
-class AcquiresForAnAbort(Broken):
+class AcquiresForAnAbort(Passing):
     async def dismiss(self, reason):
         await self.acquire()
         await super().dismiss(reason)
 
 
 @ps.transformer
-class AsksAgain(Broken):
+class AsksAgain(Passing):
     """Asks its upstream once more after its end."""
 
     async def produce(self, limit):
@@ -443,7 +379,7 @@ MODULES = [
     ("R6", ChangesTheReason, erring),
     ("R7", StopsByItself, ps.collect),
     ("R8", FailsByItself, ps.collect),
-    ("R8", AbortsInsteadOfErring, ps.collect),
+    ("R8", FailsTooSoon, ps.collect),
     ("R10", AcquiresTwice, ps.collect),
     ("R10", NeverReleases, leaving),
     ("R10", AcquiresForAnAbort, refusing),
