@@ -243,11 +243,17 @@ def side_inside():
 
 
 def side_inside_fails():
+    return ps.pipe(failing_aside(), ps.catch(lambda exc: [type(exc).__name__]), ps.collect())
+
+
+def failing_aside():
+    """Streams inside, each with a side sink that fails."""
+
     def stream(n):
         side = ps.drain(lambda failed: [][failed.value])
         return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
 
-    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream), ps.catch(lambda exc: [type(exc).__name__]), ps.collect())
+    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream))
 
 
 def grouped():
@@ -529,11 +535,7 @@ def open_files():
 
 
 def side_inside_lost():
-    def stream(n):
-        side = ps.drain(lambda failed: [][failed.value])
-        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
-
-    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream), ps.prefetch(2), per_time(), ps.collect())
+    return ps.pipe(failing_aside(), ps.prefetch(2), per_time(), ps.collect())
 
 
 def skipped():
@@ -702,20 +704,18 @@ SCENES = {
         *(calls, calls_one_by_one, generators, branches, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure),
         *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator),
         *(caught_when_complete, inside, side_by_side, side_inside, side_inside_fails, grouped, looped, loop_left),
+        *(groups_round, sessions, windows, late_aside, days, switched, switched_off, switched_off_early, added, pushed),
         *(
-            groups_round,
-            sessions,
-            windows,
-            late_aside,
-            days,
-            switched,
-            switched_off,
-            switched_off_early,
-            added,
-            pushed,
             limited,
+            mapped_times,
+            taken,
+            times_taken,
+            failing_parts,
+            switched_off_and_aborted,
+            stuck_by_exit,
+            patient,
+            ticks,
         ),
-        *(mapped_times, taken, times_taken, failing_parts, switched_off_and_aborted, stuck_by_exit, patient, ticks),
         *(branches_fail, branch_leaves, dealt_fails, ended_early, open_files, side_inside_lost, read_many, stuck),
         *(skipped, threads, put_off, pooled, lists, in_a_row, found_early, errors_aside, retried_inside),
         *(states, results, written, grown, read, kept, times_left),

@@ -35,9 +35,10 @@ from pullstream.shake.choices import Choices
 from pullstream.shake.lives import Lives, folder_for
 from tests.pullstream.shake.test_killed import rows
 from tests.pullstream.shake.test_same_bytes import once, sets
-from tests.pullstream.shake.test_shake import five_modules, of_branches, of_threads, races, with_a_handle
+from tests.pullstream.shake.scenes import calls, dealt, pushed, threads
+from tests.pullstream.shake.test_shake import races
 
-for make in (five_modules, of_branches, of_threads, sets, with_a_handle, rows):
+for make in (calls, dealt, threads, sets, pushed, rows):
     with folder_for(journal=make is rows) as folder:
         lives = Lives(make, folder)
         lives.undisturbed("nothing" if make is sets else "auto", ())

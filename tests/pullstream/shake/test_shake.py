@@ -18,7 +18,7 @@ from pullstream.shake.choices import Choices
 from pullstream.shake.judging import Judgement, Wrong
 from pullstream.shake.lives import Lives
 from pullstream.trace import Trace, judge
-from tests.pullstream.shake.scenes import slowly
+from tests.pullstream.shake.scenes import calls, dealt, pushed, slowly, threads
 from tests.pullstream.test_new import outcome
 from tests.sampling import amount
 
@@ -27,41 +27,6 @@ ROOT = Path(__file__).parents[3]
 
 def breaks_down():
     raise KeyError("tea")
-
-
-def five_modules():
-    return ps.pipe(
-        ps.values(range(12), time=lambda n: n // 4),
-        ps.map_async(slowly, 3),
-        ps.filter(lambda n: n % 4),
-        ps.count_by_key(lambda n: n % 2),
-        ps.collect(),
-    )
-
-
-def of_threads():
-    return ps.pipe(ps.values([1, 2, 3, 4]), ps.map_thread(lambda n: n * n, 2), ps.collect())
-
-
-def of_branches():
-    fast, slow = ps.map(lambda n: -n), ps.map_async(slowly, 2)
-    return ps.pipe(ps.values([1, 2, 3], time=lambda n: n), ps.fork(fast, slow), ps.tee(ps.collect(), ps.drain()))
-
-
-def with_a_handle():
-    given = ps.pushable(2)
-
-    async def push(running):
-        del running
-        try:
-            for n in range(4):
-                await given.push(n, time=n)
-                await trio.sleep(1)
-            given.end()
-        except ps.errors.Ended:
-            pass
-
-    return ps.pipe(given, ps.map_async(slowly, 2), ps.collect()), push
 
 
 def failing():
@@ -80,9 +45,7 @@ def failing_source():
     return ps.pipe(ps.join(days, fails, on=lambda _: 0, how="asof", at=lambda n: n), ps.collect())
 
 
-@pytest.mark.parametrize(
-    "make", [five_modules, of_threads, of_branches, with_a_handle, failing, failing_branch, failing_source]
-)
+@pytest.mark.parametrize("make", [calls, threads, dealt, pushed, failing, failing_branch, failing_source])
 def test_what_is_right_is_not_accused(make):
     """Whatever the schedule, values and progress are the same, and nothing is left behind."""
     report = shake(make, amount(40, 1000)).check()
@@ -257,7 +220,7 @@ def test_what_some_schedules_break_is_found(make, kind):
 
 def test_a_completion_that_comes_too_early_is_found(monkeypatch):
     """Calls that are not held let their times complete before their results arrive."""
-    shake(five_modules, 5).check()
+    shake(calls, 5).check()
     for name in ("hold", "drop"):
         kept = getattr(Location, name)
         monkeypatch.setattr(
@@ -265,12 +228,12 @@ def test_a_completion_that_comes_too_early_is_found(monkeypatch):
         )
 
     with pytest.raises((ShakeError, ps.PullstreamError), match=r"progress|R12|early"):
-        shake(five_modules, 20).check()
+        shake(calls, 20).check()
 
 
 def test_a_check_of_ones_own():
     """What it returns is the difference."""
-    report = shake(five_modules, 30, checks=[lambda run: "None, too slow" if run.ending == "abandoned" else None])
+    report = shake(calls, 30, checks=[lambda run: "None, too slow" if run.ending == "abandoned" else None])
 
     assert report.kinds == {"<lambda>": report.kinds.total()}
     assert "None, too slow" in report.differences[0].what
@@ -324,13 +287,13 @@ def test_a_function_that_keeps_state_is_refused():
         ({"seeds": 0}, ValueError, "needs at least 1 seed, and was given 0"),
         ({"compare": "values"}, ValueError, "compares 'auto', 'order', .*, and was given 'values'"),
         ({"journal": True}, TypeError, "with a journal, .* must take one argument, a folder"),
-        ({"make": lambda folder: five_modules()}, TypeError, "must need no argument, or else a folder, .*journal=True"),
+        ({"make": lambda folder: calls()}, TypeError, "must need no argument, or else a folder, .*journal=True"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(options, kind, says):
     """With what is to be given instead."""
     with pytest.raises(kind, match=says):
-        shake(**{"make": five_modules, **options})
+        shake(**{"make": calls, **options})
 
 
 @pytest.mark.parametrize(
@@ -364,7 +327,7 @@ def test_another_trio_is_refused(monkeypatch):
     monkeypatch.setattr(door, "trio", SimpleNamespace(__version__="9.0"))
 
     with pytest.raises(ps.PullstreamError, match=r"cannot decide the order of tasks with trio"):
-        shake(five_modules, 1)
+        shake(calls, 1)
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
@@ -378,7 +341,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     seed = out.rpartition("--seed ")[2].split()[0]
     assert main(["shake", target, "--seed", seed, "--trace", str(tmp_path / "it.trace")]) == 1
     assert "<html" in (tmp_path / "it.trace.html").read_text()
-    assert main(["shake", "tests.pullstream.shake.test_shake:five_modules", "--seeds", "2"]) == 0
+    assert main(["shake", "tests.pullstream.shake.scenes:calls", "--seeds", "2"]) == 0
     assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
     assert main(["shake", "tests.pullstream.shake.test_shake:breaks_down"]) == 2
     assert re.search(rf"KeyError: 'tea', raised at {__file__}:\d+, in breaks_down", capsys.readouterr().err)
@@ -411,11 +374,12 @@ def test_the_fixture(tmp_path):
     (tmp_path / "test_mine.py").write_text("""
 import pytest
 from tests.pullstream.shake.test_killed import counts
-from tests.pullstream.shake.test_shake import five_modules, races
+from tests.pullstream.shake.scenes import calls
+from tests.pullstream.shake.test_shake import races
 
 @pytest.mark.shake(seeds=3)
 def test_right(shake):
-    assert shake(five_modules).seeds == 3
+    assert shake(calls).seeds == 3
     assert shake(counts, seeds=2, journal=True).seeds == 2
 
 def test_wrong(shake):
@@ -442,7 +406,7 @@ def test_another_trio_program_in_a_thread_is_not_simulated():
         thread = threading.Thread(target=trio.run, args=(beside,))
         thread.start()
         thread.join()
-        return five_modules()
+        return calls()
 
     assert shake(make, 2).ok
     assert len(steps) % 300 == 0
