@@ -14,13 +14,8 @@ from pullstream.history.diagram import diagram
 from pullstream.history.events import SAMPLE, Act, Batched, EventLog, Seen
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
-
-class _Unknown:
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN: Final = _Unknown()
+UNKNOWN: Final = object()
+"""The ending of an edge that has none yet."""
 
 OPEN: Final = State.OPEN
 ASK: Final = Act.ASK
@@ -44,12 +39,6 @@ class _Shared:
     givers: list[Any]
     receivers: list[Any]
     kept: tuple[Any, ...]
-
-    def givers_changed(self) -> bool:
-        return _differ(self.givers, self.kept)
-
-    def receivers_changed(self) -> bool:
-        return _differ(self.receivers, self.kept)
 
 
 def _differ(values: list[Any], kept: tuple[Any, ...]) -> bool:
@@ -102,7 +91,7 @@ class WatchedEdge:
         self.asked = False
         self.refusal: BaseException | None = None
         """The exception raised by the confirmation, if a release failed."""
-        self.ending: Done | BaseException | _Unknown = UNKNOWN
+        self.ending: object = UNKNOWN
         self.before: frozenset[int] = frozenset()
         """The asks outstanding when the first termination was sent."""
         self.clock = clock or count().__next__
@@ -129,7 +118,8 @@ class WatchedEdge:
         """Verify and record an ask of a lane; return the number of the request."""
         self.asked = True
         number = self._request(ASK, lane, limit)
-        if lane in self._shared and self._shared[lane].receivers_changed():
+        shared = self._shared.get(lane)
+        if shared is not None and _differ(shared.receivers, shared.kept):
             self._blame_below(SHARING, "it has changed a batch that it received: it must make a new list instead")
         asks = self._asks
         if asks and any(lane == asking for asking, _ in asks.values()):
@@ -187,7 +177,8 @@ class WatchedEdge:
     def answered(self, number: int, answer: Any, *, many: bool = False) -> None:
         """Verify the answer to an ask; with `many`, it may be a multi-time batch."""
         lane, limit = self._asks.pop(number)
-        if lane in self._shared and self._shared.pop(lane).givers_changed():
+        shared = self._shared.pop(lane, None)
+        if shared is not None and _differ(shared.givers, shared.kept):
             self.record.note((self.clock(), VALUE, number, lane, answer))
             self._blame_above(SHARING, "it has changed a batch after answering it: each answer must be a new list")
         if isinstance(answer, Batch):

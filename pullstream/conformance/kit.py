@@ -117,13 +117,6 @@ def conformance(
     return Report(counts, findings, lambda finding: _again(called[finding.subject], expectations, finding.cell))
 
 
-@attrs.frozen
-class _Tried:
-    """A cell that is run to explain another one: it takes time and is not counted."""
-
-    cell: Cell
-
-
 class _Judging:
     """The trial of one subject: its cells, here or in a separate process, and the findings."""
 
@@ -157,12 +150,12 @@ class _Judging:
         async def main() -> None:
             found: set[str] = set()
             for cell in self._plan.of(trial):
-                send(cell)
+                send((cell, 1))
                 finding = await trial.run(cell)
                 if finding is None:
                     continue
                 if self._plan.replay is None and finding.rule not in found:
-                    finding = await trial.simplest(finding, lambda cell: send(_Tried(cell)))
+                    finding = await trial.simplest(finding, lambda cell: send((cell, 0)))
                 found.add(finding.rule)
                 send(finding)
             vacuous = None if found or self._plan.replay else await trial.vacuous()
@@ -172,14 +165,13 @@ class _Judging:
         with _each_once():
             trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
-    def _hear(self, message: object) -> None:
+    def _hear(self, message: Any) -> None:
+        """Take a finding, or a cell that begins; one that is only run to explain another is not counted."""
         if isinstance(message, Finding):
             self._found.append(message)
-        elif isinstance(message, Cell):
-            self._cell = message
-            self.count += 1
-        elif isinstance(message, _Tried):
-            self._cell = message.cell
+        else:
+            self._cell, counted = message
+            self.count += counted
 
 
 @contextmanager

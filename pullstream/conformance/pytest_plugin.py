@@ -4,6 +4,7 @@ In an installed environment it is the top-level module `_pullstream_pytest`. Ins
 whole package, and trio, into unrelated test runs.
 """
 
+from importlib import import_module
 from typing import Any, Protocol
 
 import pytest
@@ -25,35 +26,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "shake(**settings): settings of the fixture `shake`, such as seeds=5000")
 
 
-@pytest.fixture
-def conformance(request: pytest.FixtureRequest) -> Check:
-    """Return the conformance kit as a function of modules that raises its findings."""
-    from pullstream.conformance import conformance as kit  # noqa: PLC0415 - only for tests that use it
+def _fixture(name: str, said: str) -> Any:
+    """Make the fixture of the package and function `name`, with the settings of the marker of that name."""
 
-    usual = _settings(request, "conformance")
+    def made(request: pytest.FixtureRequest) -> Check:
+        # The settings of the test itself come before those of its module.
+        marks = reversed(list(request.node.iter_markers(name)))
+        usual = {setting: value for mark in marks for setting, value in mark.kwargs.items()}
 
-    def check(*modules: Any, **settings: Any) -> Any:
-        __tracebackhide__ = True
-        return kit(*modules, **(usual | settings)).check()
+        def check(*tested: Any, **settings: Any) -> Any:
+            __tracebackhide__ = True
+            return getattr(import_module(f"pullstream.{name}"), name)(*tested, **(usual | settings)).check()
 
-    return check
+        return check
 
-
-@pytest.fixture
-def shake(request: pytest.FixtureRequest) -> Check:
-    """Return `shake` as a function of what makes a pipeline; it raises the first difference."""
-    from pullstream.shake import shake as simulate  # noqa: PLC0415 - only for tests that use it
-
-    usual = _settings(request, "shake")
-
-    def check(make: Any, **settings: Any) -> Any:
-        __tracebackhide__ = True
-        return simulate(make, **(usual | settings)).check()
-
-    return check
+    made.__doc__ = said
+    return pytest.fixture(name=name)(made)
 
 
-def _settings(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
-    """Return the settings of a marker; those of the test itself come before those of its module."""
-    marks = reversed(list(request.node.iter_markers(name)))
-    return {name: setting for mark in marks for name, setting in mark.kwargs.items()}
+conformance = _fixture("conformance", "Return the conformance kit as a function of modules that raises its findings.")
+shake = _fixture("shake", "Return `shake` as a function of what makes a pipeline; it raises the first difference.")

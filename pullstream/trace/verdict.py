@@ -21,6 +21,8 @@ JUDGED: Final = frozenset(
 )
 """The kinds of events that the model judges."""
 
+WAITS: Final = {"awaited": record.Awaited, "completed": record.Completed, "dismissed": record.Dismissed}
+
 
 @attrs.frozen
 class Objection:
@@ -154,12 +156,8 @@ class Judge:
         match kind, about:
             case "stamps", [changes]:
                 self._replay.see(number, record.Together(self._together(changes)))
-            case "awaited", [place, time]:
-                self._replay.see(number, record.Awaited(self._names[place], time))
-            case "completed", [place, time]:
-                self._replay.see(number, record.Completed(self._names[place], time))
-            case "dismissed", [place, time]:
-                self._replay.see(number, record.Dismissed(self._names[place], time))
+            case (("awaited" | "completed" | "dismissed"), [place, time]):
+                self._replay.see(number, WAITS[kind](self._names[place], time))
             case "rest", []:
                 self._replay.see(number, record.Settled())
             case "said", [place, times]:

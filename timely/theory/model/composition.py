@@ -141,8 +141,7 @@ class Composite:
     def steps(self, state: tuple[State, State]) -> Iterator[tuple[Action, tuple[State, State]]]:
         """List the joint steps: every action of one side that the other side allows."""
         one, other = state
-        for action, after in self._side(self.first, self.second, one, other):
-            yield action, after
+        yield from self._side(self.first, self.second, one, other)
         for action, (later, earlier) in self._side(self.second, self.first, other, one):
             yield action, (earlier, later)
 
