@@ -38,7 +38,7 @@ class _Noting(UserDict[Any, Any]):
     """A dict that records which keys were changed."""
 
     reason: str
-    """What its module does with a key or a value, for the error of one that cannot be pickled."""
+    """The reason for saving a key or a value, as the end of the error for one that cannot be pickled."""
 
     def __init__(self, location: object) -> None:
         # Not by `UserDict`, whose constructor fills it: one is made for each module of a run.
