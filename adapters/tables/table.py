@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from .. import locks
 from ..arrow import Array, Schema, Spool, pyarrow
 from .checking import exact_times
 from .entries import Entry, Recorded
@@ -193,25 +194,26 @@ class FileLock:
         """Take the lock; return False if somebody else has it."""
         if os.name != "posix":
             return True
-        fcntl: Any = import_module("fcntl")
         self._path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locks.lock(file)
                 # Its last holder may have removed it in between.
-                if self._path.exists() and os.fstat(file).st_ino == self._path.stat().st_ino:
+                if os.path.samestat(os.fstat(file), self._path.stat()):
                     self._file, file = file, -1
                     return True
+            except FileNotFoundError:
+                continue
             except BlockingIOError:
                 return False
             finally:
                 if file >= 0:
-                    os.close(file)
+                    locks.close(file)
 
     def release(self) -> None:
         """Release the lock, if it was taken."""
         if self._file is not None:
             self._path.unlink(missing_ok=True)
-            os.close(self._file)
+            locks.close(self._file)
             self._file = None

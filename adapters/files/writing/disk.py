@@ -14,12 +14,13 @@ import re
 import stat
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
 from io import RawIOBase
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from typing_extensions import Buffer, override
+
+from ... import locks
 
 BLOCK = 1 << 20
 
@@ -62,13 +63,11 @@ class Disk:
 
     def close(self, file: int) -> None:
         """Close a descriptor."""
-        os.close(file)
+        locks.close(file)
 
     def lock(self, file: int) -> None:
         """Lock a file until it is closed, or raise BlockingIOError; does nothing without flock (Windows)."""
-        if os.name == "posix":
-            fcntl: Any = import_module("fcntl")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.lock(file)
 
     def rename(self, old: Path, new: Path) -> None:
         """Rename a file, atomically replacing an existing one."""

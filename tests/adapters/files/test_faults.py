@@ -101,6 +101,29 @@ def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
         assert left_behind() == before
 
 
+def test_a_disk_fails_while_an_empty_file_replaces_an_older_one(tmp_path, monkeypatch):
+    """One of the two is there; the next run leaves the empty one."""
+    fail_disk(monkeypatch)
+    path = tmp_path / "all.csv"
+    write = files.write_csv(path, schema={"n": "int64"})
+    before = left_behind()
+    for number in count():
+        path.write_bytes(b"older")
+        STEPS.reset({number})
+        try:
+            written([], write)
+        except OSError:
+            assert path.read_bytes() in {b"older", b'"n"\n'}
+        else:
+            assert STEPS.count <= number
+            assert number > 20
+            break
+        STEPS.reset()
+        assert written([], write) == [path]
+        assert content(tmp_path) == {"all.csv": b'"n"\n'}
+        assert left_behind() == before
+
+
 @pytest.mark.parametrize("name", IN_STORES)
 def test_a_store_fails_at_every_operation(name, store):
     """Visible files are whole; the next run leaves exactly the right files."""

@@ -1,0 +1,37 @@
+"""Locks on files: the system releases them when the process ends, for any reason."""
+
+import os
+from importlib import import_module
+from typing import Any, Final
+
+_LOCKED: Final[set[int]] = set()
+"""The descriptors of locked files."""
+
+
+def lock(file: int) -> None:
+    """Lock a file until it is closed, or raise BlockingIOError; does nothing without flock (Windows)."""
+    if os.name == "posix":
+        fcntl: Any = import_module("fcntl")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _LOCKED.add(file)
+
+
+def close(file: int) -> None:
+    """Close a file, which may be locked."""
+    _LOCKED.discard(file)
+    os.close(file)
+
+
+def _forked() -> None:
+    """Give up all locks in a forked child: it takes no part in the run, and would keep them if its parent died."""
+    if _LOCKED:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for file in _LOCKED:
+            # Not closed: the number could come to mean another file, which code of the run would close.
+            os.dup2(nothing, file, inheritable=False)
+        os.close(nothing)
+        _LOCKED.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
