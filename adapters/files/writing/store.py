@@ -1,6 +1,7 @@
 """Stores for finished files: local disks, which rename, and URLs, to which files are uploaded."""
 
 import errno
+import secrets
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
@@ -123,7 +124,8 @@ class Remote:
         self._options = options or {}
         self._fs: Any = None
         self._beside: str | None = None
-        self._put = 0
+        # A run on another machine, which no lock keeps out, must not move what this one has uploaded.
+        self._put = secrets.randbits(48)
 
     def check(self, target: str) -> None:
         """Do nothing: `publish` refuses a target that cannot become a file."""

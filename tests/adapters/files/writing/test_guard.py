@@ -10,8 +10,9 @@ import pullstream as ps
 from adapters import files
 from adapters.files.writing.disk import Disk
 from adapters.files.writing.staging import StagingFolder
+from adapters.files.writing.store import Remote
 from adapters.files.writing.target import Target
-from tests.adapters.files.failing import store, stored
+from tests.adapters.files.failing import Faulty, store, stored
 
 from .kit import content, left_behind, written
 
@@ -27,6 +28,26 @@ def test_two_sinks_with_one_manifest(tmp_path):
     ps.run(ps.pipe(ps.values(["x"]), sinks[0]))
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["m"]
     assert len((tmp_path / "m").read_text().splitlines()) == 1
+
+
+def test_runs_on_two_machines_do_not_mix_their_uploads(store, tmp_path, monkeypatch):
+    """The lock of a URL is that of a machine. Each run moves only what it has uploaded itself."""
+    target = Target.of("write_text", "faulty://bucket/{time}.txt")
+    one, other = Remote(target, None), Remote(target, None)
+    for name, remote in (("one", one), ("other", other)):
+        remote.open(".pullstream-x")
+        (tmp_path / name).write_text(name)
+    move, meanwhile = Faulty.mv, [other]
+
+    def moved(*args, **options):
+        if meanwhile:
+            meanwhile.pop().publish([(tmp_path / "other", "faulty://bucket/2.txt")])
+        move(*args, **options)
+
+    monkeypatch.setattr(Faulty, "mv", moved)
+    one.publish([(tmp_path / "one", "faulty://bucket/1.txt")])
+
+    assert stored() == {"faulty://bucket/1.txt": b"one", "faulty://bucket/2.txt": b"other"}
 
 
 @pytest.mark.parametrize("target", ["{tmp_path}/{{time}}.txt", "faulty://bucket/{{time}}.txt"])
