@@ -27,7 +27,7 @@ class LaneObserver:
         """Hear of a multi-time answer before any of it is counted."""
 
     def answered(self, lane: Any, sent: Any, answer: Any) -> Any:  # noqa: ARG002
-        """Hear of an answer to an ask, or of None, if it made only a step; returns the answer to hand over."""
+        """Hear of an answer, or of NOT_YET or WAIT if a poll led to none; returns the answer to hand over."""
         return answer
 
     def raised(self, sent: Any, exc: BaseException) -> None:

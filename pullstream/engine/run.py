@@ -45,7 +45,7 @@ class Run:
         self.limit = limit
         self.release_timeout = release_timeout
         self.keeping = keeping
-        """Makes what a stream keeps: of its sidecar, of what the stream outside keeps, and of whether it is `fed`."""
+        """Returns the `Keeping` of a stream; called as `keeping(sidecar, outer, fed=...)`."""
         self.observer = observer
         """The observer of the run: the checker, the tracer, or None."""
         self.clock: BusyClock

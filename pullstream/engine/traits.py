@@ -85,7 +85,7 @@ class Traits:
     """Whether results, or their order, depend on the clock or on a race."""
 
     counts: bool = False
-    """Whether the time of a value depends on the values before it, whatever their times."""
+    """Whether times are given by position, so that a value left out would shift the times after it."""
 
     clocked: bool = False
     """Whether results depend on a clock: on when values arrive, and not on their times alone."""

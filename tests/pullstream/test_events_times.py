@@ -93,6 +93,8 @@ async def test_a_hold_is_lowered_step_by_step(autojump_clock):
                 ps.errors.CapabilityError, match=r"slow, composed at .* holds 6, which gives no right to 5"
             ):
                 held.downgrade(5)
+        with pytest.raises(ps.errors.CapabilityError, match=r"holds 6 no longer.*inside its block"):
+            held.downgrade(9)
 
     async def note(progress, time):
         await progress.completed(time)
@@ -102,6 +104,32 @@ async def test_a_hold_is_lowered_step_by_step(autojump_clock):
         for time in (0, 2, 5, 8):
             nursery.start_soon(note, running.progress, time)
     assert sorted(seen) == [(0, 0.0), (2, 10.0), (5, 20.0), (8, 30.0)]
+
+
+def test_a_batch_of_a_further_lane_gives_the_right_to_hold_its_time():
+    """As it gives the right to answer at it."""
+
+    @ps.transformer
+    async def through_a_lane(upstream, ctx):
+        lane = upstream.lane()
+        while (batch := await lane.ask()) is not ps.DONE:
+            with ctx.hold(batch.time):
+                yield batch
+
+    assert ps.run(ps.pipe(ps.values([3, 5], time=lambda n: n), through_a_lane(), ps.collect())) == [3, 5]
+
+
+def test_only_a_sink_abandons_its_work():
+    """Elsewhere times would look complete that a hold keeps open."""
+
+    @ps.transformer
+    async def leaving(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            yield batch
+            ctx.abandon()
+
+    with pytest.raises(ps.errors.CapabilityError, match="leaving, composed at .* is not a sink"):
+        ps.run(ps.pipe(ps.once(1), leaving(), ps.collect()))
 
 
 # ---- batches of many times, whole, for authors who want them: `many=True`
@@ -210,15 +238,17 @@ def test_an_input_is_read_in_one_way():
         ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), both()))
 
 
-@pytest.mark.parametrize("came", [True, False])
-def test_a_part_is_left_only_of_what_is_in_flight(came):
-    """Not of a batch that is acknowledged, nor of one that the lane has not given."""
+@pytest.mark.parametrize("case", ["acknowledged", "of no lane", "earlier"])
+def test_a_part_is_left_only_of_what_is_in_flight(case):
+    """Not of a batch that is acknowledged, nor of one that the lane has not given, nor at an earlier time."""
 
     @ps.sink
     async def confused(upstream, ctx):
         batch = await upstream.ask_many(9)
+        if case == "earlier":
+            upstream.ack_but(ps.Batch(0, [0]))
         upstream.ack()
-        upstream.ack_but(batch.part(1) if came else ps.Batch.of([1, 2], [1, 2]))
+        upstream.ack_but(batch.part(1) if case == "acknowledged" else ps.Batch.of([1, 2], [1, 2]))
 
     with pytest.raises(
         ValueError, match="is not part of the batch in flight: pass a part of the batch that ask_many returned"

@@ -1,4 +1,4 @@
-"""The behaviour of a module: the methods that its edge calls. The edge uses nothing else of a module."""
+"""The behaviour of a module: the methods that its edge calls. A few more are optional: see `interfaces`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
@@ -9,6 +9,7 @@ from typing_extensions import TypeVar
 
 from pullstream.engine.interfaces import Polled
 from pullstream.engine.traits import PLAIN, Traits
+from pullstream.frames import is_ours
 from pullstream.protocol import Batch, Done
 
 T = TypeVar("T")
@@ -109,7 +110,7 @@ class Overrides:
             return getattr(cls, name) is not vars(Behaviour)[name]
 
         def by_toolkit(name: str) -> bool:
-            return getattr(getattr(cls, name), "__module__", "").partition(".")[0] in {"pullstream", "adapters"}
+            return is_ours(getattr(getattr(cls, name), "__module__", ""))
 
         self.polled = issubclass(cls, Polled)
         self.produces = has_own("produce")

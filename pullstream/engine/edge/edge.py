@@ -70,7 +70,10 @@ class Edge(Generic[T]):
         self.inputs: list[End[Edge[Any]]] = inputs
         """The module's ends of the edges above; the module may open and close more of them while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
-        """Edges above that are not inputs, but that the module's `dismiss` ends too; none once it waits for nothing."""
+        """Edges that the module's `dismiss` ends although they are no inputs, such as the one above a hub.
+
+        Empty once they have ended.
+        """
         self.observer: EdgeObserver | None = None
         """The observer of the edge, in a run that has one."""
         self.first_end: End[Edge[Any]] | None = None
@@ -542,8 +545,8 @@ class Edge(Generic[T]):
         """Take a termination from either side: no value passes any more. True for the first; its caller carries it out.
 
         Stamps of values that might still have left here are frozen in this same step, before anything above withdraws
-        its own: otherwise the ending, or a release above that fails, would look like completion below. An end that
-        waits for nothing needs none of that where everything above is `released` already.
+        its own: otherwise the ending, or a release above that fails, would look like completion below. With `released`,
+        nothing above is left to be withdrawn, so nothing is frozen.
         """
         first = self._requests.terminate(event, failure, below=below)
         if first and not released:

@@ -20,7 +20,7 @@ def allowed(
 ) -> tuple[Batch[T], BaseException | None]:
     """The part of a batch before the first time that `say` refuses, and what it raised; all of it and None if none is.
 
-    With `in_order`, ascending times are checked by the first and the last alone: `say` refuses none between them.
+    With `in_order`, ascending times are checked by the first and the last alone: a time between two allowed ones is allowed.
 
     Raises: BaseException: `say` refused the first time.
     """
@@ -121,13 +121,14 @@ class Handover(Generic[T]):
 
     def check_right(self, time: Hashable) -> None:
         """Raise a CapabilityError if the module may not answer at a time (R12)."""
-        if not self._may_speak(time):
+        if not may_answer(self._location, self._inputs, time):
             raise self._location.refusal(f"answered at {time!r}, but may not", time, self._inputs)
 
-    def _may_speak(self, time: Hashable) -> bool:
-        """Whether a hold, or a batch not yet acknowledged, gives the right to answer at `time`."""
-        if any(end.covers(time) for end in self._inputs) or self._location.holds(time):
-            return True
-        # Batches received by further lanes of the inputs count as well.
-        ports = {end.port for end in self._inputs}
-        return any(end.port in ports and end.covers(time) for above in self._inputs for end in above.edge.ends)
+
+def may_answer(location: Location, inputs: Sequence[End[Any]], time: Hashable) -> bool:
+    """Whether a hold, or a batch not yet acknowledged, gives a module the right to answer at a time."""
+    if any(end.covers(time) for end in inputs) or location.holds(time):
+        return True
+    # Batches received by further lanes of the inputs count as well.
+    ports = {end.port for end in inputs}
+    return any(end.port in ports and end.covers(time) for above in inputs for end in above.edge.ends)

@@ -24,8 +24,8 @@ STEPS: Final = 16
 """The number of modules that a termination passes in one task."""
 
 DEEP: Final = 32
-"""The number of modules in a row above which a module that may ask in a task does so, where it could poll: on the stack
-of a poll, some of them take more frames than are counted for each module."""
+"""Below this many modules in a row, a module that can ask in a task does so instead of polling: the stack of a poll may
+be deeper than `ASK_FRAMES` for each module."""
 
 GIVEN: Final = {
     "upstream": "the first of its inputs",

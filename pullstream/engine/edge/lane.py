@@ -173,7 +173,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def close(self, reason: BaseException | None) -> bool:
         """Send a termination, unless the edge has ended for this lane; True if it is the first on the edge.
 
-        The caller must then call `terminate`, and tell it.
+        The caller must then call `terminate` with this result as `closed`.
         """
         if self.observer is not None:
             self.observer.closed(self, reason)
@@ -221,7 +221,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def ack_but(self, left: Batch[Any]) -> None:
         if not left.values:
             self.ack()
-        elif self.live and (left.uniform or self.whole):
+        elif self.live and (left.uniform or self.whole) and all(map(self.covers, left.least)):
             self.count_batch(left)
             if self._counts.alert:
                 self._counts.activate(self.port)

@@ -174,8 +174,8 @@ class EdgeRequests:
         """Let a termination from below replace an end that a handle brought and that no ask was answered with (R3, R5).
 
         The requester had not seen the end when it sent its own termination, so that termination decides how later asks
-        are answered. While other requests are outstanding, the cancellation of an ask `decides` nothing. True if the
-        end was replaced.
+        are answered. Without `decides`, as for a cancelled ask, the end stays replaceable while other requests wait.
+        True if the end was replaced.
         """
         if not self.replaceable or self.delivered:
             return False

@@ -10,6 +10,7 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.edge import BREATH
+from pullstream.engine.edge.handover import may_answer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.pace import Pace
@@ -63,7 +64,7 @@ class Account:
 
     def take(self, time: Hashable) -> None:
         """Hold `time`; refuse if neither an input nor a hold gives the right to."""
-        if not (any(lane.covers(time) for lane in self.inputs) or self.location.holds(time)):
+        if not may_answer(self.location, self.inputs, time):
             raise self.location.refusal(f"asked to hold {time!r}, which it has no right to", time, self.inputs)
         self.location.hold(time)
 
@@ -193,13 +194,20 @@ class Hold:
     def __init__(self, account: Account, time: Hashable) -> None:
         self._account = account
         self.time = time
+        self.over = False
+        """Whether the `with` block has ended."""
 
     def downgrade(self, time: Hashable) -> None:
         """Keep the right only from `time` on, so that everything before it may complete.
 
         Raises:
-            CapabilityError: `time` is neither the held time nor later.
+            CapabilityError: `time` is neither the held time nor later, or the `with` block has ended.
         """
+        if self.over:
+            raise CapabilityError(
+                f"{self._account.location}, holds {self.time!r} no longer: its `with` block has ended. Downgrade a "
+                f"hold inside its block",
+            )
         if not less_equal(self.time, time):
             raise CapabilityError(
                 f"{self._account.location}, holds {self.time!r}, which gives no right to {time!r}: downgrade to a "
@@ -226,6 +234,7 @@ class _Holding(AbstractContextManager[Hold]):
 
     @override
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self._held.over = True
         if kind is None:
             self._account.drop(self._held.time)
         else:
@@ -368,7 +377,12 @@ class Context:
         """In a sink that is about to return: declare that its unfinished work will not be done.
 
         Times that are not complete by now become `Abandoned`, instead of complete with only part of their effects.
+
+        Raises:
+            CapabilityError: the module is no sink.
         """
+        if not isinstance(self._account, SinkAccount):
+            raise CapabilityError(f"{self._account.location}, is not a sink: only a sink's work completes a time")
         self._account.location.abandon()
 
     def skipped(self, count: int = 1) -> None:

@@ -65,8 +65,6 @@ class Frontiers:
         self.locations.append(location)
         if sink:
             self.sinks.append(location)
-        if self._leading:
-            self._leading.clear()
 
     # ---- how they are known
 

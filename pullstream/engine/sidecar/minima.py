@@ -27,9 +27,9 @@ class Minima:
         self._times: Sequence[Any] = batch.times
         self._from: list[Any] | None = None
         self._freed: list[Sequence[int] | None] | None = None
-        """For times in no common order: for each run, those that its time keeps from being minimal.
+        """For times in no common order: the later runs that become minimal once a run is done, for each run.
 
-        None if its own time is not minimal.
+        None if the run's own time is not minimal.
         """
         if not isinstance(self._times, Ascending):
             # The time of each run counts once: most batches have far fewer runs than values.

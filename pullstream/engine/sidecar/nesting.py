@@ -95,7 +95,7 @@ class Nesting(Generic[S]):
     def _listen(self) -> None:
         self.sidecar.alert = self._awaited or bool(self._reports) or bool(self._listening)
         for outer, at in self._entries.items():
-            # A sidecar that is outside both ways gets the news from here, and must not get its own news back.
+            # A sidecar that feeds this one and also gets its reports would otherwise hear its own news again.
             others = len(self._reports) - (outer in self._reports)
             outer.listened_to(self, at, wants=self._awaited or bool(self._listening) or others > 0)
 
