@@ -20,7 +20,7 @@ def allowed(
 ) -> tuple[Batch[T], BaseException | None]:
     """The part of a batch before the first time that `say` refuses, and what it raised; all of it and None if none is.
 
-    With `in_order`, ascending times are checked by the first and the last alone: a time between two allowed ones is allowed.
+    With `in_order`, only the first and the last of ascending times are checked: if they are allowed, so are the others.
 
     Raises: BaseException: `say` refused the first time.
     """
