@@ -69,8 +69,13 @@ class TableFolder:
         """Move every folder of `new` into place, replacing existing ones; each appears as a whole or not at all.
 
         Raises:
-            TableTargetError: one cannot be moved; the existing folder was restored.
+            TableTargetError: one cannot be moved; the existing folder was restored. Or `new` is gone.
         """
+        if not self._files.exists(self._path_of(new)):
+            raise TableTargetError(
+                f"write_table: {new}, which Spark has written, is gone. Another program has begun to write to the "
+                f"table, or has removed {HIDDEN}: let one program at a time write to it"
+            )
         old = self._path_of(self._root, f"{HIDDEN}/old-{uuid4().hex}")
         for folder in self._folders(self._path_of(new)):
             place = self._path_of(self._root, folder.getName())

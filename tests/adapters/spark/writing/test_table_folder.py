@@ -130,3 +130,13 @@ def test_a_folder_that_cannot_be_restored_is_kept_for_the_next_run(folder, files
     files.refused.clear()
     folder.mend()
     assert found(tmp_path) == {"time=1/part": "new", "time=2/part": "old", "time=3/part": "old"}
+
+
+def test_written_folders_that_are_gone_are_not_taken_for_published(folder, tmp_path):
+    """Another program has begun to write, and has removed what it took for leftovers."""
+    new = Path(folder.new_folder())
+    (new / "time=1").mkdir(parents=True)
+    folder.mend()
+    with pytest.raises(TableTargetError, match=r"new-.*, which Spark has written, is gone"):
+        folder.publish(str(new))
+    assert not found(tmp_path)
