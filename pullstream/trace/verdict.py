@@ -5,6 +5,8 @@ where each frontier is after each change. The run's announcements must agree wit
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, starmap
 from typing import Any, Final
 
 import attrs
@@ -114,8 +116,8 @@ class Judge:
         # Values in flight are on the step that leads to the input.
         self._edges = {b: plan.edges[number].name for number, (_, b, _) in enumerate(steps) if b not in self._outputs}
         self._replay = record.Replay(plan)
-        self._known: dict[tuple[int, Hashable, int], Sequence[record.Change]] = {}
-        """Changes in the model's terms; cached, because few of them differ."""
+        # Few changes differ.
+        self._known = lru_cache(AT_HAND)(self._worded)
         self._now: dict[int, tuple[Any, ...]] = dict.fromkeys(self._names, ())
         self._least: object = None
         self._events = 0
@@ -155,7 +157,7 @@ class Judge:
     def _see(self, number: int, kind: str, about: Sequence[Any]) -> None:
         match kind, about:
             case "stamps", [changes]:
-                self._replay.see(number, record.Together(self._together(changes)))
+                self._replay.see(number, record.Together(chain.from_iterable(starmap(self._known, changes))))
             case (("awaited" | "completed" | "dismissed"), [place, time]):
                 self._replay.see(number, WAITS[kind](self._names[place], time))
             case "rest", []:
@@ -169,17 +171,6 @@ class Judge:
                 self._until = number, "the run could not compare its times any more"
             case _:
                 raise ValueError(f"a {kind} has other content than {about}")
-
-    def _together(self, changes: Iterable[tuple[int, Hashable, int]]) -> Sequence[record.Change]:
-        together: list[record.Change] = []
-        for change in changes:
-            known = self._known.get(change)
-            if known is None:
-                if len(self._known) > AT_HAND:
-                    self._known.clear()
-                known = self._known[change] = self._worded(*change)
-            together += known
-        return together
 
     def _worded(self, place: int, time: Any, delta: int) -> Sequence[record.Change]:
         """Return a change in the model's terms."""

@@ -5,9 +5,6 @@ import inspect
 
 import pytest
 
-from timely.theory.model import CouldResultIn
-from timely.theory.model.could_result_in import Pointstamp
-
 ITEMS = {
     # section 2
     "section 2.1": "graph",
@@ -75,16 +72,3 @@ def test_every_item_is_found_by_its_number_or_name(item):
     unnumbered = {"g over local histories", "the relation on stacks", "the first call in which two stacks differ"}
     assert described
     assert item in unnumbered or item.lower() in described or words(number) == words(named)
-
-
-def test_upward_closed_is_what_the_closure_is_and_contains():
-    """The closure is upward closed and contains the set; a set that is upward closed is its own closure."""
-    graph = importlib.import_module("timely.theory.model.graph")
-    line = graph.ModelGraph(("p", "q"), (graph.Edge("i", destination="p"), graph.Edge("e", "p", "q")))
-    leads = CouldResultIn(line, (0, 1), [])
-    for mask in range(1 << len(leads.stamps)):
-        closed = leads.close_up(mask)
-        assert leads.is_upward_closed(closed)
-        assert closed & mask == mask
-        assert leads.is_upward_closed(mask) == (closed == mask)
-    assert not leads.is_upward_closed(leads.mask([Pointstamp("i", 1)]))

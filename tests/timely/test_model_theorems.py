@@ -141,14 +141,15 @@ def test_proposition_3_needs_condition_2():
         for i in range(len(leads.stamps)):
             closed = leads.close_up(1 << i)
             assert closed >> i & 1
-            assert leads.image(closed) == closed
+            assert leads.is_upward_closed(closed)
+            assert leads.close_up(closed) == closed
             assert leads.image(1 << i) & ~closed == 0
 
 
 def test_proposition_3_the_closure_is_the_least_upward_closed_set():
     """It is the intersection of all upward closed sets that contain the given one, by enumeration of them all."""
     for leads in list(relations(LOOP, (0, 1)))[::3]:
-        closed_sets = [s for s in range(1 << len(leads.stamps)) if leads.image(s) == s]
+        closed_sets = [s for s in range(1 << len(leads.stamps)) if leads.is_upward_closed(s)]
         for i in range(len(leads.stamps)):
             least = (1 << len(leads.stamps)) - 1
             for candidate in closed_sets:

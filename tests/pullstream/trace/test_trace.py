@@ -59,88 +59,73 @@ def test_the_same_bytes_each_time(make, monkeypatch):
     assert traced(make(), seed=3) == traced(make(), seed=3)
 
 
-def breakings():
-    """Ways to break a trace by hand: what to do to its lines, and what is found then."""
-
-    def first(lines, kind, above=0):
-        return next(n for n, line in enumerate(lines) if n > above and line.startswith("[") and f'"{kind}"' in line)
-
-    def completed_sooner(lines):
-        late = first(lines, "completed")
-        event = json.loads(lines.pop(late))
-        early = first(lines, "value")
-        event[0] = json.loads(lines[early])[0]
-        lines.insert(early, json.dumps(event))
-        return event[0], "too early"
-
-    def batch_from_nowhere(lines):
-        done = len(lines) - 3
-        number = json.loads(lines[done])[0]
-        lines.insert(done, json.dumps([number, 9, "stamps", [[1, {"date": "2024-02-20"}, 1]]]))
-        return number, "from nothing"
-
-    def batch_forgotten(lines):
-        at = first(lines, "stamps", first(lines, "value"))
-        event = json.loads(lines[at])
-        event[3] = event[3][:-1]
-        lines[at] = json.dumps(event)
-        return None, "not there"
-
-    def frontier_ahead(lines):
-        at = first(lines, "frontiers", first(lines, "value"))
-        event = json.loads(lines[at])
-        event[3][0][1] = [{"date": "2030-01-01"}]
-        lines[at] = json.dumps(event)
-        return event[0], "too early"
-
-    def not_told(lines):
-        told = first(lines, "completed")
-        place_and_time = json.loads(lines.pop(told))[3:]
-        rest = first(lines, "rest", told)
-        assert place_and_time
-        return json.loads(lines[rest])[0], "withheld"
-
-    def answered_twice(lines):
-        done = first(lines, "done")
-        event = json.loads(lines[done])
-        lines.insert(done + 1, lines[done])
-        return event[0], "R1"
-
-    def asked_by_nobody(lines):
-        ask = first(lines, "ask")
-        edge = json.loads(lines.pop(ask))[3]
-        for line in lines[1:-2]:
-            event = json.loads(line)
-            if event[2] == "value" and event[3] == edge:
-                return event[0], "R1"
-        raise AssertionError
-
-    def value_after_the_end(lines):
-        value = first(lines, "value")
-        edge = json.loads(lines[value])[3]
-        ask = next(n for n, line in enumerate(lines) if '"ask"' in line and json.loads(line)[3] == edge)
-        aborted = json.loads(lines[ask])
-        lines.insert(ask + 1, json.dumps([aborted[0], 0.0, "abort", edge, 0, 2]))
-        return json.loads(lines[value + 1])[0], "R5"
-
-    return [
-        answered_twice,
-        asked_by_nobody,
-        value_after_the_end,
-        completed_sooner,
-        batch_from_nowhere,
-        batch_forgotten,
-        frontier_ahead,
-        not_told,
-    ]
+def first(events, kind, above=-1):
+    """The index of the first event of a kind, above another one."""
+    return next(n for n, event in enumerate(events) if n > above and event[2] == kind)
 
 
-@pytest.mark.parametrize("break_it", breakings(), ids=lambda function: function.__name__)
+def completed_sooner(events):
+    event = events.pop(first(events, "completed"))
+    early = first(events, "value")
+    event[0] = events[early][0]
+    events.insert(early, event)
+    return event[0], "too early"
+
+
+def batch_from_nowhere(events):
+    number = events[-1][0]
+    events.insert(-1, [number, 9, "stamps", [[1, {"date": "2024-02-20"}, 1]]])
+    return number, "from nothing"
+
+
+def batch_forgotten(events):
+    events[first(events, "stamps", first(events, "value"))][3].pop()
+    return None, "not there"
+
+
+def frontier_ahead(events):
+    event = events[first(events, "frontiers", first(events, "value"))]
+    event[3][0][1] = [{"date": "2030-01-01"}]
+    return event[0], "too early"
+
+
+def not_told(events):
+    told = first(events, "completed")
+    del events[told]
+    return events[first(events, "rest", told)][0], "withheld"
+
+
+def answered_twice(events):
+    done = first(events, "done")
+    events.insert(done, events[done])
+    return events[done][0], "R1"
+
+
+def asked_by_nobody(events):
+    edge = events.pop(first(events, "ask"))[3]
+    return next(event[0] for event in events if event[2:4] == ["value", edge]), "R1"
+
+
+def value_after_the_end(events):
+    value = first(events, "value")
+    edge = events[value][3]
+    ask = next(n for n, event in enumerate(events) if event[2:4] == ["ask", edge])
+    events.insert(ask + 1, [events[ask][0], 0.0, "abort", edge, 0, 2])
+    return events[value + 1][0], "R5"
+
+
+BREAKINGS = [
+    *(answered_twice, asked_by_nobody, value_after_the_end, completed_sooner),
+    *(batch_from_nowhere, batch_forgotten, frontier_ahead, not_told),
+]
+
+
+@pytest.mark.parametrize("break_it", BREAKINGS, ids=lambda function: function.__name__)
 def test_a_trace_that_was_broken_is_refused(break_it):
     """With the number of the event at which it went wrong."""
-    lines = traced(days(), limit=1).splitlines()
-    number, rule = break_it(lines)
-    verdict = judge(Trace.of(lines))
+    header, *events, sends, ending = map(json.loads, traced(days(), limit=1).splitlines())
+    number, rule = break_it(events)
+    verdict = judge(Trace.of(map(json.dumps, [header, *events, sends, ending])))
 
     assert not verdict.ok
     assert rule in {objection.rule for objection in verdict.objections}

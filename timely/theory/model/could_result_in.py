@@ -85,10 +85,6 @@ def one_steps(program: Program) -> frozenset[Step]:
     return frozenset(steps)
 
 
-def _frozen(steps: Iterable[Step]) -> frozenset[Step]:
-    return frozenset(steps)
-
-
 @frozen(eq=False)
 class CouldResultIn:
     """The relation could-result-in of a graph over a finite set of times (000, Def. 2).
@@ -105,7 +101,7 @@ class CouldResultIn:
 
     graph: ModelGraph
     times: tuple[Time, ...]
-    steps: frozenset[Step] = field(converter=_frozen)
+    steps: frozenset[Step] = field(converter=frozenset[Step])
     stamps: tuple[Pointstamp, ...] = field(init=False, repr=False)
     rows: tuple[int, ...] = field(init=False, repr=False)
     """For each pointstamp, the set of those it could result in, as a bit mask over `stamps`."""

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from attrs import field, frozen
 
 from .could_result_in import CouldResultIn, Pointstamp
+from .graph import Edge
 from .nodes import Event, Message, Notified, Program, Reaction, Received, after_event
 from .times import Time
 
@@ -116,11 +117,10 @@ class Machine:
     def clock(self, state: State) -> int:
         """Give Clock, the pointstamps for which work may remain, as a mask over `leads.stamps`."""
         pending = self.pending(state)
-        known = self._clocks.get(pending)
-        if known is None:
-            known = self.leads.close_up(pending) if self.closure == "fixpoint" else self.leads.image(pending)
-            self._clocks[pending] = known
-        return known
+        if pending not in self._clocks:
+            close = self.leads.close_up if self.closure == "fixpoint" else self.leads.image
+            self._clocks[pending] = close(pending)
+        return self._clocks[pending]
 
     def in_clock(self, state: State, location: str, time: Time) -> bool:
         """Say whether remaining work may lead to this location and time."""
@@ -204,23 +204,20 @@ class Machine:
         """
         return (before.local, before.requests) == (after.local, after.requests) and all(
             is_subsequence(old, new) if edge.is_input else old == new
-            for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
+            for edge, old, new in _queues(self.program, before, after)
         )
 
     def is_outp(self, before: State, after: State) -> bool:
         """Say whether Outp allows a change: only output queues change, each to a subsequence of itself."""
         return (before.local, before.requests) == (after.local, after.requests) and all(
             is_subsequence(new, old) if edge.is_output else old == new
-            for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
+            for edge, old, new in _queues(self.program, before, after)
         )
 
     def inputs_do_not_grow(self, before: State, after: State) -> bool:
         """Say whether each new input queue is a subsequence of the old one: the hypothesis of Props 8, 9 and Thm 2."""
-        return all(
-            is_subsequence(new, old)
-            for edge, old, new in zip(self.program.graph.edges, before.queues, after.queues, strict=True)
-            if edge.is_input
-        )
+        queues = _queues(self.program, before, after)
+        return all(is_subsequence(new, old) for edge, old, new in queues if edge.is_input)
 
     def visible(self, state: State) -> tuple[Queue, ...]:
         """Give the externally visible part of a state: the queues of input and output edges."""
@@ -235,8 +232,12 @@ def acts(program: Program, before: State, after: State) -> bool:
     """
     return any(
         old != new and ((edge.is_input and is_subsequence(new, old)) or (edge.is_output and is_subsequence(old, new)))
-        for edge, old, new in zip(program.graph.edges, before.queues, after.queues, strict=True)
+        for edge, old, new in _queues(program, before, after)
     )
+
+
+def _queues(program: Program, before: State, after: State) -> Iterator[tuple[Edge, Queue, Queue]]:
+    return zip(program.graph.edges, before.queues, after.queues, strict=True)
 
 
 def is_subsequence(short: Queue, long: Queue) -> bool:

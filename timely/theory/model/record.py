@@ -27,6 +27,7 @@ nodes. A run that counts pointstamps at ports, as `timely`'s graphs do, makes ev
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
 from typing import Final, TypeAlias
 
 from attrs import Factory, field, frozen
@@ -199,6 +200,11 @@ def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ..
     return least
 
 
+def _clock_of(plan: Plan, pending: frozenset[Pointstamp]) -> dict[str, tuple[Time, ...]]:
+    # Sorted, so that the times visited on the way do not depend on hashes or addresses.
+    return clock(plan, sorted(pending, key=repr))
+
+
 def replay(plan: Plan, record: Iterable[RunEvent]) -> "Replay":
     """Check a recorded run against the model.
 
@@ -235,9 +241,10 @@ class Replay:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._clocks: dict[frozenset[Pointstamp], dict[str, tuple[Time, ...]]] = {}
         self.pending: Counter[Pointstamp] = Counter(Pointstamp(node, time) for node, time in plan.initial)
-        self.least = clock(plan, self.pending)
+        # A run returns to the same few sets repeatedly: a batch leaves, and another arrives at the same time.
+        self._clock = lru_cache(MOST_CLOCKS)(partial(_clock_of, plan))
+        self.least = self._clock(frozenset(self.pending))
         self.waits: Counter[Pointstamp] = Counter()
         self.announced: dict[str, list[Time]] = {location: [] for location in plan.graph.locations}
         self.violations: list[Violation] = []
@@ -311,18 +318,7 @@ class Replay:
                     del self.pending[stamp]
             else:
                 wrong("not there", f"nothing at {stamp.time} is pending at {stamp.location!r}")
-        self.least = self._clock_now()
-
-    def _clock_now(self) -> dict[str, tuple[Time, ...]]:
-        # A run returns to the same few sets repeatedly: a batch leaves, and another arrives at the same time.
-        pending = frozenset(self.pending)
-        known = self._clocks.get(pending)
-        if known is None:
-            if len(self._clocks) >= MOST_CLOCKS:
-                self._clocks.clear()
-            # Sorted, so that the times visited on the way do not depend on hashes or addresses.
-            known = self._clocks[pending] = clock(self.plan, sorted(pending, key=repr))
-        return known
+        self.least = self._clock(frozenset(self.pending))
 
     def _appear(self, stamp: Pointstamp, wrong: Callable[[str, str], None]) -> None:
         if any(stamp.time <= done for done in self.announced[stamp.location]):

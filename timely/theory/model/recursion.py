@@ -190,20 +190,16 @@ class Recursion:
         onward = {point: stacks_lead(self.body, point, self.depth + 1) for point in points}
         relation = frozenset((a, b) for a in points for b in points if b in onward[a])
         above = {
-            (p, f): frozenset(h for h in self.body.stacks(self.depth) if (Point(p, f), Point(p, h)) in relation)
-            for p, f in points
+            point: frozenset(f for f in self.body.stacks(self.depth) if (point, Point(point.place, f)) in relation)
+            for point in points
         }
         times = {
-            (p, f): Tagged(
-                p,
-                StackClass(
-                    above[p, f],
-                    frozenset(h for h in above[p, f] if above[p, h] == above[p, f]),
-                ),
+            point: Tagged(
+                point.place, StackClass(stacks, frozenset(f for f in stacks if above[Point(point.place, f)] == stacks))
             )
-            for p, f in points
+            for point, stacks in above.items()
         }
-        object.__setattr__(self, "times", {Point(p, f): time for (p, f), time in times.items()})
+        object.__setattr__(self, "times", times)
         object.__setattr__(self, "relation", relation)
 
     @property
