@@ -40,7 +40,6 @@ class Subject:
     - `flushes=True`: it keeps values back and emits them at the end; a failure loses them;
     - `grows=True`: it asks for more than it was asked for, or keeps asking ahead;
     - `absorbs=True`: it handles some failures (of its upstream, of its callable) itself, or its purpose is to fail;
-    - `endless=True`: it does not end by itself;
     - `reopens=True`: it opens its sources or its resource more than once;
     - `keeps=True`: it keeps times from completing for longer than their values arrive, as a window does;
     - `silent=True`: it emits no values.
@@ -68,7 +67,6 @@ class Subject:
     grows: bool = _option("it asks for more than it was asked for")
     absorbs: bool = _option("it handles failures itself, or its purpose is to fail")
     reopens: bool = _option("it opens its sources or its resource more than once")
-    endless: bool = _option("it does not end by itself")
     keeps: bool = _option("it keeps times open, as a window does")
     silent: bool = _option("it emits no values")
     per_time: bool = _option("its output at a time depends only on the values at that time")

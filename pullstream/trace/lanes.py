@@ -19,8 +19,10 @@ from pullstream.engine.edge.rest import Rest
 from pullstream.engine.observer import EdgeObserver, LaneObserver
 from pullstream.engine.sidecar.location import Claim, Port
 from pullstream.errors import without_cancelled
+from pullstream.history.events import Batched
 from pullstream.protocol import DONE, Batch, Unanswered
 from pullstream.trace.notes import TraceNotes
+from pullstream.trace.times import shown, written_batch
 
 
 class SeenInFlight:
@@ -108,8 +110,22 @@ class SeenEdge(EdgeObserver):
     def request(self, kind: str, lane: int, about: object = None) -> int:
         """Report a request and return its number."""
         self.requests += 1
-        self.notes.passed(kind, self, lane, self.requests, about)
+        self.passed(kind, lane, self.requests, about)
         return self.requests
+
+    def passed(self, kind: str, lane: int, number: int, about: object = None) -> None:
+        """Report a request that was sent, or its answer."""
+        note = self.notes.note
+        if kind == "ask":
+            note(kind, self.number, lane, number, about)
+        elif isinstance(about, Batch):
+            note(kind, self.number, lane, number, *written_batch(Batched.of(cast("Batch[Any]", about))))
+        elif about is None or kind == "done":
+            note(kind, self.number, lane, number)
+        else:
+            note(kind, self.number, lane, number, shown(about))
+            # A failure is answered by the module above, and an error sent by the one below.
+            self.notes.tell_refused(about, self.above if kind == "failed" else self.below)
 
     @override
     def lane(self) -> "SeenLane":
@@ -169,7 +185,7 @@ class SeenLane(Requester):
         if isinstance(answer, Unanswered):
             self._unanswered = number
         else:
-            edge.notes.passed("done" if answer is DONE else "value", edge, self._index, number, answer)
+            edge.passed("done" if answer is DONE else "value", self._index, number, answer)
         answer = self._checked.answered(lane, of_checker, answer)
         if edge.direct and not isinstance(answer, Unanswered):
             edge.traffic.changed()
@@ -200,7 +216,7 @@ class SeenLane(Requester):
         """Report the end of a request without a value."""
         failure = None if exc is None else without_cancelled(exc)
         kind = "done" if exc is None else "cancelled" if failure is None else "failed"
-        self._edge.notes.passed(kind, self._edge, self._index, number, failure)
+        self._edge.passed(kind, self._index, number, failure)
 
     # ---- terminations and acknowledgements
 
@@ -239,5 +255,5 @@ class SeenLane(Requester):
 
     @override
     def acknowledged(self) -> None:
-        self._edge.notes.passed("ack", self._edge, self._index, self._edge.requests)
+        self._edge.passed("ack", self._index, self._edge.requests)
         self._checked.acknowledged()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from os import PathLike
-from typing import Any, Final, Protocol, TextIO, TypeAlias, cast
+from typing import Any, Final, TextIO, TypeAlias
 
 import trio
 
@@ -16,11 +16,9 @@ from pullstream.checker.pipeline import Checker
 from pullstream.checker.rules import Violation
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
-from pullstream.history.events import Batched
-from pullstream.protocol import Batch
 from pullstream.trace.file import with_times
 from pullstream.trace.graph import graph_of
-from pullstream.trace.times import Json, encode, shown, written_batch
+from pullstream.trace.times import Json, encode, shown
 from pullstream.trace.verdict import JUDGED, Judge, StepResults, Verdict
 
 TraceTo: TypeAlias = str | PathLike[str] | TextIO
@@ -33,14 +31,6 @@ AT_A_TIME: Final = 1_000
 _encoded: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 NotedEvent: TypeAlias = tuple[float, str, tuple[Any, ...]]
-
-
-class EdgeNames(Protocol):
-    """An edge of a trace: its number, and the names of the modules at its ends."""
-
-    number: int
-    above: str
-    below: str
 
 
 class TraceNotes:
@@ -106,20 +96,6 @@ class TraceNotes:
                 self._file.close()
 
     # ---- events
-
-    def passed(self, kind: str, edge: EdgeNames, lane: int, number: int, about: object = None) -> None:
-        """Note a request that was sent on an edge, or its answer."""
-        if kind == "ask":
-            self.note(kind, edge.number, lane, number, about)
-        elif isinstance(about, Batch):
-            batch = Batched.of(cast("Batch[Any]", about))
-            self.note(kind, edge.number, lane, number, *written_batch(batch))
-        elif about is None or kind == "done":
-            self.note(kind, edge.number, lane, number)
-        else:
-            self.note(kind, edge.number, lane, number, shown(about))
-            # A failure is answered by the module above, and an error sent by the one below.
-            self.tell_refused(about, edge.above if kind == "failed" else edge.below)
 
     def change(self, place: int, time: Hashable, delta: int) -> None:
         """Note pointstamps added to a place or removed."""

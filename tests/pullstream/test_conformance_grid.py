@@ -123,7 +123,7 @@ def row_of(chosen: list[Subject]) -> Subject:
         given = [[function] * subject.around + [nullcontext()] * subject.resource for subject in chosen]
         return ps.pipe(*(subject.make(*arguments) for subject, arguments in zip(chosen, given, strict=True)))
 
-    flags = ("batches", "timing", "flushes", "grows", "reopens", "endless", "keeps")
+    flags = ("batches", "timing", "flushes", "grows", "reopens", "keeps")
     return Subject(
         " -> ".join(subject.name for subject in chosen),
         make,

@@ -125,9 +125,8 @@ class Composite:
     out, because they look the same one after the other. So no step is an action of both sides at the border: not (Acts1
     and Acts2), where Acts is `machine.acts` of the program.
 
-    `steps` lists the actions of the two sides. `environment` lists the actions of the surroundings: Inp and Outp on the
-    edges that are not shared. They are separate because they are the same for the flat graph, and cannot be seen on the
-    shared edges.
+    `steps` lists the actions of the two sides. The actions of the surroundings, Inp and Outp on the edges that are not
+    shared, are left out: they are the same for the flat graph, and cannot be seen on the shared edges.
     """
 
     first: Machine
@@ -144,16 +143,6 @@ class Composite:
         yield from self._side(self.first, self.second, one, other)
         for action, (later, earlier) in self._side(self.second, self.first, other, one):
             yield action, (earlier, later)
-
-    def environment(self, state: tuple[State, State]) -> Iterator[tuple[Action, tuple[State, State]]]:
-        """List the actions of the surroundings: Inp and Outp of either side, on edges that are not shared."""
-        one, other = state
-        for action, after in self.first.environment(one):
-            if action.edge not in self.shared:
-                yield action, (after, other)
-        for action, after in self.second.environment(other):
-            if action.edge not in self.shared:
-                yield action, (one, after)
 
     def _side(
         self, machine: Machine, other: Machine, mine: State, theirs: State

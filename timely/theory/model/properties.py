@@ -81,12 +81,12 @@ def proposition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
     return None
 
 
-def proposition_3(leads: CouldResultIn, sets: Iterable[int] | None = None) -> frozenset[Pointstamp] | None:
+def proposition_3(leads: CouldResultIn) -> frozenset[Pointstamp] | None:
     """Check that the least upward closed set equals the image; give a set of pointstamps for which it does not.
 
-    `sets` are bit masks. Both sides distribute over unions, so the singletons (the default) decide it for all sets.
+    Both sides distribute over unions, so the singletons decide it for all sets.
     """
-    for mask in sets if sets is not None else (1 << i for i in range(len(leads.stamps))):
+    for mask in (1 << i for i in range(len(leads.stamps))):
         if leads.close_up(mask) != leads.image(mask):
             return leads.unmask(mask)
     return None
