@@ -4,7 +4,7 @@ import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import attrs
@@ -74,7 +74,9 @@ class Spool:
         """Delete the rows."""
         self._batches = []
         if self._file is not None:
-            self._file.close()
+            # It tries again to write what a full disk has refused.
+            with suppress(OSError):
+                self._file.close()
 
 
 @attrs.define(eq=False, slots=False)

@@ -4,7 +4,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -43,7 +43,8 @@ class ReplayFile:
 
     def close(self) -> None:
         """Close the file; a read that has not finished gets no more rows."""
-        with self._turn:
+        # Closing tries again to write what a full disk has refused.
+        with self._turn, suppress(OSError):
             self._file.close()
 
     async def record(self, source: Source[Any], packing: Packing, site: Site) -> BaseException | None:

@@ -7,7 +7,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+import trio
 
 import pullstream as ps
 from pullstream import tables
@@ -79,6 +81,29 @@ def fill_the_disk(disk, base, target=None):
 def dice(seed):
     """Text that cannot be compressed."""
     return random.Random(seed).randbytes(30_000).hex()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no file that is always full")
+def test_rows_that_could_not_be_written_are_given_up(monkeypatch):
+    """Closing their file must not fail as well: it would hide the first error, and leave the other times open."""
+    from adapters.arrow.spools import Spool
+    from adapters.spark.writing.replay import ReplayFile
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115 - as there
+    rows = pa.record_batch({"n": [1]})
+    spool = Spool(rows.schema, 1)
+    spool.add(rows)
+    with pytest.raises(OSError, match="No space left"):
+        spool.spill()
+    spool.close()
+
+    async def kept():
+        return ReplayFile("rows", 1 << 20)
+
+    file = trio.run(kept)
+    with pytest.raises(OSError, match="No space left"):
+        file._append(memoryview(b"rows"))
+    file.close()
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
