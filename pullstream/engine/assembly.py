@@ -42,8 +42,8 @@ class Wiring(ABC):
     """A module that places several kernels, rather than being a kernel, a stage or a body itself."""
 
     @abstractmethod
-    def wire(self, assembly: "Assembly", module: Module, upstream: Kernel[Any] | None) -> Any:
-        """Place the module's parts below `upstream`.
+    def wire(self, assembly: "Assembly", module: Module, upstream: Any) -> Any:
+        """Place the module's parts below the kernel `upstream`; that is None for a source, or a sink with its own.
 
         Returns the kernel whose output is the module's or, for a sink, a `Consuming`.
         """

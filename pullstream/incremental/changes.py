@@ -8,57 +8,28 @@ from typing import Annotated, Any, Final, cast
 from typing_extensions import TypeVar, override
 
 import pullstream as ps
-from pullstream.authoring import Carries, Key, Notified, Sync, Traits, opens
-from pullstream.errors import CapabilityError
+from pullstream.authoring import Carries, Key, Sync, Traits, opens
 from pullstream.incremental.errors import MultiplicityError
-from pullstream.protocol import Batch
-from pullstream.timely import BEGINNING, less_equal
+from pullstream.modules.times.per_time import ValuesByTime, following
+from pullstream.timely import BEGINNING
 
 A = TypeVar("A", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 
 
-def following(location: object, last: Hashable, time: Hashable) -> Hashable:
-    """Return the time, which must be at or after the last one.
-
-    Raises:
-        CapabilityError: the two are incomparable.
-    """
-    if less_equal(last, time):
-        return time
-    raise CapabilityError(
-        f"{location}, carries a table from each time to the next, but {last!r} and {time!r} are in no order: "
-        f"use map_time(f) to get totally ordered times",
-        time,
-    )
-
-
-class _InMemory(Notified):
+class _InMemory(ValuesByTime):
     """Processes the values of each time when it is complete, in the order of the times, and keeps a memory."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._waiting: dict[Hashable, list[Any]] = {}
-        self._last: Hashable = BEGINNING
+    _last: Hashable = BEGINNING
 
     @override
-    def receive(self, batch: Batch[Any]) -> None:
-        for run in self.apart(batch):
-            if run.time not in self._waiting:
-                self.notify(run.time, run.time)
-                self._waiting[run.time] = []
-            self._waiting[run.time] += run.values
-
-    @override
-    def complete(self, time: Hashable) -> None:
+    def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
         self._last = following(self.location, self._last, time)
-        results = self.results(self._waiting.pop(time))
-        self.give(time, results)
+        return self.changed(state)
 
     @abstractmethod
-    def results(self, values: Sequence[Any]) -> Sequence[Any]:
+    def changed(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return the results for a time."""
 
     def put(self, key: Any, value: Any) -> None:
@@ -77,7 +48,7 @@ class _Upserts(_InMemory):
         self._deletes = deletes
 
     @override
-    def results(self, values: Sequence[Any]) -> Sequence[Any]:
+    def changed(self, values: Sequence[Any]) -> Sequence[Any]:
         last = {self._key(value): value for value in values}
         changes: list[tuple[Any, int]] = []
         for key, value in last.items():
@@ -119,7 +90,7 @@ def upserts(
 
 class _Integrate(_InMemory):
     @override
-    def results(self, values: Sequence[Any]) -> Sequence[Any]:
+    def changed(self, values: Sequence[Any]) -> Sequence[Any]:
         total: dict[Any, int] = {}
         for change in values:
             try:

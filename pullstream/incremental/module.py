@@ -9,13 +9,13 @@ from typing_extensions import TypeVar, override
 import pullstream as ps
 from pullstream.authoring import Call, Carries, Notified, Resumable, Site, Traits, minimal, opens
 from pullstream.errors import CompositionError, JournalError
-from pullstream.incremental.changes import following
 from pullstream.incremental.collection import Collection
 from pullstream.incremental.operators import Together
 from pullstream.incremental.parts import Changes
 from pullstream.incremental.region import Region
 from pullstream.incremental.saving import Saved, Saving
 from pullstream.incremental.trace import LatticeOrder, Order, RoundOrder, Time
+from pullstream.modules.times.per_time import following
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING
 from pullstream.timely.order import is_total

@@ -29,8 +29,7 @@ class _Partition(Wiring):
     _on_error: Any
 
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
-        assert upstream is not None, "a partition is a sink"
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Consuming:
         name = named(module)
         hub = _Router(assembly, module, upstream, self._key, self._capacity)
         if isinstance(self._on_error, Blueprint):

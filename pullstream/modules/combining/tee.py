@@ -27,17 +27,16 @@ class _Branches(Wiring):
         self._capacity = capacity
 
     def branches(
-        self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None, name: str
+        self, assembly: Assembly, module: Module, upstream: Kernel[Any], name: str
     ) -> list[tuple[Blueprint, Branch]]:
         """Make a branch for each of the modules, before any of these is placed."""
-        assert upstream is not None, "only a source has no upstream"
         hub = Copies(assembly, module, name, upstream, self._capacity)
         return [(inner, hub.branch(f"{named(module)}[{n}]")) for n, inner in enumerate(self._modules)]
 
 
 class _Tee(_Branches):
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Consuming:
         branches = self.branches(assembly, module, upstream, named(module))
         return Several([assembly.sink(sink, branch) for sink, branch in branches])
 
@@ -101,7 +100,7 @@ def tee(
 
 class _Fork(_Branches):
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Kernel[Any]:
         name = named(module)
         branches = self.branches(assembly, module, upstream, f"into {name}")
         ways = [assembly.stream(transformer.modules, branch) for transformer, branch in branches]

@@ -217,8 +217,7 @@ class _InFlight(Wiring):
     _capacity: "int | Quota"
 
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
-        assert upstream is not None, "a transformer has an upstream"
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Kernel[Any]:
         gate = _Gate(self._capacity)
         assembly.install(gate, [f"into {named(module)}"], module.site, [upstream])
         inside = assembly.stream(self._transformer.modules, gate)

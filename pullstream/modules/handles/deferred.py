@@ -105,8 +105,7 @@ class _LaterSink(Wiring):
         self._later = later
 
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
-        assert upstream is not None, "a sink has an upstream"
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Consuming:
         later = self._later
         later.attach(upstream)
 

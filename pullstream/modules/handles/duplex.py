@@ -203,8 +203,7 @@ class PairSink(Wiring):
         self._joint = joint
 
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Consuming:
-        assert upstream is not None, "a sink has an upstream"
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Consuming:
         joint = self._joint
         if joint.upstream is not None:
             raise joint.reused("sink")

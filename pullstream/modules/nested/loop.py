@@ -230,8 +230,7 @@ class _Loop(Wiring):
     _capacity: int
 
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
-        assert upstream is not None, "a loop is a transformer"
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Kernel[Any]:
         scope, name, site = assembly.scope, named(module), module.site
         ingress, located = _Ingress(), scope.sidecar.frontiers.locations
         # The second upstream is a stand-in for the feedback, whose location is made after the body.

@@ -112,7 +112,22 @@ def unique_by_time(key: Key[V, Hashable] | None = None, *, on_error: OnError[V] 
     return opens(_UniqueByTime(key or itself, on_error))
 
 
-class _ValuesByTime(PerTime[list[Any]]):
+def following(location: object, last: Hashable, time: Hashable, *, instead: str = "") -> Hashable:
+    """Return the time, which must be at or after the last one; the error for another says what to do `instead`.
+
+    Raises:
+        CapabilityError: the two have no order.
+    """
+    if less_equal(last, time):
+        return time
+    raise CapabilityError(
+        f"{location}, carries a state from each time to the next, but {last!r} and {time!r} have no order. Use "
+        f"map_time(f) to make ordered times{instead}",
+        time,
+    )
+
+
+class ValuesByTime(PerTime[list[Any]]):
     """Keeps the values of a time until it is complete."""
 
     @override
@@ -129,7 +144,7 @@ class _ValuesByTime(PerTime[list[Any]]):
             state.append(value)
 
 
-class _Sorting(_ValuesByTime):
+class _Sorting(ValuesByTime):
     def __init__(self, key: Callable[[Any], Any] | None, on_error: object) -> None:
         super().__init__()
         self._key = key
@@ -166,7 +181,7 @@ def sort_by_time(
     return opens(_Sorting(key, on_error))
 
 
-class _Accumulating(_ValuesByTime, Resumable):
+class _Accumulating(ValuesByTime, Resumable):
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
@@ -182,12 +197,8 @@ class _Accumulating(_ValuesByTime, Resumable):
 
     @override
     def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
-        if not less_equal(self._last, time):
-            raise CapabilityError(
-                f"{self.location} carries a state from each time to the next, but {self._last!r} and {time!r} have no "
-                f"order. Use map_time(f) to make ordered times, or reduce_by_time(fold) for a separate state per time"
-            )
-        self._last = time
+        instead = ", or reduce_by_time(fold) for a separate state per time"
+        self._last = following(self.location, self._last, time, instead=instead)
         early: EarlyResults = []
         touched = self._accumulator.new(self._table)
         try:

@@ -14,7 +14,7 @@ from pullstream.blueprint import Positive, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.backlog import Backlog, of_runs
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.parts.tasks import TaskKernel
@@ -175,18 +175,15 @@ class MapAsync(TaskKernel[Any]):
     def _ready(self, limit: int) -> Batch[Any] | None:
         """Give the results to answer now: in order, those at the head of the row; out of order, all that are ready."""
         results: list[Any] = []
-        time: Hashable = None
-        times: list[Hashable] = []
-        """The times of the results, except those of the last run, which are all `time`."""
+        runs: list[tuple[Hashable, int]] = []
         failure = self._failure
         for group in list(self._groups):
             if group.unbegun == group.count:
                 break
             if group.ready:
-                if results and group.time is not time and group.time != time:
-                    times += [time] * (len(results) - len(times))
-                time = group.time
-                results += group.take(limit - len(results))
+                taken = group.take(limit - len(results))
+                results += taken
+                runs.append((group.time, len(taken)))
             if group.given == group.count:
                 self._groups.remove(group)
                 self.location.drop(group.time)
@@ -197,10 +194,7 @@ class MapAsync(TaskKernel[Any]):
                 break
         if results:
             self._unanswered -= len(results)
-            if not times:
-                return Batch(time, results)
-            times += [time] * (len(results) - len(times))
-            return Batch.of(times, results)
+            return of_runs(runs, results)
         if failure is not None:
             raise failure
         return None

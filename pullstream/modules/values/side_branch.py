@@ -37,8 +37,7 @@ class SideBranch(Wiring):
     _given: Callable[[Any], Any]
 
     @override
-    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any] | None) -> Kernel[Any]:
-        assert upstream is not None, "what goes aside comes from somewhere"
+    def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Kernel[Any]:
         hub = _Aside(assembly, module, upstream, self._sort)
         assembly.beside.append(assembly.sink(self._sink, hub.side))
         return hub.main

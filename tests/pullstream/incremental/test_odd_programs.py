@@ -149,7 +149,7 @@ def test_times_that_were_in_one_order_may_not_come_beside_one_another():
 
     times = [(1, 1), (2, frozenset("a")), (2, frozenset("b"))]
     source = ps.values([(time, ("r", 1)) for time in times], time=lambda _: (1, 1))
-    with pytest.raises(CapabilityError, match="are in no order: use map_time"):
+    with pytest.raises(CapabilityError, match="have no order. Use map_time"):
         ps.run(ps.pipe(source, at_their_times(), maintain(lambda records: records.count()), ps.collect()))
 
 
