@@ -150,9 +150,14 @@ class Batch(Generic[T_co, Time_co]):
         if not isinstance(other, Batch):
             return NotImplemented
         batch = cast("Batch[Any]", other)
-        if self.uniform and batch.uniform:
-            return bool(self.time == batch.time) and self.values == batch.values
-        return list(self.times) == list(batch.times) and self.values == batch.values
+        one_time = self.uniform and batch.uniform
+        if not (self.time == batch.time if one_time else list(self.times) == list(batch.times)):
+            return False
+        if len(self.values) != len(batch.values):
+            return False
+        same = cast("object", self.values == batch.values)
+        # Arrays and columns compare value by value.
+        return same if isinstance(same, bool) else list(self.values) == list(batch.values)
 
     @override
     def __hash__(self) -> int:

@@ -6,8 +6,9 @@ A check is written beside a parameter's type, see `factory`.
 import inspect
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
-from dis import opmap
+from dis import get_instructions
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
+from itertools import pairwise
 from types import CodeType, MethodDescriptorType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
@@ -104,10 +105,6 @@ class Sync:
 _CHANGES: Final = frozenset({"list.append", "list.extend", "set.add", "set.update", "dict.update", "bytearray.extend"})
 """Methods that change their object and return nothing."""
 
-_RETURN, _LOAD = opmap["RETURN_VALUE"], opmap["LOAD_CONST"]
-_RETURN_CONST = opmap.get("RETURN_CONST")
-"""The instruction for a constant result, in the versions of Python that have it."""
-
 
 def _returns_nothing(function: Any) -> bool:
     """Whether a function written with `def` comes to an end, and never with a value, as far as its code shows."""
@@ -120,15 +117,16 @@ def _returns_nothing(function: Any) -> bool:
         or code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
     ):
         return False
-    ends, constants, codes = False, code.co_consts, code.co_code
-    for place in range(0, len(codes), 2):
-        if codes[place] == _RETURN:
-            loaded = codes[place - 1] if place and codes[place - 2] == _LOAD else None
-        elif codes[place] == _RETURN_CONST:
-            loaded = codes[place + 1]
+    ends = False
+    for before, step in pairwise(get_instructions(code)):
+        if step.opname == "RETURN_CONST":
+            nothing = step.argval is None
+        elif step.opname == "RETURN_VALUE":
+            # A jump to it, as in `return value or None`, may bring another result.
+            nothing = before.opname == "LOAD_CONST" and before.argval is None and not step.is_jump_target
         else:
             continue
-        if loaded is None or constants[loaded] is not None:
+        if not nothing:
             return False
         ends = True
     return ends

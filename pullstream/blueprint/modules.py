@@ -3,7 +3,7 @@
 A blueprint can be opened any number of times. Composing concatenates the tuples and acquires nothing.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
@@ -169,10 +169,11 @@ def _shots(blueprint: Blueprint) -> Iterator[tuple[Module, OneShot[Any]]]:
             # Its arguments are also stored in the module in front of it.
             continue
         for value in (*module.args, *dict(module.options).values()) if module.options else module.args:
-            parts: Sequence[object] = (value,)
-            if isinstance(value, tuple):
-                # Other sequences are data, and may be long.
-                parts = cast("tuple[object, ...]", value if value and isinstance(value[0], Blueprint) else ())
+            parts: Iterable[object] = (value,)
+            if isinstance(value, (tuple, dict)):
+                several = cast("Any", value.values() if isinstance(value, dict) else value)
+                # Anything else is data, and may be long.
+                parts = several if isinstance(next(iter(several), None), Blueprint) else ()
             for part in parts:
                 if isinstance(part, OneShot):
                     yield module, part

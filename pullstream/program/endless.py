@@ -6,6 +6,7 @@ Only their composition is looked at. What is not certain is not reported: an unk
 from typing import Final
 
 from pullstream.blueprint import Blueprint, Module
+from pullstream.frames import is_ours
 
 _PASSES: Final = frozenset(
     {
@@ -84,24 +85,31 @@ def never_gives(pipeline: Blueprint) -> str:
         return ""
     timed = "time" in dict(source.options)
     for module in others:
-        if module.name in _WAITS_FOR_THE_END:
+        name = _name(module)
+        if name in _WAITS_FOR_THE_END:
             return (
                 f"{module}, composed at {module.site}, returns its result at the end, and {source} never ends. End the "
                 f"stream, for example with take(n), or handle each value, with drain(f) or iterate(source)"
             )
-        if module.name in _WAITS_FOR_TIMES and not timed:
+        if name in _WAITS_FOR_TIMES and not timed:
             return (
                 f"{module}, composed at {module.site}, waits until a time is complete, and all values of {source} are "
                 f"at the time 0, which ends only with the source: never. Assign times, with time=, stamp(...) or "
                 f"stamp_epochs(...), or end the stream, for example with take(n)"
             )
-        timed = timed or module.name in _GIVES_TIMES
-        if module.name not in _PASSES | _GIVES_TIMES | _WAITS_FOR_TIMES:
+        timed = timed or name in _GIVES_TIMES
+        if name not in _PASSES | _GIVES_TIMES | _WAITS_FOR_TIMES:
             return ""
     return ""
 
 
 def _never_ends(source: Module) -> bool:
-    if source.name == "repeat":
+    name = _name(source)
+    if name == "repeat":
         return len(source.args) == 1
-    return source.name in {"integers", "interval"} or dict(source.options).get("follow") is True
+    return name in {"integers", "interval"} or (name != "" and dict(source.options).get("follow") is True)
+
+
+def _name(module: Module) -> str:
+    """The name of one of the toolkit's modules; a user's module of the same name may do anything."""
+    return module.name if is_ours(getattr(module.make, "factory", module.make).__module__) else ""

@@ -67,6 +67,10 @@ class Running(Generic[R]):
             looker_argument(beside)
         refuse_sharing(pipeline)
         Count(1)(Call("open", name="limit"), limit)
+        if not (isinstance(release_timeout, (int, float)) and release_timeout >= 0):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
+            raise Call("open").refuse(
+                f"needs a number of seconds for its argument 'release_timeout', but got {release_timeout!r}"
+            )
         if isinstance(trace, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
             raise CompositionError(f"trace= must be the path of a file or an open text file, but got {trace!r}")
         self._pipeline = pipeline
@@ -102,7 +106,7 @@ class Running(Generic[R]):
         self._waiting = 0
         self._entered = False
         self._here = False
-        """Whether the sinks run in the task that opens the pipeline, which then does nothing else."""
+        """Whether `through` runs the sinks in its own task; `_begun` says that they have another."""
         self._begun = False
         """Whether they have been started in a task of their own."""
         self._consumers: Sequence[Consuming] = ()
@@ -228,11 +232,12 @@ class Running(Generic[R]):
         The block can then be left without an exception: only `result` and `progress.completed` raise `Abandoned`.
         The call itself stops the run, so a forgotten `await` does not let it go on.
         """
-        self.abort_nowait()
+        if self._entered:  # or `wait` raises
+            self.abort_nowait()
         return self.wait()
 
     def abort_nowait(self) -> None:
-        """Stop as `abort` does, without waiting for it."""
+        """Stop as `abort` does, without waiting for it; a pipeline not open yet is aborted as soon as it is."""
         self._aborted = True
         self._scope.cancel()
 
@@ -255,7 +260,8 @@ class Running(Generic[R]):
         >>> trio.run(main)
         [0, 1]
         """
-        self._run.finish()
+        if self._entered:  # or `wait` raises
+            self._run.finish()
         await self.wait()
 
     def abort_on_interrupt(self) -> None:

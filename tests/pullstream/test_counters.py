@@ -87,12 +87,17 @@ async def test_a_module_says_how_it_is_doing():
         async for batch in ctx.batches(upstream):
             seen += batch.values
 
-    sinks = telling(lambda seen: f"{len(seen)} seen").named("counting"), telling(lambda _: 1 / 0)
+    sinks = (
+        telling(lambda seen: f"{len(seen)} seen").named("counting"),
+        telling(lambda _: 1 / 0),
+        telling(len).named("n"),
+    )
     rows = await counters_of(ps.pipe(ps.values("ab"), Through(), marking(), ps.map(str), ps.tee(*sinks)), limit=1)
     assert {name: row.status for name, row in rows.items() if row.status} == {
         "Through": "asked 3 times",
         "marking": "at b",
         "counting": "2 seen",
         "telling": "its status() raised ZeroDivisionError('division by zero')",
+        "n": "2",
     }
     assert rows["telling"].values_in == 2

@@ -125,6 +125,7 @@ def refused(compose):
         (lambda: ps.reduce(ps.agg.top), ["write agg.top()"]),
         (lambda: ps.reduce(list.append, []), ["list.append, which never returns a value"]),
         (lambda: ps.run(ps.pipe(ps.values([1]), ps.drain()), limit="10"), ["a whole number of at least 1"]),
+        (lambda: ps.run(ps.pipe(ps.values([1]), ps.drain()), release_timeout="5"), ["a number of seconds", "got '5'"]),
         (lambda: ps.run(ps.pipe(ps.values([1]), ps.drain()), trace=True), ["trace= must be the path of a file"]),
         (lambda: ps.scan(0, max), ["scan() at", "in the wrong order"]),
         (lambda: ps.unfold(abs, 0), ["unfold() at", "in the wrong order"]),
@@ -161,6 +162,32 @@ async def test_run_inside_trio():
     """run() starts a trio program; inside one the error says what to write."""
     with pytest.raises(ps.PullstreamError, match="async with"):
         ps.run(ps.pipe(ps.empty(), ps.collect()))
+
+
+def test_a_kernel_is_opened_once():
+    """Each run gets one of its own."""
+    kernel = ps.authoring.Passing()
+
+    @ps.transformer
+    def shared() -> ps.Transformer:
+        return ps.authoring.opens(kernel)
+
+    pipeline = ps.pipe(ps.values([1]), shared(), ps.collect())
+    assert ps.run(pipeline) == [1]
+    with pytest.raises(ps.errors.ReuseError, match=r"^shared, .* opens a Passing that has been opened before"):
+        ps.run(pipeline)
+
+
+def test_a_function_that_returns_a_value_is_accepted():
+    """Even if it returns a constant with many others before it, or ends with `or None`."""
+    lines = "".join(f"    value += {number}\n" for number in range(1000, 1255))
+    exec(f"def far(value):\n{lines}    return 'far'", found := {})
+
+    def or_none(value):
+        return value or None
+
+    for key in (found["far"], or_none):
+        assert ps.run(ps.pipe(ps.values([1]), ps.unique(key), ps.collect())) == [1]
 
 
 async def test_a_running_is_entered_once():
@@ -1141,6 +1168,25 @@ def test_a_slip_that_breaks_no_rule_is_remarked_once(rest, module, told, caplog,
     assert ("the last exception was OSError(7)" in message) == ("on_error" in module)
 
 
+def test_values_reported_as_skipped_and_passed_on_are_not_remarked(caplog):
+    """The module did not leave them out."""
+
+    @ps.transformer
+    async def miscounts(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            ctx.skipped(len(batch.values))
+            yield batch
+
+    assert ps.run(ps.pipe(ps.values([1, 2]), miscounts(), ps.collect())) == [1, 2]
+    assert not caplog.messages
+
+
+@ps.source
+async def interval(ctx):
+    """Yield one value, and end: only its name is that of a source that never ends."""
+    yield 1
+
+
 ENDLESS = [
     (ps.integers(), ps.collect()),
     (ps.integers(time=abs), ps.reduce_by_time(ps.agg.count()), ps.reduce(ps.agg.count())),
@@ -1157,6 +1203,7 @@ ENDING = [
     (ps.repeat(1, 2), ps.collect()),
     (ps.values([1]), ps.collect()),
     (files.read_text("a.txt"), ps.concat_values()),
+    (interval(), ps.collect()),
 ]
 
 

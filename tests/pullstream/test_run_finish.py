@@ -55,6 +55,16 @@ async def test_a_source_that_waits_for_ever_ends(autojump_clock):
         assert trio.current_time() < 2600
 
 
+@pytest.mark.parametrize("stop", ["finish", "abort"])
+async def test_nothing_is_stopped_before_it_is_open(stop):
+    """It is refused, and changes nothing."""
+    running = ps.pipe(ps.values("ab"), ps.collect()).open()
+    with pytest.raises(ps.PullstreamError, match="not open"):
+        await getattr(running, stop)()
+    async with running:
+        assert await running.result() == ["a", "b"]
+
+
 @pytest.mark.parametrize("added", [0, 2])
 async def test_a_merge_that_waits_for_sources_ends(added, autojump_clock):
     """None is added any more; those that are open end, and what they gave is kept."""

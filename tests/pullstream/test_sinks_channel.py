@@ -58,3 +58,11 @@ async def test_a_second_run_is_refused():
     with pytest.raises(ps.errors.ReuseError, match="to_channel"):
         async with pipeline.open():
             pass
+
+
+@pytest.mark.parametrize("both", [ps.tee, lambda *sinks: ps.partition(str, dict(zip("ab", sinks, strict=True)))])
+def test_two_sinks_of_one_channel_are_refused(both):
+    """Before anything runs: the first of them to end would close it for the other."""
+    send, _ = trio.open_memory_channel(9)
+    with pytest.raises(ps.errors.ReuseError, match=r"to_channel.* and to_channel.* would read from the same object"):
+        ps.run(ps.pipe(ps.values("ab"), both(ps.to_channel(send), ps.to_channel(send))))

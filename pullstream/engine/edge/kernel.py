@@ -15,7 +15,7 @@ from pullstream.engine.interfaces import Polled
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
-from pullstream.errors import CompositionError
+from pullstream.errors import CompositionError, ReuseError
 from pullstream.resuming.memory import Memory
 
 T = TypeVar("T")
@@ -149,8 +149,15 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
 
     A branch of a fan-out has a port in the sidecar's graph, but no upstream that it could ask.
 
-    Raises: CompositionError: the module uses a name that is given to it, such as `run`, for something else.
+    Raises:
+        CompositionError: the module uses a name that is given to it, such as `run`, for something else.
+        ReuseError: the kernel has been placed before.
     """
+    if hasattr(kernel, "__edge__"):
+        raise ReuseError(
+            f"{location}, opens a {type(kernel).__name__} that has been opened before: make a new one for each run, in "
+            f"the function that opens it"
+        )
     for name in ("location", "run", "scope", "upstream"):
         if hasattr(kernel, name):
             raise CompositionError(_taken(str(location), name))

@@ -1,6 +1,8 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
 from collections.abc import Coroutine, Hashable, Sequence
+from contextlib import suppress
+from operator import index
 from typing import Any, Final, NoReturn
 
 import trio
@@ -42,8 +44,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     @override
     async def ask(self, limit: int = 1, *, many: bool = False, waiting: bool = False) -> Batch[T_co] | Done:
-        if limit < 1:
-            raise ValueError(f"an ask is for at least 1 value, not for {limit}")
+        if limit.__class__ is not int or limit < 1:
+            limit = _whole(limit)
         sent = self._send(limit, many=many)
         if self.handed and (task := trio.lowlevel.current_task()) is not self.asker:
             self.asker = task
@@ -76,8 +78,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
         After `ready` this is the answer that it waited for, whatever the limit is now.
         """
-        if limit < 1:
-            raise ValueError(f"a poll is for at least 1 value, not for {limit}")
+        if limit.__class__ is not int or limit < 1:
+            limit = _whole(limit)
         answer = self.slot
         if answer is not None:
             self.slot = None
@@ -257,6 +259,14 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         self.handed, self.asker = True, asker
         if asker is None:
             self.edge.run.detector.asked_by(self)
+
+
+def _whole(limit: Any) -> int:
+    """Return the limit of an ask as an int; refuse it if it is none, or less than 1."""
+    with suppress(TypeError):
+        if (number := index(limit)) > 0:
+            return number
+    raise ValueError(f"an ask is for a whole number of values, at least 1, and not for {limit!r}")
 
 
 def first_lane(edge: Edge[T], port: Port) -> Lane[T]:

@@ -122,8 +122,8 @@ class Metered:
         )
 
     def remark(self) -> str:
-        """Say that every value was left out; empty if not."""
-        if not self.skipped or self.skipped != sum(count.values for count in self.ports):
+        """Say that every value was left out, in a module that left out some; empty if not."""
+        if self.skipped != sum(count.values for count in self.ports) or any(count.values for count in self.outs):
             return ""
         last = "" if self.fault is None else f"; the last exception was {self.fault!r}"
         return f"left out all {self.skipped} values, because its function raised for each one (on_error='skip'){last}"

@@ -337,7 +337,7 @@ class Location(Metered):
 
     @override
     def status(self) -> str:
-        return self.told() if self.told is not None else "" if self.edge is None else str(self.edge.status())
+        return str(self.told()) if self.told is not None else "" if self.edge is None else str(self.edge.status())
 
     def fail_soon(self, failure: BaseException) -> None:
         """Let the module fail at the next step."""

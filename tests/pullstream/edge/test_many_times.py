@@ -3,6 +3,7 @@
 import random
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 import trio
 import trio.testing
@@ -215,3 +216,11 @@ def test_as_many_times_are_counted_as_there_are_least_ones():
     assert by_hand(asks, Answers(many(range(1000)))) == 2
     assert by_hand(asks, Answers(many([rng.randrange(99) for _ in range(1000)]))) == 2
     assert by_hand(asks, Answers(many([Product(n % 4, -(n % 4)) for n in range(1000)]))) == 5
+
+
+def test_batches_of_arrays_are_equal_or_not():
+    """Arrays compare value by value, and not at all if their lengths differ."""
+    batch = ps.Batch(1, np.array([1, 2]))
+    others = [ps.Batch(1, np.array(values)) for values in ([1, 2], [1, 3], [1], [1, 2, 3])]
+
+    assert [batch == other for other in others] == [True, False, False, False]

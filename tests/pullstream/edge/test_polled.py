@@ -138,10 +138,16 @@ def test_mistakes(message):
         ps.run(ps.pipe(ps.source(MISTAKES[message]())(), ps.collect()))
 
 
-def test_a_poll_is_for_a_value():
-    class ForNone(PolledKernel):
-        def poll(self, limit):
-            return self.upstream.poll(0)
+@pytest.mark.parametrize("how", ["ask", "poll"])
+@pytest.mark.parametrize("number", [0, 1.5, "2"])
+def test_an_ask_is_for_whole_values(how, number):
+    """The module that asks is to blame."""
 
-    with pytest.raises(ValueError, match="at least 1 value, not for 0"):
-        ps.run(ps.pipe(ps.values([1]), ps.transformer(ForNone)(), ps.collect()))
+    class Asks(Kernel):
+        async def produce(self, limit):
+            answer = getattr(self.upstream, how)(number)
+            return answer if how == "poll" else await answer
+
+    with pytest.raises(ValueError, match=f"at least 1, and not for {number!r}") as caught:
+        ps.run(ps.pipe(ps.values([1]), ps.transformer(Asks)(), ps.collect()))
+    assert "raised in Asks," in caught.value.__notes__[0]
