@@ -49,28 +49,13 @@ class Two(ps.authoring.Kernel):
         return ps.Batch(0, [self.given]) if self.given < 3 else ps.DONE
 
 
-@ps.source
-class NotAsync(Two):
-    """Its answers cannot be awaited."""
-
-    def produce(self, limit):
-        return ps.DONE
+async def absent(kernel):
+    raise OSError("not there")
 
 
-@ps.source
-class NoResource(Two):
-    """What it needs is never there."""
-
-    async def acquire(self):
-        raise OSError("not there")
-
-
-@ps.source
-class ReleasesWithoutAsync(Two):
-    """Its release cannot be awaited."""
-
-    def release(self):
-        pass
+def two(**methods):
+    """A source of two values with some methods replaced."""
+    return ps.source(type(Two)("Two", (Two,), methods))
 
 
 @ps.source
@@ -83,7 +68,12 @@ async def misspelt(ctx):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("source", "raised"),
-    [(NotAsync, "TypeError"), (NoResource, "OSError"), (ReleasesWithoutAsync, "TypeError"), (misspelt, "NameError")],
+    [
+        (two(produce=lambda kernel, limit: ps.DONE), "TypeError"),
+        (two(release=lambda kernel: None), "TypeError"),
+        (two(acquire=absent), "OSError"),
+        (misspelt, "NameError"),
+    ],
 )
 def test_a_source_that_fails_by_itself_is_found(source, raised):
     """Nothing above it could have failed it; one that is there to fail says so."""

@@ -71,7 +71,6 @@ def random_builder(rng):
         up = rng.randrange(max(0, level - other), level + 1)
         steps = (rng.randrange(2), *(rng.randrange(2) for _ in range(other - level + up)))
         builder.add_node(f"n{level}", 1, 1, {(0, 0): LoopSummary(up, steps[0], steps[1:])})
-        depth[depth.index(level)] = level
     ends = []
     for n, level in enumerate(depth):
         path = builder._nodes[n].summaries[0, 0][0]

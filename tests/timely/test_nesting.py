@@ -44,7 +44,8 @@ class Pair:
         self.subgraphs = []
         operators, edges = self.level(0)
         self.top = Operators(operators, edges, debug=True)
-        self.fix(self.top, 0)
+        self.home = {}
+        self.fix(self.top)
         self.graph = self.builder.build()
         self.flat = Tracker(self.graph, monotone=False)
         for place in range(len(self.graph)):
@@ -109,17 +110,12 @@ class Pair:
             connect(rng.randrange(len(operators)), None)
         return operators, edges
 
-    def fix(self, level, offset):
+    def fix(self, level):
         """Remember for every leaf and subgraph on which level it lives, as which node."""
-        self.home = {}
-
-        def visit(level):
-            for index, operator in enumerate(level.operators):
-                self.home[id(operator)] = (level, index)
-                if isinstance(operator, Subgraph):
-                    visit(operator.inner)
-
-        visit(level)
+        for index, operator in enumerate(level.operators):
+            self.home[id(operator)] = (level, index)
+            if isinstance(operator, Subgraph):
+                self.fix(operator.inner)
 
     def run(self, rounds):
         rng = self.rng
@@ -274,14 +270,6 @@ def test_an_operator_that_claims_from_nothing_is_named(act):
         level.step()
 
 
-def chain_of(summaries, *, initial=None):
-    """A subgraph of operators in a row, one for each summary."""
-    leaves = [Leaf(f"op{n}", 1, 1, {(0, 0): (summary,)}, initial=initial) for n, summary in enumerate(summaries)]
-    last = len(leaves)
-    edges = [(Source(n), Target(n + 1)) for n in range(last)]
-    return Subgraph("chain", 1, 1, leaves, [*edges, (Source(last), Target(0))])
-
-
 def check_between(seed, random_graph):
     made = random_graph(seed)
     graph, rng = made.graph, made.rng
@@ -315,6 +303,8 @@ def test_summarising_a_long_chain_composes_every_step_once():
             joins.append(other)
 
     steps = [Joined() for _ in range(5000)]
-    ((path,),) = chain_of(steps).internal_summary()[0].values()
+    leaves = [Leaf(f"op{n}", 1, 1, {(0, 0): (step,)}) for n, step in enumerate(steps)]
+    edges = [(Source(n), Target((n + 1) % (len(steps) + 1))) for n in range(len(steps) + 1)]
+    ((path,),) = Subgraph("chain", 1, 1, leaves, edges).internal_summary()[0].values()
     assert path.results_in(0) == len(path.steps) == len(steps)
     assert len(joins) <= 3 * len(steps)

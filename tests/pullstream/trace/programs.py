@@ -12,6 +12,7 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.checker import Violation
 from tests.pullstream.common import per_time
+from tests.pullstream.shake.scenes import merged, side_by_side, windows
 
 
 def traced(pipeline, *, seed=0, **options):
@@ -65,28 +66,11 @@ def rounds():
     return ps.pipe(ps.values([6, 5, 8]), ps.loop(ps.map(lambda n: ps.Again(n // 2) if n % 2 == 0 else n)), ps.collect())
 
 
-def delayed():
-    return ps.pipe(ps.values([1, 2, 3], time=lambda n: n), ps.delay(2), ps.count_by_key(lambda n: n), ps.collect())
-
-
-def of_streams():
-    return ps.pipe(ps.values([1, 2]), ps.map(lambda n: ps.values([n] * 2)), ps.flatten(concurrency=2), ps.collect())
-
-
-def merged():
-    return ps.pipe(ps.merge(ps.values("ab"), ps.values("cd")), ps.map_async(slow_text, 2), ps.take(3), ps.collect())
-
-
-async def slow_text(text):
-    await trio.sleep(ord(text) % 2 + ord(text) / 1000)
-    return text
-
-
 def failing():
     return ps.pipe(ps.values([2, 1, 0]), ps.map(lambda n: 1 // n), ps.collect())
 
 
-PIPELINES = [days, rounds, delayed, of_streams, merged, failing]
+PIPELINES = [days, rounds, failing, windows, side_by_side, merged]
 
 
 @ps.source
