@@ -14,9 +14,8 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.resuming.keeping import StreamKeeping
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
-from pullstream.trace.domains import rows_of
 from pullstream.trace.file import Trace
-from pullstream.trace.graph import graph_of
+from pullstream.trace.graph import graph_of, rows_of
 from pullstream.trace.times import Json
 
 UPSTREAM: Final = "upstream"

@@ -329,7 +329,7 @@ async def mixed(upstream, ctx):
         (["own:mixed", "--flushes"], 0, "depends on the values at other times too"),
         (["own:catches"], 2, "It caught IndexError: list index out of range, at own.py:"),
         (["own:forgets", "--flushes"], 2, "so nothing was tested\n  To mend it"),
-        (["own:total"], 1, "say so, with --flushes"),
+        (["own:total"], 1, "say so with --flushes"),
         (["own:save", "--calls"], 0, "ok"),
         (["own:nothing"], 2, "no value came out of it in any cell"),
         (["own:nothing", "--silent"], 0, "ok"),
