@@ -11,6 +11,7 @@ import weakref
 from _thread import interrupt_main
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from queue import SimpleQueue
 from types import FrameType
 from typing import Generic, Self
@@ -21,7 +22,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import READS, Call, Site, Source
 from pullstream.engine.runtime.blocked import own_scope, running_program
-from pullstream.engine.runtime.interrupts import Interrupts, current_task
+from pullstream.engine.runtime.interrupts import Interrupts, current_task, is_users
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program.aiterate import Reading, reading
@@ -41,8 +42,12 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
 
     The stream starts with the loop, in its own thread, and produces only what is asked for as the loop proceeds: one
     value at a time at first, and more while the loop handles them within a few milliseconds. When the loop is left (at
-    its end, by `break`, an exception or Ctrl-C), the stream is aborted and the loop waits until everything is released;
-    a second Ctrl-C does not wait. The stream's failure is raised in the loop, unchanged.
+    its end, by `break`, an exception or Ctrl-C), the stream is aborted and the loop waits until everything is released.
+    The stream's failure is raised in the loop, unchanged.
+
+    A second Ctrl-C does not wait for releases. If a function blocks the stream, the loop is left at once: Python cannot
+    raise Ctrl-C in another thread, so the function's batch goes on there, and the release follows it, unless the
+    program has ended by then.
 
     Several loops may run at once, in any thread, also under asyncio (which then waits, as for any `for`). In a trio
     program use `aiterate`. An iterator that is kept in a variable and not exhausted keeps its stream waiting until
@@ -90,6 +95,8 @@ class _LoopInterrupts(Interrupts):
         """Whether the loop's body is running, and not the stream."""
         self.loop: Callable[[], object] = lambda: None
         """The loop, unless it is being collected."""
+        self.stuck: Callable[[], bool]
+        """Whether the release waits for a user's function."""
         self._task: asyncio.Task[object] | None = None
 
     @override
@@ -106,6 +113,11 @@ class _LoopInterrupts(Interrupts):
             raise KeyboardInterrupt
         else:
             self.ask_theirs(signum, frame)
+
+    @override
+    def raises(self, frame: FrameType) -> bool:
+        # Only `_Producer.close` is interrupted by this, which leaves raising to `check`.
+        return self.stuck() or super().raises(frame)
 
     @override
     def check(self, exc: BaseException | None = None) -> None:
@@ -152,7 +164,8 @@ class _Producer(Generic[T]):
         """Answers to the loop. None is not an answer: it tells the loop to check for an interrupt."""
         self.interrupts = _LoopInterrupts()
         self.interrupts.listen(self._interrupted)
-        self._closing = False
+        self.interrupts.stuck = self._stuck
+        self._closing = self._waiting = False
         self._started = threading.Event()
         self._finished = threading.Event()
         self._token: trio.lowlevel.TrioToken | None = None
@@ -184,13 +197,17 @@ class _Producer(Generic[T]):
             if threading.current_thread() is self._thread:
                 # The garbage collector runs in this very thread, which cannot wait for itself.
                 return
+            self._waiting = True
             # Not `join`: if it is interrupted, it takes the thread for ended.
             self._finished.wait()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as exc:
             self._call(self._hurry)
+            if exc in self.interrupts.kept:
+                return
             self._finished.wait()
             raise
         finally:
+            self._waiting = False
             atexit.unregister(self.close)
         self._thread.join()
         while not self._answers.empty():
@@ -204,6 +221,10 @@ class _Producer(Generic[T]):
         if self._closing and self._token is not None:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._hurry)
+
+    def _stuck(self) -> bool:
+        """Whether the loop waits for a user's function to return."""
+        return self._waiting and any(map(is_users, islice(_frames(self._thread.ident or 0), 1)))
 
     def _call(self, function: Callable[[], None]) -> None:
         self._started.wait()

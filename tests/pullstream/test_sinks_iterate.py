@@ -306,3 +306,33 @@ def test_a_second_ctrl_c_does_not_wait():
     assert out == ""
     assert "\nKeyboardInterrupt\n" in err
     assert process.returncode
+
+
+STUCK = """
+import os, signal, sys, threading, time, traceback
+import pullstream as ps
+
+def interrupts(n):
+    os.kill(os.getpid(), signal.SIGINT)
+    if sys.argv[1] == "stuck":
+        main = threading.main_thread().ident
+        while [frame.name for frame in traceback.extract_stack(sys._current_frames()[main])[-2:]] != ["wait", "wait"]:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(3000)
+    time.sleep(0.1)
+    print("returned")
+
+try:
+    for _ in ps.iterate(ps.pipe(ps.values([1]), ps.map(interrupts))):
+        pass
+except KeyboardInterrupt:
+    print("left")
+"""
+
+
+@pytest.mark.parametrize(("where", "printed"), [("once", ["returned", "left"]), ("stuck", ["left"])])
+def test_ctrl_c_while_a_function_blocks_the_stream(where, printed):
+    """The loop waits until it returns; a second Ctrl-C leaves it where it is."""
+    done = subprocess.run([sys.executable, "-c", STUCK, where], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (printed, "", 0)
