@@ -14,6 +14,7 @@ from pullstream import Context, PullstreamError, Reader, Source
 from pullstream.authoring import Site
 
 from ...arrow import Packing, serialized
+from ...files.writing.refusals import explained
 from ...stopping import in_thread
 from .feeding import GONE_SECONDS, BatchJoiner, Body, fed
 
@@ -85,7 +86,8 @@ class ReplayFile:
         self._change()
 
     def _append(self, batch: memoryview) -> None:
-        with self._turn:
+        where = tempfile.gettempdir()
+        with self._turn, explained(f"{self._shown} cannot keep its rows for replay= in a temporary file in {where}"):
             if not self._file.closed:
                 self._file.write(batch)
                 self._file.flush()

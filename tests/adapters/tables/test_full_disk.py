@@ -101,7 +101,8 @@ def test_rows_that_could_not_be_written_are_given_up(monkeypatch):
         return ReplayFile("rows", 1 << 20)
 
     file = trio.run(kept)
-    with pytest.raises(OSError, match="No space left"):
+    said = r"No space left on device, so rows cannot keep its rows for replay= in .*; free some space"
+    with pytest.raises(OSError, match=said):
         file._append(memoryview(b"rows"))
     file.close()
 
