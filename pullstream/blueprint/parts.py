@@ -11,51 +11,45 @@ from typing import TYPE_CHECKING
 MYPY = False
 
 if MYPY:
-    from pullstream.blueprint.structural import Function, Function2, Gathering, Into, Onward
-else:
-    from pullstream.blueprint.nominal import Function, Function2, Gathering, Into, Onward
-
-if TYPE_CHECKING:
     from pullstream.blueprint.structural import (
-        Collected,
-        CollectedTimed,
-        Emptied,
-        Flattened,
-        Lists,
-        OneOr,
-        Same,
-        SameOrFailed,
-        TimedValues,
-        WithCounts,
+        Function as Function,
+        Function2 as Function2,
+        Gathering as Gathering,
+        Into as Into,
+        Onward as Onward,
     )
 else:
     from pullstream.blueprint.nominal import (
-        Collected,
-        CollectedTimed,
-        Emptied,
-        Flattened,
-        Lists,
-        OneOr,
-        Same,
-        SameOrFailed,
-        TimedValues,
-        WithCounts,
+        Function as Function,
+        Function2 as Function2,
+        Gathering as Gathering,
+        Into as Into,
+        Onward as Onward,
     )
 
-__all__ = [
-    "Collected",
-    "CollectedTimed",
-    "Emptied",
-    "Flattened",
-    "Function",
-    "Function2",
-    "Gathering",
-    "Into",
-    "Lists",
-    "OneOr",
-    "Onward",
-    "Same",
-    "SameOrFailed",
-    "TimedValues",
-    "WithCounts",
-]
+if TYPE_CHECKING:
+    from pullstream.blueprint.structural import (
+        Collected as Collected,
+        CollectedTimed as CollectedTimed,
+        Emptied as Emptied,
+        Flattened as Flattened,
+        Lists as Lists,
+        OneOr as OneOr,
+        Same as Same,
+        SameOrFailed as SameOrFailed,
+        TimedValues as TimedValues,
+        WithCounts as WithCounts,
+    )
+else:
+    from pullstream.blueprint.nominal import (
+        Collected as Collected,
+        CollectedTimed as CollectedTimed,
+        Emptied as Emptied,
+        Flattened as Flattened,
+        Lists as Lists,
+        OneOr as OneOr,
+        Same as Same,
+        SameOrFailed as SameOrFailed,
+        TimedValues as TimedValues,
+        WithCounts as WithCounts,
+    )

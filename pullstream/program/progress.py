@@ -2,13 +2,12 @@
 
 from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import Blocking, blocking_at, pointstamps
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.sidecar.waiting import FrontierChanges
 from pullstream.errors import Abandoned, PullstreamError
 from pullstream.program.times_done import TimesDone
 from pullstream.timely import Antichain, TimeDomainError, less_equal
@@ -78,7 +77,7 @@ class Progress:
             self._times = TimesDone(self._sidecar.sinks, self._sidecar.frontiers.in_flight, self._sidecar.soon)
         return self._times.count()
 
-    def watch(self, at: str | None = None) -> FrontierChanges:
+    def watch(self, at: str | None = None) -> "FrontierChanges":
         """Iterate over the frontier at the output of `at`: the current one, then each change.
 
         The last one is the empty antichain, the end of time. A slow reader gets only the latest frontier.
@@ -94,7 +93,7 @@ class Progress:
             Abandoned: the stream was aborted.
             BaseException: the stream's failure.
         """
-        return FrontierChanges(self._sidecar.moved, self._resolve(at))
+        return FrontierChanges(self._sidecar, self._resolve(at))
 
     def counters(self) -> list[Counters]:
         """Return the current counters of every module."""
@@ -112,6 +111,37 @@ class Progress:
             what = "no module is" if not matches else f"{len(matches)} modules are"
             raise LookupError(f"{what} named {at!r}; name one with .named('...'). The modules of this run: {known}")
         return matches
+
+
+class FrontierChanges:
+    """The iterator behind `Progress.watch`."""
+
+    def __init__(self, sidecar: Sidecar, locations: Sequence[Location]) -> None:
+        self._sidecar = sidecar
+        self._locations = locations
+        self._last: list[Antichain[Any]] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Antichain[Any]:
+        while (now := [location.frontier for location in self._locations]) == self._last:
+            self._over()
+            await self._sidecar.moved(self._locations, now)
+        self._last = now
+        return Antichain(time for frontier in now for time in frontier)
+
+    def _over(self) -> None:
+        """End the loop, or raise the reason, if the stream has ended."""
+        endings = {location.ending for location in self._locations}
+        if Ending.RUNNING in endings:
+            return
+        for location in self._locations:
+            if location.failure is not None:
+                raise location.failure
+        if Ending.ABANDONED in endings:
+            raise Abandoned("the stream was aborted: its frontier will not move any more")
+        raise StopAsyncIteration
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""Waits in the sidecar: for a completion, or for any movement of a frontier."""
+"""Waits in the sidecar: for a completion, or for any movement of a frontier. The sidecar registers and wakes them."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import reduce
 from heapq import heapify, heappop, heappush
-from typing import Any, Self
+from typing import Any
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -11,7 +11,6 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
 from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.location import FEW, Ending, Location
-from pullstream.errors import Abandoned
 from pullstream.timely import Antichain, MutableAntichain, less_equal
 from pullstream.timely.order import is_total
 
@@ -161,38 +160,3 @@ def movement(locations: Sequence[Location], frontiers: Sequence[Antichain[Any]])
     return Watch(
         locations[0], [location.output for location in locations], moved, lambda: "whose frontier a task watches"
     )
-
-
-class FrontierChanges:
-    """The iterator behind `Progress.watch`."""
-
-    def __init__(
-        self,
-        moved: Callable[[Sequence[Location], Sequence[Antichain[Any]]], Awaitable[None]],
-        locations: Sequence[Location],
-    ) -> None:
-        self._moved = moved
-        self._locations = locations
-        self._last: list[Antichain[Any]] | None = None
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Antichain[Any]:
-        while (now := [location.frontier for location in self._locations]) == self._last:
-            self._over()
-            await self._moved(self._locations, now)
-        self._last = now
-        return Antichain(time for frontier in now for time in frontier)
-
-    def _over(self) -> None:
-        """End the loop, or raise the reason, if the stream has ended."""
-        endings = {location.ending for location in self._locations}
-        if Ending.RUNNING in endings:
-            return
-        for location in self._locations:
-            if location.failure is not None:
-                raise location.failure
-        if Ending.ABANDONED in endings:
-            raise Abandoned("the stream was aborted: its frontier will not move any more")
-        raise StopAsyncIteration
