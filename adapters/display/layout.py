@@ -33,10 +33,10 @@ def lines(history: History, width: int, height: int = 0) -> list[Text]:
 
 def headline(history: History, width: int = 0) -> list[Text]:
     """Format the run's state in parts: in lines of at most `width`, or in one line without it."""
-    state = Text.assemble((history.state, STYLES[history.state]), f" in {of_seconds(history.seconds)}")
-    if not history.running.finished:
-        state = Text.assemble((f"{of_seconds(history.seconds)}", STYLES[history.state]))
-    parts = [state]
+    style, seconds = STYLES[history.state], of_seconds(history.seconds)
+    parts = [
+        Text.assemble((history.state, style), f" in {seconds}") if history.running.finished else Text(seconds, style)
+    ]
     now = history.now
     if history.frontier:
         parts.append(Text.assemble("at ", (history.frontier, "bold")))
@@ -62,7 +62,7 @@ def quiet(history: History) -> list[str]:
     if not history.quiet:
         return []
     first, *more = history.waits_for()
-    return [f"nothing has moved for {history.quiet:.0f} s: waits for {first}", *more]
+    return [f"nothing has moved for {history.quiet:.0f} s: waits for {first}", *(f"  {line}" for line in more)]
 
 
 def _bar(history: History, width: int) -> list[Text]:
@@ -79,8 +79,7 @@ def _bar(history: History, width: int) -> list[Text]:
 def _notes(history: History, width: int) -> list[Text]:
     """Format notes about unusual conditions."""
     notes = [Text(history.resumed, style="dim")] if history.resumed else []
-    for number, line in enumerate(quiet(history)):
-        notes.append(Text(line if number == 0 else f"  {line}", style="yellow"))
+    notes += [Text(line, style="yellow") for line in quiet(history)]
     notes += [Text(line, style="red") for line in history.error()]
     return [part for note in notes for part in _wrapped(note, width)]
 

@@ -131,7 +131,7 @@ class Log(Screen):
             return
         silent = quiet(history)
         if silent and not self._quiet:
-            self.put([Text(line if number == 0 else f"  {line}") for number, line in enumerate(silent)])
+            self.put([Text(line) for line in silent])
         self._quiet = bool(silent)
         if history.seconds >= self._next:
             self._next = history.seconds + self._every

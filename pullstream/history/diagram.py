@@ -67,31 +67,31 @@ def module_diagram(output: Sequence[Seen], inputs: Sequence[Seen]) -> str:
     return drawing.text()
 
 
+NOTATION: Final = {
+    Act.ASK: "ask{name}(Ans{name}{about})",
+    Act.ABORT: "abort{name}(Ans{name})",
+    Act.ERROR: "error{name}({about} Ans{name})",
+    Act.DONE_INDICATION: "done{name}",
+    Act.ERROR_INDICATION: "error{name}({about})",
+    Act.ACK: "ack",
+    Act.VALUE: "Ans{name}={about}",
+    Act.DONE: "Ans{name}=done",
+    Act.FAILURE: "Ans{name}=error({about})",
+    Act.CANCELLED: "Ans{name}=cancelled",
+}
+"""The specification's notation for each act."""
+
+
 def shown(event: Seen, face: Face = EDGE) -> str:
     """Return an event in the specification's notation."""
-    name = f"{face.mark}{event.number}"
     match event.what:
         case Act.ASK:
-            limit = "" if event.about == 1 else f" {event.about}"
-            text = f"ask{name}(Ans{name}{limit})"
-        case Act.ABORT:
-            text = f"abort{name}(Ans{name})"
-        case Act.ERROR:
-            text = f"error{name}({_SHORT.repr(event.about)} Ans{name})"
-        case Act.DONE_INDICATION:
-            text = f"done{name}"
-        case Act.ERROR_INDICATION:
-            text = f"error{name}({_SHORT.repr(event.about)})"
-        case Act.ACK:
-            text = "ack"
+            about = "" if event.about == 1 else f" {event.about}"
         case Act.VALUE:
-            text = f"Ans{name}={_value(event.about)}"
-        case Act.DONE:
-            text = f"Ans{name}=done"
-        case Act.FAILURE:
-            text = f"Ans{name}=error({_SHORT.repr(event.about)})"
-        case Act.CANCELLED:
-            text = f"Ans{name}=cancelled"
+            about = _value(event.about)
+        case _:
+            about = _SHORT.repr(event.about)
+    text = NOTATION[event.what].format(name=f"{face.mark}{event.number}", about=about)
     return f"{face.below if event.requested else face.above}: {text}"
 
 

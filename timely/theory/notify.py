@@ -11,7 +11,7 @@ import attrs
 
 from ..antichain import Antichain
 from ..errors import CapabilityError
-from ..order import has_sort_key, less_equal, minimal, sort_key
+from ..order import less_equal, minimal
 from .capability import Capability
 
 
@@ -73,7 +73,7 @@ class Notificator:
             complete = [time for time, _ in self._requests if not frontier.less_equal(time)]
             if not complete:
                 return
-            time = _least(complete)
+            time = minimal(complete)[0]
             key = next(key for key in self._requests if key[0] == time)
             yield Notification(time, self._requests.pop(key))
 
@@ -83,9 +83,3 @@ class Notificator:
             if capability is not None:
                 capability.drop()
         self._requests.clear()
-
-
-def _least(times: list[Any]) -> Any:
-    if all(map(has_sort_key, times)):
-        return min(times, key=sort_key)
-    return minimal(times)[0]

@@ -95,10 +95,9 @@ def find_cycles(nodes: Nodes, edges: Edges) -> set[tuple[Location, Location]]:
         if longer <= paths:
             break
         paths |= longer
-    back = {(start, end, shape) for start, end, shape in paths}
     unsound: set[tuple[Location, Location]] = set()
     for start, end, shape in steps:
-        returns = {_compose(shape, then) for other, home, then in back if other == end and home == start}
+        returns = {_compose(shape, then) for other, home, then in paths if other == end and home == start}
         returns |= {shape} if start == end else set()
         if any(not strict for _, _, strict in returns):
             unsound.add((start, end))
