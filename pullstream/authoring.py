@@ -5,6 +5,10 @@ async generators (`ps.source`, `ps.transformer`, `ps.sink`). Use this module for
 that validate their options, that handle failures value by value, or that read and answer at the same time. Everything
 in `adapters` is built with `pullstream` and this module alone.
 
+Test a module with `pullstream.conformance`, which also gives it batches of many times, in order or not. Its `Subject`
+lists what to declare of a module that keeps values back, or computes per time. For state under a journal, use
+`pullstream.shake` with `journal=True`: it kills a pipeline and resumes it.
+
 A module is one function. Its signature says which arguments it takes and how each is checked when the module is
 composed. When a run starts, it calls the function and receives what the function `opens`: a kernel, a stage or, for a
 sink, an async function.

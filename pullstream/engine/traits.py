@@ -97,6 +97,8 @@ class Traits:
     """Whether answered times follow from holds, or from upstream, even in a module without inputs.
 
     Otherwise a module without inputs answers in order of time: each answer promises that no earlier time will follow.
+    With `follows`, a source holds each time at which it will answer, and drops the hold at the next `produce`, because
+    the answer is checked against it. Only a `trusted` one may drop it before.
     """
 
     asks_apart: bool = False

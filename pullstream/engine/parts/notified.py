@@ -22,8 +22,11 @@ class Notified(PolledKernel[Any]):
 
     Completions come before the batch that caused them, least time first. At the end of the stream all remaining ones
     come. When upstream fails, or one of the two methods raises, the results given before are answered and nothing else.
-    A subclass with its own `__init__` calls `super().__init__()`. It is trusted to give results only at times that it
-    holds or that are in flight here, or later; only a run with `check=True`, or the conformance kit, verifies that.
+    A subclass with its own `__init__` calls `super().__init__()`. The state of a time that is not complete needs no
+    `memory`: a run that resumes from a journal gets the values again. It is trusted to give results only at times that
+    it holds or that are in flight here, or later; only a run with `check=True`, or the conformance kit, verifies that.
+    The kit needs `flushes=True` for a module that, like this one, loses pending results when upstream fails. With
+    `per_time=True`, it also checks that results depend on the values at their time alone:
 
     >>> from collections import Counter
     >>> import pullstream as ps
@@ -42,6 +45,9 @@ class Notified(PolledKernel[Any]):
     >>> counts = ps.transformer(Counts)
     >>> ps.run(ps.pipe(ps.values("aba"), counts(), ps.collect()))
     [('a', 2), ('b', 1)]
+    >>> from pullstream.conformance import conformance
+    >>> conformance(counts, flushes=True, per_time=True, cells=40).ok
+    True
     """
 
     traits = Traits(trusted=True)
