@@ -6,8 +6,7 @@ The table reads a row a second. Write the requester below it that produces this 
     -> D: ask2(Ans2)                    -> U: Ans2=done
                     \-> D: abort3(Ans3)                 -> U: Ans3=done
 
-The first ask is for two values, and receives one. The second is outstanding, on its own lane, when the abort comes,
-half a second later.
+The first ask is for two values, and receives one. The second is outstanding when the abort comes, half a second later.
 """
 
 import trio

@@ -6,7 +6,8 @@ list of pairs: each day that has any words, and their number.
     lines = [(1, "tea and rice"), (1, "salt"), (2, "tea")]
     ps.run(words_a_day(lines)) gives [(1, 4), (2, 1)]
 
-Emit a day's number once, when the day is over. The pipeline must be able to run again.
+Emit a day's number once, when the day is over. The pipeline must be able to run again. Only its result is judged. You
+could count before the pipeline begins, but this is the place to try times.
 """
 
 import pullstream as ps

@@ -69,6 +69,8 @@ class Seen:
     values: list[tuple[Any, Any]]
     ending: str
     completed: dict[Any, float]
+    seconds: float
+    """The time that the run took."""
 
 
 def seen(source: ps.Source[Any], times: Iterable[Any] = (), limit: int = 1) -> Seen:
@@ -84,6 +86,7 @@ async def _seen(source: ps.Source[Any], times: tuple[Any, ...], limit: int) -> S
     values: list[tuple[Any, Any]] = []
     completed: dict[Any, float] = {}
     ending = "done"
+    began = trio.current_time()
 
     @ps.sink
     async def notes(upstream: ps.Reader[Any], ctx: ps.Context) -> None:
@@ -114,7 +117,7 @@ async def _seen(source: ps.Source[Any], times: tuple[Any, ...], limit: int) -> S
         raise
     except* Exception as failures:  # noqa: BLE001 - the ending is compared
         ending = repr(failures.exceptions[0])
-    return Seen(values, ending, completed)
+    return Seen(values, ending, completed, trio.current_time() - began)
 
 
 def gives_the_same(

@@ -19,6 +19,7 @@ KINDS: Final[dict[str, str]] = {
     **RULES,
     **BESIDE,
     "values": "the results must be those of the task",
+    "concurrent": "inputs are asked at the same time",
     "demand": "it must ask ahead by as much as the task says",
     "drawing": "the messages at the edge must be those of the drawing",
     "prediction": "your prediction must be what happens",

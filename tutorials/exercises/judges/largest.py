@@ -1,10 +1,13 @@
 """The judge of `largest`: one value per time, when the time is complete, with several times open at once."""
 
+from weakref import WeakSet
+
 import trio
 
 import pullstream as ps
 from pullstream.conformance import Subject
 from tutorials.exercises.solutions import largest as solution
+from tutorials.judging import Wrong
 from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
@@ -33,12 +36,24 @@ HINTS = {
         "A time has more than one batch.",
         "Compare with the largest so far: `max([found[time], *values])`.",
     ),
+    "bound": (
+        "Chapter 8, piece 7.",
+        "What is left of a time in your dict after its answer?",
+        "`found.pop(time)` returns the value and removes the entry.",
+    ),
+    "values": (
+        "Chapter 8, piece 7.",
+        "Numbers may be negative. What is the largest so far when a time has no values yet?",
+        "There is none: `max([found[time], *values] if time in found else values)`.",
+    ),
     "times": (
         "Chapter 8, piece 7.",
         "Values of one time are in the answer of another.",
         "Use a dict by time, and remove the entry when you answer: `found.pop(time)`.",
     ),
 }
+
+TIMES = 40
 
 
 def judge(answer, seeds):
@@ -55,11 +70,38 @@ def judge(answer, seeds):
         return lambda: ps.pipe(rows(), by_ten, largest())
 
     def plain(largest):
-        numbers = [3, 9, 1, 14, 11, 27, 22, 25]
-        return lambda: ps.pipe(ps.values(numbers, time=lambda n: n // 10), largest())
+        numbers = [3, 9, 1, -14, -11, 27, 22, 25]
+        return lambda: ps.pipe(ps.values(numbers, time=lambda n: abs(n) // 10), largest())
 
     gives_the_same(plain(answer["largest"]), plain(solution.largest), limits=(1000,))
     gives_the_same(plain(answer["largest"]), plain(solution.largest), limits=(1, 2, 1000))
     subject = Subject("largest", answer["largest"], flushes=True, per_time=True)
     keeps_the_rules(subject, answer.site("largest"), seeds)
     gives_the_same(mixed(answer["largest"]), mixed(solution.largest), times=(0, 1, 2, 3))
+    deletes_state(answer["largest"])
+
+
+class Number(float):
+    """A number that shows whether anything still refers to it."""
+
+
+def deletes_state(largest):
+    """Check that the values of answered times are deleted."""
+    alive = WeakSet()
+
+    def made(time):
+        number = Number(time)
+        alive.add(number)
+        return number
+
+    @ps.sink
+    async def count(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            if batch.time == TIMES - 1:
+                left.append(len(alive))
+
+    left = []
+    numbers = (made(time) for time in range(TIMES))
+    ps.run(ps.pipe(ps.values(numbers, time=int), largest(), count()), limit=1)
+    if left[0] > TIMES // 2:
+        raise Wrong("bound", f"when {TIMES} times were answered, one value each, it still stored {left[0]} values")

@@ -5,7 +5,8 @@ import trio
 import pullstream as ps
 from pullstream.conformance import Subject
 from tutorials.exercises.solutions import pairs as solution
-from tutorials.judging.module import gives_the_same, keeps_the_rules
+from tutorials.judging import Wrong
+from tutorials.judging.module import gives_the_same, keeps_the_rules, seen
 
 HINTS = {
     "": (
@@ -33,6 +34,16 @@ HINTS = {
         "An ask was given up, and that input asked again. Giving up an ask ends its stream.",
         "Wait for both, as long as it takes.",
     ),
+    "concurrent": (
+        "Chapter 6, piece 2.",
+        "While one input is slow, has the other been asked?",
+        "Start a task for each input in a nursery; the nursery waits for both.",
+    ),
+    "batching": (
+        "Chapter 6, piece 2.",
+        "Asked for several values, the two inputs may answer with different numbers of them.",
+        "Ask each input for one value: `ask(1)`. `zip` drops the values that have no partner.",
+    ),
     "values": (
         "Chapter 6, piece 1.",
         "Look at the times as well: a pair belongs to the later of the two.",
@@ -58,4 +69,14 @@ def judge(answer, seeds):
 
         kind = "order" if waits[0] > waits[1] else "values"
         gives_the_same(made(answer["pairs"]), made(solution.pairs), kind=kind)
+
+    def one_in_batches(pairs):
+        return lambda: pairs(ps.values(range(3)), given([(0, "a"), (0, "b"), (0, "c")], 1))
+
+    what = "with the left values in one batch, and the right ones in three, "
+    gives_the_same(one_in_batches(answer["pairs"]), one_in_batches(solution.pairs), what=what)
+    took = seen(answer["pairs"](given(left, 1), given(left, 1))).seconds
+    if took >= 2 * len(left):
+        happened = f"both inputs answer after 1 second, and {len(left)} pairs took {took:g} seconds"
+        raise Wrong("concurrent", f"{happened}: one input is asked after the other")
     keeps_the_rules(Subject("pairs", answer["pairs"], inputs=2), answer.site("pairs"), seeds)

@@ -30,6 +30,11 @@ HINTS = {
         "A day was reported more than once.",
         "`ps.reduce_by_time` answers when the day is complete, and once.",
     ),
+    "holding": (
+        "Chapter 7, piece 2.",
+        "When an hour is read, which hours can still come? Which day is over?",
+        "`lateness` is in the unit of the time that `ps.stamp` gives: six hours. Sort nothing, there may be no end.",
+    ),
     "values": (
         "Chapter 7, piece 2.",
         "Is a sale missing? Is a day cut in two, or mixed with another?",
@@ -50,3 +55,17 @@ def judge(answer, seeds):
         if len(days) > len(set(days)) and dict(result) == dict(WANTED):
             raise Wrong("early", f"a day is reported more than once; it gave\n{result}", at=at)
         raise Wrong("values", f"for\n{SALES}\nit gave\n{result}\nand should have given\n{WANTED}", at=at)
+    is_prompt(answer["report"])
+
+
+def is_prompt(report):
+    """Check with a sale that comes too late that its day has been reported; it may also be refused."""
+    until_30 = SALES[:8]
+    try:
+        result = ps.run(report([*until_30, (23, "late")]), limit=1)
+    except Exception:
+        return  # The sale is later than the task allows.
+    first = dict(reversed(result))[0]
+    if "late" in first:
+        told = "after hour 30 day 0 is over, but a sale at hour 23 that came then was still counted"
+        raise Wrong("holding", f"for\n{until_30}\n{told}: day 0 is\n{first}")

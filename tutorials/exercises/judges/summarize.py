@@ -10,8 +10,8 @@ from tutorials.judging.graphs import at_random, drawn, step
 HINTS = {
     "": (
         "Chapter 10, piece 5.",
-        "Begin at the end: how do the summaries of a place follow from those of its successors?",
-        "For each step, `summary.followed_by(rest)` for each summary of its end, or `summary` alone if it is outside.",
+        "Begin at the end: how do a place's summaries follow from those of its successors? Where does a path end?",
+        "For each step, `summary.followed_by(rest)` for each `rest` of its end, or `summary` alone if the end is outside.",
     ),
 }
 
@@ -20,6 +20,7 @@ FIXED = (
     {step("outside", "in", "i"), step("in", "in", "f"), step("in", "outside", "e")},
     {step("outside", "in"), step("in", "outside", "f"), step("in", "a"), step("a", "b"), step("b", "outside")},
     {step("outside", "in"), step("in", "outside"), step("in", "up", "e"), step("up", "up", "f"), step("up", "in", "i")},
+    {step("a", "outside"), step("outside", "b", "e"), step("b", "outside", "i")},
     {
         step("outside", "a"), step("a", "outside"), step("a", "b", "e"), step("b", "c", "f"), step("c", "outside", "i"),
         step("b", "b", "f"), step("lost", "lost", "f"), step("a", "lost"),
