@@ -29,6 +29,25 @@ def test_scan_is_accumulate(data, limit):
     assert through(data, ps.scan(operator.sub, 7), limit=limit) == list(accumulate(data, operator.sub, initial=7))[1:]
 
 
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
+    """One that `finish` copies, or the function leaves alone, may stay; a value for which it raises changes nothing."""
+
+    def in_place(seen, n):
+        seen.append(n)
+        return seen
+
+    def leaving(seen, n):
+        return [*seen, 1 // n] if n < 2 else seen
+
+    for scan in (ps.scan(in_place, []), ps.scan(ps.Fold(list, in_place)), ps.group_by(abs, ps.scan(in_place, []))):
+        with pytest.raises(TypeError, match=r"scan: .* in place a list .*Fold\(initial, step, list"):
+            through([1, 1, 1], scan, limit=limit)
+    assert through([1, 2, 3], ps.scan(ps.Fold(list, in_place, list)), limit=limit) == [[1], [1, 2], [1, 2, 3]]
+    left = ps.scan(leaving, [], on_error="skip")
+    assert through([0, 1, 0, 2, 0, 1], left, limit=limit) == [[1], [1], [1, 1]]
+
+
 @settings(deadline=None)
 @given(values, st.sampled_from([None, 1, 2, 5]), limits)
 def test_unique_and_non_unique_share_the_values(data, capacity, limit):

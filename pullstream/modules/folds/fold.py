@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
+from operator import is_
 from typing import Any, Final, Generic, cast, overload
 
 import attrs
@@ -138,6 +139,40 @@ class Fold(Generic[A, R]):
 def fresh(initial: Any) -> Any:
     """Return the initial state for one run: a container is copied, because a function may change it in place."""
     return deepcopy(initial) if issubclass(initial.__class__, _CONTAINERS) else initial
+
+
+def may_change(state: Any) -> bool:
+    """Whether `Emitted` can see that a state was changed in place."""
+    return isinstance(state, (list, dict, set))
+
+
+class Emitted:
+    """A state that was emitted as a result, so that the next step must not change it in place.
+
+    Otherwise this result would change too, wherever it is kept or waits.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self._parts = self._now()
+
+    def check(self, whose: str) -> None:
+        """Compare it with what it was.
+
+        Raises:
+            TypeError: it was changed.
+        """
+        now = self._now()
+        if len(now) != len(self._parts) or not all(map(is_, now, self._parts)):
+            kind = type(self.state).__name__
+            raise TypeError(
+                f"{whose}: the step of its fold has changed in place a {kind} that was already emitted as a result. "
+                f"Let finish copy it, Fold(initial, step, {kind}), or let step return a new one"
+            )
+
+    def _now(self) -> list[Any]:
+        state = self.state
+        return [*state, *cast("dict[Any, Any]", state).values()] if isinstance(state, dict) else [*state]
 
 
 LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)

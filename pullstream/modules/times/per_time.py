@@ -1,8 +1,8 @@
 """`unique_by_time`, `sort_by_time` and `accumulate`: the values of each time deduplicated, sorted, or folded."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from operator import is_, itemgetter
-from typing import Annotated, Any, cast, overload
+from operator import itemgetter
+from typing import Annotated, Any, overload
 
 from typing_extensions import override
 
@@ -18,7 +18,7 @@ from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
-from pullstream.modules.folds.fold import Fold, a_fold, itself
+from pullstream.modules.folds.fold import Emitted, Fold, a_fold, itself, may_change
 from pullstream.modules.folds.reduce import PerTime, value_by_value
 from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import Batch
@@ -215,13 +215,10 @@ class _Accumulating(ValuesByTime, Resumable):
 
 
 class _FirstResult:
-    """The first state that was emitted as a result: the next step of its key must not change it in place.
-
-    Otherwise the results of earlier times would change too, wherever they are kept or wait. One state is checked, once.
-    """
+    """The first state that was emitted as a result. It is checked once, at the next step of its key."""
 
     def __init__(self) -> None:
-        self._first: tuple[Hashable, Any, list[Any]] | None = None
+        self._first: tuple[Hashable, Emitted] | None = None
         self._checked = False
 
     def see(self, location: Location, states: KeyStates) -> None:
@@ -233,26 +230,12 @@ class _FirstResult:
         if self._checked:
             return
         if self._first is None:
-            for name, state in states.items():
-                if isinstance(state, (list, dict, set)):
-                    self._first = name, state, _parts(state)
-                    break
+            self._first = next(((name, Emitted(state)) for name, state in states.items() if may_change(state)), None)
             return
-        name, state, parts = self._first
-        if name not in states:
-            return
-        self._checked = True
-        now = _parts(state)
-        if len(now) != len(parts) or not all(map(is_, now, parts)):
-            kind = type(state).__name__
-            raise TypeError(
-                f"{location}: the step of its fold has changed in place a {kind} that was already emitted as a result. "
-                f"Let finish copy it, Fold(initial, step, {kind}), or let step return a new one"
-            )
-
-
-def _parts(state: Any) -> list[Any]:
-    return [*state, *cast("dict[Any, Any]", state).values()] if isinstance(state, dict) else [*state]
+        name, emitted = self._first
+        if name in states:
+            self._checked = True
+            emitted.check(str(location))
 
 
 @overload

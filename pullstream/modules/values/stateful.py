@@ -12,7 +12,7 @@ from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory, result_of
 from pullstream.failures import Failed
-from pullstream.modules.folds.fold import NOTHING, Fold, fresh, itself, step_or_fold
+from pullstream.modules.folds.fold import NOTHING, Emitted, Fold, fresh, itself, may_change, step_or_fold
 from pullstream.modules.values.on_error import Handled, OnError, catches
 
 
@@ -44,7 +44,8 @@ def scan(
 
     Without `initial`, the first value is the first state. Every run starts with `initial`, of which a list, dict, set,
     deque or bytearray is copied; another object must not be changed in place. A function that changes its state in
-    place emits the same object each time: pass a `Fold`, whose `finish` turns the state into the output.
+    place would emit the same object each time: pass a `Fold`, whose `finish` turns the state into the output. Such a
+    list, dict or set is refused with a TypeError.
 
     >>> seen = ps.Fold(set, lambda names, name: names | {name}, len)
     >>> ps.run(ps.pipe(ps.values(["tea", "rice", "tea"]), ps.scan(seen), ps.collect()))
@@ -65,19 +66,36 @@ def _keeping(
 ) -> tuple[Callable[[Any], Any], StageMemory]:
     """Make a step that keeps its state, and the memory that saves it."""
     state = NOTHING
+    first: Emitted | None = None
+    """The state after the first value, until it is certain that the second step has left it as it was."""
 
     def begin(value: Any) -> Any:
-        first = initial()
-        return value if first is NOTHING else function(first, value)
+        nonlocal state, first
+        if first is not None:
+            after = function(first.state, value)
+            first.check("scan")
+            state = after
+            return state
+        after = initial()
+        after = value if after is NOTHING else function(after, value)
+        if finish is itself and may_change(after):
+            first = Emitted(after)
+        else:
+            state = after
+        return finish(after)
 
     def step(value: Any) -> Any:
         nonlocal state
-        state = begin(value) if state is NOTHING else function(state, value)
+        if state is NOTHING:
+            return begin(value)
+        state = function(state, value)
         return state if finish is itself else finish(state)
 
     def save(memory: MutableMapping[Any, Any]) -> None:
         if state is not NOTHING:
             memory["state"] = state
+        elif first is not None:
+            memory["state"] = first.state
 
     def load(memory: Mapping[Any, Any]) -> None:
         nonlocal state

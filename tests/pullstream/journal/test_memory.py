@@ -110,6 +110,26 @@ def test_a_state_over_times_out_of_order_ends_the_run(path, module):
     ps.run(sorted_, journal=path.with_name("sorted"))
 
 
+def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
+    """It is the state then, although the scan may still find that it was changed in place."""
+    stop, states = path.with_name("stop"), {}
+    stop.touch()
+
+    def until_stop(n):
+        assert n == 0 or not stop.exists()
+        return n
+
+    listed = ps.scan(lambda seen, n: [*seen, n], [])
+    numbers = ps.pipe(ps.values(range(3), time=abs), ps.map(until_stop))
+    listing = ps.pipe(numbers, listed, ps.at_completion(states.__setitem__))
+    with pytest.raises(AssertionError):
+        ps.run(listing, journal=path, limit=1)
+    assert states == {0: [[0]]}
+    stop.unlink()
+    ps.run(listing, journal=path)
+    assert states == {0: [[0]], 1: [[0, 1]], 2: [[0, 1, 2]]}
+
+
 @pytest.mark.parametrize(
     "source",
     [
