@@ -284,6 +284,18 @@ def test_a_join_without_a_pair_says_why(caplog):
 # ---- the nearest value: `how="asof"`
 
 
+def test_an_asof_join_without_a_time_in_common_says_so(caplog):
+    """Each value of the first source is then paired with None; where a time is common, there is nothing to say."""
+    first, second, both = ([ps.values([n], time=int) for n in (1, 2)]) + [ps.values([1, 2], time=int)]
+    for left, right, told in ((first, second, True), (first, both, False), (both, second, False)):
+        caplog.clear()
+        ps.run(ps.pipe(ps.join(left, right, on=lambda _: "tea", how="asof", at=int), ps.drain()))
+        assert ("have no time in common" in caplog.text) == told == bool(caplog.records)
+    for pair in ((first, ps.empty()), (ps.empty(), second)):
+        ps.run(ps.pipe(ps.join(*pair, on=lambda _: "tea", how="asof", at=int), ps.drain()))
+    assert not caplog.records
+
+
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 9)), max_size=8).map(
     lambda rows: [(*row, number) for number, row in enumerate(sorted(rows, key=lambda row: row[0]))]
 )

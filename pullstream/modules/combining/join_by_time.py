@@ -18,6 +18,7 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.failures import Caught
+from pullstream.logger import LOG
 from pullstream.modules.values.on_error import guarded
 from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Done, Unanswered
 from pullstream.timely import sort_key
@@ -73,6 +74,8 @@ class JoinByTime(FanIn):
         """Whether each of them comes before the next one, so that they complete in this order."""
         self._ready = Backlog(self)
         self._failure: BaseException | None = None
+        self._compared = how != "asof"
+        """Whether a time had values of both sources. For an as-of join, a warning says so if there was none."""
 
     # ---- what a module supplies
 
@@ -120,6 +123,13 @@ class JoinByTime(FanIn):
         if self.failure_above is not None:
             raise self.failure_above
         if self._over():
+            if not self._compared and all(port.values for port in self.location.ports):
+                LOG.warning(
+                    "%s, found no pair: how='asof' compares values at equal times only, and its sources have no time "
+                    "in common. Give both coarser times with map_time(...), such as days; map_time(lambda _: 0) "
+                    "compares all values, when both sources have ended",
+                    self.location,
+                )
             return DONE
         return WAIT if self._ask() else NOT_YET
 
@@ -142,7 +152,9 @@ class JoinByTime(FanIn):
 
         times = list((takewhile if self._chain else filter)(over, self._open))
         for time in times:
-            made = self.joined(time, *(side.take(time) for side in self.kept))
+            left, right = (side.take(time) for side in self.kept)
+            self._compared = self._compared or bool(left and right)
+            made = self.joined(time, left, right)
             if made:
                 self._ready.put(Batch(time, made))
             self._open.remove(time)
