@@ -2,6 +2,8 @@
 
 from typing import cast
 
+from pullstream.errors import Abandoned
+
 
 def instead_of(outcome: BaseException | None, interrupt: BaseException) -> BaseException:
     """Return the exception to raise; the one it replaces becomes its cause."""
@@ -10,14 +12,29 @@ def instead_of(outcome: BaseException | None, interrupt: BaseException) -> BaseE
     return interrupt
 
 
-def contains(exc: BaseException | None, failure: BaseException) -> bool:
+def combined(
+    outcome: BaseException | None, failure: BaseException | None, trouble: BaseException | None, *, told: bool
+) -> BaseException | None:
+    """Return the block's exception, with that of a task beside it and, unless it was `told`, the stream's `failure`."""
+    # A companion may have waited for something that the end of the run made impossible.
+    moot = isinstance(trouble, Abandoned) and failure is not None
+    if not (trouble is None or trouble is failure or moot or _contains(outcome, trouble)):
+        outcome = _together("the run failed, and so did a task beside it", outcome, trouble)
+    if outcome is None or failure is None or told or isinstance(failure, Abandoned) or _contains(outcome, failure):
+        return outcome
+    if isinstance(outcome, KeyboardInterrupt):
+        outcome.__cause__ = failure
+    return _together("the block failed, and so did the stream", outcome, failure)
+
+
+def _contains(exc: BaseException | None, failure: BaseException) -> bool:
     """Whether `failure` was raised, alone or in a group: the block's own nursery wraps exceptions of its tasks."""
     if isinstance(exc, BaseExceptionGroup):
-        return any(contains(part, failure) for part in cast("BaseExceptionGroup[BaseException]", exc).exceptions)
+        return any(_contains(part, failure) for part in cast("BaseExceptionGroup[BaseException]", exc).exceptions)
     return exc is failure
 
 
-def together(text: str, outcome: BaseException | None, other: BaseException) -> BaseException:
+def _together(text: str, outcome: BaseException | None, other: BaseException) -> BaseException:
     """Return the block's exception grouped with another one; an interrupt is raised alone."""
     if outcome is None:
         return other

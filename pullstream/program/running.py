@@ -31,7 +31,7 @@ from pullstream.errors import (
 from pullstream.frames import cut
 from pullstream.logger import LOG
 from pullstream.program import wanted
-from pullstream.program.endings import contains, instead_of, together
+from pullstream.program.endings import combined, instead_of
 from pullstream.program.onlookers import look_on, looker_argument
 from pullstream.program.progress import Progress
 from pullstream.resuming.keeping import StreamKeeping
@@ -430,7 +430,8 @@ class Running(Generic[R]):
         if self._tracer is not None:
             self._tracer.close(self._failure)
             outcome = outcome or self._tracer.notes.trouble
-        outcome = self._combined(self._with_trouble(outcome))
+        if outcome is not None or self._trouble is not None:
+            outcome = combined(outcome, self._failure, self._trouble, told=self._told)
         if outcome is not None:
             return outcome
         # A cancellation from outside continues here; the run's own, for a failed stream, ended above.
@@ -574,28 +575,6 @@ class Running(Generic[R]):
             if not isinstance(trouble, Abandoned):
                 self._cause = self._cause or trouble
             self._scope.cancel()
-
-    def _with_trouble(self, outcome: BaseException | None) -> BaseException | None:
-        """Return what the block raised, combined with the exception from beside the stream."""
-        trouble = self._trouble
-        if trouble is None or trouble is self._failure or contains(outcome, trouble):
-            return outcome
-        if isinstance(trouble, Abandoned) and self._failure is not None:
-            # The companion waited for something that the end of the run made impossible.
-            return outcome
-        return together("the run failed, and so did a task beside it", outcome, trouble)
-
-    def _combined(self, outcome: BaseException | None) -> BaseException | None:
-        """Return the block's exception, combined with the stream's failure if that has not been reported."""
-        failure = self._failure
-        if outcome is None or failure is None or self._told or isinstance(failure, Abandoned):
-            return outcome
-        if contains(outcome, failure):
-            return outcome
-        if isinstance(outcome, KeyboardInterrupt):
-            outcome.__cause__ = failure
-            return outcome
-        return together("the block failed, and so did the stream", outcome, failure)
 
 
 Companion = Callable[[Running[Any]], Awaitable[object]]
