@@ -98,16 +98,18 @@ class CsvFormat(TableFormat):
             names = parts.names(file, rows[at], block.line)
             used = 0 if self.read.autogenerate_column_names else at + 1
         unique(file, names)
-        missing_columns(file, names, self.columns or ())
+        missing_columns(file, names, self._given_types() if self.columns is None else self.columns)
         taken = b"".join(rows[:used])
         data = block.data[len(taken) :]
         return names, Block(data, block.line + taken.count(b"\n"), block.offset + len(taken))
 
+    def _given_types(self) -> dict[str, Any]:
+        return {**dict(self.convert.column_types), **arrow_types(self.schema)}
+
     def _inferred(self, file: File, data: bytes, names: list[str], parts: "_ParserOptions") -> Any:
         """The columns to read with their types: as given, else inferred from the first block."""
         pa = pyarrow()
-        given = {**dict(self.convert.column_types), **arrow_types(self.schema)}
-        missing_columns(file, names, given if self.columns is None else self.columns)
+        given = self._given_types()
         wanted = list(self.columns or self.convert.include_columns or names)
         types = {name: given[name] for name in wanted if name in given}
         open_ = [name for name in wanted if name not in types]

@@ -101,10 +101,11 @@ class Start:
 
 
 class Agreed:
-    """The columns and types that all files of a source share; taken from the first file."""
+    """The columns and types that all files of a source share; taken from the first file. `time` is their time column."""
 
-    def __init__(self, saved: bytes | None = None) -> None:
+    def __init__(self, saved: bytes | None = None, time: str | None = None) -> None:
         self.schema: Any = None
+        self._time = time
         self._path = ""
         if saved is not None:
             pa = pyarrow()
@@ -117,11 +118,13 @@ class Agreed:
 
     def settle(self, file: File, schema: Any) -> None:
         """Set the columns and types, from the first file."""
+        self._check_time(file, schema.names)
         self.schema = schema.remove_metadata()
         self._path = file.path
 
     def check_names(self, file: File, names: Sequence[str], *, chosen: bool) -> None:
         """Refuse a file with other columns; if columns were `chosen`, additional ones are allowed."""
+        self._check_time(file, names)
         agreed: list[str] = self.schema.names
         missing = [name for name in agreed if name not in names]
         extra = [] if chosen else [name for name in names if name not in agreed]
@@ -133,6 +136,11 @@ class Agreed:
                 f"{' and '.join(problems)}, unlike {self._path or 'schema='} before it. All files of a source must "
                 f"have the same columns: select common ones with columns=[...], or read each kind with its own source",
             )
+
+    def _check_time(self, file: File, names: Sequence[str]) -> None:
+        if self._time is not None and self._time not in names:
+            told = f"has no column {self._time!r}, which time= names; it has {listed(names)}"
+            raise NoColumnError(file.path, told)
 
     def check_types(self, file: File, schema: Any) -> None:
         """Refuse a file in which a column has another type."""

@@ -98,7 +98,7 @@ class FilesReader:
         self._lock = Lock()
         self._stop = Stop()
         self._steps: Generator[list[Found]] | None = None
-        self._agreed = Agreed(earlier.schema)
+        self._agreed = Agreed(earlier.schema, plan.time if isinstance(plan.time, str) else None)
         self._timeless: list[Any] = []
         self._last: tuple[Hashable, ...] = ()
         """The time of the last value, if there was one."""

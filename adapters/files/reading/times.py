@@ -117,9 +117,6 @@ class Timing:
 
     def _by_column(self, file: File, piece: TablePiece, name: str) -> Iterator[Batch[Any] | Bad]:
         batch = piece.batch
-        if name not in batch.schema.names:
-            has = listed(batch.schema.names)
-            raise NoColumnError(file.path, f"has no column {name!r}, which time= names; it has {has}")
         begin = 0
         column = batch.column(name)
         if piece.schema is not None and column.type != piece.schema.field(name).type:

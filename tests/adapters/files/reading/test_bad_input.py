@@ -242,16 +242,17 @@ def test_json_of_other_types_and_members(put, read):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
 def test_missing_columns(kind, on_error, put, folder, failing):
     """The error lists the columns, whatever the policy: with a wrong name nothing at all would be read."""
-    path = put("a.csv", "x,y\n1,2\n")
-    if kind != "csv":
-        path = folder / f"a.{kind}"
-        table = pa.table({"x": [1], "y": [2]})
-        pq.write_table(table, path) if kind == "parquet" else pa.feather.write_feather(table, path)
+    write = {"csv": pc.write_csv, "parquet": pq.write_table, "arrow": pa.feather.write_feather}[kind]
+    first, path = folder / f"0.{kind}", folder / f"a.{kind}"
+    write(pa.table({"x": [1], "y": [2], "z": [3]}), first)
+    write(pa.table({"x": [1], "y": [2]}), path)
     read = getattr(files, f"read_{kind}")
     for option in ({"columns": ["z"]}, {"schema": {"z": "int64"}}, {"time": "z"}):
-        _, error = failing(read(path, **option, on_error=on_error), files.NoColumnError)
-        named = ", which time= names" if "time" in option else ""
-        assert str(error) == f"{path}: has no column 'z'{named}; it has 'x', 'y'"
+        for before in ([], [first]):
+            got, error = failing(read([*before, path], **option, on_error=on_error), files.NoColumnError)
+            named = ", which time= names" if "time" in option else ""
+            assert str(error) == f"{path}: has no column 'z'{named}; it has 'x', 'y'"
+            assert len(got) == len(before)
 
 
 @pytest.mark.parametrize(
