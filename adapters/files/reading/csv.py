@@ -1,5 +1,6 @@
 """`read_csv`."""
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from copy import copy
 from functools import partial
@@ -51,14 +52,14 @@ class CsvFormat(TableFormat):
             parse = partial(self._parse, names, parts, agreed)
             # The user's invalid_row_handler must see rows one at a time, in file order.
             width = WIDTH if self.parse.invalid_row_handler is None else 0
-            sieve = Sieve(file, parse, raw.stop.look, quote, parts.strict, names=names, width=width)
+            sieve = Sieve(file, parse, raw.stop.look, quote, parts.strict, names=names, width=width, row=parts.row)
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
                 body = Cutter(file.path, stream, self.block_size, start, quote).blocks()
 
             def settle(block: Block) -> None:
-                agreed.settle(file, self._inferred(file, block.data, names, parts))
+                agreed.settle(file, self._inferred(block.data, names, parts))
 
             yield from sieve.pieces(settled(body, agreed, settle), stream)
 
@@ -106,7 +107,7 @@ class CsvFormat(TableFormat):
     def _given_types(self) -> dict[str, Any]:
         return {**dict(self.convert.column_types), **arrow_types(self.schema)}
 
-    def _inferred(self, file: File, data: bytes, names: list[str], parts: "_ParserOptions") -> Any:
+    def _inferred(self, data: bytes, names: list[str], parts: "_ParserOptions") -> Any:
         """The columns to read with their types: as given, else inferred from the first block."""
         pa = pyarrow()
         given = self._given_types()
@@ -138,6 +139,7 @@ class _ParserOptions:
         self.strict: bytes | None = None
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
+        self.row = _row_pattern(format.parse) if self.strict else None
         self._lenient = _changed(format.parse, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
@@ -173,6 +175,26 @@ class _ParserOptions:
         return self._csv.read_csv(
             pyarrow().BufferReader(data), read_options=read, parse_options=parse, convert_options=options
         )
+
+
+def _row_pattern(parse: Any) -> re.Pattern[bytes]:
+    """A pattern of a row with line breaks in quotes; its group `open` is the field whose quote is not closed.
+
+    A quote closes a field only before a delimiter or a line end, and opens one only at the beginning of a field. So a
+    stray quote does not make one row of the lines up to the next one.
+    """
+    quote, delimiter = (re.escape(char.encode()) for char in (parse.quote_char, parse.delimiter))
+    within = [quote + quote] if parse.double_quote else []
+    plain = quote
+    if parse.escape_char:
+        escape = re.escape(parse.escape_char.encode())
+        within.append(escape + b".")
+        plain += escape
+    pairs = b"(?:(?:%s)[^%s]*)*" % (b"|".join(within), plain) if within else b""
+    opening = b"%s[^%s]*%s" % (quote, plain, pairs)
+    field = b"(?:%s%s|(?:[^%s%s\n][^%s\n]*)?)" % (opening, quote, quote, delimiter, delimiter)
+    row = rb"(?:%s%s)*(?:%s\r?(?:\n|\Z)|(?P<open>%s\Z))" % (field, delimiter, field, opening)
+    return re.compile(row, re.DOTALL)
 
 
 def _lone_cr(file: File, line: int) -> FileReadError:
@@ -246,8 +268,8 @@ def read_csv(
     For other kinds of CSV, pass pyarrow's own options: `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
     `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. Values with
     line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the `block_size`, or
-    to the end of the file, is then an error of its line, and reading continues with the next line. Lines end in a line
-    feed, optionally after a carriage return.
+    to the end of the file, is then an error of its line, and reading continues with the next line. Without it, a row
+    with a line break in a value is an error as a whole. Lines end in a line feed, optionally after a carriage return.
 
     A row that cannot be read (too many fields, an invalid number, invalid UTF-8) is an error that names its line. With
     `on_error` (see `map`) the row is skipped and counted, revealed or diverted, as bytes. For `paths`, the other

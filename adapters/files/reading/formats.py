@@ -101,7 +101,7 @@ class Start:
 
 
 class Agreed:
-    """The columns and types that all files of a source share; taken from the first file. `time` is their time column."""
+    """The columns and types that all files of a source share; taken from the first file. `time` names one."""
 
     def __init__(self, saved: bytes | None = None, time: str | None = None) -> None:
         self.schema: Any = None

@@ -24,6 +24,9 @@ FEW: Final = 64
 WIDTH: Final = 2
 """The number of blocks parsed ahead."""
 
+HELD: Final = 8
+"""The number of blocks in which the end of a quoted value is looked for."""
+
 MOST: Final = 2**31 - 1
 """The maximum bytes that pyarrow parses in one piece."""
 
@@ -37,14 +40,11 @@ Parse = Callable[[bytes], Any]
 
 
 def settled(blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None]) -> Iterator[Block]:
-    """The blocks that are not empty; `settle` gets one if columns and types are not agreed on yet."""
+    """The blocks; `settle` gets one that is not empty if columns and types are not agreed on yet."""
     for block in blocks:
-        if isinstance(block, Overlong):
-            yield block
-        elif not block.data.isspace():
-            if agreed.schema is None:
-                settle(block)
-            yield block
+        if agreed.schema is None and not isinstance(block, Overlong) and not block.data.isspace():
+            settle(block)
+        yield block
 
 
 @attrs.frozen(eq=False)
@@ -59,6 +59,10 @@ class Sieve:
     """The quote character if every line must give a row, so that a line that swallows the next is found; else None."""
     _names: Sequence[str] = attrs.field(default=(), kw_only=True, alias="names")
     _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
+    _row: re.Pattern[bytes] | None = attrs.field(default=None, kw_only=True, alias="row")
+    """Matches a row that may have line breaks in quotes: no part of such a row may be taken for a row of its own."""
+    _held: list[tuple[Block, Any]] = attrs.field(factory=list[tuple[Block, Any]], init=False)
+    """Consecutive blocks with their tables. The first begins with a row whose quote is open to the end of the last."""
     _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
 
     def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
@@ -77,34 +81,81 @@ class Sieve:
                         parsed.append((block, start_in_thread(self._whole, block)))
                         reading = start_in_thread(next, rest, None)
                 elif parsed and (over or len(parsed) > self._width or parsed[0][1].done()):
-                    yield from self._of_block(*parsed.popleft(), stream)
+                    block, future = parsed.popleft()
+                    yield from self._of_block(block, future.result(), stream)
                 else:
                     # Wait for either, because reading may take long.
                     wait([reading, *(future for _, future in parsed)], return_when=FIRST_COMPLETED)
             # A reading error is raised after everything read before it (R8).
+            while self._held:
+                yield from self._released(stream)
             reading.result()
         finally:
             wait([reading, *(future for _, future in parsed)])
 
-    def _of_block(self, block: Block, parsed: "Future[Any]", stream: Stream) -> Iterator[Piece]:
+    def _of_block(self, block: Block, table: Any, stream: Stream) -> Iterator[Piece]:
         if isinstance(block, Overlong):
+            while self._held:
+                yield from self._released(stream)
             yield block.bad(stream)
             return
-        table, start = parsed.result(), block.start(stream)
+        if self._held:
+            self._held.append((block, table))
+            first, _ = self._held[0]
+            block = attrs.evolve(first, data=b"".join(held.data for held, _ in self._held))
+            row = self._row.match(block.data) if self._row else None
+            if row is None or not row["open"]:
+                self._held.clear()
+                yield from self._searched(block, stream)
+            elif len(self._held) >= HELD:
+                yield from self._released(stream)
+            return
+        start = block.start(stream)
         if table is not None:
             line = block.line if table.num_rows == block.count else None
             for batch in table.to_batches():
                 yield TablePiece(batch, line, start)
                 line = None if line is None else line + len(batch)
             return
-        rows = records(block, self._quote)
+        yield from self._searched(block, stream)
+
+    def _searched(self, block: Block, stream: Stream, *, last: bool = False) -> Iterator[Piece]:
+        """Separate the good from the bad rows; hold those after a quote that may be closed later, if not `last`."""
+        rows = self._rows(block, last=last)
         lines = [block.line]
         for row in rows:
             lines.append(lines[-1] + row.count(b"\n"))
-        yield from self._sieved(_NumberedRows(rows, lines, start), 0, len(rows))
+        if rest := block.data[sum(map(len, rows)) :]:
+            self._held.append((Block(rest, lines[-1], block.offset + len(block.data) - len(rest)), None))
+        yield from self._sieved(_NumberedRows(rows, lines, block.start(stream)), 0, len(rows))
+
+    def _released(self, stream: Stream) -> Iterator[Piece]:
+        """What is held, because its first quote stays open: then only that line is bad."""
+        (first, _), *rest = self._held
+        self._held.clear()
+        yield from self._searched(first, stream, last=True)
+        for block, table in rest:
+            yield from self._of_block(block, table, stream)
+
+    def _rows(self, block: Block, *, last: bool) -> list[bytes]:
+        """The rows of a block that is not good, up to one whose quote is open at the end of the block."""
+        if self._row is None or not self._strict:
+            return records(block, self._quote)
+        data, begin = block.data, 0
+        rows: list[bytes] = []
+        while begin < len(data):
+            end = data.find(b"\n", begin) + 1 or len(data)
+            row = self._row.match(data, begin) if data.find(self._strict, begin, end) >= 0 else None
+            if row and not row["open"]:
+                end = row.end()
+            elif row and not last:
+                break
+            rows.append(data[begin:end])
+            begin = end
+        return rows
 
     def _whole(self, block: Block) -> Any:
-        if isinstance(block, Overlong):
+        if isinstance(block, Overlong) or block.data.isspace():
             return None
         try:
             return self._checked(block.data, block.count)

@@ -85,13 +85,18 @@ BAD_CSV = b"x,y\r\n1,a\r\n\r\n2,b,c\r\nq,d\r\n3\r\n4,\xff\r\n5,e\r\n"
     [
         (BAD_CSV, [(1, "a"), (b"2,b,c", 4), (b"q,d", 5), (b"3", 6), (b"4,\xff", 7), (5, "e")]),
         ('x,y\n1,"a\n2,b\n3,c\n4,"d\n', [(b'1,"a', 2), (2, "b"), (3, "c"), (b'4,"d', 5)]),
-        ('x,y\n1,"a""\n\n\n2,b\n', [(b'1,"a""', 2), (2, "b")]),
+        ('x,y\n1,"a""\n\n\n' + "2,b\n" * 20, [(b'1,"a""', 2), *[(2, "b")] * 20]),
+        ('x,y\n1,"a\n\n5,b\n7,c"\r\n2,"d"\n', [(b'1,"a\n\n5,b\n7,c"', 2), (2, "d")]),
+        ('x,y\n1,"a ""\n7,b"","c\n"\n2,d\n3,"e', [(b'1,"a ""', 2), (b'7,b"","c\n"', 3), (2, "d"), (b'3,"e', 6)]),
         ("x,y\n1,a\n   \n2,b\n3\n4,d\n", [(1, "a"), (2, "b"), (b"3", 5), (4, "d")]),
     ],
-    ids=["every kind", "open quotes", "an open quote before empty lines", "white space"],
+    ids=["every kind", "open quotes", "an open quote before empty lines", "line breaks", "both", "white space"],
 )
 def test_bad_rows_are_found_with_their_lines(text, expected, size, put, read):
-    """Too many fields, too few, not a number, not UTF-8, an open quote: at every block size, each is bad alone."""
+    """Too many fields, too few, not a number, not UTF-8, an open quote: at every block size, each is bad alone.
+
+    A row with line breaks is bad as a whole: none of its lines is a row.
+    """
     source = files.read_csv(put("a.csv", text), as_="tuples", **INT_X, block_size=size, on_error="result")
     found = read(source)
     assert parts(found) == expected
