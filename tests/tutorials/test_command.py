@@ -117,6 +117,7 @@ def test_from_the_first_command_to_a_right_answer(command, tutorials, tmp_path):
     assert (tmp_path / "answers" / "take_while.py").read_text() == TEMPLATE
     assert (tmp_path / "answers" / "README.md").exists()
 
+    assert tutorials("next").stdout.startswith("0.1 ")
     wrong = command("check", "take_while")
     assert (wrong.returncode, wrong.stdout.splitlines()[0]) == (1, "wrong: 4.1 take_while")
     assert "  answers/take_while.py:15" in wrong.stdout
@@ -131,7 +132,9 @@ def test_from_the_first_command_to_a_right_answer(command, tutorials, tmp_path):
     assert (right.returncode, right.stdout) == (0, "right: 4.1 take_while\n")
     assert "done  4.1 take_while" in tutorials("list").stdout
     assert "Others got it wrong" in tutorials("solution", "take_while").stdout
-    assert tutorials("next").returncode == 0
+    assert tutorials("next").stdout.startswith("4.2 ")
+    assert tutorials("next").stdout.startswith("4.2 ")
+    assert tutorials("next", "--skip").stdout.startswith("4.3 ")
     assert f"1 of {len(EXERCISES)}" in tutorials().stdout
 
 
@@ -160,7 +163,7 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        ("def take_while(:\n", 2, "this is no Python"),
+        ("def take_while(:\n", 2, "this is not valid Python"),
         ("import no_such_module\n", 2, "No module named"),
         ("take = 1\n", 2, "has no 'take_while'"),
         ("raise SystemExit(7)\n", 2, "its process ended with 7"),

@@ -147,4 +147,6 @@ def test_a_mistake_in_a_table_is_at_the_table(tmp_path):
 def test_a_message_without_its_places_is_a_sentence():
     """Places in a user's file stay, and those in the judge's go, with their comma."""
     assert told_simply("one, composed at a.py:7, keeps it: b") == "one keeps it: b"
+    assert told_simply("one, composed at a.py:7, answered twice") == "one answered twice"
+    assert told_simply("run() at /home/judges/one.py:3 needs a sink") == "run() needs a sink"
     assert told_simply("one, composed at a.py:7, and two, composed at b.py:1: hang") == "one, and two: hang"

@@ -98,11 +98,11 @@ def check(folder: Folder, name: str | None = None, *, all: bool = False, json: b
     return max(codes)
 
 
-def next(folder: Folder) -> int:
-    """Go on to the next exercise."""
+def next(folder: Folder, *, skip: bool = False) -> int:
+    """Show the current exercise; go on to the next one if it is done, or to be skipped."""
     if not folder.begun:
         raise LookupError(START)
-    exercise = folder.next()
+    exercise = folder.next() if skip or folder.is_done(folder.now) else folder.now
     if exercise is None:
         show("All answers are right.")
         return 0

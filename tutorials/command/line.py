@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--all", action="store_true", help="every answer that differs from its template")
     check.add_argument("--json", action="store_true", help="verdicts as JSON, one per line")
-    add("next", parents=[folder], help="go on to the next exercise")
+    after = add("next", parents=[folder], help="the task of the next exercise: the current one until it is right")
+    after.add_argument("--skip", action="store_true", help="leave the current one, and go on")
     watch = add("watch", parents=[folder], help="judge whenever a file is saved")
     watch.set_defaults(name=None)
     for name, what in (

@@ -39,7 +39,7 @@ def watch(folder: Folder) -> int:
 def _press(folder: Folder, key: str) -> None:
     match key:
         case "n":
-            commands.next(folder)
+            commands.next(folder, skip=True)
         case "h":
             commands.hint(folder)
         case "l":

@@ -4,9 +4,10 @@ An edge is used through a `Reader`. Write one by hand: asked for words, it asks 
 answers with their words, at most as many as it was asked for. It keeps the remaining words for the next ask. A row may
 have no words.
 
-Here you must keep the rules yourself. After DONE every ask is answered with DONE; so it is after an abort or an error,
-even if words remain. Pass an ending on once, unchanged, and confirm it with DONE when it is confirmed upstream. After a
-failure from upstream, each ask raises the same object again.
+Here you must keep the rules yourself. After DONE or an abort, every ask is answered with DONE, even if words remain.
+After an error, from below or from upstream, every ask raises that same exception, with the traceback that it had then:
+a plain `raise` adds to the traceback. Pass an ending on once, unchanged, and confirm it with DONE when it is confirmed
+upstream.
 """
 
 import pullstream as ps

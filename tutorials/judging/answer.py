@@ -25,8 +25,8 @@ class Answer:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.first: int | None = None
-        """The line of the first name looked up, for a mistake without a line of its own."""
+        self.last: int | None = None
+        """The line of the last name looked up, for a mistake without a line of its own."""
         self.module = _loaded(path)
 
     def __getitem__(self, name: str) -> Any:
@@ -35,9 +35,15 @@ class Answer:
             found = getattr(self.module, name)
         except AttributeError:
             raise Unjudgeable(f"{self.path.name} has no {name!r}: keep the names of the template") from None
-        if self.first is None:
-            self.first = self._line(name)
+        self.last = self._line(name)
         return found
+
+    def returned(self, name: str, *arguments: Any) -> Any:
+        """Call a function, and return its result, which may not be None."""
+        result = self[name](*arguments)
+        if result is None:
+            raise Unjudgeable(f"{name}() returned None: is a `return` missing?", self.last)
+        return result
 
     def site(self, name: str) -> Site:
         """Return the line where a name is defined or assigned."""
@@ -73,7 +79,7 @@ def _loaded(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as exc:
-        raise Unjudgeable(f"this is no Python: {exc.msg}", exc.lineno) from exc
+        raise Unjudgeable(f"this is not valid Python: {exc.msg}", exc.lineno) from exc
     except Exception as exc:
         lines = [frame.lineno for frame in traceback.extract_tb(exc.__traceback__) if Path(frame.filename) == path]
         line = lines[-1] if lines else None

@@ -30,7 +30,7 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
         wrong = as_wrong(failure)
         line = wrong.line
         if answer is not None and line is None:
-            line = answer.line(failure) or answer.first
+            line = answer.line(failure) or answer.last
         happened = told_simply(wrong.happened)
         step = None
         if trace is not None and answer is not None:

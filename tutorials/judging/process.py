@@ -51,7 +51,10 @@ def judged_apart(
     lines = re.findall(rf'File "{re.escape(str(file))}", line (\d+)', err)
     line = int(lines[0]) if lines else None
     if "Timeout (" in err:
-        happened = f"after {limit:g} seconds it was still running; the clock is virtual, so it did not sleep"
+        happened = (
+            f"after {limit:g} seconds it was still running: a loop does not end, or a call blocks, as time.sleep does; "
+            "await trio.sleep instead, which takes no real time here"
+        )
         return Verdict(exercise.told, 3, "spin", str(file), line, happened, read=exercise.read)
     happened = "\n".join([f"its process ended with {process.returncode}", *err.strip().splitlines()[-1:]])
     return Verdict(exercise.told, 2, "crash", str(file), line, happened, read=exercise.read)

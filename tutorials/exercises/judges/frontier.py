@@ -39,13 +39,13 @@ def judge(answer, seeds):
     """Judge an answer."""
     for steps, counts in worlds(seeds):
         got, want = answer["frontier"](set(steps), dict(counts)), by_the_theory(steps, counts)
-        said = f"with {counts}\nit returned {got}"
         if not isinstance(got, dict):
-            raise Wrong("values", f"{said}; return a dict", drawn(steps))
+            raise Wrong("values", f"with {counts}\nit returned {got!r}; return a dict", drawn(steps))
         for place in sorted({*got, *want}):
             mine, theirs = set(got.get(place, ())), want.get(place, set())
             if mine != theirs:
-                raise Wrong("values", f"{said}\nbut to {place!r} may come {_why(mine, theirs)}", drawn(steps))
+                told = f"to {place!r} may come {_why(mine, theirs)}\nit returned {_few(mine)}"
+                raise Wrong("values", f"with {counts}\n{told}", drawn(steps))
 
 
 def worlds(seeds):
@@ -60,6 +60,11 @@ def worlds(seeds):
 def by_the_theory(steps, counts):
     """Return the result of the query for the positive counts."""
     return frontier(steps, set(), [stamp for stamp, count in counts.items() if count > 0])
+
+
+def _few(times):
+    few = sorted(times, key=repr)
+    return f"{few[:3]}" if len(few) < 4 else f"{few[:3]} and {len(few) - 3} more"
 
 
 def _why(mine, theirs):

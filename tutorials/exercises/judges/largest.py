@@ -94,14 +94,7 @@ def deletes_state(largest):
         alive.add(number)
         return number
 
-    @ps.sink
-    async def count(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            if batch.time == TIMES - 1:
-                left.append(len(alive))
-
-    left = []
-    numbers = (made(time) for time in range(TIMES))
-    ps.run(ps.pipe(ps.values(numbers, time=int), largest(), count()), limit=1)
-    if left[0] > TIMES // 2:
-        raise Wrong("bound", f"when {TIMES} times were answered, one value each, it still stored {left[0]} values")
+    numbers = ps.values((made(time) for time in range(TIMES)), time=int)
+    *_, left = ps.run(ps.pipe(numbers, largest(), ps.map(lambda _: len(alive)), ps.collect()), limit=1)
+    if left > TIMES // 2:
+        raise Wrong("bound", f"when {TIMES} times were answered, one value each, it still stored {left} values")

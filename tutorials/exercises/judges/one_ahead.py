@@ -7,6 +7,7 @@ import pullstream as ps
 from pullstream.conformance import Subject
 from tutorials.judging import Wrong
 from tutorials.judging.module import gives_the_same, keeps_the_rules
+from tutorials.judging.steps import first_difference
 
 HINTS = {
     "": (
@@ -19,16 +20,16 @@ HINTS = {
         "Nothing is read before it is asked for. How many values does the sink ask for?",
         "At limit 1, reads and gets alternate. At limit 2, two are read before both are got; the last one is alone.",
     ),
-    "R2": (
-        "Chapter 2.",
-        "More was read than one value ahead. What did you ask for, and when?",
-        "Ask for one value, and for the next when it has been taken: `ps.prefetch(1)`, or a channel of size 0.",
-    ),
     "demand": (
         "Chapter 2.",
-        "While the sink was working, nothing was read. What should have asked?",
-        "Something must ask while the consumer works: `ps.prefetch`, or a task.",
+        "Was more read than one value ahead, or nothing? What asks while the consumer works, and for how much?",
+        "Ask for one value, and for the next when it is taken: `ps.prefetch(1)`, or a task and a channel of size 0.",
     ),
+}
+
+WHY = {
+    "AT_LIMIT_1": "The sink asks for one value, and asks again when it has handled the answer",
+    "AT_LIMIT_2": "The sink asks for up to two values, and the source reads them before it answers",
 }
 
 
@@ -38,12 +39,21 @@ def judge(answer, seeds):
         printed = run_at(limit)
         said = answer[name]
         if said != printed:
-            text = f"{name}: you say\n  {said}\nand at limit {limit} it prints\n  {printed if said else 'something'}"
-            raise Wrong("prediction", text)
+            raise Wrong("prediction", f"{name}: you say\n  {said}\n{differs(said, printed)}. {WHY[name]}")
     one_ahead = answer["one_ahead"]
     gives_the_same(lambda: ps.pipe(ps.values(range(9)), one_ahead()), lambda: ps.values(range(9)), limits=(1, 2, 1000))
     is_ahead(one_ahead(), 1)
     keeps_the_rules(Subject("one_ahead", one_ahead, grows=True), answer.site("one_ahead"), seeds)
+
+
+def differs(said, printed):
+    """Say where a prediction goes wrong, and not what is right."""
+    if not isinstance(said, list):
+        return "which is not a list of lines"
+    number = first_difference(said, printed)
+    if number == len(printed):
+        return f"but it prints only {number} lines"
+    return f"but line {number + 1} is another" if number < len(said) else f"but it prints more than {number} lines"
 
 
 def run_at(limit):
@@ -93,6 +103,6 @@ async def _is_ahead(module, n):
     if got != list(range(8)):
         raise Wrong("values", f"with a slow sink, for 0 to 7 it gave {got}")
     if max(ahead) > n:
-        raise Wrong("R2", f"while the sink worked on a value, {max(ahead)} more had been read; the limit is {n}")
+        raise Wrong("demand", f"while the sink worked on a value, {max(ahead)} more had been read; the limit is {n}")
     if ahead[0] < n:
         raise Wrong("demand", f"while the sink worked on the first value, {ahead[0]} more had been read, and not {n}")

@@ -23,7 +23,7 @@ HINTS = {
     "R3": (
         "Chapter 4, pieces 6 and 9.",
         "The stream ended, and then went on, or ended again in another way.",
-        "Drop the remaining words at an ending. Store a failure, and raise the same object at every ask from then on.",
+        "Drop the words. Keep a failure and its `__traceback__`, and `raise failure.with_traceback(kept)` each time.",
     ),
     "R5": (
         "Chapter 4, piece 10.",

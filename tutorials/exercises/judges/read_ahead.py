@@ -16,9 +16,9 @@ HINTS = {
         "When a batch was yielded, its time was complete: the next ask had acknowledged it.",
         "`hold.enter_context(ctx.hold(batch.time))` in the task, before it asks again; `hold.close()` after the yield.",
     ),
-    "R2": (
+    "demand": (
         "Chapter 2, piece 5.",
-        "More was read than n ahead.",
+        "More was read than n ahead, or less: the channel, the task and the generator can each have a value.",
         "Use a channel of size n - 1, and batches of one value: `upstream.ask(1)`.",
     ),
     "R8": (

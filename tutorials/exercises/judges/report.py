@@ -47,7 +47,7 @@ HINTS["CapabilityError"] = HINTS["R12"]
 def judge(answer, seeds):
     """Judge an answer."""
     for limit in (1, 1000):
-        result = ps.run(answer["report"](list(SALES)), limit=limit, check=True)
+        result = ps.run(answer.returned("report", list(SALES)), limit=limit, check=True)
         if result == WANTED:
             continue
         at = value_at(first_difference(result, WANTED)) if isinstance(result, list) else None

@@ -33,7 +33,7 @@ HINTS = {
 
 def judge(answer, seeds):
     """Judge an answer."""
-    pipeline = answer["words_a_day"](list(LINES))
+    pipeline = answer.returned("words_a_day", list(LINES))
     for nth in ("", "run again, "):
         result = ps.run(pipeline, check=True)
         if result == WANTED:
