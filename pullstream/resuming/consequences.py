@@ -58,12 +58,21 @@ LAST: Final = Last()
 _CARRYING = (Carries.MEMORY, Carries.LOST)
 
 
+SinkFrontiers = Sequence[Antichain[Any]]
+"""Frontiers known for one sink; a time that one of them excludes will not come."""
+
+
 def may_come(frontier: Antichain[Any], time: Hashable, *, unlike: bool) -> bool:
     """Whether a time may still come, given a frontier; `unlike` is the answer if its times are of another domain."""
     try:
         return frontier.less_equal(time)
     except TimelyError:
         return unlike
+
+
+def past(frontiers: SinkFrontiers, time: Hashable) -> bool:
+    """Whether a time will not come at a sink any more."""
+    return any(not may_come(frontier, time, unlike=True) for frontier in frontiers)
 
 
 @attrs.frozen(eq=False)
@@ -75,11 +84,11 @@ class Consequence:
     tells: bool
     """False if a module on the way makes times of its own: then all has come only at the end of the sink's stream."""
 
-    def complete(self, frontier: Antichain[Any]) -> bool:
-        """Whether all consequences have come, given what may still come."""
-        if not frontier.elements:
+    def complete(self, frontiers: SinkFrontiers) -> bool:
+        """Whether all consequences have come, given the frontiers of the sink."""
+        if any(not frontier.elements for frontier in frontiers):
             return True
-        return self.tells and not any(may_come(frontier, time, unlike=True) for time in self.times)
+        return self.tells and all(past(frontiers, time) for time in self.times)
 
 
 class Consequences:
@@ -169,7 +178,7 @@ class Consequences:
 
 def fulfilled(consequences: Sequence[Consequence], now: Frontiers) -> bool:
     """Whether all consequences of a time are complete at the outputs of their sinks."""
-    return bool(consequences) and all(each.complete(_frontier(each.sink, now)) for each in consequences)
+    return bool(consequences) and all(each.complete([_frontier(each.sink, now)]) for each in consequences)
 
 
 def fulfilment(location: Location, time: Hashable, consequences: Sequence[Consequence]) -> Watch:

@@ -4,11 +4,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from pullstream.engine.sidecar.location import NOTHING, Location
-from pullstream.resuming.consequences import Consequence, Consequences, may_come
+from pullstream.resuming.consequences import Consequence, Consequences, SinkFrontiers, past
 from pullstream.timely import Antichain, TimelyError
-
-SinkFrontiers = Sequence[Antichain[Any]]
-"""Frontiers known for one sink; a time that one of them excludes will not come."""
 
 
 def merged(before: SinkFrontiers, now: Antichain[Any]) -> SinkFrontiers:
@@ -36,7 +33,7 @@ class Cut:
     def input_done(self, location: Location, time: Hashable) -> bool:
         """Whether everything that follows from a time at a module's inputs, or output if it has none, is complete."""
         if location in self._sinks:
-            return self._past(location, time)
+            return past(self._sinks[location], time)
         if not location.upstreams:
             return self.output_done(location, time)
         return all(
@@ -50,15 +47,8 @@ class Cut:
             any(not each.elements for each in self._sinks[sink]) for sink in self._consequences.sinks_below(location)
         )
 
-    def _past(self, sink: Location, time: Hashable) -> bool:
-        return any(not may_come(frontier, time, unlike=True) for frontier in self._sinks[sink])
-
     def _complete(self, consequences: Sequence[Consequence]) -> bool:
-        return bool(consequences) and all(
-            all(self._past(each.sink, time) for time in each.times)
-            and (each.tells or any(not frontier.elements for frontier in self._sinks[each.sink]))
-            for each in consequences
-        )
+        return bool(consequences) and all(each.complete(self._sinks[each.sink]) for each in consequences)
 
 
 def remembered(test: Callable[[Hashable], bool]) -> Callable[[Hashable], bool]:
