@@ -1,11 +1,9 @@
 """`throttle`, `debounce` and `sample`: later values replace earlier ones, by the clock."""
 
-from abc import abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from math import inf
 from typing import Any
 
-import attrs
 import trio
 from typing_extensions import override
 
@@ -22,16 +20,10 @@ from pullstream.engine.traits import Traits
 from pullstream.protocol import WAIT, Batch, Done, Reader, Unanswered
 
 
-@attrs.define(eq=False)
-class Latest:
-    """The latest value at one logical time, until it is answered or replaced."""
+class _KeepLatest(PolledKernel[Any]):
+    """Reads continuously, and keeps the latest value of each logical time, until it is due.
 
-    value: Any
-    came: float
-
-
-class KeepLatest(PolledKernel[Any]):
-    """Reads continuously, and keeps the latest value of each logical time; a subclass decides when it is due.
+    `due` returns the moment at which a kept value is due that arrived at the given moment.
 
     When a time is complete at the input, nothing can replace its value any more, so it is due whatever the clock says.
     Until it is answered, nothing more is read, unless an ask wants more. So at most one value is kept per incomplete
@@ -40,20 +32,18 @@ class KeepLatest(PolledKernel[Any]):
 
     traits = Traits(trusted=True, reorders=True, asks_apart=True, clocked=True)
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, due: Callable[["_KeepLatest", float], float]) -> None:
         self.seconds = seconds
+        self._due = due
         self.came = self.answered = -inf
         """The moments of the latest arrival and of the latest answer."""
-        self._kept: dict[Hashable, Latest] = {}
+        self._kept: dict[Hashable, tuple[float, Any]] = {}
+        """The latest value at each logical time, until it is answered, with the moment of its arrival."""
         self._ready = Backlog(self)
         self._wanted = 0
         """The limit of the ask that waits; 0 if none does."""
         self._coming: Iterator[Batch[Any] | Completed] = iter(())
         """The rest of what has arrived, and the completions in it."""
-
-    @abstractmethod
-    def due(self, kept: Latest) -> float:
-        """Give the moment at which a kept value is due."""
 
     @override
     def placed(self) -> None:
@@ -89,7 +79,7 @@ class KeepLatest(PolledKernel[Any]):
     @override
     async def wait(self) -> None:
         self._wanted = self._limit
-        await self.events.wait(deadline=min(map(self.due, self._kept.values()), default=inf))
+        await self.events.wait(deadline=min((self._due(self, came) for came, _ in self._kept.values()), default=inf))
         self._wanted = 0
 
     def _arrived(self, _: Reader[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -133,20 +123,17 @@ class KeepLatest(PolledKernel[Any]):
             self.events.ask(self.run.limit)
 
     def _keep(self, time: Hashable, value: Any, now: float) -> None:
-        kept = self._kept.get(time)
-        if kept is None:
+        if time not in self._kept:
             self.location.hold(time)
             self.events.requests[time] = False
-            kept = self._kept[time] = Latest(value, now)
-        else:
-            kept.value, kept.came = value, now
-        if self._wanted and not self._ready and self.due(kept) <= now:
+        self._kept[time] = now, value
+        if self._wanted and not self._ready and self._due(self, now) <= now:
             self._give(time)
 
     def _give(self, time: Hashable) -> None:
         """Let the value of a time be answered; nothing replaces it any more."""
         self.events.requests.pop(time, None)
-        self._ready.put(Batch(time, [self._kept.pop(time).value]))
+        self._ready.put(Batch(time, [self._kept.pop(time)[1]]))
         self.location.drop(time)
 
     def _give_complete(self) -> None:
@@ -158,32 +145,18 @@ class KeepLatest(PolledKernel[Any]):
     def _give_due(self) -> None:
         """Let the first value that is due now be answered, unless another goes first."""
         now = trio.current_time()
-        for time, kept in () if self._ready else self._kept.items():
-            if self.due(kept) <= now:
+        for time, (came, _) in () if self._ready else self._kept.items():
+            if self._due(self, came) <= now:
                 self._give(time)
                 return
 
 
-class _Throttle(KeepLatest):
-    @override
-    def due(self, kept: Latest) -> float:
-        return self.answered + self.seconds
-
-
-class _Debounce(KeepLatest):
-    @override
-    def due(self, kept: Latest) -> float:
-        return self.came + self.seconds
-
-
-class _Sample(KeepLatest):
-    @override
-    def due(self, kept: Latest) -> float:
-        # A value that arrives exactly at a tick counts for the next one, whichever is processed first.
-        tick = int((kept.came - self.began) / self.seconds)
-        while self.began + tick * self.seconds <= kept.came:
-            tick += 1
-        return self.began + tick * self.seconds
+def _next_tick(module: _KeepLatest, came: float) -> float:
+    # A value that arrives exactly at a tick counts for the next one, whichever is processed first.
+    tick = int((came - module.began) / module.seconds)
+    while module.began + tick * module.seconds <= came:
+        tick += 1
+    return module.began + tick * module.seconds
 
 
 @transformer
@@ -203,7 +176,7 @@ def throttle(seconds: Seconds) -> Same[V]:
     Logical times do not mix: a value is replaced only by a later value at the same time. When a time is complete, its
     last value is given, whatever the clock says. A kept value is held at its time.
     """
-    return opens(_Throttle(seconds))
+    return opens(_KeepLatest(seconds, lambda module, _: module.answered + module.seconds))
 
 
 @transformer
@@ -216,7 +189,7 @@ def debounce(seconds: Seconds) -> Same[V]:
 
     The end of the stream, back-pressure and logical times are handled as in `throttle`.
     """
-    return opens(_Debounce(seconds))
+    return opens(_KeepLatest(seconds, lambda module, _: module.came + module.seconds))
 
 
 @transformer
@@ -230,4 +203,4 @@ def sample(seconds: Seconds) -> Same[V]:
     The clock starts at the first ask. A value that arrives exactly at a tick counts for the next one. The end of the
     stream, back-pressure and logical times are handled as in `throttle`.
     """
-    return opens(_Sample(seconds))
+    return opens(_KeepLatest(seconds, _next_tick))

@@ -144,7 +144,7 @@ def most_common(k: Positive, of: Of[V, Hashable] = None, *, approximate: bool = 
     [('a', 5), ('b', 2)]
     """
     if approximate:
-        return _sketched(sketches.Frequent, of, partial(_frequent, k))
+        return _sketched(sketches.Frequent, of, operator.methodcaller("most", k))
     return Fold(dict, partial(_count, of or itself), partial(_most, k), _all_counted)
 
 
@@ -346,10 +346,6 @@ def _sketched_quantile(q: float, state: Any) -> Any:
 
 def _estimate(state: Any) -> int:
     return round(state.sketch.get_estimate())
-
-
-def _frequent(k: int, state: Any) -> list[Any]:
-    return state.most(k)
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
-from pullstream.modules.handles.handle import Grip
+from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import DONE, Batch, Done, Reader
 
 
@@ -117,32 +117,28 @@ class _LaterSink(Wiring):
         return consumer
 
 
-class _Handle(Blueprint, Generic[T]):
-    @property
-    def _later(self) -> Later:
-        return cast("Later", self.modules[-1].args[0])
-
+class _Placeholder(Handle[Later], Generic[T]):
     def resolve(self, module: T) -> None:
         """Set the module."""
-        self._later.settle(module)
+        self._grip.settle(module)
 
     def fail(self, failure: BaseException) -> None:
         """Fail the stream instead of resolving it."""
-        self._later.settle(failure)
+        self._grip.settle(failure)
 
 
 @attrs.frozen(repr=False)
-class DeferredSource(_Handle[Source[B]], Source[B], Generic[B]):
+class DeferredSource(_Placeholder[Source[B]], Source[B], Generic[B]):
     """A placeholder for a source; made by `deferred`."""
 
 
 @attrs.frozen(repr=False)
-class DeferredTransformer(_Handle[Transformer[A, B]], Transformer[A, B], Generic[A, B]):
+class DeferredTransformer(_Placeholder[Transformer[A, B]], Transformer[A, B], Generic[A, B]):
     """A placeholder for a transformer; made by `deferred`."""
 
 
 @attrs.frozen(repr=False)
-class DeferredSink(_Handle[Sink[A, R]], Sink[A, R], Generic[A, R]):
+class DeferredSink(_Placeholder[Sink[A, R]], Sink[A, R], Generic[A, R]):
     """A placeholder for a sink; made by `deferred`."""
 
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import attrs
 from typing_extensions import override
@@ -15,13 +15,13 @@ from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.traits import Traits
 from pullstream.errors import Ended
 from pullstream.modules.combining.merge import Merge
-from pullstream.modules.handles.handle import Grip
+from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import Unanswered
 from pullstream.timely import BEGINNING
 
 
 @attrs.frozen(repr=False)
-class DynamicMerge(Source[T]):
+class DynamicMerge(Handle["Added"], Source[T]):
     """A source and the handle that adds sources to it; made by `dynamic_merge`. Any thread may use it."""
 
     def add(self, *sources: Source[T]) -> None:
@@ -30,15 +30,11 @@ class DynamicMerge(Source[T]):
         Raises: Ended: `cap` was called before, or the stream has ended.
         """
         checks.sources(Call("add"), sources)
-        self._added.add(sources)
+        self._grip.add(sources)
 
     def cap(self) -> None:
         """Allow no more sources: the stream ends when all of its sources have ended."""
-        self._added.cap()
-
-    @property
-    def _added(self) -> "Added":
-        return cast("Added", self.modules[-1].args[0])
+        self._grip.cap()
 
 
 class Added(Grip["_DynamicMergeSource"]):

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any, Generic, NoReturn
+from typing import Any, Generic, NoReturn, cast
 from weakref import ReferenceType, ref
 
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.blueprint import OfOneRun, Site
+from pullstream.blueprint import Blueprint, OfOneRun, Site
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.waking import Waking
@@ -100,6 +100,17 @@ class Grip(Held, OfOneRun, Generic[K]):
     def _wake(self) -> None:
         if isinstance(kernel := self.alive(), Waking):
             kernel.changed()
+
+
+G = TypeVar("G", bound=Grip[Any])
+
+
+class Handle(Blueprint, Generic[G]):
+    """A module that is a handle, too; its last part was made with the grip."""
+
+    @property
+    def _grip(self) -> G:
+        return cast("G", self.modules[-1].args[0])
 
 
 class Stored:

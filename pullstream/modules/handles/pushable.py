@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Any, cast
+from typing import Any
 from weakref import WeakValueDictionary
 
 import attrs
@@ -13,17 +13,17 @@ from pullstream.blueprint import Module, Positive, Source, checked
 from pullstream.blueprint.variables import T
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
-from pullstream.modules.handles.handle import Grip, Stored, StoredSource
+from pullstream.modules.handles.handle import Grip, Handle, Stored, StoredSource
 from pullstream.protocol import DONE, Done
 from pullstream.timely import less_equal
 
 
 @attrs.frozen(repr=False)
-class Pushable(Source[T]):
+class Pushable(Handle["Entries"], Source[T]):
     """A source and the handle to push into it; made by `pushable`. Use it from tasks of the run's own thread."""
 
     def __attrs_post_init__(self) -> None:
-        self._entries.handles[id(self)] = self
+        self._grip.handles[id(self)] = self
 
     async def push(self, value: T, time: Hashable = 0) -> None:
         """Push a value, waiting for room; waiting tasks are served in order.
@@ -33,9 +33,9 @@ class Pushable(Source[T]):
         Raises: Ended: the stream has ended: its reader aborted it, or `end` or `fail` was called before.
         CapabilityError: `time` is before an earlier value, or before a time announced with `advance`.
         """
-        self._entries.in_its_thread(waits=True)
+        self._grip.in_its_thread(waits=True)
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._entries.push(time, value)
+        await self._grip.push(time, value)
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     async def push_many(self, values: Iterable[T], time: Hashable = 0) -> None:
@@ -43,10 +43,10 @@ class Pushable(Source[T]):
 
         A checkpoint. Values pushed before a cancellation or an error stay pushed.
         """
-        self._entries.in_its_thread(waits=True)
+        self._grip.in_its_thread(waits=True)
         await trio.lowlevel.checkpoint_if_cancelled()
         for value in values:
-            await self._entries.push(time, value)
+            await self._grip.push(time, value)
         await trio.lowlevel.cancel_shielded_checkpoint()
 
     def push_nowait(self, value: T, time: Hashable = 0) -> None:
@@ -54,8 +54,8 @@ class Pushable(Source[T]):
 
         Raises the errors of `push`, too.
         """
-        self._entries.in_its_thread()
-        if not self._entries.offer(time, value):
+        self._grip.in_its_thread()
+        if not self._grip.offer(time, value):
             raise trio.WouldBlock("no room: earlier values have not been asked for yet. Use await push()")
 
     def advance(self, time: Hashable) -> None:
@@ -63,23 +63,19 @@ class Pushable(Source[T]):
 
         Raises: CapabilityError: as in `push`.
         """
-        self._entries.announce(time)
+        self._grip.announce(time)
 
     def end(self) -> None:
         """End the stream after the values pushed so far. Has no effect once the stream has ended."""
-        self._entries.end(DONE)
+        self._grip.end(DONE)
 
     def fail(self, failure: BaseException) -> None:
         """Fail the stream after the values pushed so far; otherwise the same as `end`."""
-        self._entries.end(failure)
+        self._grip.end(failure)
 
     async def aborted(self) -> bool:
         """Wait until the stream is over: True if its reader left before the end, False if it was read to the end."""
-        return await self._entries.over()
-
-    @property
-    def _entries(self) -> "Entries":
-        return cast("Entries", self.modules[-1].args[0])
+        return await self._grip.over()
 
 
 @checked

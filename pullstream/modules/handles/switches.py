@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 from functools import partial
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 import attrs
 from typing_extensions import override
@@ -10,7 +10,7 @@ from typing_extensions import override
 from pullstream.blueprint import Module, Transformer
 from pullstream.blueprint.variables import V
 from pullstream.engine.parts.pass_through import Passing
-from pullstream.modules.handles.handle import Grip
+from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
@@ -39,7 +39,7 @@ class _Pausing(Passing):
 
 
 @attrs.frozen(repr=False)
-class Pausable(Transformer[V, V], Generic[V]):
+class Pausable(Handle[_Pause], Transformer[V, V], Generic[V]):
     """A transformer and the handle that pauses it; made by `pausable`."""
 
     def pause(self) -> None:
@@ -54,10 +54,6 @@ class Pausable(Transformer[V, V], Generic[V]):
     def paused(self) -> bool:
         """Whether it is paused."""
         return self._grip.paused
-
-    @property
-    def _grip(self) -> _Pause:
-        return cast("_Pause", self.modules[-1].args[0])
 
 
 def pausable() -> Pausable[V]:
@@ -126,7 +122,7 @@ class _Switched(Passing):
 
 
 @attrs.frozen(repr=False)
-class Abortable(Transformer[V, V], Generic[V]):
+class Abortable(Handle[_Switch], Transformer[V, V], Generic[V]):
     """A transformer and the handle that ends its stream; made by `abortable`."""
 
     def abort(self, reason: BaseException | None = None) -> None:
@@ -138,7 +134,7 @@ class Abortable(Transformer[V, V], Generic[V]):
         """
         if reason is not None and not isinstance(reason, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"the reason of an abort must be an exception, but got {reason!r}")
-        cast("_Switch", self.modules[-1].args[0]).abort(reason)
+        self._grip.abort(reason)
 
 
 def abortable() -> Abortable[V]:

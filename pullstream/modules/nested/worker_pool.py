@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Hashable
-from typing import Annotated, Any, Final, Generic, Literal, cast, overload
+from typing import Annotated, Any, Final, Generic, Literal, overload
 
 import attrs
 from typing_extensions import override
@@ -17,7 +17,7 @@ from pullstream.engine.nested.inner_streams import forget_inner, open_below
 from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
-from pullstream.modules.handles.handle import Grip
+from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
@@ -192,7 +192,7 @@ class Pool(Grip):
 
 
 @attrs.frozen(repr=False)
-class WorkerPool(Transformer[A, B], Generic[A, B]):
+class WorkerPool(Handle[Pool], Transformer[A, B], Generic[A, B]):
     """A transformer, and the handle that adds workers to it; made by `worker_pool(dynamic=True)`."""
 
     def add(self, worker: Transformer[A, B]) -> None:
@@ -201,7 +201,7 @@ class WorkerPool(Transformer[A, B], Generic[A, B]):
         Raises:
             CompositionError: it is not a transformer.
         """
-        cast("Pool", self.modules[-1].args[0]).add(worker)
+        self._grip.add(worker)
 
 
 def _workers(call: Call, workers: Any) -> Any:

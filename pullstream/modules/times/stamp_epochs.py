@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from operator import ne
 from typing import Annotated, Any, Final, overload
 
 import trio
@@ -46,13 +47,20 @@ class _Counted(Clock):
 
 
 class _Begun(Clock):
-    """Starts a new epoch at every value that passes a test, except the first."""
+    """Starts a new epoch where `begins` is true of the results of a function for a value and for the one before."""
 
     hold: Any = 0
 
-    def __init__(self, function: Callable[[Any], object], on_error: object, location: Location) -> None:
+    def __init__(
+        self,
+        function: Callable[[Any], object],
+        begins: Callable[[object, object], object],
+        on_error: object,
+        location: Location,
+    ) -> None:
         del location
         self._function = function
+        self._begins = begins
         self._catches = catches(on_error)
         self._before: object = _NOTHING
 
@@ -63,7 +71,7 @@ class _Begun(Clock):
             given = value
             try:
                 said = function(value)
-                if self._before is not _NOTHING and self.begins(said):
+                if self._before is not _NOTHING and self._begins(said, self._before):
                     self.hold += 1
                 self._before = said
             except Exception as exc:
@@ -73,17 +81,9 @@ class _Begun(Clock):
             times.append(self.hold)
             out.append(given)
 
-    def begins(self, said: object) -> object:
-        """Whether the result of the function for a value starts a new epoch."""
-        return said
 
-
-class _Changed(_Begun):
-    """Starts a new epoch at every value whose key differs from the key before."""
-
-    @override
-    def begins(self, said: object) -> object:
-        return said != self._before
+def _passes(said: object, _: object) -> object:
+    return said
 
 
 class _Ticking(TaskKernel[Any]):
@@ -187,8 +187,8 @@ def stamp_epochs(
     if count is not None:
         return opens(Stamping(partial(_Counted, count), nest=nest, counts=True))
     if begin is not None:
-        return opens(Stamping(partial(_Begun, begin, on_error), nest=nest, counts=True))
+        return opens(Stamping(partial(_Begun, begin, _passes, on_error), nest=nest, counts=True))
     if key is not None:
-        return opens(Stamping(partial(_Changed, key, on_error), nest=nest, counts=True))
+        return opens(Stamping(partial(_Begun, key, ne, on_error), nest=nest, counts=True))
     assert seconds is not None, "the check requires one of the four"
     return opens(_Ticking(seconds))
