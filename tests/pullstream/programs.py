@@ -370,17 +370,11 @@ def rearranged(bundles):
     return tuple(tuple(next(rows) for _ in bundle) for bundle in bundles)
 
 
-@attrs.frozen
-class Outcome:
-    """What came of a run at each sink, the type of its failure, and the frontiers whenever all was at rest."""
-
-    logs: list
-    failure: type | None
-    frontiers: list
-
-
 def run_program(program, limit):
-    """Run a program of paced inputs in the normal order."""
+    """Run a program of paced inputs in the normal order.
+
+    Returns the logs of its sinks, the type of its failure, and the frontiers whenever all was at rest.
+    """
     logs, frontiers = [[] for _ in program.sinks], []
 
     async def look(running):
@@ -393,4 +387,4 @@ def run_program(program, limit):
     run = Simulation(lambda: (*program.made(logs), look), choices).run()
     assert not run.watcher.violations, (program, run.watcher.violations)
     assert run.ending in ("complete", "failed"), (program, run.ending)
-    return Outcome(logs, run.failure and type(run.failure), frontiers)
+    return logs, run.failure and type(run.failure), frontiers

@@ -13,6 +13,7 @@ from pullstream.checker import RULES, Checker, Violation, watch
 from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.traits import Traits
 from tests.pullstream.common import Unseen
+from tutorials.rules.by_hand import LastFirst, Late, Letters
 from tutorials.rules.in_runs import FailsTooSoon, ForgetsTheStamp, GoesBack, KeepsTheAbort, Passing, StopsByItself
 
 
@@ -24,39 +25,19 @@ def line() -> int:
 # ---- broken partners at one edge, written by hand
 
 
-class Numbers(ps.Reader):
+class Numbers(Letters):
     """Answers 0, 1, ... one at a time, `count` of them; a correct reader for the broken ones to differ from."""
 
     def __init__(self, count=3):
+        super().__init__()
         self.count = count
         self.given = 0
-        self.over = False
-        self.changed = trio.Event()
 
     async def ask(self, limit=1):
-        if self.over or self.given == self.count:
+        if self.ended.is_set() or self.given == self.count:
             return ps.DONE
         self.given += 1
         return ps.Batch(0, [self.given - 1])
-
-    async def abort(self):
-        self.over = True
-        return ps.DONE
-
-    async def error(self, reason):
-        return await self.abort()
-
-    def abort_nowait(self):
-        self.over = True
-
-    def error_nowait(self, reason):
-        self.over = True
-
-    def ack(self):
-        pass
-
-    def lane(self):
-        return self
 
 
 async def beside(ask, then):
@@ -89,34 +70,17 @@ def many(times, values="ab"):
     return answering(ps.Batch.of(times, [*values]))
 
 
-class LastFirst(Numbers):
-    async def ask(self, limit=1):
-        self.given += 1
-        if self.given == 1:
-            await trio.sleep(1)
-        return ps.Batch(0, [self.given])
-
-
 class Deaf(Numbers):
     async def ask(self, limit=1):
         await trio.sleep_forever()
 
 
-class Late(Numbers):
-    """Answers the outstanding ask with what is under way, although the stream has been aborted."""
-
-    async def ask(self, limit=1):
-        await self.changed.wait()
-        return ps.Batch(0, [0])
+class LateMany(Late):
+    """Answers the outstanding ask with values of two times, although the stream has been aborted."""
 
     async def ask_many(self, limit=1):
-        await self.changed.wait()
+        await self.ended.wait()
         return ps.Batch.of([0, 1], ["a", "b"])
-
-    async def abort(self):
-        self.changed.set()
-        await trio.sleep(1)
-        return ps.DONE
 
 
 class Echo(Numbers):
@@ -201,7 +165,7 @@ PARTNERS = [
     ("R2", ABOVE, many([0, 1]), asks(1, many=True)),
     ("R2", ABOVE, many([0, None]), asks(2, many=True)),
     ("R2", ABOVE, many([0, 1, 2]), asks(2, many=True)),
-    ("R5", ABOVE, Late, abort_beside_many),
+    ("R5", ABOVE, LateMany, abort_beside_many),
     ("R3", ABOVE, answering(VALUE, ps.DONE, VALUE), asks(1, 1, 1)),
     ("R3", ABOVE, answering(Unseen), asks(1, 1)),
     ("R3", ABOVE, answering(Unseen(), ps.DONE), asks(1, 1)),
@@ -242,7 +206,7 @@ def only(exc):
 
 
 @pytest.mark.parametrize("requests", [abort_twice, ask_after_abort, ask_after_indication, asks(1, 1, 1, 1, 1)])
-async def test_an_impolite_requester_is_accepted_unless_strict(requests):
+async def test_an_impolite_requester_is_accepted_unless_strict(requests, autojump_clock):
     """What a requester must not send is nevertheless answered, by R3 and R5."""
     reader = watch(Numbers())
     await requests(reader)

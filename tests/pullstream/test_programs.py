@@ -263,11 +263,11 @@ def compare(program):
         at_rest = []
         for way in (Cut(), nullcontext()):
             with way:
-                outcome = run_program(program, limit)
-            found = outcome.failure, [of_each_time(log, ordered=ordered) for log in outcome.logs]
+                logs, failure, frontiers = run_program(program, limit)
+            found = failure, [of_each_time(log, ordered=ordered) for log in logs]
             first = first or found
             assert found == first, f"{program} at limit {limit}, {type(way).__name__}: {found}, and at first {first}"
-            at_rest.append(outcome.frontiers)
+            at_rest.append(frontiers)
         if program.fails is None and not any(name.startswith(ENDS) for name in program.names):
             assert at_rest[0] == at_rest[1], f"{program} at limit {limit}: cut {at_rest[0]}, whole {at_rest[1]}"
         elif not any(name.startswith("take") for name in program.names):

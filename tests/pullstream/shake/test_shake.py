@@ -18,6 +18,7 @@ from pullstream.shake.choices import Choices
 from pullstream.shake.judging import Judgement, Wrong
 from pullstream.shake.lives import Lives
 from pullstream.trace import Trace, judge
+from tests.pullstream.judged import wrong
 from tests.pullstream.shake.scenes import calls, dealt, pushed, slowly, threads
 from tests.pullstream.test_new import outcome
 from tests.sampling import amount
@@ -105,18 +106,8 @@ def races():
     return ps.pipe(ps.values(range(4)), ps.map_async(add, 2), ps.collect())
 
 
-class Swallows(ps.authoring.Kernel):
-    async def produce(self, limit):
-        try:
-            return await self.upstream.ask(limit)
-        except ArithmeticError:
-            return ps.DONE
-        except Exception:
-            return ps.DONE
-
-
 def swallows_failures():
-    return ps.pipe(ps.values(range(4), time=lambda n: n), ps.transformer(Swallows)(), ps.collect())
+    return ps.pipe(ps.values(range(4), time=lambda n: n), wrong.Swallows(), ps.collect())
 
 
 class LosesFailures(ps.authoring.Kernel):
@@ -374,6 +365,7 @@ def test_the_fixture(tmp_path):
     (tmp_path / "test_mine.py").write_text("""
 import pytest
 from tests.pullstream.shake.test_killed import counts
+from tests.pullstream.judged import wrong
 from tests.pullstream.shake.scenes import calls
 from tests.pullstream.shake.test_shake import races
 
