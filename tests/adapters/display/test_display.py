@@ -58,15 +58,9 @@ def slowly(*times):
 
 
 async def shown(pipeline, *, fails=None, **options):
-    async def run():
+    with contextlib.nullcontext() if fails is None else pytest.raises(fails):
         async with pipeline.open(beside=display(**options)) as running:
             await running.result()
-
-    if fails is None:
-        await run()
-    else:
-        with pytest.raises(fails):
-            await run()
 
 
 class TestInALog:
