@@ -235,9 +235,14 @@ class SeenLane(Requester):
     def confirmed(self, sent: Any, exc: BaseException | None) -> None:
         number, of_checker = sent
         super().confirmed(number, exc)
-        if number is not None and number is not UNSENT:
-            self._ended(number, exc)
-        self._checked.confirmed(of_checker, exc)
+        try:
+            self._checked.confirmed(of_checker, exc)
+        except Violation as violation:
+            exc = violation
+            raise
+        finally:
+            if number is not None and number is not UNSENT:
+                self._ended(number, exc)
 
     @override
     def closed(self, lane: Lane[Any], reason: BaseException | None) -> None:
