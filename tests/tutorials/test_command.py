@@ -321,13 +321,14 @@ def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, to
 
 
 def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
-    """A right answer has no page, and an answer that is no module has none."""
+    """A right answer has no page, and neither has an answer that is no module of a run."""
     shutil.copyfile(exercise_named("take_while").solution, tmp_path / "take_while.py")
     assert tutorials("trace", "take_while.py").stdout == "right: 4.1 take_while\n"
-    shutil.copyfile(exercise_named("normal_form").template, tmp_path / "normal_form.py")
-    done = tutorials("trace", "normal_form.py")
-    assert done.returncode == 2
-    assert "no run" in done.stderr
+    for name in ("normal_form", "politely"):
+        shutil.copyfile(exercise_named(name).template, tmp_path / f"{name}.py")
+        done = tutorials("trace", f"{name}.py")
+        assert done.returncode == 2
+        assert "no run" in done.stderr
     assert [path.name for path in tmp_path.glob("*.html")] == []
 
 

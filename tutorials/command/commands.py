@@ -132,7 +132,7 @@ def trace(folder: Folder, name: str | None = None) -> int:
         if verdict.right:
             return 0
         if not written.exists():
-            raise LookupError("this mistake is in no run, so there is no page of it; see the verdict")
+            raise LookupError("no run shows this mistake, so there is no page of it; see the verdict")
         run = Trace.read(written)
         told = f"{verdict.said}\n{verdict.happened}"
         made = page_of(run, f"{exercise.told}: {verdict.kind}", told=told, step=verdict.step)

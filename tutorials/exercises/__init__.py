@@ -42,7 +42,7 @@ EXERCISES: Final = (
     Exercise("3.2", "till", "a till that closes at midnight", "7.4"),
     Exercise("4.1", "take_while", "values as long as they pass a test", "4.8"),
     Exercise("4.2", "politely", "by hand: the words of rows", "4.6"),
-    Exercise("4.3", "steps", "differences between neighbours", "4.5"),
+    Exercise("4.3", "steps", "differences between neighbours", "2.3"),
     Exercise("5.1", "store", "store every value", "5.2"),
     Exercise("6.1", "pairs", "pairs of two sources", "6.2"),
     Exercise("6.2", "read_ahead", "read ahead by n", "6.5"),

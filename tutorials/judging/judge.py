@@ -33,7 +33,7 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
             line = answer.line(failure) or answer.last
         happened = told_simply(wrong.happened)
         step = None
-        if trace is not None and answer is not None:
+        if trace is not None and answer is not None and getattr(spec, "TRACED", True):
             step = _show_again(wrong, partial(spec.judge, answer, seeds), trace)
         return verdict(1, wrong.kind, line=line, happened=happened, drawing=told_simply(wrong.drawing), step=step)
     return verdict()

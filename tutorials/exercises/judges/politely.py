@@ -100,6 +100,9 @@ async def abort_at_first(reader):
     await reader.ask()
 
 
+TRACED = False
+"""A reader by hand is no module of a run, so a page of the run would not show it."""
+
 SCENES = (
     three_asks, past_the_end, abort_with_words_left, error_with_words_left, abort_while_it_is_asked,
     abort_without_waiting, asks_when_it_has_failed, abort_at_first,

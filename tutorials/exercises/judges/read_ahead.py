@@ -26,6 +26,11 @@ HINTS = {
         "A failure came before the values that were read before it.",
         "Send the failure through the channel as well, behind the values, and raise it when you receive it.",
     ),
+    "hang": (
+        "Chapter 6, piece 5; and chapter 4, piece 9.",
+        "When upstream fails, your task fails and its nursery cancels the loop that yields. Who closes the kept holds?",
+        "In the task, `except Exception as failure: await send.send((failure, None))`; raise it where you receive it.",
+    ),
     "R10": (
         "Chapter 6, piece 5.",
         "A task was still running when the stream had ended.",

@@ -54,9 +54,11 @@ def drawn(requester):
     @ps.sink
     async def below(upstream, _):
         reader = watch(upstream, "the table", strict=True)
-        with trio.fail_after(1000):
+        with trio.move_on_after(1000) as late:
             await requester(reader)
         drawing = reader.diagram()
+        if late.cancelled_caught:
+            raise Wrong("endless", "after 1000 virtual seconds it had not returned", drawing)
         said.append((drawing, "abort" in drawing or "=done" in drawing or "D: done" in drawing))
 
     async def main():
