@@ -130,6 +130,11 @@ class Edge(Generic[T]):
     # ---- for modules below, and for the module itself
 
     @property
+    def acquired(self) -> bool:
+        """Whether the module has acquired its resources, as the first ask lets it do."""
+        return self._requests.acquired
+
+    @property
     def open(self) -> bool:
         """Whether nothing has ended the edge yet."""
         return self._requests.state is OPEN

@@ -112,12 +112,6 @@ class _Iterated(GeneratorKernel):
         self.bare = time is None
         self._iterable = iterable
         self._iterator: AsyncIterator[Any] | None = iterable if isinstance(iterable, AsyncIterator) else None
-        self._driven = False
-
-    @override
-    async def acquire(self) -> None:
-        self._driven = True
-        await super().acquire()
 
     async def _read(self, _: Context, time: Callable[[Any], Hashable] | None) -> AsyncGenerator[Any, None]:
         self._iterator = aiter(self._iterable)
@@ -152,7 +146,7 @@ class _Iterated(GeneratorKernel):
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        if not self._driven:
+        if not self.edge.acquired:
             await close_unread(self, self._iterator)
 
 
@@ -200,11 +194,6 @@ class _Received(Kernel[Any]):
     def __init__(self, channel: trio.abc.ReceiveChannel[Any], time: Callable[[Any], Hashable] | None = None) -> None:
         self._channel = channel
         self._batcher = Batcher(time)
-        self._begun = False
-
-    @override
-    async def acquire(self) -> None:
-        self._begun = True
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -231,7 +220,7 @@ class _Received(Kernel[Any]):
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
-        if not self._begun:
+        if not self.edge.acquired:
             await close_unread(self, self._channel)
 
 

@@ -31,11 +31,9 @@ class Values(PolledKernel[Any]):
         self._sequence = iterable if time is None and isinstance(iterable, (list, tuple, range)) else None
         self._batcher = Batcher(time) if self._sequence is None else None
         self._next = 0
-        self._begun = False
 
     @override
     async def acquire(self) -> None:
-        self._begun = True
         self._iterator: Iterator[Any] = iter(self._iterable)
 
     @override
@@ -56,7 +54,7 @@ class Values(PolledKernel[Any]):
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
         # An iterator is closed even if it was never read.
-        if not self._begun and isinstance(self._iterable, Iterator):
+        if not self.edge.acquired and isinstance(self._iterable, Iterator):
             _close(self._iterable)
 
 

@@ -4,7 +4,15 @@ from collections import Counter
 
 import networkx as nx
 
-from pullstream.incremental import iterate
+import pullstream as ps
+from pullstream.incremental import iterate, maintain
+
+
+def run(program, *changes):
+    """What comes out, for changes at their times."""
+    source = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
+    return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
+
 
 # ---- each verb alone; every input is a Counter of pairs of small numbers
 

@@ -18,16 +18,11 @@ from pullstream.incremental import (
     maintain,
     upserts,
 )
+from tests.pullstream.incremental.programs import run
 
 
 def counted(records):
     return records.count()
-
-
-def run(program, *changes):
-    """What comes out, for changes at their times."""
-    source = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
-    return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
 
 
 async def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_below(autojump_clock):

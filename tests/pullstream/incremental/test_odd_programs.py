@@ -11,13 +11,8 @@ from pullstream.errors import CapabilityError, CompositionError
 from pullstream.incremental import integrate, maintain
 from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import LatticeOrder, RoundOrder
+from tests.pullstream.incremental.programs import run
 from timely import Product
-
-
-def run(program, *changes):
-    """What comes out, for changes at their times."""
-    source = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
-    return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
 
 
 def notes_of(caught):

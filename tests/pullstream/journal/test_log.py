@@ -451,10 +451,7 @@ def test_what_cannot_be_made_shorter_is_whole(path, monkeypatch):
     journal = JournalStore(path)
     journal.contents()
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(type(path), "replace", full)
+    monkeypatch.setattr(type(path), "replace", full_disk)
     with pytest.raises(ps.errors.JournalError, match="could not be written.*No space.*its contents are intact"):
         journal.write(ONE)
     journal.close()
@@ -478,7 +475,7 @@ def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
     assert held(path) == holding(ONE)
 
 
-def full_disk():
+def full_disk(*_):
     raise OSError(28, "No space left on device")
 
 
