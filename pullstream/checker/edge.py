@@ -351,9 +351,12 @@ class WatchedEdge:
     def _blame_below(self, rule: str, what: str) -> NoReturn:
         self.violated(rule, self.below, what)
 
-    def violated(self, rule: str, by: Partner, what: str, drawn: str | None = None) -> NoReturn:
+    def violated(
+        self, rule: str, by: Partner, what: str, drawn: str | None = None, *, says_how: bool = False
+    ) -> NoReturn:
         """Raise a violation on this edge."""
         violation = Violation(rule, by.name, by.site, what, self.events, drawn or self.diagram())
+        violation.says_how = says_how
         self.watching.broken(violation)
         raise violation
 

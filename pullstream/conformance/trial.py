@@ -152,7 +152,7 @@ class Trial:
         if driver.checker.violations:
             violation = driver.checker.violations[0]
             what = f"{violation.module}: {violation.what}\n{violation.diagram}"
-            trouble = Trouble(violation.rule, what, place_of(violation))
+            trouble = Trouble(violation.rule, what, place_of(violation), exact=violation.says_how)
         self.gave = self.gave or bool(driver.bench.given if isinstance(driver, SinkDriver) else driver.values)
         if trouble is None:
             return outcome, None

@@ -286,6 +286,28 @@ class AsksAgain(Passing):
         return batch
 
 
+@ps.transformer
+class Reminded(ps.authoring.Notified):
+    """Gives a result at a complete time that it does not hold."""
+
+    def receive(self, batch):
+        self.remind(batch.time)
+
+    def complete(self, time):
+        self.give(time, ["result"])
+
+
+@ps.transformer
+class HoldsLate(ps.authoring.Notified):
+    """Holds a time that is complete already."""
+
+    def receive(self, batch):
+        self.remind(batch.time)
+
+    def complete(self, time):
+        self.notify(time + 1, time)
+
+
 @ps.source
 class DoneThenMore(ps.authoring.Kernel):
     """A source that goes on after its end."""
@@ -349,6 +371,8 @@ MODULES = [
     ("R10", AcquiresForAnAbort, refusing),
     ("R11", ForgetsTheStamp, ps.collect),
     ("R12", GoesBack, ps.collect),
+    ("R12", Reminded, ps.collect),
+    ("R12", HoldsLate, ps.collect),
     ("R9", AsksAgain, ps.collect),
 ]
 
