@@ -262,10 +262,10 @@ def refused() -> None:
             say(error)
     # | the journal night.journal belongs to another pipeline: module 2 was map_async(asked, 1) and is now
     # |   map_async(known, 1). Run the one it belongs to, or start over with another journal. If the completed
-    # |   results are still right, give the program a version: journal=Journal('night.journal', version=...)
-    # | receipts/2026-03-02.csv has changed since it was read, in an earlier run with this journal, so new results
-    # |   would not be consistent with those that the run completed. Put the files back as they were (a file is
-    # |   identified by its size, its modification time and its ends), or start over with another journal
+    # |   results are still right, give the program a version: journal=ps.Journal('night.journal', version=...)
+    # | receipts/2026-03-02.csv has changed since it was read. New results would not be consistent with those that
+    # |   an earlier run with this journal has completed. Put it back as it was (a file is identified by its size,
+    # |   its modification time and its ends), or start over with another journal
     # | the journal night.journal is in use by another run. Two runs with one journal would do everything twice:
     # |   wait for the other run to end, or give each run its own journal
 

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import AsyncIterable, Callable, Collection, Iterable
 from difflib import get_close_matches
 from functools import lru_cache
+from io import IOBase
 from os import PathLike
 from types import BuiltinFunctionType, MethodDescriptorType
 from typing import Any, Final, cast
@@ -80,6 +81,8 @@ def advice(module: str, value: object, *, wanted: str = "") -> str:
         return "; decorate its class with @ps.source, @ps.transformer or @ps.sink"
     if source and isinstance(value, AsyncIterable):
         return "; from_async_iterable(...) makes a source of it"
+    if source and isinstance(value, IOBase):
+        return "; values(...) makes a source of it, but files.read_text(path) also closes the file"
     if source and isinstance(value, Iterable):
         return "; values(...) makes a source of it"
     return ""

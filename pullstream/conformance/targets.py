@@ -31,7 +31,8 @@ def subject_of(target: str) -> Subject:
     for part in name.split("."):
         found = getattr(found, part, None)
         if found is None:
-            raise LookupError(f"{where!r} has no {name!r}")
+            own = [key for key, value in vars(cast("object", home)).items() if _is_own(value, home)]
+            raise LookupError(f"{where!r} has no {name!r}{'; it has ' * bool(own)}{', '.join(own)}")
     if isinstance(found, Subject):
         return found
     if isinstance(found, Blueprint):
@@ -39,6 +40,11 @@ def subject_of(target: str) -> Subject:
     if callable(found):
         return Subject(expression, make or cast("Callable[..., Blueprint]", found), site=defined(found))
     raise LookupError(f"{target} is {found!r}: neither a blueprint, nor a function that makes one, nor a Subject")
+
+
+def _is_own(value: Any, home: Any) -> bool:
+    """Whether a file defines a value that can be tested."""
+    return isinstance(value, Blueprint) or (callable(value) and getattr(value, "__module__", "") == home.__name__)
 
 
 def _imported(where: str) -> Any:

@@ -144,7 +144,7 @@ class JournalLog:
             raise self._other_format(format)
         if keyed and self._secret is None:
             raise JournalError(
-                f"the journal {path} was written with a secret: open it with Journal({path.name!r}, secret=...)"
+                f"the journal {path} was written with a secret: open it with ps.Journal({str(path)!r}, secret=...)"
             )
         if not keyed and self._secret is not None:
             raise JournalError(

@@ -186,4 +186,4 @@ class ProgramVersion:
 
 
 def _with_version(path: Path) -> str:
-    return f"journal=Journal({path.name!r}, version=...)"
+    return f"journal=ps.Journal({str(path)!r}, version=...)"

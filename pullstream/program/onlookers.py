@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pullstream.blueprint import Site, shown_callable
+from pullstream.blueprint.shown import shown_argument
 from pullstream.errors import CompositionError
 
 
@@ -15,6 +16,11 @@ def looker_argument(beside: object) -> None:
         hint = ""
         if inspect.ismodule(beside):
             hint = ": write `from pullstream.display import display`, and beside=display()"
+        elif type(beside) in {list, tuple}:
+            hint = (
+                ": to run several, pass an async function that starts each of them in a trio nursery, "
+                "nursery.start_soon(display(), running)"
+            )
         raise _no_beside(beside, f" ({type(beside).__name__}){hint}", where)
     try:
         signature = inspect.signature(beside)
@@ -41,7 +47,7 @@ def look_on(beside: Callable[[Any], Awaitable[object]], running: object) -> Awai
 
 
 def _no_beside(beside: object, why: str, where: str = "") -> CompositionError:
-    shown = shown_callable(beside) if callable(beside) else repr(beside)
     return CompositionError(
-        f"beside={where} needs an async function that takes the Running, or a display() result, but got {shown}{why}"
+        f"beside={where} needs an async function that takes the Running, or a display() result, but got "
+        f"{shown_argument(beside)}{why}"
     )

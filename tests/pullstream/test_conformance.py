@@ -224,6 +224,7 @@ def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
         ("no.such.package:name", "cannot be imported"),
         ("pullstream:nothing", "has no 'nothing'"),
         ("pullstream:__all__", "neither a blueprint"),
+        ("tests.sampling:nothing", "has no 'nothing'; it has "),
         ("pullstream:map", "around=True"),
         ("builtins:int", "but got 0"),
     ],

@@ -979,6 +979,10 @@ SLIPS = [
         ps.pipe(ps.once(1), ps.flat_map(lambda n: n)),
         "for each value, but got 1: put a single value into a list",
     ),
+    (
+        ps.pipe(ps.once(1), ps.flat_map(lambda _: without_run("tea"))),
+        r"got <async_generator object without_run at \w+>: from_async_iterable\(...\) makes a source of it",
+    ),
     (ps.pipe(ps.once(1), ps.map_batches(sum)), r"got 1: return a list \(or another iterable\) for each list\n"),
     (ps.pipe(ps.once(1), ps.map_batches(lambda values: values.sort())), r"got None: .* list.sort\(\), return None"),
     # In a loop, times belong to the loop.

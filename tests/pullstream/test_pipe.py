@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+from functools import partial
+from io import StringIO
 
 import pytest
 
@@ -107,6 +109,10 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.pipe(SOURCE, map(str, [])), r"this is Python's own map: use ps.map$"),
         (lambda: ps.pipe("a.csv", SINK), r"part 1 .*to read a file, use read_text\(path\), read_csv"),
         (
+            lambda: ps.pipe(StringIO("a"), SINK),
+            r"part 1 .*values\(...\) makes a source of it, but files.read_text\(path\)",
+        ),
+        (
             lambda: ps.count_by_key("item"),
             r"got 'item' \(str\): for a column, operator.attrgetter\('item'\); for dicts",
         ),
@@ -123,6 +129,10 @@ def test_the_table_of_compositions(parts, kind):
         (
             lambda: ps.map(3),
             r"map\(\) .*needs a callable for its argument 'function', but got 3 \(int\): pass the function itself",
+        ),
+        (
+            lambda: ps.flat_map(partial(numbers_in_time)),
+            r"the async generator function functools.partial\(.*numbers",
         ),
         (lambda: ps.flat_map("x"), r"flat_map\(\) .*needs a callable"),
         (lambda: ps.map_batches([]), r"map_batches\(\) .*needs a callable"),

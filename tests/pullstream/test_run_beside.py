@@ -207,7 +207,7 @@ def made(*, every=10.0):
         (made, r"but got made; call it: beside=made\(\)$"),
         (pytest, r"\(module\): write `from pullstream\.display import display`, and beside=display\(\)$"),
         ("display", r"but got 'display' \(str\)$"),
-        ([forever], r"\(list\)$"),
+        ([forever] * 9, r"\.\.\. \(list\): to run several, .* nursery\.start_soon\(display\(\), running\)$"),
         (
             without_it,
             r"but got without_it, which cannot be called with the Running alone: too many positional arguments$",

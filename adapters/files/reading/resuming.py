@@ -148,13 +148,13 @@ class EarlierRun:
         paths = {file.path for _, file in dated}
         for path in self.files:
             if path not in paths and not self.done(time.of(path)):
-                _refuse(path, "was begun, is needed again, and is gone")
+                _refuse(path, "is gone, and is needed again, because it was not read to its end")
         left: list[tuple[Hashable, File]] = []
         for at, file in dated:
             if not self.done(at):
                 left.append((at, file))
             elif file.path not in self.files:
-                _refuse(file.path, f"is new, and its time {at!r} was completed without it")
+                _refuse(file.path, f"is new, and its time {at!r} was completed without it", new=True)
         return left
 
     def numbered(self, there: Mapping[str, File]) -> list[Turn]:
@@ -170,14 +170,14 @@ class EarlierRun:
         if place.path in order:
             at = order.index(place.path)
         elif place.start is not None:
-            _refuse(place.path, "was read in part, and is gone")
+            _refuse(place.path, "is gone, and was read only in part")
         else:
             # It was read entirely, as were those before it; the times of new files will show if they are too late.
             order = [path for path in order if self.files.get(path, (self.count,))[0] > self.files[place.path][0]]
             at = -1
         for path in order[: max(at, 0)]:
             if path not in self.files:
-                _refuse(path, "is new, and comes before files that were already read")
+                _refuse(path, "is new, and comes before files that were already read", new=True)
         turns = self._turns(order[at if place.start is not None else at + 1 :], there)
         if turns:
             turns[0] = attrs.evolve(turns[0], start=place.start or Start(), last=place.last)
@@ -191,13 +191,16 @@ class EarlierRun:
 
 def _present(there: Mapping[str, File], path: str) -> File:
     if path not in there:
-        _refuse(path, "was begun, is needed again, and is gone")
+        _refuse(path, "is gone, and is needed again, because it was not read to its end")
     return there[path]
 
 
-def _refuse(path: str, what: str) -> NoReturn:
+def _refuse(path: str, what: str, *, new: bool = False) -> NoReturn:
+    if new:
+        remedy = "Move it away, rename it so that it comes later"
+    else:
+        remedy = "Put it back as it was (a file is identified by its size, its modification time and its ends)"
     raise JournalError(
-        f"{path} {what}, in an earlier run with this journal, so new results would not be consistent with those "
-        f"that the run completed. Put the files back as they were (a file is identified by its size, its modification "
-        f"time and its ends), or start over with another journal"
+        f"{path} {what}. New results would not be consistent with those that an earlier run with this journal has "
+        f"completed. {remedy}, or start over with another journal"
     )

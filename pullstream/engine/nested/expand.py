@@ -180,6 +180,10 @@ class Expand(PolledKernel[Any]):
                 except TypeError:
                     if hasattr(kind, "__iter__"):
                         raise
+                    if hasattr(kind, "__aiter__"):
+                        raise TypeError(
+                            f"{self.location}, got {shown(stream)}: from_async_iterable(...) makes a source of it"
+                        ) from None
                     raise TypeError(f"{self.location}, {self.instead(shown(stream))}") from None
                 if innermost:
                     try:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, overload
 
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Module, Source, Sync, Transformer, checks
+from pullstream.blueprint import Call, Module, Source, Sync, Transformer, checks, shown_callable
 from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import A, B, V
@@ -201,7 +201,7 @@ def map_batches(
 
 def _made_at_once(call: Call, function: Any) -> Any:
     if inspect.isasyncgenfunction(function):
-        name = function.__name__
+        name = shown_callable(function)
         raise call.refuse(
             f"got the async generator function {name}: make a source of what it returns, with "
             f"flat_map(lambda value: from_async_iterable({name}(value)))"

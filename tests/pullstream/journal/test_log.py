@@ -371,7 +371,8 @@ def test_a_secret_keeps_others_from_writing(path, tmp_path):
     written(path, ONE, secret=b"ours")
     assert held(path, b"ours") == holding(ONE)
     with pytest.raises(
-        ps.errors.JournalError, match=r"was written with a secret: open it with Journal\('run.journal', secret=\.\.\.\)"
+        ps.errors.JournalError,
+        match=rf"was written with a secret: open it with ps.Journal\('{path}', secret=\.\.\.\)",
     ):
         held(path)
     with pytest.raises(ps.errors.JournalError, match="written with another secret, or is damaged"):
