@@ -60,11 +60,6 @@ def streamed(function: Function) -> Callable[[Any], ps.Source[Any]]:
     return lambda value: ps.pipe(ps.values([value]), ps.map(function))
 
 
-def listing(function: Function) -> Callable[[list[Any]], list[Any]]:
-    """Make a function of lists that calls the function with every value."""
-    return lambda values: [function(value) for value in values]
-
-
 def counted(key: Function, on_error: Literal["fail", "skip"] = "fail") -> ps.Transformer[Any, Any]:
     """Count the values of each key."""
     return ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=key, on_error=on_error)
@@ -195,7 +190,7 @@ TRANSFORMERS: Final = (
     around("flat_map, two each", lambda function: ps.flat_map(twice(function))),
     Subject("flat_map, none", lambda: ps.flat_map(lambda _: ()), silent=True),
     around("flat_map, sources", lambda function: ps.flat_map(streamed(function))),
-    around("map_batches", lambda function: ps.map_batches(listing(function)), batches=True),
+    around("map_batches", lambda f: ps.map_batches(lambda values: [f(value) for value in values]), batches=True),
     around("map_async 1", lambda function: ps.map_async(calling(function), 1)),
     around("map_async 3", lambda function: ps.map_async(calling(function), 3)),
     around("map_async 3, as ready", lambda f: ps.map_async(calling(f), 3, ordered=False), ordered=False),

@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
+from tests.timely.machines import leads_of
 from timely.theory.model import (
     SHAPES,
     Composite,
-    CouldResultIn,
     Edge,
     Explorer,
     Machine,
@@ -22,17 +22,12 @@ from timely.theory.model import (
     condition_2,
     insert_buffer,
     local_relations_closed,
-    one_steps,
     relation_node,
     visible_traces,
 )
 from timely.theory.model.small import Wild, random_node, random_program
 
 FORWARD = Wild(past_sends=0.05)
-
-
-def leads_of(program):
-    return CouldResultIn(program.graph, program.times, one_steps(program))
 
 
 def two_programs(rng, times, left_edges, right_edges, wild=FORWARD):

@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 
 from tests.sampling import amount
+from tests.timely.machines import begin, machine_of, meets_conditions, sound_machines
 from timely.theory.model import (
     SHAPES,
     CouldResultIn,
@@ -21,7 +22,6 @@ from timely.theory.model import (
     condition_1,
     condition_2,
     new_requests,
-    one_steps,
     random_walk,
     relation_node,
     visible_traces,
@@ -36,36 +36,6 @@ from timely.theory.model.properties import (
     watched_steps,
 )
 from timely.theory.model.small import Wild, random_program
-
-MOSTLY_FORWARD = Wild(past_sends=0.1)
-
-
-def machine_of(program, **options):
-    return Machine(program, CouldResultIn(program.graph, program.times, one_steps(program)), **options)
-
-
-def begin(rng, machine, most=2):
-    """A state of InitProp with a few random messages on the input edges."""
-    inputs = [edge.name for edge in machine.program.graph.edges if edge.is_input]
-    queues = {name: rng.choices(machine.program.messages, k=rng.randint(0, most)) for name in inputs}
-    return machine.initial(queues)[0]
-
-
-def meets_conditions(machine):
-    past_request = condition_1(new_requests(machine.program), machine.program.times)
-    return past_request is None and condition_2(machine.leads) is None
-
-
-def sound_machines(seed, count, **options):
-    """Random programs that meet Conditions 1 and 2, over every shape of times."""
-    rng = random.Random(seed)
-    made = 0
-    while made < count:
-        for times in SHAPES.values():
-            machine = machine_of(random_program(rng, times, MOSTLY_FORWARD), **options)
-            if meets_conditions(machine):
-                made += 1
-                yield rng, machine
 
 
 def test_init_prop_offers_every_choice_of_initial_states_and_fills_only_input_edges():

@@ -4,16 +4,15 @@ import random
 
 import pytest
 
+from tests.timely.machines import begin, leads_of, sound_machines
 from timely import Tracker
 from timely.theory.model import (
     SHAPES,
     Awaited,
     Completed,
-    CouldResultIn,
     Dismissed,
     Edge,
     Held,
-    Machine,
     ModelError,
     Notify,
     Plan,
@@ -23,11 +22,7 @@ from timely.theory.model import (
     Settled,
     Taken,
     Together,
-    condition_1,
-    condition_2,
     minimal,
-    new_requests,
-    one_steps,
     random_walk,
     replay,
 )
@@ -129,8 +124,7 @@ def test_clock_of_a_plan_is_the_models_close_up():
     for times in SHAPES.values():
         for _ in range(40):
             program = random_program(rng, times, Wild(past_sends=0.2), nodes=3, edges=4)
-            leads = CouldResultIn(program.graph, times, one_steps(program))
-            compare_clocks(rng, leads)
+            compare_clocks(rng, leads_of(program))
 
 
 def plan_of(leads):
@@ -183,19 +177,12 @@ def changes(machine, before, after):
 
 
 def walks(seed, count):
-    rng = random.Random(seed)
-    made = 0
-    while made < count:
-        for times in SHAPES.values():
-            program = random_program(rng, times, Wild(past_sends=0.1), nodes=2, edges=4)
-            machine = Machine(program, CouldResultIn(program.graph, times, one_steps(program)))
-            ends = {end for edge in program.graph.edges for end in (edge.source, edge.destination)}
-            sound = condition_1(new_requests(program), times) is None and condition_2(machine.leads) is None
-            if sound and set(program.graph.nodes) <= ends:
-                inputs = [e.name for e in program.graph.edges if e.is_input]
-                start = machine.initial({name: rng.choices(program.messages, k=2) for name in inputs})[0]
-                made += 1
-                yield machine, start, list(random_walk(start, machine.steps, 12, rng))
+    for rng, machine in sound_machines(seed, count, edges=4):
+        graph = machine.program.graph
+        # A plan has only nodes with edges.
+        if set(graph.nodes) <= {end for edge in graph.edges for end in (edge.source, edge.destination)}:
+            start = begin(rng, machine)
+            yield machine, start, list(random_walk(start, machine.steps, 12, rng))
 
 
 def counted_initial(machine, start):

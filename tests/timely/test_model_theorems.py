@@ -6,6 +6,7 @@ from itertools import chain, product
 import pytest
 
 from tests.sampling import amount
+from tests.timely.machines import leads_of
 from timely.theory.model import (
     SHAPES,
     CouldResultIn,
@@ -15,7 +16,6 @@ from timely.theory.model import (
     Step,
     condition_2,
     intransitive,
-    one_steps,
 )
 from timely.theory.model.properties import (
     proposition_1_1,
@@ -50,7 +50,7 @@ def from_behaviour(seed, count, edges=4):
     for times in SHAPES.values():
         for _ in range(count):
             program = random_program(rng, times, Wild(0.4, 0.0, 0.5), nodes=3, edges=edges)
-            yield CouldResultIn(program.graph, program.times, one_steps(program))
+            yield leads_of(program)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Conditions against sending into the past: Definition 3, Conditions 1 and 2, and transitivity (000, section 3.2)."""
 
 from collections.abc import Iterable
+from itertools import product
 from typing import NamedTuple
 
 from .could_result_in import CouldResultIn, Pointstamp, bits, events_of, local_states
@@ -46,11 +47,9 @@ def condition_1(requests: Iterable[Request], times: Iterable[Time]) -> Request |
     """
     known, times = tuple(requests), tuple(times)
     nodes = {request.node for request in known}
-    for node in sorted(nodes):
-        for time in times:
-            for later in times:
-                if not time <= later and could_request(known, node, time, later):
-                    return Request(node, time, later)
+    for node, time, later in product(sorted(nodes), times, times):
+        if not time <= later and could_request(known, node, time, later):
+            return Request(node, time, later)
     return None
 
 
@@ -59,14 +58,11 @@ def condition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
 
     Input edges are left out, as in the paper: nothing leads to them, so there is nothing to compare.
     """
-    for edge in leads.graph.edges:
-        if not edge.is_internal or edge.destination is None:
-            continue
-        for time in leads.times:
-            for later in leads.times:
-                here, there = Pointstamp(edge.destination, time), Pointstamp(edge.name, later)
-                if not time <= later and leads(here, there):
-                    return here, there
+    for edge, time, later in product(leads.graph.edges, leads.times, leads.times):
+        if edge.source is not None and edge.destination is not None and not time <= later:
+            here, there = Pointstamp(edge.destination, time), Pointstamp(edge.name, later)
+            if leads(here, there):
+                return here, there
     return None
 
 

@@ -45,13 +45,6 @@ class Edge:
         return self.destination is None
 
 
-def _by_end(graph: "ModelGraph", *, incoming: bool) -> dict[str, tuple[Edge, ...]]:
-    def end(edge: Edge) -> str | None:
-        return edge.destination if incoming else edge.source
-
-    return {node: tuple(edge for edge in graph.edges if end(edge) == node) for node in graph.nodes}
-
-
 @frozen
 class ModelGraph:
     """Nodes and edges by name. No two share a name, because both are locations of pointstamps.
@@ -77,8 +70,10 @@ class ModelGraph:
             for end in (edge.source, edge.destination):
                 if end is not None and end not in self.nodes:
                     raise ModelError(f"edge {edge.name!r} ends at {end!r}, which is not a node of this graph")
-        object.__setattr__(self, "incoming", _by_end(self, incoming=True))
-        object.__setattr__(self, "outgoing", _by_end(self, incoming=False))
+        incoming = {node: tuple(edge for edge in self.edges if edge.destination == node) for node in self.nodes}
+        outgoing = {node: tuple(edge for edge in self.edges if edge.source == node) for node in self.nodes}
+        object.__setattr__(self, "incoming", incoming)
+        object.__setattr__(self, "outgoing", outgoing)
         after = {node: tuple(edge.name for edge in edges) for node, edges in self.outgoing.items()}
         after |= {edge.name: () if edge.destination is None else (edge.destination,) for edge in self.edges}
         object.__setattr__(self, "_successors", after)

@@ -7,6 +7,7 @@ out can be shown too.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 from .conditions import condition_2, embedding, intransitive
@@ -74,10 +75,9 @@ def proposition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
     is right.
     """
     universal = embedding(leads)
-    for early in leads.stamps:
-        for late in leads.stamps:
-            if leads(early, late) != (universal[early] >= universal[late]):
-                return early, late
+    for early, late in product(leads.stamps, repeat=2):
+        if leads(early, late) != (universal[early] >= universal[late]):
+            return early, late
     return None
 
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, permutations, product
 
 from attrs import frozen
 
@@ -40,12 +40,13 @@ def graphs(nodes: int, edges: int) -> Iterator[ModelGraph]:
     21
     """
     names = tuple(NAMES[:nodes])
-    ends: list[tuple[str | None, str | None]] = []
-    for p in names:
-        ends += [(None, p), (p, None)]
-    ends += [(p, q) for p in names for q in names if p != q]
-    for chosen in combinations_with_replacement(ends, edges):
+    for chosen in combinations_with_replacement(_ends(names), edges):
         yield ModelGraph(names, tuple(Edge(f"e{i}", a, b) for i, (a, b) in enumerate(chosen)))
+
+
+def _ends(names: Sequence[str]) -> list[tuple[str | None, str | None]]:
+    """List the ends that an edge may have; None is outside the graph."""
+    return list(permutations((None, *names), 2))
 
 
 def relations(graph: ModelGraph, times: Sequence[Time]) -> Iterator[CouldResultIn]:
@@ -74,8 +75,7 @@ class Wild:
 def random_graph(rng: random.Random, nodes: int = 2, edges: int = 3) -> ModelGraph:
     """Draw a graph. Edges may be of any kind, but no node is connected to itself."""
     names = tuple(NAMES[:nodes])
-    ends: list[tuple[str | None, str | None]] = [(p, q) for p in (None, *names) for q in (None, *names) if p != q]
-    return ModelGraph(names, tuple(Edge(f"e{i}", *rng.choice(ends)) for i in range(edges)))
+    return ModelGraph(names, tuple(Edge(f"e{i}", *rng.choice(_ends(names))) for i in range(edges)))
 
 
 def random_node(rng: random.Random, graph: ModelGraph, name: str, times: Sequence[Time], wild: Wild) -> Node:
