@@ -45,9 +45,12 @@ def add_check(commands: Any) -> None:
     check.add_argument("--limit", type=float, default=20.0, help="seconds that a cell may take (20; 0: no limit)")
     check.add_argument("--replay", metavar="CELL", help="run one cell, as printed in a finding: 'values=3 limit=1'")
     expected = check.add_argument_group("the module's arguments, and what to expect of it")
-    special = {"inputs": {"type": int, "metavar": "NUMBER"}, "values": {"metavar": "FUNCTION"}}
+    special: dict[str, dict[str, Any]] = {
+        "inputs": {"type": int, "metavar": "NUMBER"},
+        "values": {"metavar": "FUNCTION"},
+    }
     for name, text in EXPECTATIONS.items():
-        how = special.get(name, {"action": argparse.BooleanOptionalAction})
+        how: dict[str, Any] = special.get(name, {"action": argparse.BooleanOptionalAction})
         expected.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 
 

@@ -23,8 +23,6 @@ JUDGED: Final = frozenset(
 )
 """The kinds of events that the model judges."""
 
-WAITS: Final = {"awaited": record.Awaited, "completed": record.Completed, "dismissed": record.Dismissed}
-
 
 @attrs.frozen
 class Objection:
