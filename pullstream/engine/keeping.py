@@ -10,7 +10,39 @@ from typing import Any
 from pullstream.resuming.memory import Memory
 
 
-class Keeping(ABC):
+class StateSaver(ABC):
+    """A place where what a stream keeps is saved: a journal, or what is kept between two instalments.
+
+    By default, sinks and the end leave nothing to save.
+    """
+
+    @abstractmethod
+    def done(self, location: Any, time: Hashable) -> bool:
+        """Whether an earlier run has completed everything that follows from a time at a module's output."""
+
+    @abstractmethod
+    def memory(self, location: Any) -> Memory:
+        """The memory of a module."""
+
+    def stop(self) -> None:  # noqa: B027
+        """Record nothing from now on: sources are about to end in the middle of a time."""
+
+    async def until_recorded(self, location: Any, time: Hashable) -> None:  # noqa: B027
+        """Wait until it is recorded that everything `time` at a module's output leads to is complete."""
+
+    def finished(self, location: Any) -> bool | None:  # noqa: ARG002
+        """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
+        return None
+
+    def result(self, location: Any) -> Any:
+        """The result of a sink that ended in an earlier run."""
+        raise NotImplementedError(f"{location} has not ended in an earlier run")
+
+    def finishes(self, location: Any, result: object, *, exhausted: bool) -> None:  # noqa: B027
+        """Note that a sink has ended, and that all its effects are done."""
+
+
+class Keeping(StateSaver):
     """The state that a stream keeps for later runs, and has from earlier ones."""
 
     saves: bool
@@ -28,15 +60,7 @@ class Keeping(ABC):
     def refuse_inline(self, who: str) -> None:
         """Refuse a module that keeps something across times, and that its owner runs without an edge."""
 
-    @abstractmethod
-    def memory(self, location: Any) -> Memory:
-        """The dict that a module keeps across times."""
-
     # ---- what follows from a time
-
-    @abstractmethod
-    def done(self, location: Any, time: Hashable) -> bool:
-        """Whether an earlier run has completed everything that `time` at a module's output leads to."""
 
     @abstractmethod
     def fulfilled(self, location: Any, time: Hashable) -> bool:
@@ -53,21 +77,3 @@ class Keeping(ABC):
     @abstractmethod
     def strangers(self, location: Any, time: Hashable) -> Sequence[Any]:
         """The modules below one that make times of their own: nothing is known of `time` below them."""
-
-    # ---- sinks, and the end
-
-    @abstractmethod
-    def stop(self) -> None:
-        """Record nothing from now on: sources are about to end in the middle of a time."""
-
-    @abstractmethod
-    def finished(self, location: Any) -> bool | None:
-        """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
-
-    @abstractmethod
-    def result(self, location: Any) -> Any:
-        """The result of a sink that ended in an earlier run."""
-
-    @abstractmethod
-    def finishes(self, location: Any, result: object, *, exhausted: bool) -> None:
-        """Note that a sink has ended, and that all its effects are done."""

@@ -10,6 +10,7 @@ import trio
 from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, shortened
+from pullstream.engine.keeping import StateSaver
 from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
@@ -20,7 +21,7 @@ from pullstream.journal.store import Journal, JournalContents, JournalStore, Rec
 from pullstream.logger import LOG
 from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
 from pullstream.resuming.interfaces import Outside
-from pullstream.resuming.keeping import StateSaver, StreamKeeping
+from pullstream.resuming.keeping import StreamKeeping
 from pullstream.resuming.memory import Memory, MemoryChanges, pickled
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import BEGINNING, Antichain

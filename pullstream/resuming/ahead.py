@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.timely import Antichain, TimelyError, Tracker
+from pullstream.timely import TimelyError, Tracker
 
 Pointstamps = Sequence[tuple[int, Hashable]]
 
@@ -34,15 +34,7 @@ class TimeScale(Protocol):
         ...
 
 
-class Reachable(Protocol):
-    """Frontiers, by place."""
-
-    def frontier(self, place: int) -> Antichain[Any]:
-        """The times that may still arrive at a place, or leave it."""
-        ...
-
-
-Wish = Callable[[Reachable], bool]
+Wish = Callable[[Tracker], bool]
 """Whether what is waited for has come, where this is what may still come."""
 
 
@@ -157,4 +149,4 @@ class Ahead:
 
 def passed(place: int, times: Sequence[Hashable]) -> Wish:
     """The wish that none of some times may come at a place any more."""
-    return lambda reachable: not any(reachable.frontier(place).less_equal(time) for time in times)
+    return lambda tracker: not any(tracker.frontier(place).less_equal(time) for time in times)

@@ -21,6 +21,7 @@ from pullstream.blueprint import Module, Sink, Site
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.backlog import Backlog, at_times
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.keeping import StateSaver
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
@@ -33,7 +34,7 @@ from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.resuming.ahead import Ahead, TimeScale, Wish, passed
 from pullstream.resuming.carryover import FRESH, Carryover, changed
 from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
-from pullstream.resuming.keeping import StateSaver, StreamKeeping
+from pullstream.resuming.keeping import StreamKeeping
 from pullstream.resuming.memory import Memory
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import Summary

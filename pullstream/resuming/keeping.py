@@ -1,51 +1,18 @@
 """The state that the streams of a run keep for later runs, and have from earlier ones."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
 from typing_extensions import override
 
-from pullstream.engine.keeping import Keeping
+from pullstream.engine.keeping import Keeping, StateSaver
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import Abandoned, JournalError, PullstreamError
 from pullstream.resuming.consequences import Consequences, fulfilled, fulfilment
 from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.memory import Memory
-
-
-class StateSaver(ABC):
-    """A place where what a stream keeps is saved: a journal, or what is kept between two instalments.
-
-    By default, sinks and the end leave nothing to save.
-    """
-
-    @abstractmethod
-    def done(self, location: Location, time: Hashable) -> bool:
-        """Whether an earlier run has completed everything that follows from a time at a module's output."""
-
-    @abstractmethod
-    def memory(self, location: Location) -> Memory:
-        """The memory of a module."""
-
-    def stop(self) -> None:  # noqa: B027
-        """Record nothing from now on: sources are about to end in the middle of a time."""
-
-    async def until_recorded(self, location: Location, time: Hashable) -> None:  # noqa: B027
-        """Wait until it is recorded that everything `time` at a module's output leads to is complete."""
-
-    def finished(self, location: Location) -> bool | None:  # noqa: ARG002
-        """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
-        return None
-
-    def result(self, location: Location) -> Any:
-        """The result of a sink that ended in an earlier run."""
-        raise NotImplementedError(f"{location} has not ended in an earlier run")
-
-    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:  # noqa: B027
-        """Note that a sink has ended, and that all its effects are done."""
 
 
 class StreamKeeping(Keeping):

@@ -148,12 +148,11 @@ class FanIn(PolledAsking[Any]):
             except TimeDomainError as exc:
                 self.failure_above = self.failure_above or exc
                 return
-            each.put(answer)
-            return
-        each.end(answer)
-        self.going -= 1
-        if isinstance(answer, BaseException):
-            self.failure_above = self.failure_above or answer
+        else:
+            self.going -= 1
+            if isinstance(answer, BaseException):
+                self.failure_above = self.failure_above or answer
+        each.came(answer)
 
     async def until_complete(self, times: Iterable[Hashable]) -> None:
         """Wait until an input has answered, or one of the times is complete in all inputs."""

@@ -7,8 +7,7 @@ from typing import Annotated, Any, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Source, Sync, checks, shortened
-from pullstream.blueprint.parts import Function
+from pullstream.blueprint import Key, Source, checks, shortened
 from pullstream.blueprint.variables import A, B, C, D, T
 from pullstream.decorators import alike, opens, source
 from pullstream.engine.edge.backlog import Backlog
@@ -261,7 +260,7 @@ class _MergeSorted(FanIn):
 @source
 def merge_sorted(
     *sources: Annotated[Source[T], checks.sources],
-    key: Annotated[Function[T, Any] | None, Sync("a key cannot be awaited; use map_async first", "a key")] = None,
+    key: Key[T, Any] | None = None,
     on_error: OnError[T] = "fail",
 ) -> Source[T]:
     """Merge sorted sources into one sorted stream.

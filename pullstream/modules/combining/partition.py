@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, cast, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Instance, Module, Natural, Sink, Sync
+from pullstream.blueprint import Blueprint, Call, Instance, Key, Module, Natural, Sink
 from pullstream.blueprint.parts import Function, Into
 from pullstream.blueprint.variables import A, K, R, S
 from pullstream.decorators import opens, sink
@@ -158,7 +158,7 @@ def partition(
 ) -> Sink[A, tuple[dict[K, R], S]]: ...
 @sink
 def partition(
-    key: Annotated[Callable[[Any], Any], Sync("a key cannot be awaited; use map_async first", "a key")],
+    key: Key[Any, Any],
     sinks: Annotated[Mapping[Any, Into[Any, Any]], _sinks],
     *,
     other: Annotated[Into[Any, Any] | None, _A_SINK] = None,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Positive, Sync, Transformer, advice
+from pullstream.blueprint import Call, Key, Positive, Sync, Transformer, advice
 from pullstream.blueprint.advice import PLAIN
 from pullstream.blueprint.parts import Function, Onward
 from pullstream.blueprint.variables import A, B, K
@@ -324,7 +324,7 @@ def _for_keys(call: Call, value: Any) -> Any:
 
 @transformer
 def group_by(
-    key: Annotated[Function[A, K], Sync("a key cannot be awaited; use map_async first", "a key")],
+    key: Key[A, K],
     transformer: Annotated[Onward[A, B] | Function[K, Onward[A, B]], _for_keys],
     *,
     capacity: Positive | None = None,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, overload
 
 from typing_extensions import override
 
-from pullstream.blueprint import Key, Sync, Transformer
+from pullstream.blueprint import Key, Transformer
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
@@ -163,7 +163,7 @@ class _Sorting(ValuesByTime):
 
 @transformer
 def sort_by_time(
-    key: Annotated[Function[V, Any] | None, Sync("a key cannot be awaited; use map_async first", "a key")] = None,
+    key: Key[V, Any] | None = None,
     *,
     on_error: OnError[V] = "fail",
 ) -> Same[V]:
