@@ -156,8 +156,12 @@ class Judge:
         match kind, about:
             case "stamps", [changes]:
                 self._replay.see(number, record.Together(chain.from_iterable(starmap(self._known, changes))))
-            case (("awaited" | "completed" | "dismissed"), [place, time]):
-                self._replay.see(number, WAITS[kind](self._names[place], time))
+            case "awaited", [place, time]:
+                self._replay.see(number, record.Awaited(self._names[place], time))
+            case "completed", [place, time]:
+                self._replay.see(number, record.Completed(self._names[place], time))
+            case "dismissed", [place, time]:
+                self._replay.see(number, record.Dismissed(self._names[place], time))
             case "rest", []:
                 self._replay.see(number, record.Settled())
             case "said", [place, times]:
