@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Generic
 
 from typing_extensions import TypeVar
 
-from pullstream.engine.interfaces import Polled
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.frames import is_ours
 from pullstream.protocol import Batch, Done
@@ -27,6 +26,9 @@ class Behaviour(ABC, Generic[T]):
 
     traits: Traits = PLAIN
     """The module's static properties, read once, when the module is placed in its run."""
+
+    __polled__: ClassVar[bool] = False
+    """Whether it answers by `poll`, as a `PolledKernel` does, and never by `produce`."""
 
     __overrides__: "ClassVar[Overrides]"
     """Answers about the class, found when it is made. There is no table of classes, as some are made for one run."""
@@ -112,7 +114,7 @@ class Overrides:
         def by_toolkit(name: str) -> bool:
             return is_ours(getattr(getattr(cls, name), "__module__", ""))
 
-        self.polled = issubclass(cls, Polled)
+        self.polled = cls.__polled__
         self.produces = has_own("produce")
         self.acquires = has_own("acquire")
         self.at_once = by_toolkit("acquire") and by_toolkit("dismiss") and by_toolkit("release")

@@ -11,7 +11,6 @@ from typing_extensions import TypeVar, override
 from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane, dismiss_all, first_lane
-from pullstream.engine.interfaces import Polled
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
@@ -210,7 +209,7 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
             raise CompositionError(f"{cls.__name__} has a {name!r}, which is no longer used: {FORMER[name]}")
         if isinstance(method, FunctionType):
             _check_method(cls, name, method)
-    if issubclass(cls, Polled) and _static(cls, "produce") is not vars(Behaviour)["produce"]:
+    if cls.__polled__ and _static(cls, "produce") is not vars(Behaviour)["produce"]:
         raise CompositionError(
             f"{cls.__name__} has a 'produce', but is polled: only its poll(limit) is called, and never produce"
         )

@@ -1,17 +1,19 @@
 """The base class of modules that answer in one step wherever their inputs do."""
 
+from abc import abstractmethod
 from collections.abc import Awaitable
+from typing import Any
 
-from typing_extensions import TypeVar, override
+from typing_extensions import TypeVar
 
 from pullstream.engine.edge.kernel import Kernel
-from pullstream.engine.interfaces import Polled
 from pullstream.errors import ProtocolError
+from pullstream.protocol import Batch, Done, Unanswered
 
 T = TypeVar("T")
 
 
-class PolledKernel(Kernel[T], Polled):
+class PolledKernel(Kernel[T]):
     """A module that answers in one step wherever its inputs do: `poll` does not wait, `wait` does.
 
     >>> import pullstream as ps
@@ -28,8 +30,23 @@ class PolledKernel(Kernel[T], Polled):
     [(1, 1), (2, 2)]
     """
 
-    @override
+    __polled__ = True
+
+    @abstractmethod
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        """Return the next answer, as `produce` does, or `NOT_YET` after a piece of work that led to none.
+
+        `WAIT` means that the answer has to be waited for: `poll` is called again after `wait`. Nothing that was taken
+        from an input may be lost then.
+        """
+
     def wait(self) -> Awaitable[None]:
+        """Wait until `poll` can go on, after it returned `WAIT`: by default, until its upstream has answered.
+
+        Wait for an input with its `ready()`, first and in this step, and not with `ask`, whose answer would be lost. It
+        may be an async function. When the stream ends, an input answers; other waits of the toolkit's end with `halt`,
+        and those of an author's `wait` are cancelled.
+        """
         if not self.inputs:
             raise ProtocolError(
                 f"{self.location}, returned WAIT, but has no input to wait for: define wait(), or return NOT_YET"

@@ -8,8 +8,9 @@ from pullstream.authoring import Lane, Location, Traits
 from pullstream.engine.edge.behaviour import Behaviour
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.kernel import GIVEN, METHODS
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.edge.requests import EdgeRequests
-from pullstream.engine.interfaces import Finishing, Polled
+from pullstream.engine.interfaces import Finishing
 from pullstream.engine.run import Run, Scope
 from pullstream.resuming.interfaces import Outside, Resumable
 
@@ -38,7 +39,7 @@ def names_of_the_machine():
 
     ps.run(ps.pipe(ps.values([1]), ps.transformer(Looking)(), ps.collect()))
     (edge,) = edges
-    told = [Edge, Behaviour, Lane, Location, EdgeRequests, Run, Scope, Finishing, Outside, Resumable, Polled]
+    told = [Edge, Behaviour, Lane, Location, EdgeRequests, Run, Scope, Finishing, Outside, Resumable, PolledKernel]
     names = (
         {name for each in told for name in dir(each)} | set(vars(edge)) | set(vars(edge.location)) | set(vars(edge.run))
     )
