@@ -1,8 +1,9 @@
 """A sink: what counts as done.
 
-Read this chapter after `writing_your_own` and the first half of `when_is_it_done`: `python -m pullstream learn read 5`.
-It needs no extra. Afterwards you can write a sink whose completions are true: when a time is complete, the work at that
-time has been done.
+Read this chapter after `writing_your_own`: `python -m pullstream learn read 5`. It needs no extra. Afterwards you can
+write a sink whose completions are true: when a time is complete, the work at that time has been done. Here that is a
+day: it is *complete* when no more of its sales can come and all of them have been processed. `when_is_it_done` says how
+a run finds out.
 
 A sink does the asking. It is an async function of its upstream, and its result is the result of the run. No module asks
 a sink for anything, but everyone who waits for a time to be complete waits, in the end, for the sink.

@@ -50,6 +50,11 @@ class Chapter:
         return f"pieces {in_ranges(self.shown)}; the others are {where}"
 
     @property
+    def begins(self) -> "Chapter":
+        """The first chapter of its module, which has the introduction: often this one."""
+        return next(chapter for chapter in CHAPTERS if chapter.name == self.name)
+
+    @property
     def exercises(self) -> list[Exercise]:
         """The exercises of the chapter."""
         return [exercise for exercise in EXERCISES if exercise.number.partition(".")[0] == str(self.number)]
@@ -64,7 +69,7 @@ CHAPTERS: Final = (
     Chapter(5, "A sink", "a_sink", 15),
     Chapter(6, "Two inputs, and tasks", "two_inputs", 20),
     Chapter(7, "When is it done", "when_is_it_done", 30, shown=(1, 2, 3, 4, 5, 6, 10, 11, 12)),
-    Chapter(8, "The right to speak", "when_is_it_done", 15, shown=(7, 8, 9)),
+    Chapter(8, "The right to emit", "when_is_it_done", 15, shown=(7, 8, 9)),
     Chapter(9, "Could-result-in", "could_result_in", 20),
     Chapter(10, "By query, and by tracker", "by_query_and_tracker", 20),
     Chapter(11, "Loops: to converge is to complete", "when_is_it_done", 10, shown=(13, 14)),

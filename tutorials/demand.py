@@ -117,7 +117,8 @@ def what_stops_on_what_it_sees() -> None:
 def ahead() -> None:
     """5. One ahead, or more.
 
-    While a slow sink works, it does not ask, so nothing else happens. `prefetch(n)` asks ahead and keeps up to n
+    While a slow sink works, it does not ask, so at limit 1 nothing else happens. (With a larger limit, a generator may
+    prepare the next value in the meantime, within what it was asked for.) `prefetch(n)` asks ahead and keeps up to n
     values; when it is full, it does not ask. So the source is at most n values ahead. Every buffer is bounded in this
     way, by a number that you have chosen.
     """

@@ -232,7 +232,7 @@ def refused() -> None:
     A journal belongs to one program, including its functions, and to the input that was read when it was written.
     Resuming with another program or changed input would give results that no undisturbed run could give, so it is
     refused, and the error says what has changed. A second run with a journal that is in use is refused as well. Below,
-    the first run is ended, in order this time, when it has finished Tuesday.
+    the first run is stopped cleanly this time, after Tuesday.
     """
 
     async def until_tuesday(running: ps.types.Running[Any]) -> None:

@@ -54,7 +54,7 @@ def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
         parts = used([part for part in parts if part.piece and number_of(part.piece) in numbers], parts)
     with until_closed():
         if not numbers:
-            print(inspect.cleandoc(importlib.import_module(chapter).__doc__ or ""))
+            print(introduction(chapter))
         for told, group in groupby(parts, lambda part: part.piece):
             if told is None:
                 _print_tools(list(group))
@@ -65,6 +65,11 @@ def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
             told()
             for picture in pictures_of(chapter, told.__name__):
                 print(f"\npicture: {picture.title} ({os.path.relpath(picture.file)})")
+
+
+def introduction(chapter: str) -> str:
+    """Return the introduction of a chapter, a module by name."""
+    return inspect.cleandoc(importlib.import_module(chapter).__doc__ or "")
 
 
 @contextmanager

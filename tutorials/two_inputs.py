@@ -169,8 +169,7 @@ def giving_up() -> None:
 
     It is tempting to wait for half a second and then go on without the slow source. But an answer must not get lost, so
     cancelling an ask aborts its stream (R10), and the next ask of that lane is answered with DONE. Here the pairs end
-    before there was any. To wait with a limit, let a task wait and check from time to time whether it has an answer, or
-    use `timeout`.
+    before there was any. To wait with a limit, let a task wait and poll for its answer, or use `timeout`.
     """
 
     @ps.source

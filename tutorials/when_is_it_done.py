@@ -212,12 +212,12 @@ def explaining() -> None:
     """6. Why is nothing coming out?
 
     `explain(time)` lists everything that still keeps a time from being complete, each with its path to the output. Each
-    entry is a *pointstamp*, a time at a place; `pointstamps()` lists them all. There are two kinds: a batch that its
-    receiver has not acknowledged, and a time that a module *holds*, for values it keeps or, in a source, values it may
-    still produce. Ready modules acknowledge a batch when they answer with its results, or take it and hold the times of
-    what they keep. Your own code acknowledges it by asking for the next one, or earlier with `ack()`. Below, on Tuesday
-    at noon, one of Monday's prices is still being looked up. It delays Tuesday too, since a value at 0 could still lead
-    to one at 1. (If a place has several times, `explain` names the earliest.) So does the till.
+    entry is a *pointstamp*, a time at a place; `pointstamps()` lists them all. There are three kinds: a batch that its
+    receiver has not acknowledged, a time that a module *holds* for values it keeps, and a time that a source holds for
+    values it may still produce. Ready modules acknowledge a batch when they answer with its results, or take it and
+    hold the times of what they keep. Your own code acknowledges it by asking for the next one, or earlier with `ack()`.
+    Below, on Tuesday at noon, one of Monday's prices is still being looked up. It delays Tuesday too, since a value at
+    0 could still lead to one at 1. (If a place has several times, `explain` names the earliest.) So does the till.
     """
 
     async def look_up(sale: Sale) -> tuple[str, int]:
@@ -342,7 +342,7 @@ def many_times() -> None:
 
 
 def no_right() -> None:
-    """9. The right to speak.
+    """9. The right to emit.
 
     You can rely on completion because no module may answer at a time that is complete. A module may answer at the time
     of its current batch, or later, and at times that it holds. If it does not hold the time, it fails before anyone

@@ -171,7 +171,7 @@ async def slow(rows: tuple[str, ...]) -> AsyncIterator[str]:
             await trio.sleep(1)
 
 
-def number(answer: Answer) -> Answer:
+def numeric(answer: Answer) -> Answer:
     """Return the answer if its value is a number; otherwise raise."""
     return answer if answer is ps.DONE else ps.Batch(answer.time, [str(int(answer.values[0]))])
 
@@ -198,9 +198,9 @@ async def ask_then_abort(reader: WatchedReader[str]) -> None:
 def by_hand() -> None:
     """4. By hand.
 
-    An edge is used through a `Reader`; the three ways above make one for you. The class `Through`, just above this
-    piece, is a transformer by hand that only passes everything on. `check` puts it between two watched edges, and the
-    checker finds nothing wrong in this scene. Mistakes begin where a module does more than pass things on: where it
+    An edge is used through a `Reader`; the three ways of chapter 3 make one for you. The class `Through`, just above
+    this piece, is a transformer by hand that only passes everything on. `check` puts it between two watched edges, and
+    the checker finds nothing wrong in this scene. Mistakes begin where a module does more than pass things on: where it
     answers more or less than it receives, ends, fails, or waits.
     """
     check(Through, ask_then_abort, "tea", "rice")
@@ -393,13 +393,13 @@ def failing() -> None:
     class Swallows(Through):
         async def ask(self, limit: int = 1) -> Answer:
             try:
-                return number(await self.upstream.ask(1))
+                return numeric(await self.upstream.ask(1))
             except ValueError:
                 return ps.DONE
 
     class Raises(Through):
         async def ask(self, limit: int = 1) -> Answer:
-            return number(await self.upstream.ask(1))
+            return numeric(await self.upstream.ask(1))
 
     class RaisesAnew(Through):
         async def ask(self, limit: int = 1) -> Answer:
@@ -411,7 +411,7 @@ def failing() -> None:
         async def ask(self, limit: int = 1) -> Answer:
             if self.failure is None:
                 try:
-                    return number(await self.upstream.ask(1))
+                    return numeric(await self.upstream.ask(1))
                 except ValueError as failure:
                     self.failure, self.traceback = failure, failure.__traceback__
                     await self.upstream.error(failure)

@@ -15,7 +15,7 @@ from tutorials.exercises import EXERCISES, Exercise, exercise_named
 from tutorials.exercises.judges import hints
 from tutorials.judging import Verdict
 from tutorials.judging.process import judged_apart
-from tutorials.lesson import tell
+from tutorials.lesson import introduction, tell
 
 ANSWERS: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "answers"
 """The answers that the judge is tested with: a name and the kinds of mistake, then a line on what it does."""
@@ -71,7 +71,10 @@ def read(what: str, *, page: bool) -> int:
             tell(chapter.module, [int(piece)])
         else:
             if chapter.shown:
-                show(f"{chapter.number}  {chapter.title}: {chapter.told_beside}")
+                show(f"{chapter.number}  {chapter.title}: {chapter.told_beside}\n")
+                first = chapter.begins
+                introduced = f"The introduction is that of chapter {first.number}: learn read {first.number}"
+                show(introduction(chapter.module) if chapter is first else introduced)
             tell(chapter.module, chapter.shown or ())
 
     paged(told) if page else told()

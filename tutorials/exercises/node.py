@@ -1,7 +1,8 @@
 """13.1 The largest of each time, as a node of the model.
 
-`react(state, event)` is what 000 calls g1: a function of a node's state and an event. For each time, the node sends the
-largest of the numbers received at it, once, when the time is complete. Two times may be open at once.
+`react(state, event)` is what Abadi and Isard call g1 (source 000 of `tutorials/literature.md`): a function of a node's
+state and an event. For each time, the node sends the largest of the numbers received at it, once, when the time is
+complete. Two times may be open at once.
 
     Received(edge, message)           an event: a message was taken, with message.time and message.body, a number
     Notified(time)                    an event: a requested time is complete

@@ -1,4 +1,4 @@
-"""3.2 A till that closes at midnight.
+"""7.3 A till that closes at midnight.
 
 `till(sales)` is a source of sales as they are made. `sales` are pairs of an hour and an item, in order; hour 9 is
 Monday at 9, hour 33 Tuesday at 9. An hour lasts a second: `await trio.sleep_until(hour)` waits for one.

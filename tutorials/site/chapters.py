@@ -1,6 +1,5 @@
 """A chapter as a page: prose, code, and the output of the code, which tests compare."""
 
-import importlib
 import inspect
 import re
 from itertools import groupby
@@ -8,7 +7,7 @@ from typing import Final
 
 from pullstream.checker import RULES
 from tutorials.contents import CHAPTERS, Chapter
-from tutorials.lesson import Part, code, number_of, parts_of, promised, used
+from tutorials.lesson import Part, code, introduction, number_of, parts_of, promised, used
 from tutorials.pictures import pictures_of
 
 COMMAND: Final = re.compile(r":\s+`python -m pullstream learn read \d+`\.")
@@ -19,8 +18,9 @@ def page_of(chapter: Chapter, files: str) -> str:
     parts = list(parts_of(chapter.module))
     if chapter.shown:
         parts = used([part for part in parts if part.piece and number_of(part.piece) in chapter.shown], parts)
-    opening = inspect.cleandoc(importlib.import_module(chapter.module).__doc__ or "").partition("\n")[2]
-    opening = COMMAND.sub(".", opening)  # the line above already has it
+    opening = COMMAND.sub(".", introduction(chapter.module).partition("\n")[2])  # the line above already has it
+    if chapter is not chapter.begins:
+        opening = f"This chapter continues [{chapter.begins.title}]({chapter.name}.md), which has the introduction."
     told = [f"# {chapter.number}. {chapter.title}", _about(chapter), _linked(opening.strip())]
     drawn: set[str] = set()
     for piece, group in groupby(parts, lambda part: part.piece):
@@ -58,11 +58,12 @@ def _about(chapter: Chapter) -> str:
 
 
 def _folded(parts: list[Part]) -> str:
-    """Return a folded block with the code that the following pieces use."""
+    """Return a block with the code that the following pieces use, folded if it is imports only."""
     imports = all(part.source.startswith(("import ", "from ")) for part in parts)
     title = "Imports" if imports else "Code used below"
     block = _fenced("python", "\n\n".join(part.source for part in parts) if not imports else _lines(parts))
-    return f'??? note "{title}"\n\n' + "\n".join(f"    {line}".rstrip() for line in block.split("\n"))
+    mark = "???" if imports else "???+"
+    return f'{mark} note "{title}"\n\n' + "\n".join(f"    {line}".rstrip() for line in block.split("\n"))
 
 
 def _lines(parts: list[Part]) -> str:

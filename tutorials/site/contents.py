@@ -39,8 +39,7 @@ def _written(title: str, place: str) -> Page:
 
 def place_of(chapter: Chapter) -> str:
     """Return the place of a chapter; a module may contain several chapters."""
-    first = next(other for other in CHAPTERS if other.name == chapter.name)
-    return f"learn/{chapter.name if chapter is first else f'{chapter.name}_{chapter.number}'}.md"
+    return f"learn/{chapter.name if chapter is chapter.begins else f'{chapter.name}_{chapter.number}'}.md"
 
 
 def _learn() -> list[Page]:

@@ -343,7 +343,8 @@ def test_the_command(tmp_path, capsys, monkeypatch):
 def test_the_commands_of_the_guide(tmp_path, monkeypatch, capsys):
     """Each shows what the guide says; its programs are in one file."""
     page = (ROOT / "tutorials/site/pages/guides/shake.md").read_text()
-    programs = "".join(part.partition("report = ")[0] for part in re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    parts = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    programs = "".join(re.split("if __name__|report = ", part)[0] for part in parts)
     (tmp_path / "mine.py").write_text(programs)
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"^python -m pullstream (shake .*)$", page, re.MULTILINE)

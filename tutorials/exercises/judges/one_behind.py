@@ -9,7 +9,7 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Chapter 8, piece 9: the right to speak.",
+        "Chapter 8, piece 9: the right to emit.",
         "When you emit a value, which batch is the current one? What gives you the right to the value's time?",
         "Enter `ctx.hold(batch.time)` for each value that you keep, before you ask for the next one.",
     ),

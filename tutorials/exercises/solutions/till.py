@@ -1,4 +1,4 @@
-"""3.2 A till that closes at midnight: it wakes at each midnight before the next sale, and announces it."""
+"""7.3 A till that closes at midnight: it wakes at each midnight before the next sale, and announces it."""
 
 import trio
 
