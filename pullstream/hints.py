@@ -50,10 +50,15 @@ SOUGHT: Final[Mapping[str, str]] = {
     "filter_not(test) drops values": "reject filterNot filter_false",
     "map(lambda parts: f(*parts)) calls f with the parts of each tuple": "starmap",
     "flat_map(f) gives the results one after another; for several streams at a time, "
-    "pipe(map(f), flatten(concurrency=n))": "concat_map concatmap flatmap flatMap mergemap merge_map",
+    "pipe(map(f), flatten(concurrency=n))": "concat_map concatmap flatmap flatMap mergemap merge_map explode",
     "map_batches(f) calls f with lists of values": "flat_map_batch apply_batches",
     "map_async(f, concurrency) awaits an async function": "asyncMap async_map amap par_map paramap parallel_map "
     "mapAsync",
+    "map_thread(f, concurrency) and map_process(f, concurrency) make several calls at a time": "parallel",
+    "files.read_text(path) and others read files, tables.read_rows(target, query, time=column) a database, and "
+    "spark.from_dataframe(df) a DataFrame": "from_file read_file read read_table read_sql",
+    "files.write_text(target) and others write files, tables.write_rows(target, table) a database, and "
+    "spark.write_table(target, schema) a table of Spark's": "to_file write_file write write_table to_sql",
     "scan(f, initial) or accumulate(fold) keep a state": "stateful_map fold_running running_total cumsum",
     "reduce(fold) folds a whole stream, reduce_by_time(fold) each time": "fold aggregate_all",
     "reduce_by_key(fold, key=f) gives a result for each key": "fold_final reduce_final fold_by_key combine_by_key",
@@ -71,7 +76,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "reduce(agg.max_by(f)) gives the value for which f gives the most": "max_by argmax",
     "reduce(agg.min_by(f)) gives the value for which f gives the least": "min_by argmin",
     "unique(key) keeps each value once in the whole stream, unique_by_time(key) once in each time": "distinct "
-    "drop_duplicates dropDuplicates dropDuplicatesWithinWatermark dedup deduplicate",
+    "drop_duplicates dropDuplicates dropDuplicatesWithinWatermark dedup dedupe deduplicate",
     "duplicates(key) keeps the repeated values": "nonUnique non_distinct",
     "take(n) and skip(n) cut a stream": "islice head limit",
     "take(test) ends before the first value that fails the test": "takewhile take_while",
@@ -85,7 +90,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "use windowed(count, step); batch(count) gives lists that do not overlap": "window window_with_count window_count",
     "windowed(2) gives each value with its neighbour": "pairwise",
     "tumbling(size), sliding(size, every) and sessions(gap) are windows by time": "TumblingWindower SlidingWindower "
-    "SessionWindower windowby tumble session_window",
+    "SessionWindower windowby window_by tumble session_window",
     "concat(source, source) reads one source after another": "chain cat append",
     "concat(values([first]), source) puts values in front": "start_with prepend",
     "zip(integers(), source) numbers the values; " + _RECIPE: "enumerate",
@@ -99,9 +104,10 @@ SOUGHT: Final[Mapping[str, str]] = {
     "broadcast(capacity) sends values to many listeners, pushable(capacity) to one stream": "Subject Observable",
     "deferred(kind) is decided later": "defer",
     "sort_by_time() sorts the values of each time; without times, all values are at one": "sort sorted order_by",
-    "stamp(f, lateness=d) gives times, and waits for late values": "withWatermark with_timestamps assign_timestamps",
+    "stamp(f, lateness=d) gives times, and waits for late values": "withWatermark watermark with_timestamps "
+    "assign_timestamps",
     "map_time(f) and delay(step) change the times of values": "shift_time",
-    "rate_limit(n, per=seconds) spaces values out": "spaceout delay_each space_out",
+    "rate_limit(n, per=seconds) spaces values out": "spaceout delay_each space_out sleep",
     "throttle(seconds) passes the first value of each interval, and the latest": "throttle_first throttle_last audit",
     "catch(handler) continues after a failure": "catch_error on_error_resume_next recover rescue",
     "catch() ends the stream at a failure": "ignore_errors",
@@ -110,7 +116,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "loop(transformer) sends Again(value) round once more": "feedback enter leave loop_variable iterate_until expand",
     "merge(a, b) gives the values of several sources, and dynamic_merge() of sources that are added later": "many",
     "pushable(capacity) without an end gives nothing": "never",
-    "merge(a, b) gives the values of all, as they come": "race amb interleave",
+    "merge(a, b) gives the values of all, as they come": "race amb interleave union",
     "repeat(value) gives one value forever; a list is repeated by repeat(list) and flat_map(list)": "cycle",
     "ctx.notify_at(time) in a module of your own requests Completed(time)": "notify_at unary_frontier unary_notify",
     "with ctx.hold(time): keeps a time open in a module of your own": "Capability retain drop",

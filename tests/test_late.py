@@ -99,6 +99,9 @@ def test_names_are_seen_before_they_are_loaded(path):
         ("pullstream", "reduce_by_keys", r"did you mean reduce_by_key\?"),
         ("pullstream", "distinct", r"unique\(key\) .* unique_by_time\(key\)"),
         ("pullstream", "kafka", "from_async_iterable"),
+        ("pullstream", "union", r"merge\(a, b\)"),
+        ("pullstream.tables", "read_table", r"tables\.read_rows\(target, query, time=column\)"),
+        ("pullstream.spark", "read", r"spark\.from_dataframe\(df\)"),
         ("pullstream.columns", "group_by", r"reduce_by_key\(\*keys"),
         ("pullstream.columns", "sort", r"sort_by_time\(\*columns\)"),
         ("pullstream.columns", "median", r"quantile\(0.5"),
@@ -112,7 +115,7 @@ def test_names_are_seen_before_they_are_loaded(path):
 )
 def test_a_name_that_is_elsewhere_leads_on(module, name, hint, monkeypatch):
     """By attribute and by import: what it is called now or here, where it is, or which one was meant."""
-    if module in {"pullstream.columns", "pullstream.files"}:
+    if module in {"pullstream.columns", "pullstream.files", "pullstream.tables"}:
         pytest.importorskip("pyarrow")
     found = importlib.import_module(module)
     monkeypatch.delattr(found, name, raising=False)

@@ -251,7 +251,7 @@ def traces() -> None:
     lines[number] = lines[number].replace("-1]", "-2]")
     print(judge(Trace.of(lines)).objections[0])
     # | [2, 1]
-    # | allowed by the model: 42 events, 0 completions
+    # | allowed by the model: 42 events
     # | event 15: not there: nothing at 0 is pending at 'values out > count in #0'
 
 

@@ -229,7 +229,8 @@ class WatchedEdge:
         if not many:
             self._blame_above("R2", f"ask {number} was for values of one time, but the answer has several")
         if len(batch.times) != len(batch.values):
-            what = f"it has {len(batch.times)} times for {len(batch.values)} values: it needs one time per value"
+            numbers = f"{len(batch.times)} and {len(batch.values)}"
+            what = f"its numbers of times and values are {numbers}: it needs one time per value"
             self._blame_above("R2", what)
         if any(time is None for time in batch.times):
             self._blame_above("R2", "one of its times is None, which is no time")

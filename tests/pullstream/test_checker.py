@@ -510,7 +510,7 @@ async def takes(upstream, ctx, whole):
 @pytest.mark.parametrize(
     ("answers", "rule", "what"),
     [
-        ([ps.Batch.of([1, 2], ["a"])], "R2", "2 times and 1 values: each has one"),
+        ([ps.Batch.of([1, 2], ["a"])], "R2", "numbers of times and values are 2 and 1"),
         ([ps.Batch.of([1, None], ["a", "b"])], "R2", "the time None, which is no time"),
         ([ps.Batch.of([1, 2] * 5, [*"abcdefghij"])], "R2", "10 values to an ask for 1 to 9"),
         (

@@ -1,5 +1,6 @@
 """The doctor: what is installed, what hides the toolkit's packages, whether Spark starts; each with what helps."""
 
+import re
 import subprocess
 import sys
 
@@ -44,6 +45,17 @@ def test_what_is_missing_comes_with_the_command_that_adds_it(capsys, monkeypatch
     assert code == 1
     assert "!! pullstream   without attrs\n                pip install pullstream" in out
     assert "spark starts" not in out, "without pyspark there is nothing to start"
+
+
+def test_an_older_installation_says_that_it_does_not_have_all_extras(capsys, monkeypatch):
+    """A checkout that moved on: what its new extras need is not known until it is installed again."""
+    older = [line for line in doctor.requires("pullstream") if "metrics" not in line]
+    monkeypatch.setattr(doctor, "requires", lambda _: older)
+    code, out = told(capsys, "--no-spark")
+    assert code == 0
+    assert re.search(
+        "-- extras       the installed metadata is older, and does not have .*metrics\\n .* pip install -e ", out
+    )
 
 
 def test_another_project_of_a_package_s_name_is_found(tmp_path):

@@ -32,7 +32,7 @@ def wrong(batch: Batch[Any]) -> str:
     if not isinstance(times, Sized) or isinstance(times, (AbstractSet, Mapping)):
         return f"{batch!r}, whose times are no sequence: make it one, Batch.of(list(...), values)"
     if len(times) != len(batch.values):
-        return f"a multi-time batch of {len(times)} times and {len(batch.values)} values: each has one"
+        return f"a multi-time batch whose numbers of times and values are {len(times)} and {len(batch.values)}"
     if type(None) in map(type, batch.times):
         return "a multi-time batch with the time None, which is no time"
     return ""

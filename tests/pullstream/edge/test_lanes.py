@@ -198,14 +198,14 @@ def test_an_answer_of_none_is_refused():
     ("times", "values", "said"),
     [
         ([1, 2, 3], "abc", r"a text.*Batch\.of\(times, list"),
-        ([1, 2], ["a"], "2 times and 1 values: each has one"),
+        ([1, 2], ["a"], "numbers of times and values are 2 and 1"),
         ([1, None], ["a", "b"], "the time None"),
-        ([1, 2], [], "2 times and 0 values"),
+        ([1, 2], [], "numbers of times and values are 2 and 0"),
         ([], [], "0 values to an ask for|a batch without values"),
         (map(int, "12"), ["a", "b"], r"whose times are no sequence: make it one, Batch\.of\(list"),
         ({1, 2}, ["a", "b"], "whose times are no sequence"),
         (3, ["a"], "whose times are no sequence"),
-        ([1], [*"abc"], "1 times and 3 values: each has one"),
+        ([1], [*"abc"], "numbers of times and values are 1 and 3"),
         ([1], iter("a"), "whose values are no sequence"),
     ],
 )
