@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pullstream.incremental.module import ONE, Dataflow, Program
-from pullstream.incremental.trace import RoundOrder
+from pullstream.incremental.trace import Order
 
 Row = tuple[str, Hashable]
 """A record of an input, with its name."""
@@ -73,7 +73,7 @@ class _Attempt:
         self._begin()
 
     def _begin(self) -> None:
-        self.flow = Dataflow(self._program, RoundOrder())
+        self.flow = Dataflow(self._program, Order())
         self._there: Counter[Any] = Counter()
 
     def change(self, rows: Sequence[Row], diff: int) -> bool:

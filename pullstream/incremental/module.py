@@ -14,7 +14,7 @@ from pullstream.incremental.operators import Together
 from pullstream.incremental.parts import Changes
 from pullstream.incremental.region import Region
 from pullstream.incremental.saving import Saved, Saving
-from pullstream.incremental.trace import LatticeOrder, Order, RoundOrder, Time
+from pullstream.incremental.trace import LatticeOrder, Order, Time
 from pullstream.modules.times.per_time import following
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING
@@ -29,8 +29,8 @@ ONE: Final = ""
 class Dataflow:
     """A program with its state.
 
-    >>> from pullstream.incremental.trace import RoundOrder
-    >>> flow = Dataflow(lambda words: words.count(), RoundOrder())
+    >>> from pullstream.incremental.trace import Order
+    >>> flow = Dataflow(lambda words: words.count(), Order())
     >>> flow.take("words", (), [("a", 1), ("b", 1), ("a", 1)])
     >>> flow.run(())
     [('', ('a', 2), 1), ('', ('b', 1), 1)]
@@ -196,7 +196,7 @@ class _Maintaining(Notified, Resumable):
         return self._make_flow()
 
     def _make_flow(self) -> Dataflow:
-        self._flow = Dataflow(self._program, self._lattice or RoundOrder())
+        self._flow = Dataflow(self._program, self._lattice or Order())
         if self.memory.saves:
             self._saving = [Saving(number, trace) for number, trace in enumerate(self._flow.region.traces)]
         return self._flow
@@ -216,7 +216,7 @@ class _Maintaining(Notified, Resumable):
 def _program(call: Call, program: Any) -> Any:
     if not callable(program):
         raise call.refuse(f"needs a program, a function from collections to collections, but got {program!r}")
-    Dataflow(program, RoundOrder())
+    Dataflow(program, Order())
     return program
 
 

@@ -123,8 +123,8 @@ class Index:
 class RankedTrace(KeyedTrace):
     """A trace that finds the first values of a large group.
 
-    >>> from pullstream.incremental.trace import RoundOrder
-    >>> trace = RankedTrace(RoundOrder(), falling=True)
+    >>> from pullstream.incremental.trace import Order
+    >>> trace = RankedTrace(Order(), falling=True)
     >>> for n in range(1_000):
     ...     trace.add("k", n, (), 1)
     >>> trace.is_indexed("k")

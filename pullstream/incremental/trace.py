@@ -5,7 +5,6 @@ counters of the loops around it: when a time is processed, all earlier ones have
 Otherwise the program's time comes first. Outside of loops, a total order therefore leaves one number for each value.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import le
 from typing import Any, Final
@@ -29,40 +28,22 @@ _FEW: Final = 64
 """The smallest number of noted changes after which a whole trace is compacted."""
 
 
-class Order(ABC):
-    """The order of the times of a region."""
+class Order:
+    """The order of the times of a region: that of loop counters only, for programs whose times are totally ordered."""
 
-    compacts: bool
+    compacts: bool = False
     """Whether times may be replaced by equivalent ones."""
 
-    @abstractmethod
     def before(self, a: Time, b: Time) -> bool:
         """Whether `a` is at or before `b`."""
-
-    @abstractmethod
-    def join(self, a: Time, b: Time) -> Time:
-        """The earliest time at or after both."""
-
-    @abstractmethod
-    def compact(self, time: Time) -> Time:
-        """The latest time that is equivalent to this one from now on."""
-
-
-class RoundOrder(Order):
-    """The order of loop counters only, for programs whose times are totally ordered."""
-
-    compacts = False
-
-    @override
-    def before(self, a: Time, b: Time) -> bool:
         return all(map(le, a, b))
 
-    @override
     def join(self, a: Time, b: Time) -> Time:
+        """The earliest time at or after both."""
         return tuple(map(max, a, b))
 
-    @override
     def compact(self, time: Time) -> Time:
+        """The latest time that is equivalent to this one from now on."""
         return time
 
 
@@ -104,12 +85,12 @@ class LatticeOrder(Order):
 class KeyedTrace:
     """The changes of a keyed collection, and their sum at any time.
 
-    >>> trace = KeyedTrace(RoundOrder())
+    >>> trace = KeyedTrace(Order())
     >>> trace.add("ann", "tea", (), 2)
     >>> trace.add("ann", "tea", (), -1)
     >>> trace.at("ann", ())
     {'tea': 1}
-    >>> looped = KeyedTrace(RoundOrder())
+    >>> looped = KeyedTrace(Order())
     >>> looped.add("ann", 5, (0,), 1), looped.add("ann", 5, (2,), -1), looped.add("ann", 3, (2,), 1)
     (None, None, None)
     >>> looped.at("ann", (1,)), looped.at("ann", (2,))

@@ -11,7 +11,7 @@ import pullstream as ps
 from pullstream.incremental import maintain
 from pullstream.incremental.module import Dataflow
 from pullstream.incremental.region import Iteration
-from pullstream.incremental.trace import LatticeOrder, RoundOrder
+from pullstream.incremental.trace import LatticeOrder, Order
 from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS
 from tests.sampling import amount
 from timely import Product, join, less_equal
@@ -130,7 +130,7 @@ def test_a_change_costs_what_changes():
     for nodes in (100, 1_000, 10_000):
         rnd = random.Random(nodes)
         edges = [(rnd.randrange(nodes), rnd.randrange(nodes)) for _ in range(3 * nodes)]
-        flow = Dataflow(GRAPHS["reached"][0], RoundOrder())
+        flow = Dataflow(GRAPHS["reached"][0], Order())
         flow.take("right", (), [((0, 0), 1)])
         flow.take("left", (), [(edge, 1) for edge in edges])
         flow.run(())
@@ -162,7 +162,7 @@ def test_a_search_goes_through_the_rounds_that_there_are(seed, monkeypatch):
     monkeypatch.setattr(Iteration, "__init__", lambda self, *args: (begun(self, *args), loops.append(self))[0])
     rnd = random.Random(seed)
     edges = random_graph(rnd, 60, 120)
-    flow = Dataflow(GRAPHS["reached"][0], RoundOrder())
+    flow = Dataflow(GRAPHS["reached"][0], Order())
     flow.take("right", (), [((0, 0), 1)])
     flow.take("left", (), [(edge, 1) for edge in edges])
     flow.run(())
@@ -182,7 +182,7 @@ def test_what_is_kept_follows_what_there_is_and_not_what_has_been(changes):
     """After many changes of a graph of one size as much is kept as before, give or take."""
     rnd = random.Random(1)
     edges = random_graph(rnd, 100, 300)
-    flow = Dataflow(GRAPHS["reached"][0], RoundOrder())
+    flow = Dataflow(GRAPHS["reached"][0], Order())
     flow.take("right", (), [((0, 0), 1)])
     flow.take("left", (), [(edge, 1) for edge in edges])
     flow.run(())

@@ -7,14 +7,14 @@ import pytest
 
 from pullstream.incremental import explain
 from pullstream.incremental.module import Dataflow
-from pullstream.incremental.trace import RoundOrder
+from pullstream.incremental.trace import Order
 from tests.pullstream.incremental.programs import PROGRAMS
 from tests.sampling import amount
 
 
 def given(program, inputs):
     """What a program makes of its inputs; nothing if it fails on them."""
-    flow = Dataflow(program, RoundOrder())
+    flow = Dataflow(program, Order())
     for name, rows in inputs.items():
         flow.take(name, (), [(row, 1) for row in rows])
     there = Counter()

@@ -10,7 +10,7 @@ import pullstream as ps
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.incremental import integrate, maintain
 from pullstream.incremental.module import Dataflow
-from pullstream.incremental.trace import LatticeOrder, RoundOrder
+from pullstream.incremental.trace import LatticeOrder, Order
 from tests.pullstream.incremental.programs import run
 from timely import Product
 
@@ -101,7 +101,7 @@ def test_a_row_of_verbs_may_be_as_long_as_one_likes(step):
             records = step(records)
         return records
 
-    flow = Dataflow(program, RoundOrder())
+    flow = Dataflow(program, Order())
     flow.take("records", (), [(("k", 0), 1)])
     assert [(record[0], diff) for _, record, diff in flow.run(())] == [("k", 1)]
     flow.take("records", (), [(("k", 0), -1)])

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from pullstream.incremental.module import Dataflow
-from pullstream.incremental.trace import RoundOrder
+from pullstream.incremental.trace import Order
 from timely import IDENTITY, Delay, GraphBuilder, Source, Target, Tracker
 from timely.theory import queries
 from tutorials.kept_up_to_date import find_cycles, frontier, summarize
@@ -16,7 +16,7 @@ class Edited:
     """A dataflow of a few nodes whose steps and times come and go, and a program that is kept up to date with it."""
 
     def __init__(self, program, seed, delays):
-        self.flow = Dataflow(program, RoundOrder())
+        self.flow = Dataflow(program, Order())
         self.rnd = random.Random(seed)
         self.there = {name: Counter() for name in self.flow.inputs}
         self.given = Counter()

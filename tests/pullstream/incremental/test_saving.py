@@ -6,7 +6,7 @@ import random
 import pytest
 
 from pullstream.incremental.saving import SLOT, Saving
-from pullstream.incremental.trace import KeyedTrace, RoundOrder
+from pullstream.incremental.trace import KeyedTrace, Order
 
 
 class Written(dict):
@@ -21,7 +21,7 @@ class Written(dict):
 
 def read_again(memory):
     """A trace, and what saves it, as a later run has them."""
-    trace = KeyedTrace(RoundOrder())
+    trace = KeyedTrace(Order())
     saving = Saving(0, trace)
     saved = {}
     for (_, key, slot), changes in pickle.loads(pickle.dumps([*memory.items()])):
@@ -40,7 +40,7 @@ def as_it_is(trace):
 def test_what_is_read_again_is_what_was_there(seed):
     """Whatever has come, gone and come again between two times; also when it goes on from what was read."""
     rnd = random.Random(seed)
-    trace = KeyedTrace(RoundOrder())
+    trace = KeyedTrace(Order())
     saving, memory = Saving(0, trace), {}
     most = {"few": 5, "many": 4 * SLOT, "all": 20 * SLOT}
     for _ in range(60):
@@ -62,7 +62,7 @@ def test_what_is_read_again_is_what_was_there(seed):
 
 def test_a_change_of_a_large_group_saves_few_others():
     """However large it is."""
-    trace, memory = KeyedTrace(RoundOrder()), Written()
+    trace, memory = KeyedTrace(Order()), Written()
     saving = Saving(0, trace)
     for n in range(10_000):
         trace.add("k", n, (), 1)
@@ -77,7 +77,7 @@ def test_a_change_of_a_large_group_saves_few_others():
 
 def test_nothing_is_saved_of_a_key_that_is_gone():
     """Large or small."""
-    trace, memory = KeyedTrace(RoundOrder()), {}
+    trace, memory = KeyedTrace(Order()), {}
     saving = Saving(0, trace)
     for diff in (1, -1):
         for n in range(3 * SLOT):
