@@ -148,7 +148,7 @@ class EarlierRun:
         paths = {file.path for _, file in dated}
         for path in self.files:
             if path not in paths and not self.done(time.of(path)):
-                _refuse(path, "is gone, and is needed again, because it was not read to its end")
+                _refuse(path, "is gone, and is needed again: it was begun, but not completed")
         left: list[tuple[Hashable, File]] = []
         for at, file in dated:
             if not self.done(at):
@@ -191,7 +191,7 @@ class EarlierRun:
 
 def _present(there: Mapping[str, File], path: str) -> File:
     if path not in there:
-        _refuse(path, "is gone, and is needed again, because it was not read to its end")
+        _refuse(path, "is gone, and is needed again: it was begun, but not completed")
     return there[path]
 
 
