@@ -379,7 +379,8 @@ def no_right() -> None:
     # |   that it works on is at 1. To answer at 0 later, keep the right while a batch at it, or before it, is the
     # |   current one: ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not
     # |   after; or a ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an
-    # |   `async for` it is left before the next batch); in a kernel, self.location.hold(time), and drop(time) (R12)
+    # |   `async for` it is left before the next batch); in a kernel, self.location.hold(time), and, at the next
+    # |   produce, drop(time) (R12)
     # | [(0, 2), (1, 2), (2, 1)]
 
 

@@ -237,7 +237,7 @@ class Running(Generic[R]):
         return self.wait()
 
     def abort_nowait(self) -> None:
-        """Stop as `abort` does, without waiting for it; a pipeline not open yet is aborted as soon as it is."""
+        """Stop as `abort` does, without waiting for it. Before the opening, it takes effect at the run's first wait."""
         self._aborted = True
         self._scope.cancel()
 

@@ -965,6 +965,21 @@ async def stops(upstream, ctx):
 
 THREE, LETTER = ps.values([3], time=int), "letter by letter: .*a list of one, "
 ZONES = [datetime(2026, 1, 1), datetime(2026, 1, 2, tzinfo=UTC)]  # noqa: DTZ001 - the case
+
+
+@ps.source
+class DropsTooSoon(ps.authoring.Kernel):
+    traits = ps.authoring.Traits(follows=True)
+
+    async def acquire(self):
+        self.location.hold(3)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        self.location.drop(3)
+        return ps.Batch(3, [1])
+
+
 SLIPS = [
     (ps.values("ab", time={"a": 1}.get), r"'b' has no time[\s\S]*raised in values"),
     (ps.values([1], time=lambda value: [value]), r"\[1\] cannot be a time[\s\S]*raised in values"),
@@ -1073,6 +1088,7 @@ SLIPS = [
     (ps.pipe(THREE, answers(lambda batch: [*batch])), "its parts are batch.time and batch.values"),
     (ps.pipe(THREE, answers(lambda batch: ps.Batch(ps.Completed(batch.time), [1]))), "its time is event.time"),
     (ps.pipe(THREE, answers(lambda batch: ps.Completed(batch.time).values)), r"case ps\.Completed\(time\)"),
+    (DropsTooSoon(), r"at the next produce, drop\(time\)"),
     (ps.pipe(ps.values([1, 2]), does(emits)), r"yield Batch\(time, values\)"),
     (ps.pipe(ps.values([1, 2]), does(awaits_a_request)), "is written without await"),
     (ps.pipe(ps.values([1, 2]), does(stops)), "to end a generator, write return"),

@@ -437,7 +437,8 @@ class Location(Metered):
             f"To answer at {time!r} later, keep the right while a batch at it, or before it, is the current one: "
             f"ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not after; or a "
             f"ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an `async for` "
-            f"it is left before the next batch); in a kernel, self.location.hold(time), and drop(time) (R12)",
+            f"it is left before the next batch); in a kernel, self.location.hold(time), and, at the next produce, "
+            f"drop(time) (R12)",
         )
 
     def advance(self, time: Hashable, values: Sequence[object] = ()) -> None:
