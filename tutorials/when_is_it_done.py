@@ -424,7 +424,7 @@ def endings() -> None:
     # |  0.0 0 is complete
     # | OSError: out of paper
     # | 40.0 0 is complete
-    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:408: the stream was aborted before
+    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:409: the stream was aborted before
 
 
 def finishing() -> None:
@@ -491,7 +491,7 @@ def stalling() -> None:
 
     ps.run(ps.pipe(ps.values(week(), time=day), is_notified()))
     # | nothing in this run can move any more, although it has not ended
-    # | waits, composed at when_is_it_done.py:474, waits until 0 is complete. Blocked by:
+    # | waits, composed at when_is_it_done.py:475, waits until 0 is complete. Blocked by:
     # |     waits has not acknowledged a batch at 0, which is the module that waits
     # | A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when
     # |   a time is complete, call ctx.notify_at(time): ctx.events(upstream) then gives Completed(time)
