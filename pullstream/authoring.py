@@ -36,64 +36,67 @@ Traceback (most recent call last):
     ...
 pullstream.errors.CompositionError: every() at ... needs a whole number of at least 1 for its argument 'number'...
 
-Composing and opening
-    `opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each
-    check receives a `Call`. `bound` only checks which arguments there are. Ready-made checks: `Count`, `Each`,
-    `Instance`, `OneOf`, `Sync`, `function`, `seconds`, `sources`, `duration`, `not_negative`, `READS`, `a_fold`, and
-    the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest` and `advice` make hints. `Site` is
-    the line that composed a module, for messages. A blueprint consists of `Module` and `OneShot` parts, for composing
-    without a function; `present` shortens a function's signature in its help. `publish` does so for all names of a
-    package, and gives hints for missing ones.
+**Composing and opening**
 
-Failures, value by value
-    The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
-    values; `catches` tells a kernel whether it must catch. `with_policy` does the same for a hand-made `Module`.
-    `blame`, `without_cancelled`, `chain`, `users_frames`, `is_between` and `LOG` help with messages about failures.
-    `of_extra` imports a package of an extra, or says how to install it.
+`opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each
+check receives a `Call`. `bound` only checks which arguments there are. Ready-made checks: `Count`, `Each`,
+`Instance`, `OneOf`, `Sync`, `function`, `seconds`, `sources`, `duration`, `not_negative`, `READS`, `a_fold`, and
+the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest` and `advice` make hints. `Site` is
+the line that composed a module, for messages. A blueprint consists of `Module` and `OneShot` parts, for composing
+without a function; `present` shortens a function's signature in its help. `publish` does so for all names of a
+package, and gives hints for missing ones.
 
-Kernels
-    `Kernel` is the base class and enforces the rules. A kernel answers with a `ps.Batch` or, at the
-    end, `ps.DONE`, whose type is `Done`. A `Traits` value describes a kernel to the run; `PROMPT` is for kernels that
-    answer at once. `Carries` tells a journal what to save. Inherit more for more abilities: `Resumable` restores what
-    an earlier run saved, `Outside` checks whether the external data is unchanged, `Finishing` works at the end.
-    A `Lane` is one task's end of an edge; `State` is the state of an edge. A `PolledKernel` answers in one step where
-    its inputs do, or says with an `Unanswered` why not: `NOT_YET` or `WAIT`.
-    A `Location` is the module's place in the sidecar; a `Hold` there is the right to answer at a time. Each of these
-    base classes has one idea (a subclass with its own constructor must call the inherited one):
+**Failures, value by value**
 
-    - `Stage` and `Kind`: one value in, one value out, fused with neighbouring stages; `StageMemory` saves its state
-    - `PerBatch` and `PassOn`: one batch in, one batch out, with a user's function or immediately
-    - `Expand`: streams one after another; `SideBySide`: several streams at the same time
-    - `Notified`, based on `Eventful`: batches and completions; `Gather` with `Part`: values kept per time
-    - `TaskKernel`: work in background tasks; `Passing`: passing values on while it waits
-    - `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`,
-      which receives the run's `Assembly`; a sink at run time is a `Consuming`
-    - `JoinByTime`, a `FanIn`: joins all values of a time when it is complete in two sources; its options are a `How`, a
-      `Strategy` and a place, which `place_of_asof` checks
-    - `SideBranch`: diverts some of the values to a second sink; `LateOption`: the option `late=`, which adds one
-    - `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
+The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
+values; `catches` tells a kernel whether it must catch. `with_policy` does the same for a hand-made `Module`.
+`blame`, `without_cancelled`, `chain`, `users_frames`, `is_between` and `LOG` help with messages about failures.
+`of_extra` imports a package of an extra, or says how to install it.
 
-    `Committer` is the base class of sinks that make a time's values visible at once when the time is complete, and
-    exactly once even if the program is killed.
+**Kernels**
 
-    `instalments` runs the modules of an `InstalmentPlan` over the data available so far, for hosts that store a
-    stream's state elsewhere. The runs form `Instalments`. Each `Instalment` gives the complete times, the values to
-    replay, and the saved state, its `Carryover`. An `Ahead` says, on a `TimeScale`, how far time must advance for more
-    results.
+`Kernel` is the base class and enforces the rules. A kernel answers with a `ps.Batch` or, at the end, `ps.DONE`, whose
+type is `Done`. A `Traits` value describes a kernel to the run; `PROMPT` is for kernels that answer at once. `Carries`
+tells a journal what to save. Inherit more for more abilities: `Resumable` restores what an earlier run saved, `Outside`
+checks whether the external data is unchanged, `Finishing` works at the end. A `Lane` is one task's end of an edge;
+`State` is the state of an edge. A `PolledKernel` answers in one step where its inputs do, or says with an `Unanswered`
+why not: `NOT_YET` or `WAIT`. A `Location` is the module's place in the sidecar; a `Hold` there is the right to answer
+at a time. Each of these base classes has one idea (a subclass with its own constructor must call the inherited one):
 
-    Any kernel may answer a multi-time batch, `ps.Batch.of(times, values)`. `upstream.ask` gives the values of one time
-    after another, `upstream.ask_many` the whole batch. `PassOn.answer` and `Notified.receive` get whole batches, too:
-    `PassOn.run_by_run` and `Notified.apart` take them apart by time. A kernel that fails in the middle of a multi-time
-    batch says how far it got, with `upstream.ack_but`, `PassOn.fail` or `Notified.taken`.
+- `Stage` and `Kind`: one value in, one value out, fused with neighbouring stages; `StageMemory` saves its state
+- `PerBatch` and `PassOn`: one batch in, one batch out, with a user's function or immediately
+- `Expand`: streams one after another; `SideBySide`: several streams at the same time
+- `Notified`, based on `Eventful`: batches and completions; `Gather` with `Part`: values kept per time
+- `TaskKernel`: work in background tasks; `Passing`: passing values on while it waits
+- `FanIn` with `Input`: several inputs; `Hub` with `Branch` and `Copies`: several outputs, placed by a `Wiring`,
+  which receives the run's `Assembly`; a sink at run time is a `Consuming`
+- `JoinByTime`, a `FanIn`: joins all values of a time when it is complete in two sources; its options are a `How`, a
+  `Strategy` and a place, which `place_of_asof` checks
+- `SideBranch`: diverts some of the values to a second sink; `LateOption`: the option `late=`, which adds one
+- `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
 
-Parts of kernels
-    `Backlog`: values waiting to be asked for, in order, and then an ending. `Batcher` and `stamped`:
-    cut an iterator into batches, each value at its time. `Accumulator`: folds values into tables. `Pace` and
-    `WaitingPace`: how many values to ask for. `Grip`: state that a handle and its kernel share. `Interrupts`: delays
-    Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
-    and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `has_nan`: whether a
-    time has no place in an order. `start_in_thread`: calls a function in a thread of its own, which a simulation
-    controls.
+`Committer` is the base class of sinks that make a time's values visible at once when the time is complete, and
+exactly once even if the program is killed.
+
+`instalments` runs the modules of an `InstalmentPlan` over the data available so far, for hosts that store a
+stream's state elsewhere. The runs form `Instalments`. Each `Instalment` gives the complete times, the values to
+replay, and the saved state, its `Carryover`. An `Ahead` says, on a `TimeScale`, how far time must advance for more
+results.
+
+Any kernel may answer a multi-time batch, `ps.Batch.of(times, values)`. `upstream.ask` gives the values of one time
+after another, `upstream.ask_many` the whole batch. `PassOn.answer` and `Notified.receive` get whole batches, too:
+`PassOn.run_by_run` and `Notified.apart` take them apart by time. A kernel that fails in the middle of a multi-time
+batch says how far it got, with `upstream.ack_but`, `PassOn.fail` or `Notified.taken`.
+
+**Parts of kernels**
+
+`Backlog`: values waiting to be asked for, in order, and then an ending. `Batcher` and `stamped`:
+cut an iterator into batches, each value at its time. `Accumulator`: folds values into tables. `Pace` and
+`WaitingPace`: how many values to ask for. `Grip`: state that a handle and its kernel share. `Interrupts`: delays
+Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
+and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `has_nan`: whether a
+time has no place in an order. `start_in_thread`: calls a function in a thread of its own, which a simulation
+controls.
 """
 
 from typing import TYPE_CHECKING

@@ -84,8 +84,7 @@ def errors() -> None:
     """4. What an error looks like.
 
     A pipeline with a mistake is refused when it is composed, or when it is run: here the sink is missing. An exception
-    in your own function reaches you unchanged, with a note that names the module, the value, and the line where the
-    module was composed.
+    in your own function reaches you unchanged, with a note that names the module and the line where it was composed.
     """
 
     def price(item: str) -> int:
@@ -101,11 +100,11 @@ def errors() -> None:
     except KeyError as error:
         say(f"KeyError: {error}")
         say("\n".join(error.__notes__))
-    # | CompositionError: run() at a_first_pipeline.py:96 needs a complete pipeline, but got pipe(values(['tea and
+    # | CompositionError: run() at a_first_pipeline.py:95 needs a complete pipeline, but got pipe(values(['tea and
     # |   rice', 'salt', 'tea']), map(price)), which has no sink: add one, for example collect(), which returns all
     # |   values as a list
     # | KeyError: 'salt'
-    # | raised in map(price), composed at a_first_pipeline.py:100
+    # | raised in map(price), composed at a_first_pipeline.py:99
 
 
 def a_day() -> None:

@@ -235,7 +235,7 @@ def your_own() -> None:
 
     All sinks that commit complete times are built on one class: `write_rows`, the writers of files, and Spark's
     `write_table`. `ps.authoring.Committer` asks for the completions, in order, holds each time until it is committed,
-    and commits in the background while the next values arrive. You write what is particular to the target, in up to
+    and commits in the background while the next values arrive. You write what is particular to the target, mainly in
     five methods: `open` returns the times that earlier runs have committed, `prepare` stores values where nobody sees
     them, `commit` makes the values of complete times visible, `close` removes what was not committed, and `result` is
     the result of the run.

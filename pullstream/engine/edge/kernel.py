@@ -74,9 +74,11 @@ class Kernel(Behaviour[T]):
     >>> ps.run(ps.pipe(ps.values([1, 2]), Pairs(), ps.collect()))
     [(1, 1), (2, 2)]
 
-    A module is given `upstream`, `inputs`, `location`, `memory`, `run`, `scope` and `edge`, and may override the
-    methods of `Behaviour`. Every other attribute is the author's own: the toolkit neither reads nor writes it. A name
-    that would collide is refused when the class is made or the module is placed in its run.
+    A module is given `inputs`, the lanes that it reads, and `upstream`, the first of them; `location`, where it holds
+    times (`hold` and `drop`); `memory`, which a journal saves; `run` and `scope`, the run and the stream that it is
+    part of; and `edge`, the edge below it. It may override the methods of `Behaviour`. Every other attribute is the
+    author's own: the toolkit neither reads nor writes it. A name that would collide is refused when the class is made
+    or the module is placed in its run.
 
     >>> try:
     ...     class Busy(ps.authoring.Kernel[int]):
