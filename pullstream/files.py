@@ -6,6 +6,6 @@ from pullstream.late import publish
 beside("adapters")
 
 from adapters.files import *  # noqa: E402, F403
-from adapters.files import __all__  # noqa: E402, F401
+from adapters.files import __all__, __doc__  # noqa: E402, F401
 
 publish(__name__)

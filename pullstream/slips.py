@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from types import FrameType
 from typing import Any, Final, cast
@@ -47,7 +48,8 @@ _IN_OUR_CODE: Final = {
     "'NoneType'": "a value is None: leave it out with filter(lambda value: value is not None), or replace it with map",
     "not supported between instances": "these values have no common order: give a key or another function, or map them "
     "to values of one kind",
-    "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text; concat_values(str) joins text",
+    "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text, and a reader's "
+    "schema={'n': 'int64'} the column 'n' of files; concat_values(str) joins text",
     "cannot unpack non-iterable": "the function must return a pair of a value and the next state, or None to end",
     "positional argument": "the function is called with other arguments than it takes: see the signature in the help "
     "of its module",
@@ -88,7 +90,12 @@ def _first(hints: Mapping[str, str], text: str) -> str:
 
 
 def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
-    """Return a hint for a row that was used as a dict, or has no such column."""
+    """Return a hint for a row that was used as a dict, has no such column, or a number in place of a datetime."""
+    if isinstance(exc, AttributeError) and isinstance(exc.obj, int) and exc.name in dir(datetime):
+        return (
+            "a timestamp in a row is an int, microseconds since 1970 in UTC: "
+            "datetime.fromtimestamp(row.at / 1_000_000, UTC) converts it"
+        )
     row: Any = exc.obj if isinstance(exc, AttributeError) else found[0] if found else None
     columns: Sequence[str] = getattr(row.__class__, "_fields", ())
     if not columns:

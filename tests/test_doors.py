@@ -31,6 +31,7 @@ def test_a_door_leads_to_what_is_behind_it(door):
     assert {name: getattr(through, name) for name in behind.__all__} == {
         name: getattr(behind, name) for name in behind.__all__
     }
+    assert through.__doc__ == behind.__doc__
 
 
 def test_every_folder_has_its_door():

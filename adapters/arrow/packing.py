@@ -136,7 +136,7 @@ class Packing:
         width = len(block.columns)
         if width == len(self._wanted):
             return self._wanted
-        why = f"rows are {KINDS}" if block.bare else f"it has {width} columns"
+        why = f"rows are {KINDS}" if block.bare else f"it has {width} column{'s' * (width != 1)}"
         raise self._no_row(block, 0, before, why)
 
     def _by_name(self, block: RowBlock, before: int) -> Sequence[int]:

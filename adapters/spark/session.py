@@ -97,7 +97,7 @@ def session(
         SparkJobError: Spark cannot start with this master or these settings, or the master does not answer.
 
     ```python
-    from .. import spark
+    from pullstream import spark
 
     flights = spark.session().read.csv("flights.csv", header=True)
     ```

@@ -23,9 +23,17 @@ class CheckedPacking(Packing):
     """
 
     def __init__(
-        self, schema: Schema, refusal: Callable[[str], Exception], optional: Collection[str], unkept: Unkept
+        self,
+        schema: Schema,
+        refusal: Callable[[str], Exception],
+        optional: Collection[str],
+        unkept: Unkept,
+        *,
+        exists: bool,
     ) -> None:
         super().__init__(schema, refusal, optional)
+        if exists:
+            self._advice = "convert the values with ps.map, or change the columns of the existing table"
         self._unkept = unkept
 
     @override

@@ -136,7 +136,8 @@ class RowsCommitter(SpoolCommitter):
         if self._plan.mode == "replace_time" or not committed.count:
             return ()
         self._recorded = committed
-        LOG.info("%s has %d times of earlier runs, which are not written again", self._plan.shown, committed.count)
+        times = f"{committed.count} time{'s' * (committed.count != 1)}"
+        LOG.info("%s has %s of earlier runs, and no time is written again", self._plan.shown, times)
         if journal is None and committed.count == 1 and 0 in committed:
             LOG.warning(
                 "an earlier run has written values at the time 0 to %s, so values at the time 0 are not written again. "
@@ -176,13 +177,12 @@ class RowsCommitter(SpoolCommitter):
         rows, recorded = self._skipped.pop(time), self._recorded.rows.pop(encoded(time), None)
         if recorded not in {None, rows}:
             LOG.warning(
-                "%s: an earlier run has written %d rows at the time %r, which has %d rows in this run. They are not "
-                "written: mode=%r never writes a time again. If times are computed again, use mode='replace_time'; if "
-                "rows arrive late, give their source or stamp() more lateness",
+                "%s: at the time %r, an earlier run has written %s, and this run has %s. They are not written: mode=%r "
+                "never writes a time again. If times are computed again, use mode='replace_time'; if rows arrive late, "
+                "give their source or stamp() more lateness",
                 self._plan.shown,
-                recorded,
                 time,
-                rows,
+                *(f"{count} row{'s' * (count != 1)}" for count in (recorded, rows)),
                 self._plan.mode,
             )
 
@@ -252,7 +252,7 @@ class RowsCommitter(SpoolCommitter):
         plan = self._plan
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
-        packing = CheckedPacking(schema, plan.refused, optional, self._table.unkept)
+        packing = CheckedPacking(schema, plan.refused, optional, self._table.unkept, exists=self._table.exists)
         self.spools = opened = CheckedTimes(packing, self._spool, plan.failed, plan.time)
         opened.refused = plan.refused
         return opened

@@ -473,6 +473,13 @@ def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     assert note.endswith("at the value Row(item='tea', count=0)")
 
 
+@pytest.mark.parametrize(("name", "hinted"), [("date", True), ("price", False)])
+def test_a_number_taken_for_a_datetime_says_what_a_timestamp_is(name, hinted):
+    with pytest.raises(AttributeError) as caught:
+        ps.run(ps.pipe(ps.values([7]), ps.map(operator.attrgetter(name)), ps.drain()))
+    assert ("datetime.fromtimestamp(row.at / 1_000_000, UTC)" in caught.value.__notes__[0]) is hinted
+
+
 @pytest.mark.parametrize(("header", "hinted"), [("item;count", True), ("item", False)])
 def test_one_column_is_taken_for_several_if_its_name_is(header, hinted, tmp_path):
     """A row of one column may well be meant."""

@@ -96,6 +96,8 @@ def files_source(
     time_argument(name, time)
     Count(1)(Call(name, name="block_size"), block)
     seconds(Call(name, name="every"), options.get("every", 1.0))
+    if "every" in options and not (follow or available):
+        raise Call(name).refuse(f"got every={options['every']!r}, which needs follow=True or available=True")
     _YES_OR_NO(Call(name, name="follow"), follow)
     _YES_OR_NO(Call(name, name="available"), available)
     compression_argument(name, compression, CODECS.values())

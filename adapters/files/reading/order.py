@@ -54,15 +54,17 @@ class FolderWatch:
 
 
 def _changed(file: File, before: Identity) -> FileChangedError:
-    size = before[0]
+    size, tail = before[0], ""
     if size is None or file.size is None or size == file.size:
         problem = "was written again after it was found complete"
     else:
         problem = f"had {size:,} bytes when it was found complete, and has {file.size:,} now"
+        if file.size > size:
+            tail = ". To read a file that grows, give from_async_iterable a generator of its lines (the guide 'Files')"
     return FileChangedError(
         file.path,
         f"{problem}. Files in a followed folder must not change: write them elsewhere (or as .NAME.part) and "
-        f"rename them into it, or set every= to more than the longest pause of a writer",
+        f"rename them into it, or set every= to more than the longest pause of a writer{tail}",
     )
 
 

@@ -130,7 +130,7 @@ class Sieve:
         yield from self._sieved(_NumberedRows(rows, lines, block.start(stream)), 0, len(rows))
 
     def _released(self, stream: Stream) -> Iterator[Piece]:
-        """What is held, because its first quote stays open: then only that line is bad."""
+        """Pieces of the held blocks when nothing closes the first quote: then only its line is bad."""
         (first, _), *rest = self._held
         self._held.clear()
         yield from self._searched(first, stream, last=True)

@@ -9,7 +9,7 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream import DONE, Batch
-from pullstream.authoring import Backlog, Carries, Done, Kernel, Outside, Traits, catches
+from pullstream.authoring import LOG, Backlog, Carries, Done, Kernel, Outside, Traits, catches
 from pullstream.errors import JournalError
 
 from ..conflicts import RunFiles
@@ -46,6 +46,8 @@ class FilesSource(Kernel[Any], Outside):
                 f"{self.location} {what} a folder inside another module, where a journal cannot record which file had "
                 f"which time: put it into the pipeline itself, or read without {option}"
             )
+        if self._plan.available and not self.memory.saves:
+            LOG.warning("%s: available=True without a journal reads all files in every run", self.location)
         run_files = RunFiles.of(self.run.common, self.run.journal)
         self._reading = FilesReader(self._plan, self._earlier(), run_files, catches=self._catches)
 

@@ -5,4 +5,4 @@ from pullstream.checkout import beside
 beside("timely")
 
 from timely.theory import *  # noqa: E402, F403
-from timely.theory import __all__, __dir__  # type: ignore[attr-defined]  # noqa: E402, F401
+from timely.theory import __all__, __dir__, __doc__  # type: ignore[attr-defined]  # noqa: E402, F401

@@ -47,6 +47,14 @@ def test_every_run_reads_the_new_files(inbox, tmp_path):
     assert run(inbox, tmp_path) == ([(3, [15])], [1, 6, 10, 15])
 
 
+def test_without_a_journal_every_run_reads_all_files(inbox, caplog):
+    """The log says so, because a job may have forgotten it."""
+    put(inbox, a=[1])
+    pipeline = ps.pipe(files.read_text(inbox, available=True, every=0.01), ps.collect())
+    assert ps.run(pipeline) == ps.run(pipeline) == ["1"]
+    assert "available=True without a journal reads all files in every run" in caplog.text
+
+
 def test_a_folder_without_new_files(inbox, tmp_path, caplog):
     """There may be some another night; if the folder is missing, the log says so, because its name may be wrong."""
     with caplog.at_level(logging.WARNING, "pullstream"):

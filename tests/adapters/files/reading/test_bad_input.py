@@ -416,6 +416,7 @@ def test_urls(read):
         (lambda: files.read_text("x", encoding="utf-9"), "got encoding='utf-9', which Python does not support"),
         (lambda: files.read_text("x", compression="rar"), "got compression='rar': it must be 'infer' (by the suffix)"),
         (lambda: files.read_text("x", folow=True), "does not have the option folow="),
+        (lambda: files.read_text("x", every=3), "got every=3, which needs follow=True or available=True"),
         (lambda: files.read_text("x", every=0), "needs a positive number of seconds for its argument 'every'"),
         (
             lambda: files.read_text("x", block_size=0),
