@@ -79,8 +79,8 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
         )
     if why := _looks_further(given):
         raise call.refuse(
-            f"got the expression {given!s}, which {why.removesuffix(f', in {given!s}')}. Batches are cut anywhere, so an expression may look at one "
-            f"row only; use columns.per_time(query) for all rows of a time"
+            f"got the expression {given!s}, which {why.removesuffix(f', in {given!s}')}. Batches are cut anywhere, so "
+            f"an expression may look at one row only; use columns.per_time(query) for all rows of a time"
         )
     return Expression.of(given, name)
 

@@ -17,7 +17,7 @@ from adapters import columns  # noqa: E402 - where polars is installed
     ("make", "why"),
     [
         (lambda: columns.select(pl.col("n").sum()), "which sums up rows. Batches"),
-        (lambda: columns.with_columns(m=pl.col("n") - pl.col("n").mean()), "sums up rows, in col("),
+        (lambda: columns.with_columns(m=pl.col("n") - pl.col("n").mean()), "sums up rows, in "),
         (lambda: columns.filter(pl.col("n").shift() > 1), "looks at other rows"),
         (lambda: columns.select(pl.col("n").rank().over("key")), "looks at other rows"),
         (lambda: columns.select(pl.col("n").drop_nulls()), "changes the number of rows"),
