@@ -212,7 +212,7 @@ class WatchedEdge:
         summary = batch if count <= SAMPLE else Batched.of(batch)
         self.record.note((self.clock(), VALUE, number, lane, summary))
         if not 1 <= count <= limit:
-            wanted = "one value" if limit == 1 else f"1 to {limit} values"
+            wanted = "one value" if limit == 1 else f"at most {limit} values"
             self._blame_above("R2", f"ask {number} was for {wanted}, and was answered with {count}")
         if not batch.uniform:
             self._times(number, batch, many=many)

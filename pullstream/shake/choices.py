@@ -35,6 +35,8 @@ class Choices:
         self.deviations: dict[Choice, int] = {}
         self.told: dict[Choice, str] = {}
         """The deviations in words."""
+        self.heard: Callable[[str], object] = lambda _: None
+        """Receives each deviation in words, for the trace of the run."""
 
     def begin(self, life: int) -> bool:
         """Begin a life of the program, whose choices are counted by themselves; False if a script has none for it."""
@@ -75,7 +77,9 @@ class Choices:
                 option = self._chance.randrange(1, options)
         if option:
             self.deviations[where, count] = option
-            self.told[where, count] = tell(option)
+            self.told[where, count] = told = tell(option)
+            if told:
+                self.heard(told)
         return option
 
     def pick(

@@ -17,6 +17,8 @@ from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
 from pullstream.shake.choices import Choices
+from pullstream.trace.notes import TraceNotes
+from pullstream.trace.tracer import Tracer
 
 PAUSES: Final = (None, 0.0, 0.001, 0.1, 1.0, 30.0)
 """The seconds by which an answer may be late; 0 is only a checkpoint."""
@@ -48,7 +50,7 @@ class EdgeWatcher(Checker):
         arrived: Callable[[str, Batch[Any]], object],
         asked: Callable[[str, int], object],
     ) -> None:
-        super().__init__()
+        super().__init__(strict=True)
         self._choices = choices
         self._arrived, self._asked = arrived, asked
         self._inside: Counter[str] = Counter()
@@ -61,6 +63,7 @@ class EdgeWatcher(Checker):
         self.raises: tuple[str, int] | None = None
         """The edge whose module fails, and the number of the ask at which it does."""
         self.raised: ShakeFailure | None = None
+        self._notes: TraceNotes | None = None
         self.sidecar: Sidecar | None = None
         """The sidecar of the pipeline itself."""
 
@@ -70,10 +73,17 @@ class EdgeWatcher(Checker):
         sidecar = edge.scope.sidecar
         if not sidecar.inner:
             self.sidecar = sidecar
+        assert isinstance(edge.run.observer, Tracer)
+        self._notes = edge.run.observer.notes
         self._shake(edge, self._name(edge.location, inside=sidecar.inner))
         if port.location in sidecar.sinks and not sidecar.inner:
             checked.arrived = partial(self._arrived, self._name(port.location, inside=False))
         return checked
+
+    def deviated(self, told: str) -> None:
+        """Note a deviation in the trace, once the run has begun."""
+        if self._notes is not None and self._notes.begun:
+            self._notes.note("deviation", told)
 
     def _name(self, location: Location, *, inside: bool) -> str:
         """Return a name of an edge that is the same in every run of the program.
@@ -97,6 +107,7 @@ class EdgeWatcher(Checker):
             self._asked(name, number)
             if self.raises == (name, number):
                 self.raised = ShakeFailure(f"raised by the simulation in ask {number} of {name}")
+                self.deviated(str(self.raised))
                 raise self.raised
             return self._cut(name, number, limit)
 

@@ -121,8 +121,8 @@ def _shrunk(lives: Lives, seed: int, run: Simulated, wrong: Wrong) -> Difference
 
 
 def _step(run: Simulated) -> int | None:
-    """Return the event of the trace at the last deviation; None if the trace itself says where it breaks."""
-    if not run.trace or run.verdict() or (run.watcher is not None and run.watcher.violations) or not run.moment:
+    """Return the event of the last deviation in the trace; None if the trace itself says where it breaks."""
+    if not run.trace or run.verdict() or (run.watcher is not None and run.watcher.violations):
         return None
     events = Trace.of(run.trace.splitlines()).events
-    return next((event[0] for event in events if event[1] >= run.moment), None)
+    return next((event[0] for event in reversed(events) if event[2] == "deviation"), None)

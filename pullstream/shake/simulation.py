@@ -96,8 +96,6 @@ class Simulated:
     left: list[str] = attrs.field(factory=list[str])
     """Leftovers: tasks, threads, open files, holds."""
     trace: str = ""
-    moment: float = 0.0
-    """The time of the last deviation, by the virtual clock."""
     resumed: bool = False
     """Whether it resumed an earlier run with its journal."""
     cut_short: bool = False
@@ -205,7 +203,6 @@ class Simulation(trio.abc.Instrument):
         chosen = self._choices.choose("order", 2 * count, lambda option: self._told_order(tasks, option))
         if not chosen:
             return
-        self.out.moment = self._clock.current_time()
         number, last = divmod(chosen, 2)
         task = tasks.pop(number)
         if last:
@@ -266,7 +263,6 @@ class Simulation(trio.abc.Instrument):
                 told = f"after {now:g} s the clock went on by {{:g}} s more than awaited"
                 jump = self._choices.pick("clock", JUMPS, told.format)
                 if jump:
-                    self.out.moment = now
                     self._clock.jump(ahead + jump)
 
     # ---- the program
@@ -278,6 +274,7 @@ class Simulation(trio.abc.Instrument):
         pipeline, *companions = self._made()
         limit = choices.pick("limit", LIMITS, "the run's limit was {}".format, share=0.5)
         watcher = out.watcher = EdgeWatcher(choices, self._arrived, self._asked)
+        choices.heard = watcher.deviated
         trace = io.StringIO()
         self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
         journal = None if self._disk is None else self._disk.journal
@@ -404,11 +401,12 @@ class Simulation(trio.abc.Instrument):
             await trio.lowlevel.checkpoint()
         out = self.out
         assert out.watcher is not None
-        self.out.moment = self._clock.current_time()
         busy = " and ".join(f"{name} was asked for answer {number}" for name, number in out.watcher.busy.items())
         done = {"abort": "aborted", "finish": "finished", "cancel": "cancelled"}[way]
         out.way = way
-        self._choices.told[choice] = f"after {out.moment:g} s the run was {done}" + (f", while {busy}" if busy else "")
+        told = f"after {self._clock.current_time():g} s the run was {done}" + (f", while {busy}" if busy else "")
+        self._choices.told[choice] = told
+        out.watcher.deviated(told)
         if way == "abort":
             running.abort_nowait()
         elif way == "cancel":

@@ -40,6 +40,7 @@ class Trace:
     | untracked | from here on times cannot be compared, and none is complete |
     | edge | an edge of a stream that a module has opened |
     | violation | module, rule, what it did; in an unchecked run, an answer that was refused anyway |
+    | deviation | in a run of `shake`: the deviation from the normal schedule that begins here, in words |
     | acquired, released | module that has acquired or released its resources |
     | ended | module (none: the run), how, failure |
     """

@@ -99,6 +99,7 @@ class Trace {
       case "said": return `the run says of ${this.place(about[0])}: ${front(about[1])}`;
       case "untracked": return "times cannot be compared any more: nothing is complete from here on";
       case "edge": return `an edge is opened inside: ${about[0].from} → ${about[0].to}`;
+      case "deviation": return `deviation: ${about[0]}`;
       case "violation": return `${about[1]} broken by ${about[0]}: ${about[2]}`;
       case "acquired": return `${this.name(about[0])} has acquired what it needs`;
       case "released": return `${this.name(about[0])} has released what it had`;
@@ -114,8 +115,8 @@ class Trace {
     const { module, input } = this.places[place];
     const name = this.name(module);
     const times = Math.abs(delta) === 1 ? "" : ` ×${Math.abs(delta)}`;
-    if (input === null) return `${name} ${delta > 0 ? "holds" : "lets go of"} ${time}${times}`;
-    return delta > 0 ? `${time}${times} in flight to ${name}` : `${time}${times} dealt with by ${name}`;
+    if (input === null) return `${name} ${delta > 0 ? "holds" : "releases"} ${time}${times}`;
+    return delta > 0 ? `${time}${times} in flight to ${name}` : `${time}${times} acknowledged by ${name}`;
   }
 
   // The places from which something may come to one, itself included.

@@ -82,7 +82,7 @@ class Page {
     const parts = [`${event[0]} · ${seconds(event[1])} · ${this.trace.describe(this.step - 1)}`];
     const rules = event[2] === "violation" ? [event[4]] : RULES_OF[event[2]] ?? [];
     for (const rule of rules) {
-      const made = Object.assign(document.createElement("button"), { className: "rule", textContent: rule });
+      const made = Object.assign(document.createElement("button"), { className: "rule", textContent: event[2] === "violation" ? rule : `see ${rule}` });
       made.setAttribute("aria-describedby", "rule");
       for (const [on, off] of [["mouseenter", "mouseleave"], ["focus", "blur"]]) {
         made.addEventListener(on, () => this.showRule(rule));
