@@ -96,7 +96,8 @@ class Assembly:
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Place a kernel below `upstream` and its own sources."""
         upstreams = [] if upstream is None else [upstream]
-        upstreams += [self.stream(source.modules, None) for source in traits_of(kernel).sources]
+        for source in traits_of(kernel).sources:
+            upstreams.append(self.stream(source.modules, None))  # noqa: PERF401 - most have none
         self.install(kernel, tuple(map(named, modules)), modules[-1].site, upstreams)
         if not upstreams:
             self.scope.run.begin_source(kernel.edge)

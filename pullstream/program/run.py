@@ -48,9 +48,9 @@ def run(
     way. A handler that raises nothing has handled the signal; but where asyncio is running, Ctrl-C always aborts,
     because the loop's handler could be called only after `run` has returned.
 
-    A function that blocks may delay the first Ctrl-C until its batch is done: a few milliseconds of work, but about 16
-    calls at the beginning, or two at most with `limit=1`. `map_thread` waits only for running calls, and `map_async`
-    cancels them.
+    A function that blocks may delay the first Ctrl-C until its batch is done: a few milliseconds of work or, in `map`,
+    `filter` and `tap`, a call that takes longer. Elsewhere, as in a sink or a fold, it may be about 16 calls at the
+    beginning, or two at most with `limit=1`. `map_thread` waits only for running calls, and `map_async` cancels them.
 
     You may call it in any thread (only the main thread gets signals) and in a notebook, whose loop waits until it
     returns. In an asyncio program use `arun`; a RuntimeWarning reminds you. `limit`, `release_timeout`, `check`,

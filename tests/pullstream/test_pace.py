@@ -96,6 +96,28 @@ def test_work_that_becomes_slow_is_given_less_again(counting, probe):
     assert probe.asked[-1] <= 16
 
 
+@pytest.mark.parametrize("time_of", [None, lambda n: n], ids=["one time", "a time a value"])
+def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of):
+    """Also the first one; once calls are quick, several come in one answer, and a failure after those before it."""
+    seen = []
+
+    def call(n):
+        seen.append(n)
+        if n == 40:
+            raise ZeroDivisionError
+        if n < 4:
+            time.sleep(0.01)
+        return -n
+
+    source = ps.values(range(50)) if time_of is None else ps.values(range(50), time=time_of)
+    with pytest.raises(ZeroDivisionError):
+        ps.run(ps.pipe(source, ps.map(call), ps.filter(lambda _: True), ps.drain(seen.append)), check=True)
+    assert seen[:8] == [0, 0, 1, -1, 2, -2, 3, -3]
+    assert [n for n in seen if n > 0] == list(range(1, 41))
+    assert seen[-1] == -39
+    assert seen.index(-20) > seen.index(20) + 1
+
+
 @ps.sink
 async def of_events(upstream, ctx):
     async for event in ctx.events(upstream):

@@ -105,7 +105,7 @@ def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
 class Overrides:
     """The methods that a module's class has in place of defaults, and whether authors wrote them."""
 
-    __slots__ = ("acquires", "at_once", "polled", "produces", "waits", "waits_itself")
+    __slots__ = ("acquires", "at_once", "halts", "placed", "polled", "produces", "releases", "waits", "waits_itself")
 
     def __init__(self, cls: type[Behaviour[Any]]) -> None:
         def has_own(name: str) -> bool:
@@ -115,13 +115,13 @@ class Overrides:
             return is_ours(getattr(getattr(cls, name), "__module__", ""))
 
         self.polled = cls.__polled__
-        self.produces = has_own("produce")
-        self.acquires = has_own("acquire")
+        self.produces, self.placed = has_own("produce"), has_own("placed")
+        self.acquires, self.halts, self.releases = has_own("acquire"), has_own("halt"), has_own("release")
         self.at_once = by_toolkit("acquire") and by_toolkit("dismiss") and by_toolkit("release")
         """Whether its beginning and its end are the toolkit's: whether they wait is certain then, not only declared."""
         self.waits_itself = hasattr(cls, "wait") and not by_toolkit("wait")
         """Whether an author has written the `wait` of a polled module, which may wait for anything."""
-        self.waits = self.acquires or has_own("release") or self.waits_itself
+        self.waits = self.acquires or self.releases or self.waits_itself
         """Whether a polled module may wait for anything but its inputs."""
 
 

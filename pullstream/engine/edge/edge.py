@@ -437,13 +437,15 @@ class Edge(Generic[T]):
 
     async def _begin(self) -> None:
         self.location.begin()
-        acquire = method_of(self.module, "acquire")
-        if self.waits:
+        # As of now: a checker may have given the module a class that counts what it acquires and releases.
+        if not self.module.__overrides__.acquires:
+            self._requests.acquired = True
+        elif self.waits:
             with own_scope() as self._scope:
-                await acquire()
+                await method_of(self.module, "acquire")()
                 self._requests.acquired = True
         else:
-            await acquire()
+            await method_of(self.module, "acquire")()
             self._requests.acquired = True
         if self.observer is not None and self._requests.acquired:
             self.observer.acquired()
@@ -579,7 +581,7 @@ class Edge(Generic[T]):
                 if requests.working and self._scope is not None:
                     self._scope.cancel()
                 try:
-                    if requests.acquired:
+                    if requests.acquired and self.module.__overrides__.halts:
                         method_of(self.module, "halt")()
                     await method_of(self.module, "dismiss")(reason)
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
@@ -597,8 +599,8 @@ class Edge(Generic[T]):
     def _dismisses_at_once(self) -> bool:
         """Whether ending everything above waits for nothing."""
         inputs = self.inputs
-        if self.beyond:
-            return False
+        if self.beyond or not inputs:
+            return not self.beyond
         return all(end.over for end in inputs) or (self.plain and len(inputs) == 1 and inputs[0].edge.ends_at_once())
 
     def ends_at_once(self) -> bool:
@@ -612,7 +614,7 @@ class Edge(Generic[T]):
         """Wait for the code under way, then release, both within the run's grace period."""
         requests = self._requests
         if not (self.waits or requests.working):
-            if requests.acquired:
+            if requests.acquired and self.module.__overrides__.releases:
                 await method_of(self.module, "release")()
             return
         with self.run.grace() as grace:

@@ -174,7 +174,8 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
         kernel.upstream = inputs[0]
     edge = kernel.__edge__ = Edge(kernel, scope, location, inputs)
     edge.plain = type(kernel).dismiss is vars(Kernel)["dismiss"] and edge.height % STEPS > 0
-    method_of(kernel, "placed")()
+    if kernel.__overrides__.placed:
+        method_of(kernel, "placed")()
     return edge
 
 

@@ -9,6 +9,7 @@ are answered now, and the failure comes with the next ask.
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from functools import cache
+from itertools import islice
 from sys import maxsize
 from types import CoroutineType, GeneratorType
 from typing import Any, Final
@@ -17,14 +18,16 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
+from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT, Carries
 from pullstream.failures import Caught, caught
-from pullstream.protocol import Batch
+from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
 from pullstream.resuming.interfaces import Resumable
 
+Loops = list["GeneratorType[None, tuple[Any, ...], None]"]
 Loop = Callable[[Sequence[Callable[[Any], Any]]], "GeneratorType[None, tuple[Any, ...], None]"]
 
 
@@ -163,13 +166,20 @@ class Segment(PassOn, Inline, Resumable):
                 self._functions[number] = self._left_out if number else self._left_out_above
         self._kinds = tuple([(stage.kind, stage.catches) for stage in stages])
         self._passes_all = PASSES_ALL.issuperset([stage.kind for stage in stages])
-        self._loops: list[GeneratorType[None, tuple[Any, ...], None]] = []
+        self._quick = self._careful = False
+        """Whether a value is known to take little time, and whether a batch is processed that may show it.
+
+        Until then one value comes first, as its result must not wait for those of other slow calls.
+        """
+        self._left: Batch[Any] | None = None
+        """The values of a batch behind a slow one; they are in flight here."""
+        self._loops: Loops = []
         """The loop for the first batch, which checks whether a function returns a coroutine, and the loop for others.
 
         Every loop lives as long as this kernel. If one ended in the middle of an answer, Python 3.12 would keep that
         call, and with it the batch, for as long as someone keeps an exception that was caught.
         """
-        self._timed: list[GeneratorType[None, tuple[Any, ...], None]] = []
+        self._timed: Loops = []
         """The same for batches whose values have each its own time."""
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
@@ -183,19 +193,17 @@ class Segment(PassOn, Inline, Resumable):
             return self.run_by_run(batch, self.answer)
         out: list[Any] = []
         times: list[Any] | None = None
-        values: Any = batch.values if batch.uniform else countable(batch)
+        values: Any = iter(batch.values) if batch.uniform else countable(batch)
         if self._saves:
             self.memory.at(batch.time)
         try:
             if batch.uniform or self._passes_all:
-                if len(self._loops) < 2:
-                    self._add_loop(self._loops)
-                self._loops[-1].send((values, out))
+                loops, sent = self._loops, (values, out)
             else:
-                if len(self._timed) < 2:
-                    self._add_loop(self._timed, many=True)
                 times = []
-                self._timed[-1].send((values, out, batch.times, times))
+                loops, sent = self._timed, (values, out, iter(batch.times), times)
+            if not (self._careful and self._first_is_slow(batch, loops, sent)):
+                self._send(loops, sent)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self._failure = exc
             self.fail(exc, out, batch, before_last(batch, values))
@@ -208,11 +216,39 @@ class Segment(PassOn, Inline, Resumable):
             return Batch(batch.time, out)
         return Batch.of(batch.times[: len(out)] if times is None else times, out)
 
-    def _add_loop(self, loops: "list[GeneratorType[None, tuple[Any, ...], None]]", *, many: bool = False) -> None:
-        make, _ = _loop(self._kinds, many=many, trial=not loops)
-        loop = make(self._functions)
-        next(loop)
-        loops.append(loop)
+    def _first_is_slow(self, batch: Batch[Any], loops: "Loops", sent: tuple[Any, ...]) -> bool:
+        """Process the first value of a batch; True if the others are left for later answers."""
+        began = self.run.clock.now()
+        self._send(loops, (islice(sent[0], 1), *sent[1:]))
+        slow = self.run.clock.waited(began, self.run.clock.now()) > BREATH
+        one_by_one = slow or self._left is not None
+        self._left = batch.part(1) if one_by_one and len(batch.values) > 1 else None
+        self._quick = not slow and self._left is None
+        return one_by_one
+
+    def _send(self, loops: "Loops", sent: tuple[Any, ...]) -> None:
+        if len(loops) < 2:
+            make, _ = _loop(self._kinds, many=loops is self._timed, trial=not loops)
+            loop = make(self._functions)
+            next(loop)
+            loops.append(loop)
+        loops[-1].send(sent)
+
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        if self._quick:
+            return super().poll(limit)
+        batch = self.upstream.poll(limit) if self._left is None else self._left
+        if not isinstance(batch, Batch):
+            return batch
+        self._careful = not self._saves
+        answer = self.answer(batch)
+        self._careful = False
+        if self._left is not None:
+            self.upstream.ack_but(self._left)
+        elif answer is not None and self.__edge__.handover.failure is None:
+            self.upstream.settle()
+        return answer or NOT_YET
 
     @override
     def restore(self) -> None:

@@ -47,7 +47,9 @@ class Pace:
         most = self._most
         if most == 1:
             return 1
-        self._owing = any(isinstance(lane, Lane) and lane.edge.handover.owing for lane in upstream)
+        self._owing = False
+        for lane in upstream:
+            self._owing |= isinstance(lane, Lane) and lane.edge.handover.owing
         if self._owing:
             # This ask says nothing about the cost of the next answer. The work on all parts of one is counted together.
             return min(self._size, most)
