@@ -118,6 +118,23 @@ def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of):
     assert seen.index(-20) > seen.index(20) + 1
 
 
+@pytest.mark.parametrize("time_of", [None, lambda n: n], ids=["one time", "a time a value"])
+def test_a_value_does_not_wait_for_the_next_of_a_slow_iterator(time_of):
+    """Each is passed on before the next is waited for, until they come quickly."""
+    seen = []
+
+    def numbers():
+        for n in range(40):
+            if n < 4:
+                time.sleep(0.01)
+            seen.append(n)
+            yield n
+
+    ps.run(ps.pipe(ps.values(numbers(), time=time_of), ps.drain(lambda n: seen.append(-n))))
+    assert seen[:8] == [0, 0, 1, -1, 2, -2, 3, -3]
+    assert seen.index(-20) > seen.index(20) + 1
+
+
 @ps.sink
 async def of_events(upstream, ctx):
     async for event in ctx.events(upstream):

@@ -166,11 +166,10 @@ class Segment(PassOn, Inline, Resumable):
                 self._functions[number] = self._left_out if number else self._left_out_above
         self._kinds = tuple([(stage.kind, stage.catches) for stage in stages])
         self._passes_all = PASSES_ALL.issuperset([stage.kind for stage in stages])
-        self._quick = self._careful = False
-        """Whether a value is known to take little time, and whether a batch is processed that may show it.
-
-        Until then one value comes first, as its result must not wait for those of other slow calls.
-        """
+        self._quick = False
+        """Whether a value is known to take little time. Until then a result does not wait for those of other calls."""
+        self._careful = 0
+        """The limit of the ask, while a batch is processed that may show whether values are quick."""
         self._left: Batch[Any] | None = None
         """The values of a batch behind a slow one; they are in flight here."""
         self._loops: Loops = []
@@ -221,10 +220,10 @@ class Segment(PassOn, Inline, Resumable):
         began = self.run.clock.now()
         self._send(loops, (islice(sent[0], 1), *sent[1:]))
         slow = self.run.clock.waited(began, self.run.clock.now()) > BREATH
-        one_by_one = slow or self._left is not None
-        self._left = batch.part(1) if one_by_one and len(batch.values) > 1 else None
-        self._quick = not slow and self._left is None
-        return one_by_one
+        alone = slow or len(batch.values) > self._careful
+        self._left = batch.part(1) if alone and len(batch.values) > 1 else None
+        self._quick = not alone
+        return alone
 
     def _send(self, loops: "Loops", sent: tuple[Any, ...]) -> None:
         if len(loops) < 2:
@@ -241,9 +240,9 @@ class Segment(PassOn, Inline, Resumable):
         batch = self.upstream.poll(limit) if self._left is None else self._left
         if not isinstance(batch, Batch):
             return batch
-        self._careful = not self._saves
+        self._careful = 0 if self._saves else limit
         answer = self.answer(batch)
-        self._careful = False
+        self._careful = 0
         if self._left is not None:
             self.upstream.ack_but(self._left)
         elif answer is not None and self.__edge__.handover.failure is None:

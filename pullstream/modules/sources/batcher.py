@@ -30,8 +30,8 @@ class Batcher:
         """Whether something is kept for the next batch."""
         return bool(self._kept) or self._failed is not None
 
-    def batch(self, values: Iterator[Any], limit: int) -> Batch[Any] | None:
-        """At most `limit` of the next values; None when the iterator has ended.
+    def batch(self, values: Iterator[Any], limit: int, slow: Callable[[], bool] | None = None) -> Batch[Any] | None:
+        """At most `limit` of the next values, or one, if `slow` is given and says so then; None at the iterator's end.
 
         Raises:
             BaseException: what the iterator, `time_of` or a time raised, once the values before it have been given.
@@ -41,10 +41,13 @@ class Batcher:
         taken: list[Any] = []
         times: list[Hashable] = []
         try:
-            if self._time_of is None:
-                taken.extend(islice(values, limit))
-            else:
-                self._take(values, limit, self._time_of, taken, times)
+            for most in (1, limit) if slow else (limit,):
+                if self._time_of is None:
+                    taken.extend(islice(values, most - len(taken)))
+                else:
+                    self._take(values, most, self._time_of, taken, times)
+                if slow and slow():
+                    break
         except BaseException as exc:
             if not taken:
                 raise
@@ -63,7 +66,7 @@ class Batcher:
         times: list[Hashable],
     ) -> None:
         # Before the first there is none, and no value has it.
-        time: Hashable = None
+        time: Hashable = times[-1] if times else None
         if self._kept:
             value, time = self._kept.pop()
             taken.append(value)

@@ -13,6 +13,7 @@ from pullstream.blueprint import Call, Instance, Natural, OneShot, Seconds, Sour
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import S, T
 from pullstream.decorators import opens, source
+from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.traits import PROMPT, Traits
@@ -31,6 +32,7 @@ class Values(PolledKernel[Any]):
         self._sequence = iterable if time is None and isinstance(iterable, (list, tuple, range)) else None
         self._batcher = Batcher(time) if self._sequence is None else None
         self._next = 0
+        self._quick = False
 
     @override
     async def acquire(self) -> None:
@@ -39,11 +41,18 @@ class Values(PolledKernel[Any]):
     @override
     def poll(self, limit: int) -> Batch[Any] | Done:
         if self._batcher is not None:
-            return self._batcher.batch(self._iterator, limit) or DONE
+            if not self._quick:
+                self._asked = self.run.clock.now()
+            return self._batcher.batch(self._iterator, limit, None if self._quick else self._slow) or DONE
         assert self._sequence is not None
         values = self._sequence[self._next : self._next + limit]
         self._next += len(values)
         return Batch(0, values) if values else DONE
+
+    def _slow(self) -> bool:
+        """Whether a value took long: it must not wait for other slow ones."""
+        self._quick = self.run.clock.waited(self._asked, self.run.clock.now()) <= BREATH
+        return not self._quick
 
     @override
     async def release(self) -> None:
@@ -91,6 +100,9 @@ def values(iterable: Annotated[Iterable[T], _readable], *, time: TimeOf[T] = Non
 
     A collection can be read by any number of runs. An iterator can be read by one run; a second one is refused with
     `ReuseError`. A generator is closed however the stream ends.
+
+    An iterator that blocks stops everything else meanwhile, and once its values come quickly, many are taken at a time.
+    So a live feed is better an async generator, decorated with `source`.
     """
     if isinstance(iterable, Mapping):
         return opens(Values(cast("Mapping[Any, T]", iterable).values(), time))
