@@ -75,7 +75,7 @@ class _DynamicMergeSource(Merge, Finishing):
     def __init__(self, added: Added) -> None:
         super().__init__()
         self._added = added
-        self._ready = self._finishing = False
+        self._finishing = False
         added.attach(self)
 
     @property
@@ -87,13 +87,12 @@ class _DynamicMergeSource(Merge, Finishing):
     async def acquire(self) -> None:
         await super().acquire()
         # Several sources together are not in order, even if each is, so the times that may still come are mirrored.
-        self._ready = True
         self.location.steered = not self._capped
         self.edge.mirror(self.mirrored)
 
     def grew(self) -> None:
         """Check again after a source was added, or none will be any more."""
-        if self._ready:
+        if self.edge.acquired:
             self.location.steered = not self._capped
             self.changed()
             self.scope.sidecar.activate()

@@ -1,7 +1,7 @@
 """`find`, `first` and `last`: sinks that return one value."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, overload
 
 from pullstream.blueprint import Positive, Sync
 from pullstream.blueprint.checks import TRUTH
@@ -14,13 +14,11 @@ from pullstream.engine.parts.fused import result_of
 from pullstream.modules.values.on_error import Skips
 from pullstream.protocol import DONE, Reader
 
-Skip = Literal["fail", "skip"]
-
 
 @overload
-def find(test: Function[A, object], *, limit: int = 1, on_error: Skip = "fail") -> OneOr[A, A | None, None]: ...
+def find(test: Function[A, object], *, limit: int = 1, on_error: Skips = "fail") -> OneOr[A, A | None, None]: ...
 @overload
-def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Skip = "fail") -> OneOr[A, A | D, D]: ...
+def find(test: Function[A, object], default: D, *, limit: int = 1, on_error: Skips = "fail") -> OneOr[A, A | D, D]: ...
 @sink
 async def find(
     upstream: Reader[Any],
