@@ -192,6 +192,7 @@ class Segment(PassOn, Inline, Resumable):
             return self.run_by_run(batch, self.answer)
         out: list[Any] = []
         times: list[Any] | None = None
+        sent: tuple[Any, ...]
         values: Any = iter(batch.values) if batch.uniform else countable(batch)
         if self._saves:
             self.memory.at(batch.time)
