@@ -173,7 +173,7 @@ class Segment(PassOn, Inline, Resumable):
         self._left: Batch[Any] | None = None
         """The values of a batch behind a slow one; they are in flight here."""
         self._loops: Loops = []
-        """The loop for the first batch, which checks whether a function returns a coroutine, and the loop for others.
+        """The loop for the first values, which checks whether a function returns a coroutine, and the loop for others.
 
         Every loop lives as long as this kernel. If one ended in the middle of an answer, Python 3.12 would keep that
         call, and with it the batch, for as long as someone keeps an exception that was caught.
