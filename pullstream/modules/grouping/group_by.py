@@ -250,7 +250,7 @@ class GroupRows(Notified, Inline):
             row.times.add(time)
             if time not in self._asked:
                 self._asked[time] = {}
-                self.remind(time)
+                self.notify(time, time)
             self._asked[time][row] = None
 
     @override
