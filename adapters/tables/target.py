@@ -77,6 +77,8 @@ class Address:
                         "what follows it, as %2F %3F %23 and %40",
                     )
                 return cls(kind, text, _without_password(text))
+            if rest and not rest.startswith("/"):
+                raise Call(module).refuse(f"got {text!r}: for the path {rest!r}, write {scheme}:///{rest}")
             path = rest.removeprefix("/")
         else:
             path = text

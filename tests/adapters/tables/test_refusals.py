@@ -38,6 +38,7 @@ def test_times_of_another_type_than_the_column(base, day):
         ({"target": "sales.txt"}, "got 'sales.txt': give the path"),
         ({"target": 5}, "got 5: give the path"),
         ({"target": "sqlite://"}, "needs a database that lasts, but got 'sqlite://'"),
+        ({"target": "delta://lake"}, "got 'delta://lake': for the path 'lake', write delta:///lake"),
         ({"target": "delta:///lake", "table": "../sales"}, "must have no slashes or control characters"),
         ({"target": "iceberg:///lake", "table": ("..", "sales")}, "begin with no dot or underscore"),
         ({"target": "postgresql://host/x", "table": "a" * 64}, "PostgreSQL cuts names off after 63 bytes"),
