@@ -102,8 +102,9 @@ def in_the_background() -> None:
 
     Three saves could run at once. This sink starts each save as a task and asks again immediately. Asking says that the
     sale has been processed, which is not true yet. Day 0 is reported complete at 3, while rice is still being saved,
-    and anyone who then reads the day's file reads half of it. No rule of the protocol is broken; the conformance kit
-    finds the mistake and calls it *early*.
+    and anyone who then reads the day's file reads half of it. No rule of the protocol is broken. The conformance kit
+    finds the mistake if it can see the work, which takes a sink with an argument `save`, and `--calls`: it then passes
+    a function of its own, and calls the mistake *early*.
     """
 
     @ps.sink

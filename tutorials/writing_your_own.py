@@ -152,7 +152,7 @@ def check(module: Callable[[ps.Reader[str]], ps.Reader[str]], scene: Scene, *row
         except* Violation as violations:
             say(violations.exceptions[0])
         else:
-            print(f"{name}: nothing to complain of")
+            print(f"{name}: no violation")
 
     async def main() -> None:
         async with ps.pipe(ps.from_async_iterable(slow(rows)), below()).open() as running:
@@ -204,7 +204,7 @@ def by_hand() -> None:
     answers more or less than it receives, ends, fails, or waits.
     """
     check(Through, ask_then_abort, "tea", "rice")
-    # | Through: nothing to complain of
+    # | Through: no violation
 
 
 def more_than_asked_for() -> None:
@@ -251,8 +251,8 @@ def more_than_asked_for() -> None:
     # | R2: nothing is produced without an ask; an answer holds at least one value and never more than asked for.
     # | Broken by Words: ask 1 was for one value, and was answered with 0. What happened:
     # |     D: ask1(Ans1) -> U: Ans1=value()
-    # | WordsMended: nothing to complain of
-    # | WordsMended: nothing to complain of
+    # | WordsMended: no violation
+    # | WordsMended: no violation
 
 
 def after_the_end() -> None:
@@ -296,8 +296,8 @@ def after_the_end() -> None:
     # | Broken by Through: it sends another request after its termination. What happened:
     # |     D: abort1(Ans1) -> U: Ans1=done
     # |     -> D: abort2(Ans2)
-    # | Remembers: nothing to complain of
-    # | Remembers: nothing to complain of
+    # | Remembers: no violation
+    # | Remembers: no violation
 
 
 def not_passed_up() -> None:
@@ -344,7 +344,7 @@ def not_passed_up() -> None:
     # |   happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('tea') -> TO: Ans1=value('tea')
     # |     -> D: error2(ValueError('disk full') Ans2) -> TI: abortT2(AnsT2) -> U: AnsT2=done -> TO: Ans2=done
-    # | Through: nothing to complain of
+    # | Through: no violation
 
 
 def ending_by_itself() -> None:
@@ -377,7 +377,7 @@ def ending_by_itself() -> None:
     # | Broken by UntilTotal: it has ended, but its upstream, the source, has not. What happened:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('tea') -> TO: Ans1=value('tea')
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('total 1') -> TO: Ans2=done
-    # | UntilTotalMended: nothing to complain of
+    # | UntilTotalMended: no violation
 
 
 def failing() -> None:
@@ -429,12 +429,12 @@ def failing() -> None:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('1') -> TO: Ans1=value('1')
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('two')
     # |     -> TO: Ans2=error(ValueError("in...ase 10: 'two'"))
-    # | R3: the end is for ever: after done only done, after a failure that same exception object.
+    # | R3: the end is for ever: after done only done, after a failure the same exception object again.
     # | Broken by RaisesAnew: the stream's end is the failure ValueError('no such table'), and this answer is
     # |   another, ValueError('no such table'). What happened:
     # |     D: ask1(Ans1) -> U: Ans1=error(ValueError('no such table'))
     # |     -> D: ask2(Ans2) -> U: Ans2=error(ValueError('no such table'))
-    # | RaisesMended: nothing to complain of
+    # | RaisesMended: no violation
 
 
 def a_value_after_the_abort() -> None:
@@ -482,7 +482,7 @@ def a_value_after_the_abort() -> None:
     # | Broken by LooksUp: a value came after the termination. What happened:
     # |     D: ask1(Ans1)                    -> U: Ans1=value('tea')
     # |                  \-> D: abort2(Ans2)
-    # | LooksUpMended: nothing to complain of
+    # | LooksUpMended: no violation
 
 
 @ps.transformer
@@ -552,8 +552,8 @@ def resources() -> None:
         report = conformance(ps.source(module), resource=True)
         found = "conforms" if report.ok else report.findings[0].rule + ": " + report.findings[0].message.splitlines()[0]
         print(f"{module.__name__}: {found}")
-    # | Leaves: R10: when the end was answered, it had opened its resource once, and closed it not at all
-    # | Twice: R10: when the end was answered, it had opened its resource once, and closed it twice
+    # | Leaves: R10: when the end was answered, its resource had been opened once, and never closed
+    # | Twice: R10: when the end was answered, its resource had been opened once, and closed twice
     # | Mended: conforms
 
 

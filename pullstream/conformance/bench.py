@@ -113,11 +113,9 @@ class Bench:
     def is_balanced(self, when: str) -> None:
         """Check that everything opened was opened once and is closed."""
         for ledger in (self.resource, *self.ledgers):
-            expect(
-                ledger.balanced or (self.reopens and ledger.opened == ledger.closed),
-                "R10",
-                f"{when}, it had opened its resource {_times(ledger.opened)}, and closed it {_times(ledger.closed)}",
-            )
+            found = f"{_times('opened', ledger.opened)}, and {_times('closed', ledger.closed)}"
+            balanced = ledger.balanced or (self.reopens and ledger.opened == ledger.closed)
+            expect(balanced, "R10", f"{when}, its resource had been {found}")
 
     def may_fail(self, failure: BaseException, subject: Subject) -> None:
         """Raise unless an undisturbed module may fail with this error: never for a broken rule."""
@@ -165,8 +163,8 @@ class Bench:
                     self._kept.append(f"{location.name} still holds {time!r}, at which it can receive nothing any more")
 
 
-def _times(count: int) -> str:
-    return {0: "not at all", 1: "once", 2: "twice"}.get(count, f"{count} times")
+def _times(done: str, count: int) -> str:
+    return {0: f"never {done}", 1: f"{done} once", 2: f"{done} twice"}.get(count, f"{done} {count} times")
 
 
 def _way_out(failure: BaseException, subject: Subject) -> str:
