@@ -124,7 +124,7 @@ def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: fl
     frames = [(file, line, name) for file, line, name in _FRAME.findall(dump.read()) if is_authors(file)]
     where = f"; it is in {frames[0][2]}, line {frames[0][1]}" if frames else ""
     place = shown_place(frames[0][0], int(frames[0][1])) if frames else None
-    return Trouble("spin", f"it has not finished within {limit:.0f} seconds of real time{where}", place)
+    return Trouble("spin", f"it has not finished within {limit:g} seconds of real time{where}", place)
 
 
 def is_authors(filename: str) -> bool:

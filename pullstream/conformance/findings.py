@@ -18,7 +18,7 @@ BESIDE: Final[Mapping[str, str]] = MappingProxyType(
         "hang": "every request is answered",
         "spin": "a module lets other tasks run, and ends",
         "crash": "a module fails with an Exception, and nothing else ends the program",
-        "failure": "a module fails only if something else failed, or if it was asked to",
+        "failure": "a module raises only what its inputs, its functions or its requester raised",
         "vacuous": "a module that never emitted a value was not tested",
     }
 )
@@ -44,7 +44,7 @@ HINTS: Final[Mapping[str, str]] = MappingProxyType(
         "R12": "answer at the time of the current batch, or later; to answer at its time after the next ask, call "
         "ctx.notify_at(time) before it, and answer at its Completed(time), which ctx.events(upstream) delivers; or "
         "enter a ctx.hold(time) before it, and leave it after the answer (not with a `with` in the body of an "
-        "`async for`, which is left before the next batch)",
+        "`async for`, which is left before the next batch); a kernel calls self.location.hold(time) and drop(time)",
         "batching": "process all values of a batch one by one, and keep state that outlasts a batch; `limit` is only "
         "the maximum number of values to answer",
         "times": "keep state per time, in a dict, and take it out at its Completed(time)",
@@ -75,7 +75,6 @@ MEANT: Final[Mapping[str, str]] = MappingProxyType(
         "holding": "keeps=True (it keeps times open, as a window does)",
         "order": "ordered=False (values come as they are ready)",
         "times": "without per_time=True",
-        "early": "without per_time=True",
         "failure": "absorbs=True (it handles failures, or its purpose is to fail)",
         "vacuous": "silent=True (it emits no values)",
     }

@@ -1,11 +1,13 @@
 """Running the grid: every cell of every subject, each subject in its own process."""
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from logging import LogRecord
+from time import perf_counter
 from typing import Any, Final, cast
 
 import attrs
@@ -30,6 +32,9 @@ SAMPLE: Final = 200
 
 LIMIT: Final = 20.0
 """Seconds of real time that a cell may take; most take a few milliseconds."""
+
+SLOW: Final = 0.25
+"""Seconds of real time per cell from which on a module seems to block."""
 
 ORDERS: Final = 3
 """The number of task orders for modules with several inputs."""
@@ -111,7 +116,16 @@ def conformance(
         if progress is not None:
             progress(name)
         judging = _Judging(subject, plan, expectations)
+        began = perf_counter()
         found = judging.run(limit)
+        took = perf_counter() - began
+        if took > SLOW * max(judging.count, 4) and not any(finding.rule == "spin" for finding in found):
+            LOG.warning(
+                "%s took %.0f s of real time, although waiting is virtual: does it block, for example with time.sleep? "
+                "Await trio.sleep(seconds) instead, and call a blocking function in a thread",
+                name,
+                took,
+            )
         counts[name] += judging.count
         findings += [attrs.evolve(finding, subject=name) for finding in found]
     return Report(counts, findings, lambda finding: _again(called[finding.subject], expectations, finding.cell))
@@ -176,11 +190,11 @@ class _Judging:
 
 @contextmanager
 def _each_once() -> Generator[None]:
-    """Log each of the toolkit's warnings once, not in each of hundreds of cells."""
+    """Log each of the toolkit's warnings once, not in each of hundreds of cells, whatever the numbers in it."""
     told: set[str] = set()
 
     def is_new(record: LogRecord) -> bool:
-        message = record.getMessage()
+        message = re.sub(r"\d+", "", record.getMessage())
         new = message not in told
         told.add(message)
         return new

@@ -50,6 +50,9 @@ HAVE_TO_DIFFER: Final = "some of the values are equal here; if all input values 
 """The advice for failures in cells with equal values."""
 
 
+MEANT_EARLY: Final = "leave out per_time=True if that is intended"
+"""The advice for an early answer that only `per_time=True` forbids."""
+
 _ENDS: Final = (StopIteration, StopAsyncIteration)
 """Exceptions with which generators and awaited functions return."""
 
@@ -218,7 +221,9 @@ class Trial:
         once, now = Counter(time for time, _ in other.values), Counter(time for time, _ in values)
         torn = [time for time in now if now[time] > once[time]]
         if torn:
-            return Trouble("early", f"it answered at {torn[0]!r} before that was complete: {message}")
+            return Trouble(
+                "early", f"it answered at {torn[0]!r} before that was complete: {message}", advice=MEANT_EARLY
+            )
         return Trouble("times", message)
 
     async def _reference(self, cell: Cell) -> Outcome | None:
@@ -302,6 +307,9 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
     if isinstance(rest, trio.TooSlowError):
         return Trouble("hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds", place)
     match = re.match(r"(R\d+): ", str(rest))
+    if isinstance(rest, CapabilityError) and isinstance(driver, StreamDriver) and not driver.bench.ledgers:
+        advice = "yield in time order, or hold the earlier time before going on"
+        return Trouble("R12", rest.fault, place, advice, exact=True)
     if isinstance(rest, CapabilityError):
         # The finding itself gives the advice, once.
         return Trouble("R12", rest.fault, place, _right(rest.time, driver))

@@ -1,6 +1,8 @@
 """The conformance kit finds what is broken, passes what is not, and can be used from a test and from a shell."""
 
 import shlex
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
@@ -405,3 +407,55 @@ def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
     found = next(finding for finding in report.findings if finding.rule == rule)
     file, _, number = found.place.rpartition(":")
     assert Path(file).read_text().splitlines()[int(number) - 1].strip() == line
+
+
+@ps.transformer
+async def follows_events(upstream, ctx):
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            ctx.notify_at(event.time)
+        else:
+            yield ps.Batch(event.time, [1])
+
+
+@ps.transformer
+async def swallows(upstream, ctx):
+    with suppress(Exception):
+        async for batch in ctx.batches(upstream):
+            yield batch
+
+
+@ps.transformer
+async def blocks(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        time.sleep(0.05)  # noqa: ASYNC251 - the fault
+        yield batch
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "told"),
+    [
+        (follows_events, {"replay": "values=0 ending=failure limit=1 way=abort moment=0.0", "flushes": True}, []),
+        (swallows, {"cells": 60}, ["although its upstream had failed"]),
+        (blocks, {"cells": 8}, ["does it block"]),
+    ],
+)
+def test_the_kit_logs_a_remark_once_and_none_about_what_is_right(module, options, told, caplog, monkeypatch):
+    """Nothing is lost by a module that was aborted while its upstream failed; numbers make no other remark of one."""
+    monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.04 if module is blocks else 1)
+    conformance(Subject("module", module), limit=None, **options)
+    assert len(caplog.messages) == len(told)
+    assert all(words in message for words, message in zip(told, caplog.messages, strict=True))
+
+
+@ps.source
+async def goes_back(ctx):
+    yield ps.Batch(2, "a")
+    yield ps.Batch(1, "b")
+
+
+def test_a_source_is_advised_as_a_source():
+    """It receives no batch, so it can neither keep the right of one nor have lost it by asking."""
+    finding = conformance(goes_back, cells=20).findings[0]
+    assert finding.rule == "R12"
+    assert finding.hint == "yield in time order, or hold the earlier time before going on"

@@ -15,7 +15,11 @@ def mistake(answer: object, limit: int) -> str:
         return problem
     if not 1 <= len(batch.values) <= limit:
         wanted = "one" if limit == 1 else f"1 to {limit}"
-        hint = "" if len(batch.values) else ". Ask upstream again, until there is a value or the answer is DONE"
+        hint = (
+            ""
+            if len(batch.values)
+            else ". Ask upstream again until there is a value or DONE; a source that has no more values returns DONE"
+        )
         return f"{len(batch.values)} values to an ask for {wanted}{hint}"
     return ""
 

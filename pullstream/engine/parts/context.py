@@ -109,7 +109,8 @@ class Account:
 
     def look_back(self, name: str) -> None:
         """Warn at a generator's end of what it did in vain: completions it never requested, a failure it lost."""
-        for failure in filter(None, (lane.edge.failure for lane in self.inputs)):
+        # After a termination from downstream, its events end without the failure.
+        for failure in filter(None, () if self._ended else (lane.edge.failure for lane in self.inputs)):
             LOG.warning(
                 "%s, ended as if all were well, although its upstream had failed with %r. Let the exception pass or "
                 "raise another one; catch() ends or continues a stream after a failure",
