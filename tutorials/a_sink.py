@@ -86,8 +86,9 @@ def asking_again() -> None:
 
     `in_turn`, just above, saves the batch it has received and then asks for the next one. Asking acknowledges the
     previous batch (R11), so nothing else is needed. Rice arrives while tea is being saved, because a generator that
-    waits between its values goes on to the next one in the meantime. So both sales of day 0 are saved at 5. Salt, of
-    day 1, arrives at 6; from then on no more of day 0 can come, and day 0 is complete.
+    waits between its values goes on to the next one in the meantime, if it was asked for more than one. So both sales
+    of day 0 are saved at 5. Salt, of day 1, arrives at 6; from then on no more of day 0 can come, and day 0 is
+    complete.
     """
     when_complete(sales(), in_turn(save))
     # |   3 tea is saved

@@ -337,6 +337,8 @@ def test_a_piece_to_read(tutorials):
     done = tutorials("read", "4.8")
     assert done.returncode == 0
     assert "8. Ending without notifying upstream" in done.stdout
+    assert "How do I write a module?" in tutorials("read", "3").stdout
+    assert "The introduction is that of chapter 7: learn read 7" in tutorials("read", "8").stdout
 
 
 def test_numbers_have_no_gaps_that_nobody_explains(tutorials):

@@ -12,7 +12,7 @@ import pullstream as ps
 from pullstream.checker import RULES
 from tests.sampling import amount
 from tests.tutorials.patches import ANSWERS, answer_named, changed
-from tutorials.exercises import EXERCISES
+from tutorials.exercises import EXERCISES, exercise_named
 from tutorials.exercises.judges import hints
 from tutorials.judging.judge import judged
 from tutorials.judging.module import told_simply
@@ -142,6 +142,15 @@ def test_a_mistake_in_a_table_is_at_the_table(tmp_path):
     answer = answer_named("updates", "forgotten")
     line = verdict_on(answer, tmp_path).line
     assert answer.text.splitlines()[line - 1].startswith("MOVES =")
+
+
+def test_a_missing_return_is_named(tmp_path):
+    """A pipeline that is composed and not returned is the first thing that goes wrong."""
+    answer = tmp_path / "words_a_day.py"
+    answer.write_text("\ndef words_a_day(lines):\n    print(lines)\n")
+    verdict = judged(exercise_named("words_a_day"), answer)
+    assert (verdict.code, verdict.line) == (2, 2)
+    assert verdict.happened == "words_a_day() returned None: is a `return` missing?"
 
 
 def test_a_message_without_its_places_is_a_sentence():
