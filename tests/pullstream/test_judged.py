@@ -64,6 +64,9 @@ def test_a_finding_tells_it_simply():
     assert finding.scene == "Upstream gives 2 values. It is asked for values up to 2 at a time. Nothing disturbs it."
     assert finding.place.startswith("tests/pullstream/judged/wrong.py:")
 
+    finding = only(conformance(WRONG["works in the background"][0], cells=60))
+    assert finding.meant is None
+
 
 def test_why_there_is_no_right_to_a_time():
     """Three causes are told apart, each with what fits it."""

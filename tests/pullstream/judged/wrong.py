@@ -167,6 +167,15 @@ async def one_batch(upstream, ctx):
     return [] if batch is ps.DONE else list(batch.values)
 
 
+@ps.sink
+async def works_in_the_background(upstream, ctx, save):
+    """Asks on, as if what it has begun to save were saved."""
+    async with trio.open_nursery() as nursery:
+        async for batch in ctx.batches(upstream):
+            for value in batch.values:
+                nursery.start_soon(save, value)
+
+
 WRONG = (
     (Subject("one list", OneList), {"sharing"}),
     (Subject("forgetful", Forgetful), {"vacuous"}),
@@ -181,4 +190,5 @@ WRONG = (
     (Subject("changes its batch", changes_its_batch), {"sharing"}),
     (Subject("never gives up", never_gives_up), {"spin"}),
     (Subject("one batch, a sink", one_batch), {"batching"}),
+    (Subject("works in the background", works_in_the_background, calls=True), {"early"}),
 )
