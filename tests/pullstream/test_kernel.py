@@ -316,6 +316,7 @@ class Later:
         lambda later: [ps.reduce_by_time(ps.Fold(int, lambda _, n: later(n)))],
         lambda later: [ps.accumulate(ps.Fold(int, max, later), eager=True)],
         lambda later: [ps.tap(str, on_end=later)],
+        lambda later: ps.pipe(ps.values([0, 1]), ps.filter(bool), ps.map(later), ps.collect()),
         lambda later: [ps.find(later)],
         lambda later: [ps.reduce(lambda _, n: later(n), 0)],
         lambda later: [ps.on_end(later)],

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 from sys import maxsize
 from types import CoroutineType, GeneratorType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 from typing_extensions import override
@@ -27,8 +27,7 @@ from pullstream.failures import Caught, caught
 from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
 from pullstream.resuming.interfaces import Resumable
 
-Loops = list["GeneratorType[None, tuple[Any, ...], None]"]
-Loop = Callable[[Sequence[Callable[[Any], Any]]], "GeneratorType[None, tuple[Any, ...], None]"]
+Loop: TypeAlias = "GeneratorType[None, tuple[Any, ...], None]"
 
 
 class Kind(Enum):
@@ -86,7 +85,7 @@ def result_of(function: Callable[..., Any], result: Any) -> Any:
 @cache
 def _loop(
     kinds: tuple[tuple[Kind, bool], ...], *, many: bool = False, trial: bool = False
-) -> tuple[Loop, tuple[int, ...]]:
+) -> tuple[Callable[[Sequence[Callable[[Any], Any]]], Loop], tuple[int, ...]]:
     """The fused loop of a row of stages, and for each of its lines the number of its stage.
 
     The loop is a generator. Each batch is sent to it, with the list for its results. It keeps neither while it waits
@@ -172,13 +171,13 @@ class Segment(PassOn, Inline, Resumable):
         """The limit of the ask, while a batch is processed that may show whether values are quick."""
         self._left: Batch[Any] | None = None
         """The values of a batch behind a slow one; they are in flight here."""
-        self._loops: Loops = []
-        """The loop for the first values, which checks whether a function returns a coroutine, and the loop for others.
+        self._loops: list[Loop] = []
+        """The loop for the first batch, which checks whether a function returns a coroutine, and the loop for others.
 
         Every loop lives as long as this kernel. If one ended in the middle of an answer, Python 3.12 would keep that
         call, and with it the batch, for as long as someone keeps an exception that was caught.
         """
-        self._timed: Loops = []
+        self._timed: list[Loop] = []
         """The same for batches whose values have each its own time."""
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
@@ -202,8 +201,10 @@ class Segment(PassOn, Inline, Resumable):
             else:
                 times = []
                 loops, sent = self._timed, (values, out, iter(batch.times), times)
-            if not (self._careful and self._first_is_slow(batch, loops, sent)):
-                self._send(loops, sent)
+            if len(loops) < 2:
+                self._add_loop(loops)
+            if not (self._careful and self._first_is_slow(batch, loops[-1], sent)):
+                loops[-1].send(sent)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self._failure = exc
             self.fail(exc, out, batch, before_last(batch, values))
@@ -216,23 +217,21 @@ class Segment(PassOn, Inline, Resumable):
             return Batch(batch.time, out)
         return Batch.of(batch.times[: len(out)] if times is None else times, out)
 
-    def _first_is_slow(self, batch: Batch[Any], loops: "Loops", sent: tuple[Any, ...]) -> bool:
+    def _first_is_slow(self, batch: Batch[Any], loop: Loop, sent: tuple[Any, ...]) -> bool:
         """Process the first value of a batch; True if the others are left for later answers."""
         began = self.run.clock.now()
-        self._send(loops, (islice(sent[0], 1), *sent[1:]))
+        loop.send((islice(sent[0], 1), *sent[1:]))
         slow = self.run.clock.waited(began, self.run.clock.now()) > BREATH
         alone = slow or len(batch.values) > self._careful
         self._left = batch.part(1) if alone and len(batch.values) > 1 else None
         self._quick = not alone
         return alone
 
-    def _send(self, loops: "Loops", sent: tuple[Any, ...]) -> None:
-        if len(loops) < 2:
-            make, _ = _loop(self._kinds, many=loops is self._timed, trial=not loops)
-            loop = make(self._functions)
-            next(loop)
-            loops.append(loop)
-        loops[-1].send(sent)
+    def _add_loop(self, loops: list[Loop]) -> None:
+        make, _ = _loop(self._kinds, many=loops is self._timed, trial=not loops)
+        loop = make(self._functions)
+        next(loop)
+        loops.append(loop)
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
