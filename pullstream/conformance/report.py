@@ -80,7 +80,7 @@ class Finding:
         lines += [f"  {line}" for line in self.message.splitlines()]
         mend = self.advice or "see above" if HINTS[self.rule] in before else self.hint
         if self.advice or not self.exact:
-            lines.append(f"  To mend it: {spoken(mend)}.")
+            lines.append(f"  To fix it: {spoken(mend)}.")
         if self.meant is not None:
             lines.append(f"  If it is meant: {spoken(self.meant)}.")
         return "\n".join(lines)

@@ -331,7 +331,7 @@ async def mixed(upstream, ctx):
         (["own:total", "--flushes", "--per-time"], 0, "ok"),
         (["own:mixed", "--flushes"], 0, "depends on the values at other times too"),
         (["own:catches"], 2, "It caught IndexError: list index out of range, at own.py:"),
-        (["own:forgets", "--flushes"], 2, "so nothing was tested\n  To mend it"),
+        (["own:forgets", "--flushes"], 2, "so nothing was tested\n  To fix it"),
         (["own:total"], 1, "say so with --flushes"),
         (["own:save", "--calls"], 0, "ok"),
         (["own:nothing"], 2, "no value came out of it in any cell"),
