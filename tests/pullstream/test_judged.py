@@ -10,7 +10,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.checker import Violation
-from pullstream.conformance import Report, conformance
+from pullstream.conformance import Report, Subject, conformance
 from tests.pullstream.judged import wrong
 from tests.sampling import amount
 
@@ -65,7 +65,13 @@ def test_a_finding_tells_it_simply():
     assert finding.place.startswith("tests/pullstream/judged/wrong.py:")
 
     finding = only(conformance(WRONG["works in the background"][0], cells=60))
-    assert finding.meant is None
+    assert finding.rule == "early"
+    assert "per_time" not in str(finding)
+
+    open_times = Subject("first of each row", wrong.first_of_each_row, batches=True, per_time=True)
+    finding = only(conformance(open_times, replay="values=3 limit=1 many=interleaved"))
+    assert finding.rule == "early"
+    assert "leave out per_time=True" in finding.hint
 
 
 def test_why_there_is_no_right_to_a_time():

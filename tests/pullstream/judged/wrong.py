@@ -176,6 +176,16 @@ async def works_in_the_background(upstream, ctx, save):
                 nursery.start_soon(save, value)
 
 
+@ps.transformer
+async def first_of_each_row(upstream, ctx):
+    """Takes another time for the end of the one before."""
+    last = None
+    async for batch in ctx.batches(upstream):
+        if batch.time != last:
+            last = batch.time
+            yield ps.Batch(last, batch.values[:1])
+
+
 WRONG = (
     (Subject("one list", OneList), {"sharing"}),
     (Subject("forgetful", Forgetful), {"vacuous"}),
