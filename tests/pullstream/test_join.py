@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.modules.combining.join_state import Near
 from tests.pullstream.common import delayed, run
 from tests.sampling import amount
@@ -389,3 +390,30 @@ def test_a_key_that_raises_stop_iteration_has_that_value_alone_left_out(values, 
     found = ps.run(ps.pipe(joined, ps.collect()))
     assert sorted(found) == [(number, 10 * number) for number in sorted(values) if number != 1]
     assert [failure.value for failure in failed] == [1]
+
+
+def test_times_without_an_order_are_waited_for_together(monkeypatch):
+    """However many times are kept, a wait for one of them to be over costs little: one watch for each source."""
+    attend, until = Sidecar.attend, Sidecar.until
+    counts = Counter()
+
+    def attended(sidecar, waiter):
+        counts["watches"] += 1
+        attend(sidecar, waiter)
+
+    async def waited(sidecar, *args, **kwargs):
+        counts["waits"] += 1
+        await until(sidecar, *args, **kwargs)
+
+    monkeypatch.setattr(Sidecar, "attend", attended)
+    monkeypatch.setattr(Sidecar, "until", waited)
+
+    @ps.source
+    async def numbers(ctx, begin):
+        for number in range(begin, begin + 50):
+            await trio.sleep(0)
+            yield ps.Batch(Product(number, number), [number])
+
+    found = ps.run(ps.pipe(ps.join(numbers(0), numbers(25), on=lambda n: n), ps.collect()))
+    assert sorted(found) == [(number, number) for number in range(25, 50)]
+    assert counts["watches"] <= 2 * counts["waits"], counts

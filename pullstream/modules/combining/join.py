@@ -13,7 +13,9 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.sidecar.waiting import completion
+from pullstream.engine.sidecar.frontiers import Frontiers
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.waiting import Watch
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
@@ -28,6 +30,22 @@ from pullstream.timely import BEGINNING
 HOW: Final[tuple[str, ...]] = get_args(How)
 CAPACITY: Final = 1_000_000
 """The default limit on the values that a join keeps of each source."""
+
+
+def _passing(owner: Location, side: Side) -> Watch:
+    """A wait until one of several kept times is complete in the other source."""
+    place, times = side.other.port.place, side.kept.waiting()
+
+    def passed(now: Frontiers) -> bool:
+        arriving = now.frontier(place)
+        return any(not arriving.less_equal(time) for time in times)
+
+    return Watch(
+        owner,
+        [place],
+        passed,
+        lambda: f"waits until {', '.join(map(repr, times))} is complete in one of its sources",
+    )
 
 
 class _Join(FanIn):
@@ -216,11 +234,7 @@ class _Join(FanIn):
     @override
     async def wait(self) -> None:
         """Wait until an answer arrives, or until a kept value can be dropped."""
-        watches = [
-            completion(self.location, [side.other.port.place], time)
-            for side in self._sides
-            for time in side.kept.waiting()
-        ]
+        watches = [_passing(self.location, side) for side in self._sides if side.kept.size]
         await self.edge.until(watches, self.awaited())
         self._stale = True
 
