@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import attrs
 import pytest
 import trio
+import trio.lowlevel
 from hypothesis import given, settings, strategies as st
 from trio.testing import MockClock
 
@@ -411,7 +412,7 @@ def test_times_without_an_order_are_waited_for_together(monkeypatch):
     @ps.source
     async def numbers(ctx, begin):
         for number in range(begin, begin + 50):
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
             yield ps.Batch(Product(number, number), [number])
 
     found = ps.run(ps.pipe(ps.join(numbers(0), numbers(25), on=lambda n: n), ps.collect()))
