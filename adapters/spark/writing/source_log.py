@@ -340,5 +340,5 @@ def _lasting_name(journal: Path) -> str:
         disk.flush(new)
         disk.rename(new, path)
     # Also if it exists: the program that made it may have been killed before this.
-    disk.flush(path.parent)
+    disk.flush(path.parent.resolve())
     return path.read_text()
