@@ -1,7 +1,9 @@
 """Handles: each belongs to one run; `pausable`, `abortable` and `in_flight` with its `Quota` steer a stream."""
 
 import contextlib
+import gc
 import pickle
+import weakref
 
 import pytest
 import trio
@@ -346,6 +348,39 @@ async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock)
                 await running.result()
         else:
             assert await running.result() == [0]
+
+
+class Same:
+    """A function that passes a value on, and can be watched for being kept."""
+
+    def __call__(self, value):
+        return value
+
+
+@pytest.mark.parametrize(
+    ("made", "steer"),
+    [
+        (lambda: ps.pushable(1), lambda handle: (handle.push_nowait(1), handle.end())),
+        (ps.dynamic_merge, lambda handle: (handle.add(ONE), handle.cap())),
+        (lambda: ps.deferred("source"), lambda handle: handle.resolve(ONE)),
+    ],
+    ids=["pushable", "dynamic_merge", "deferred"],
+)
+def test_a_handle_that_is_kept_keeps_nothing_of_its_run(made, steer):
+    """A program with many runs, and a list of their handles, must not keep all their data."""
+    handle = made()
+
+    async def main():
+        function = Same()
+        async with ps.pipe(handle, ps.map(function), ps.collect()).open() as running:
+            await trio.testing.wait_all_tasks_blocked()
+            steer(handle)
+            assert await running.result() == [1]
+        return weakref.ref(function)
+
+    function = trio.run(main)
+    gc.collect()
+    assert function() is None
 
 
 # ---- from other threads

@@ -49,7 +49,11 @@ class Later(Grip):
         """Wait until the module is known; raise the failure if there is one."""
         if self._known is None:
             self._waiting = run.signal()
-            await self._waiting.wait(outside=True)
+            try:
+                await self._waiting.wait(outside=True)
+            finally:
+                # It knows its run, and the program may keep the handle.
+                self._waiting = None
         if isinstance(self._known, BaseException):
             raise self._known
         assert self._known is not None

@@ -153,6 +153,10 @@ class Stored:
         else:
             self.kernel.location.advance(self.last)
 
+    def forget(self) -> None:
+        """Forget the run that has ended: a program may keep the handle, which would keep all of it."""
+        self.kernel, self._changed = None, trio.Event()
+
     async def change(self, kernel: Kernel[Any]) -> None:
         """Wait until something is put in."""
         self._changed = kernel.run.signal()

@@ -214,6 +214,7 @@ class Entries(Grip, Stored):
             self._left = bool(self.values) or (reason or DONE) is not self.values.ending
             self._reason = reason
             self.values.drop()
+            self.forget()
             self._over.set()
             for entry in self._waiting:
                 entry.event.set()
