@@ -370,7 +370,7 @@ MINE, MENDED = ps.map(lambda n: n + 1), ps.map(lambda n: n + 2)
 def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
     """By its user, who says which version it is, and by nobody else."""
     with pytest.raises(
-        ps.errors.JournalError, match=r"the code of <lambda> has changed.*Journal\('run.journal', version="
+        ps.errors.JournalError, match=r"the code of <lambda> has changed.*ps\.Journal\('.*run\.journal', version="
     ):
         halves(MENDED, path, [None], first=MINE)
     pipeline = ps.pipe(ps.values(range(10), time=lambda n: n // 2), ps.map(stopping), MENDED, ps.collect())
