@@ -5,19 +5,20 @@ from importlib import import_module
 from typing import Any, Final
 
 _LOCKED: Final[set[int]] = set()
-"""The descriptors of locked files."""
+"""The descriptors of files that are locked, or about to be."""
 
 
 def lock(file: int) -> None:
     """Lock a file until it is closed, or raise BlockingIOError; does nothing without flock (Windows)."""
     if os.name == "posix":
         fcntl: Any = import_module("fcntl")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Before it is locked: another thread may fork in between.
         _LOCKED.add(file)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def close(file: int) -> None:
-    """Close a file, which may be locked."""
+    """Close a file that may be locked, or that `lock` has refused."""
     _LOCKED.discard(file)
     os.close(file)
 

@@ -10,29 +10,48 @@ from adapters.tables.table import FileLock
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such locks here")
 
 
-def test_a_forked_child_keeps_no_lock(tmp_path):
-    """The next run may begin when the process that held it is gone, even if a child of it lives on."""
+def test_a_forked_child_keeps_no_lock(tmp_path, monkeypatch):
+    """The next run may begin when the process that held it is gone, even if children of it live on.
+
+    Another thread may fork just before the file is locked: a child's copy of the descriptor would keep that lock, too.
+    """
     path = tmp_path / "lock"
     file = os.open(path, os.O_RDWR | os.O_CREAT)
-    locks.lock(file)
     (ready, begun), (ends, end) = os.pipe(), os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(begun, b"x")
-        os.read(ends, 1)
-        # What the number means now is still the child's to close.
-        os.close(file)
-        os._exit(0)
-    os.read(ready, 1)
+    children = []
 
-    with pytest.raises(BlockingIOError), path.open() as other:
-        locks.lock(other.fileno())
-    locks.close(file)
+    def fork():
+        child = os.fork()
+        if not child:
+            # Then it also ends if the test fails.
+            os.close(end)
+            os.write(begun, b"x")
+            os.read(ends, 1)
+            # What the number means now is still the child's to close.
+            os.close(file)
+            os._exit(0)
+        children.append(child)
+        os.read(ready, 1)
+
+    def after_a_fork(*args):
+        fork()
+        flock(*args)
+
+    fcntl = pytest.importorskip("fcntl")
+    flock = fcntl.flock
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", after_a_fork)
+        locks.lock(file)
+    fork()
+
     with path.open() as other:
+        with pytest.raises(BlockingIOError):
+            locks.lock(other.fileno())
+        locks.close(file)
         locks.lock(other.fileno())
 
-    os.write(end, b"x")
-    assert os.waitpid(child, 0)[1] == 0
+    os.write(end, b"xx")
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     for each in (ready, begun, ends, end):
         os.close(each)
 
