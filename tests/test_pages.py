@@ -2,13 +2,15 @@
 
 import re
 import signal
-from contextlib import redirect_stdout
+from contextlib import aclosing, redirect_stdout
 from io import StringIO
 from itertools import takewhile
 from pathlib import Path
+from types import SimpleNamespace
 
 import attrs
 import pytest
+import trio
 
 import pullstream as ps
 from adapters import columns, files, spark, tables
@@ -72,6 +74,23 @@ def prints_what_it_says(program, tmp_path, monkeypatch):
 
     assert said
     assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(said)]
+
+
+async def test_a_growing_file_may_end_in_half_a_letter(tmp_path):
+    """The guide's generator waits for the other half."""
+    (program,) = (program for program in PROGRAMS if "def lines_of" in program.text)
+    names = {}
+    exec(program.text.partition("\nPath(")[0], names)
+    path = tmp_path / "app.log"
+    path.write_bytes("tea\ncafé".encode()[:-1])
+
+    async def more(_seconds):
+        with path.open("ab") as file:
+            file.write("é\n".encode()[1:])
+
+    names["trio"] = SimpleNamespace(open_file=trio.open_file, sleep=more)
+    async with aclosing(names["lines_of"](path)) as lines:
+        assert [await anext(lines), await anext(lines)] == ["tea", "café"]
 
 
 def test_every_block_says_what_it_is():
