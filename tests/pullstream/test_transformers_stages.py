@@ -46,6 +46,9 @@ def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
     assert through([1, 2, 3], ps.scan(ps.Fold(list, in_place, list)), limit=limit) == [[1], [1, 2], [1, 2, 3]]
     left = ps.scan(leaving, [], on_error="skip")
     assert through([0, 1, 0, 2, 0, 1], left, limit=limit) == [[1], [1], [1, 1]]
+    # What a module below does to the state that it was given is not the step's doing.
+    new = ps.pipe(ps.scan(lambda _, n: [n], []), ps.tap(lambda state: state.append("read")))
+    assert through([1, 2, 3], new, limit=limit) == [[1, "read"], [2, "read"], [3, "read"]]
 
 
 @settings(deadline=None)

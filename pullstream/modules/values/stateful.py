@@ -66,20 +66,22 @@ def _keeping(
 ) -> tuple[Callable[[Any], Any], StageMemory]:
     """Make a step that keeps its state, and the memory that saves it."""
     state = NOTHING
-    first: Emitted | None = None
+    first = NOTHING
     """The state after the first value, until it is certain that the second step has left it as it was."""
 
     def begin(value: Any) -> Any:
         nonlocal state, first
-        if first is not None:
-            after = function(first.state, value)
-            first.check("scan")
+        if first is not NOTHING:
+            # As it is now: what a module below does to its own value is no fault of the step.
+            emitted = Emitted(first)
+            after = function(first, value)
+            emitted.check("scan")
             state = after
             return state
         after = initial()
         after = value if after is NOTHING else function(after, value)
         if finish is itself and may_change(after):
-            first = Emitted(after)
+            first = after
         else:
             state = after
         return finish(after)
@@ -94,8 +96,8 @@ def _keeping(
     def save(memory: MutableMapping[Any, Any]) -> None:
         if state is not NOTHING:
             memory["state"] = state
-        elif first is not None:
-            memory["state"] = first.state
+        elif first is not NOTHING:
+            memory["state"] = first
 
     def load(memory: Mapping[Any, Any]) -> None:
         nonlocal state
