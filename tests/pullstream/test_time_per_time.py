@@ -43,6 +43,10 @@ def test_a_result_that_the_next_step_would_change_is_refused(limit):
                 run(ps.Fold(dict, in_place), key)
         assert run(ps.Fold(dict, in_place, dict), key)
     assert run(ps.Fold(list, lambda seen, n: seen if n > 4 else [*seen, n])) == [[0, 1, 2], [*range(5)], [*range(5)]]
+    # What a module below does to the state that it was given is not the step's doing.
+    new = ps.pipe(ps.accumulate(ps.Fold(list, lambda _, n: [n])), ps.tap(lambda state: state.append("read")))
+    stream = ps.values(range(3), time=lambda n: n)
+    assert ps.run(ps.pipe(stream, new, ps.collect()), limit=limit) == [[n, "read"] for n in range(3)]
 
 
 async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):

@@ -187,13 +187,14 @@ class _Accumulating(ValuesByTime, Resumable):
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
         self._accumulator = Accumulator(fold, **options)
-        self._given = _FirstResult() if fold.finish is itself else None
-        self._table: KeyStates = {}
+        self._table: KeyStates = _Given() if fold.finish is itself else {}
         self._last: Hashable = BEGINNING
 
     @override
     def restore(self) -> None:
-        self._table = dict(self.memory)
+        self._table.update(self.memory)
+        if isinstance(self._table, _Given):
+            self._table.restored.update(self._table)
 
     @override
     def results(self, time: Hashable, state: list[Any]) -> Sequence[Any]:
@@ -209,33 +210,40 @@ class _Accumulating(ValuesByTime, Resumable):
         memory = self.memory.at(time)
         if memory.saves:
             memory.update(touched)
-        if self._given is not None:
-            self._given.see(self.location, touched)
+        if isinstance(self._table, _Given):
+            self._table.restored.difference_update(touched)
+            self._table.check(self.location)
         return self._accumulator.results(touched)
 
 
-class _FirstResult:
-    """The first state that was emitted as a result. It is checked once, at the next step of its key."""
+class _Given(dict[Hashable, Any]):
+    """The states of keys, which were emitted as results. The first that a step takes further is checked, once."""
+
+    _first: Emitted | None = None
+    _checked = False
 
     def __init__(self) -> None:
-        self._first: tuple[Hashable, Emitted] | None = None
-        self._checked = False
+        super().__init__()
+        self.restored: set[Hashable] = set()
+        """The keys whose states are an earlier run's, and were not emitted in this one."""
 
-    def see(self, location: Location, states: KeyStates) -> None:
-        """Check the first state, if it is among these, or note one of these.
+    @override
+    def __getitem__(self, name: Hashable) -> Any:
+        state = super().__getitem__(name)
+        if self._first is None and name not in self.restored and may_change(state):
+            # As it is now: what a module below does to its own value is no fault of the step.
+            self._first = Emitted(state)
+        return state
+
+    def check(self, location: Location) -> None:
+        """Check the first state, if a step has taken it further.
 
         Raises:
             TypeError: it was changed.
         """
-        if self._checked:
-            return
-        if self._first is None:
-            self._first = next(((name, Emitted(state)) for name, state in states.items() if may_change(state)), None)
-            return
-        name, emitted = self._first
-        if name in states:
+        if self._first is not None and not self._checked:
             self._checked = True
-            emitted.check(str(location))
+            self._first.check(str(location))
 
 
 @overload
