@@ -1,6 +1,7 @@
 """The pace of a sink follows how long others have to wait, and not how much work one answer takes."""
 
 import time
+from itertools import groupby
 
 import pytest
 
@@ -173,3 +174,22 @@ def test_slow_work_with_a_time_a_value_is_given_in_small_batches(rest):
 
     ps.run(ps.pipe(Numbers(), ps.map(lambda _: doze()), rest))
     assert max(asked) <= 32
+
+
+@pytest.mark.parametrize(
+    "made",
+    [lambda call: ps.pipe(ps.values(range(80)), ps.map(call)), lambda call: ps.values(map(call, range(80)))],
+    ids=["a row of stages", "an iterator"],
+)
+def test_one_quick_call_among_slow_ones_does_not_let_hundreds_follow(made):
+    """That the calls before it have slept is known to the sink as well, which asks for as little as before."""
+    seen = []
+
+    def call(n):
+        seen.append("call")
+        if n != 10:
+            time.sleep(0.006)
+        return n
+
+    ps.run(ps.pipe(made(call), ps.drain(lambda _: seen.append("value"))))
+    assert max(len(list(run)) for what, run in groupby(seen) if what == "call") <= 32

@@ -2,6 +2,7 @@
 
 import sys
 from collections import deque
+from math import inf
 from typing import Final, TypeAlias
 
 import attrs
@@ -46,6 +47,8 @@ class BusyClock(trio.abc.Instrument):
         self._idle = 0.0
         self._waking = _AfterWait(self)
         self._waits = _waits()
+        self._found = -inf
+        """The moment at which a sleep was last found."""
         self._worked = clocks.thread_time()
         """The processor time when it was last read: reading it in every round would cost too much."""
         self._round = clocks.monotonic()
@@ -74,12 +77,17 @@ class BusyClock(trio.abc.Instrument):
         """Seconds of work since a moment in the current round; its processor time may have been read earlier."""
         busy, worked = now[0] - moment[0], now[1] - moment[1]
         # The rest was spent asleep, or other programs had the processor; in that case it is not this program's work.
-        return busy if busy - worked < NOTHING or self._slept() else worked
+        return busy if busy - worked < NOTHING or self._slept(moment[0], now[0]) else worked
 
-    def _slept(self) -> bool:
-        """Whether this thread has slept since the last call; True where the system does not tell."""
+    def _slept(self, since: float, now: float) -> bool:
+        """Whether this thread has slept since a moment; True where the system does not tell.
+
+        What one caller finds, others that began before must find as well.
+        """
         before, self._waits = self._waits, _waits()
-        return before != self._waits or self._waits is None
+        if before != self._waits:
+            self._found = now
+        return self._waits is None or self._found > since
 
     # ---- for trio
 
