@@ -55,7 +55,9 @@ class JournalLog:
         self._secret = secret
         self.size: int
         """The size of the file in bytes."""
-        self._file = -1
+        self._file = self._new = -1
+        """The open file, and the one that will replace it; both are locked."""
+        _open.add(self)
         self._failed = False
         try:
             while not self._take():
@@ -67,7 +69,6 @@ class JournalLog:
         except BaseException:
             self.close()
             raise
-        _open.add(self)
 
     # ---- opening
 
@@ -249,7 +250,8 @@ class JournalLog:
             OSError: the new file could not be written; the old one is unchanged.
         """
         new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.part")
-        file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | _flag("O_NOFOLLOW") | _flag("O_BINARY"), 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _flag("O_NOFOLLOW") | _flag("O_BINARY")
+        self._new = file = os.open(new, flags, 0o600)
         try:
             _lock(file)
             _write(file, self._head + self._first, 0)
@@ -262,11 +264,13 @@ class JournalLog:
             os.fsync(file)
             new.replace(self.path)
         except BaseException:
+            self._new = -1
             os.close(file)
             new.unlink(missing_ok=True)
             raise
-        os.close(self._file)
-        self._file, self.size, self._number, self._digest = file, end, number, digest
+        old, self._file, self._new = self._file, file, -1
+        os.close(old)
+        self.size, self._number, self._digest = end, number, digest
         sync_folder(self.path.parent)
 
     def tidy(self) -> None:
@@ -299,9 +303,10 @@ class JournalLog:
 
     def close(self) -> None:
         """Close the file and release the lock."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        files, self._file, self._new = (self._file, self._new), -1, -1
+        for file in files:
+            if file >= 0:
+                os.close(file)
 
     def trouble(self, exc: OSError) -> JournalError:
         """Make the error for a file that cannot be used."""

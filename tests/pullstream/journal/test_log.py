@@ -483,20 +483,26 @@ def full_disk(*_):
 # ---- who has it
 
 
-def test_a_forked_child_does_not_keep_the_journal(path):
-    """A child outlives a parent that was killed, and has no part in its run."""
+@pytest.mark.parametrize("before", ["", "os.fsync = lambda file: (fork(), sync(file))"], ids=["open", "replaced"])
+def test_a_forked_child_does_not_keep_the_journal(before, path):
+    """A child outlives a parent that was killed, and has no part in its run; also one forked as the file is made."""
     program = f"""
 import os, sys, time
 from pathlib import Path
 from pullstream.journal.store import JournalStore
+def fork():
+    reading, writing = os.pipe()
+    if os.fork():
+        os.read(reading, 1)
+    else:
+        os.write(writing, b"!")
+        time.sleep(60)
+sync = os.fsync
+{before}
 journal = JournalStore(Path({str(path)!r}))
 journal.contents()
-reading, writing = os.pipe()
-if os.fork():
-    os.read(reading, 1)
-    os._exit(0)
-os.write(writing, b"!")
-time.sleep(60)
+fork()
+os._exit(0)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     parent = subprocess.Popen([sys.executable, "-c", program], env=environment, start_new_session=True)
