@@ -187,13 +187,13 @@ class _Accumulating(ValuesByTime, Resumable):
     def __init__(self, fold: Fold[Any, Any], **options: Any) -> None:
         super().__init__()
         self._accumulator = Accumulator(fold, **options)
-        self._table: KeyStates = _Given() if fold.finish is itself else {}
+        self._table: KeyStates = _EmittedStates() if fold.finish is itself else {}
         self._last: Hashable = BEGINNING
 
     @override
     def restore(self) -> None:
         self._table.update(self.memory)
-        if isinstance(self._table, _Given):
+        if isinstance(self._table, _EmittedStates):
             self._table.restored.update(self._table)
 
     @override
@@ -210,13 +210,13 @@ class _Accumulating(ValuesByTime, Resumable):
         memory = self.memory.at(time)
         if memory.saves:
             memory.update(touched)
-        if isinstance(self._table, _Given):
+        if isinstance(self._table, _EmittedStates):
             self._table.restored.difference_update(touched)
             self._table.check(self.location)
         return self._accumulator.results(touched)
 
 
-class _Given(dict[Hashable, Any]):
+class _EmittedStates(dict[Hashable, Any]):
     """The states of keys, which were emitted as results. The first that a step takes further is checked, once."""
 
     _first: Emitted | None = None
