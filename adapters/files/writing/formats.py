@@ -2,18 +2,19 @@
 
 import bz2
 import lzma
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, cast
 
 import attrs
 from typing_extensions import Buffer, override
 
-from ...arrow import Columns, DataType, Schema, pyarrow
+from ...arrow import Columns, DataType, Schema, SchemaError, pyarrow
 from ..names import compression_argument
 from .disk import Disk, Out
 from .raw import Raw, RawBytes, RawRows
@@ -88,6 +89,10 @@ def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
 def _is_text(kind: DataType) -> bool:
     types = pyarrow().types
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+_UNTOLD: Final = re.compile(rb"<value out of range: (-?\d+)>")
+"""The text that pyarrow writes in place of a date or time that no calendar has."""
 
 
 @lru_cache(maxsize=1024)
@@ -206,7 +211,20 @@ class CsvTable(WrittenTable):
         content = encoded(self.codec, out)
         if head and self.header:
             content.write(self.head(raw))
-        return Encoder(out, lambda table: content.write(csv_of(table, self.delimiter)), content.end)
+        return Encoder(out, lambda table: content.write(self._text(table)), content.end)
+
+    def _text(self, table: Any) -> Buffer:
+        text = csv_of(table, self.delimiter)
+        if _UNTOLD.search(text):
+            for field in table.schema:
+                untold = _UNTOLD.search(csv_of(table.select([field.name]), self.delimiter))
+                if untold and pyarrow().types.is_temporal(field.type):
+                    raise SchemaError(
+                        f"{self.module}: the column {field.name!r} is {field.type}, and {untold[1].decode()} is out of "
+                        f"its range; name the type whose unit the numbers have: timestamps that were read into rows "
+                        f"are timestamp[us]"
+                    )
+        return text
 
 
 @attrs.frozen

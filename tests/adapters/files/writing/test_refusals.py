@@ -73,6 +73,7 @@ NO_JSON = (ValueError, TypeError)
 NO_TEXT = (TypeError, UnicodeEncodeError)
 
 JSONL, TEXT, PARQUET = files.write_jsonl, files.write_text, files.write_parquet
+UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of its range; name the type"
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,8 @@ JSONL, TEXT, PARQUET = files.write_jsonl, files.write_text, files.write_parquet
         *(([value], TEXT, "{time}", {}, NO_TEXT, "") for value in (7, "\ud800", b"x")),
         (["x"], files.write_bytes, "{time}", {}, NO_TEXT, ""),
         ([{"n": {}}], PARQUET, "{time}", {}, files.SchemaError, "struct<>, which write_parquet cannot write"),
+        # Microseconds, as seconds.
+        ([{"at": 1 << 50}], files.write_csv, "{time}", {"schema": {"at": "timestamp[s]"}}, files.SchemaError, UNTOLD),
     ],
 )
 def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, message, tmp_path):  # noqa: PLR0917
@@ -106,6 +109,14 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
     assert message in str(caught.value)
     assert write.__name__ in str(caught.value) or any(write.__name__ in note for note in caught.value.__notes__)
     assert content(tmp_path) == {}
+
+
+def test_a_text_that_looks_like_a_value_out_of_range(tmp_path):
+    """It is written as it is, also beside a time."""
+    text = "<value out of range: 1>"
+    write = files.write_csv(tmp_path / "{time}", schema={"text": "string", "at": "timestamp[s]"})
+    (path,) = written([{"text": text, "at": 1}], write)
+    assert path.read_text().splitlines()[1] == f'"{text}",1970-01-01 00:00:01'
 
 
 @pytest.mark.parametrize(
