@@ -203,7 +203,9 @@ class Segment(PassOn, Inline, Resumable):
                 loops, sent = self._timed, (values, out, iter(batch.times), times)
             if len(loops) < 2:
                 self._add_loop(loops)
-            if not (self._careful and self._first_is_slow(batch, loops[-1], sent)):
+            if self._careful:
+                self._send_some(batch, loops[-1], sent)
+            else:
                 loops[-1].send(sent)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self._failure = exc
@@ -217,15 +219,16 @@ class Segment(PassOn, Inline, Resumable):
             return Batch(batch.time, out)
         return Batch.of(batch.times[: len(out)] if times is None else times, out)
 
-    def _first_is_slow(self, batch: Batch[Any], loop: Loop, sent: tuple[Any, ...]) -> bool:
-        """Process the first value of a batch; True if the others are left for later answers."""
+    def _send_some(self, batch: Batch[Any], loop: Loop, sent: tuple[Any, ...]) -> None:
+        """Process the first value of a batch and, if it was quick, others up to the limit; the rest is left."""
+        values, *others = sent
         began = self.run.clock.now()
-        loop.send((islice(sent[0], 1), *sent[1:]))
-        slow = self.run.clock.waited(began, self.run.clock.now()) > BREATH
-        alone = slow or len(batch.values) > self._careful
-        self._left = batch.part(1) if alone and len(batch.values) > 1 else None
-        self._quick = not alone
-        return alone
+        loop.send((islice(values, 1), *others))
+        self._quick = self.run.clock.waited(began, self.run.clock.now()) <= BREATH
+        count = self._careful if self._quick else 1
+        loop.send((islice(values, count - 1), *others))
+        if len(batch.values) > count:
+            self._left, self._quick = batch.part(count), False
 
     def _add_loop(self, loops: list[Loop]) -> None:
         make, _ = _loop(self._kinds, many=loops is self._timed, trial=not loops)
@@ -240,6 +243,7 @@ class Segment(PassOn, Inline, Resumable):
         batch = self.upstream.poll(limit) if self._left is None else self._left
         if not isinstance(batch, Batch):
             return batch
+        self._left = None
         self._careful = 0 if self._saves else limit
         answer = self.answer(batch)
         self._careful = 0
