@@ -41,13 +41,9 @@ class Batcher:
         taken: list[Any] = []
         times: list[Hashable] = []
         try:
-            for most in (1, limit) if slow else (limit,):
-                if self._time_of is None:
-                    taken.extend(islice(values, most - len(taken)))
-                else:
-                    self._take(values, most, self._time_of, taken, times)
-                if slow and slow():
-                    break
+            self._take(values, 1 if slow else limit, taken, times)
+            if slow and not slow():
+                self._take(values, limit, taken, times)
         except BaseException as exc:
             if not taken:
                 raise
@@ -57,14 +53,12 @@ class Batcher:
             return None
         return Batch(0, taken) if self._time_of is None else Batch.of(Ascending(times), taken)
 
-    def _take(
-        self,
-        values: Iterator[Any],
-        limit: int,
-        time_of: Callable[[Any], Hashable],
-        taken: list[Any],
-        times: list[Hashable],
-    ) -> None:
+    def _take(self, values: Iterator[Any], limit: int, taken: list[Any], times: list[Hashable]) -> None:
+        """Take further values, until there are `limit`."""
+        time_of = self._time_of
+        if time_of is None:
+            taken.extend(islice(values, limit - len(taken)))
+            return
         # Before the first there is none, and no value has it.
         time: Hashable = times[-1] if times else None
         if self._kept:
