@@ -240,6 +240,8 @@ def hint(package: str, name: str) -> str:
     found += [sentence for sentence, names in (own or SOUGHT).items() if name in names.split()]
     if found:
         return "; ".join(found)
+    if package != "pullstream" and name in public("pullstream"):
+        return f"it is in pullstream itself: ps.{name}, with `import pullstream as ps`"
     if own is None:
         if name in DOORS:
             if name in public(f"{package}.{name}"):
