@@ -1,8 +1,8 @@
 """A first pipeline: from a list to a result, what an error looks like, and why nothing comes out.
 
-Read this chapter from top to bottom, in ten minutes, before any rule: `python -m pullstream learn read 0`. It needs no
-extra. Afterwards you can compose a pipeline, run it, and find out what is wrong with one. Everything runs on trio. You
-need to know nothing about trio here, and the first half of its tutorial (trio.readthedocs.io) in the next chapters.
+Begin with this chapter: `python -m pullstream learn read 0`. It needs no extra. Afterwards you can compose a pipeline,
+run it, and find out what is wrong with one. Everything runs on trio. This chapter requires no knowledge of trio; the
+next ones require the first half of its tutorial (trio.readthedocs.io).
 
 A pipeline has a source, any number of transformers, and a sink; all of them are *modules*. `pipe` composes them. The
 result is a plan: nothing happens until you run it.
@@ -44,7 +44,7 @@ def a_run() -> None:
 def nothing_is_pushed() -> None:
     """2. No value without an ask.
 
-    Nothing is produced unless the sink asks. Below, `integers` could go on for ever, but `find` ends the stream when it
+    Nothing is produced unless the sink asks. Below, `integers` could go on forever, but `find` ends the stream when it
     has found its value. Then every module upstream is notified and releases its resources. `tap` prints the values that
     pass.
     """
@@ -60,8 +60,8 @@ def again() -> None:
     """3. A plan can run again.
 
     A plan acquires nothing, so you can run it any number of times, and use it as a part of other plans. Its inputs must
-    last as long. A generator is used up by the first run, so the second run is refused with the module's name; it does
-    not silently return nothing.
+    be reusable, too. A generator is used up by the first run, so the second run is refused with the module's name; it
+    does not silently return nothing.
     """
     words = ps.pipe(ps.values(LINES), ps.flat_map(str.split))
     print(ps.run(ps.pipe(words, ps.collect())))
@@ -111,8 +111,8 @@ def a_day() -> None:
     """5. One result per day.
 
     A value has a time: the day of a sale, for example. A per-time module such as `reduce_by_key` emits its result when
-    a day is complete, that is, when no more values of that day can arrive. Here it is notified because `values` yields
-    the days in order: a sale of day 2 means that day 1 is over.
+    a day is complete, that is, when no more values of that day can arrive. Here `values` yields the days in order, so a
+    sale of day 2 means that day 1 is over.
     """
     sales = [Sale(1, "tea", 3), Sale(1, "rice", 5), Sale(1, "tea", 4), Sale(2, "tea", 2)]
 
@@ -134,7 +134,8 @@ def nothing_comes() -> None:
     """6. Why is nothing coming out?
 
     While a pipeline is open, `explain(time)` lists what a time still waits for. Here a slow service has two calls in
-    flight, and after half a second day 1 still waits for them. The clock jumps whenever everybody waits.
+    flight, and after half a second day 1 still waits for them. The clock is
+    virtual: it jumps ahead whenever every task waits.
     """
 
     async def price(item: str) -> tuple[str, int]:
@@ -158,7 +159,7 @@ def nothing_comes() -> None:
 def a_module_of_your_own() -> None:
     """7. Often a function is enough.
 
-    Most code you write is a function that you pass to a ready module. If you need state, write an async generator,
+    Most code you write is a function that you pass to a ready-made module. If you need state, write an async generator,
     which is a module as well: it receives batches of values, each at a time, and yields others. The protocol governs
     how such a module ends, fails and is stopped; it is the subject of the next chapter.
     """

@@ -6,7 +6,7 @@ day: it is *complete* when no more of its sales can come and all of them have be
 a run finds out.
 
 A sink does the asking. It is an async function of its upstream, and its result is the result of the run. No module asks
-a sink for anything, but everyone who waits for a time to be complete waits, in the end, for the sink.
+a sink for anything. But all code that waits for a time to be complete waits, in the end, for the sink.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -53,7 +53,7 @@ async def save_no_rice(item: str) -> None:
 
 
 def when_complete(source: ps.Source[str], sink: ps.Sink[str, object]) -> None:
-    """Run both on a clock that jumps. Print when day 0 is complete, and how the run ended."""
+    """Run both on a virtual clock. Print when day 0 is complete, and how the run ended."""
 
     async def main() -> None:
         try:
@@ -104,8 +104,8 @@ def in_the_background() -> None:
     Three saves could run at once. This sink starts each save as a task and asks again immediately. Asking says that the
     sale has been processed, which is not true yet. Day 0 is reported complete at 3, while rice is still being saved,
     and anyone who then reads the day's file reads half of it. No rule of the protocol is broken. The conformance kit
-    finds the mistake if it can see the work, which takes a sink with an argument `save`, and `--calls`: it then passes
-    a function of its own, and calls the mistake *early*.
+    finds the mistake if it can see the work. Give the sink an argument `save`, and check it with `--calls`: the kit
+    passes a function of its own, and reports *early*.
     """
 
     @ps.sink

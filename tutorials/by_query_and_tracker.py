@@ -85,7 +85,7 @@ def the_program() -> None:
 def cycles() -> None:
     """2. First query: does every cycle advance?
 
-    If a message could come back at the time at which it left, it might go round for ever, and no later time would be
+    If a message could come back at the time at which it left, it might go round forever, and no later time would be
     complete. So each cycle as a whole must contain an f in its outermost loop: then messages come back later. The query
     collects the shapes of all paths and returns the steps on cycles that do not advance. The graph builder runs it too,
     and names the cycle.
@@ -151,9 +151,9 @@ def on_the_way() -> None:
     """5. Third query: how does a time change along the way?
 
     This query computes the minimal changes of time between each place and the sink. From `again` the path goes round
-    and then out. The counter it gained is dropped on leaving, so the summary is e. With these summaries nobody needs to
-    walk the graph: a time at `again` may come to the sink as `e` of it. So a whole graph can be treated as one node, by
-    the change of a time from its entry to its exit: here, entering and leaving again is 1.
+    and then out. The counter it gained is dropped on leaving, so the summary is e. With these summaries the tracker
+    need not walk the graph: it applies e to a time at `again` and has the time at the sink. So a whole graph can be
+    treated as one node, by the change of a time from its entry to its exit: here, entering and leaving again is 1.
     """
     graph, at = a_program()
     found = summarize(*describe(graph), [at["sink"]])
@@ -171,7 +171,7 @@ def on_the_way() -> None:
 Updates = list[tuple[str, Any, int]]
 
 MOVES: list[tuple[str, Updates]] = [
-    ("the source may speak from 0 on", [("numbers", 0, +1)]),
+    ("the source may send from 0 on", [("numbers", 0, +1)]),
     ("it sends at 0 and moves on to 1", [("body", LoopTime(0, (0,)), +1), ("numbers", 1, +1), ("numbers", 0, -1)]),
     ("the message goes round", [("again", LoopTime(0, (0,)), +1), ("body", LoopTime(0, (0,)), -1)]),
     ("and comes to the body again", [("body", LoopTime(0, (1,)), +1), ("again", LoopTime(0, (0,)), -1)]),
@@ -197,7 +197,7 @@ def by_tracker() -> None:
             tracker.update(graph.place(at[name]), time, change)
         moved = sink in tracker.propagate()
         print(f"{what}: {'now' if moved else 'still'} {list(tracker.frontier(sink))}")
-    # | the source may speak from 0 on: now [0]
+    # | the source may send from 0 on: now [0]
     # | it sends at 0 and moves on to 1: still [0]
     # | the message goes round: still [0]
     # | and comes to the body again: still [0]
@@ -229,7 +229,7 @@ def half_a_move() -> None:
     "It sends at 0 and moves on to 1" is three updates, but one move. Between two calls of `propagate` their order does
     not matter, because only sums count. But if `propagate` runs in the middle of a move, when the old right is gone and
     the message is not there yet, everything is complete, and the other half revokes that. By then, code that waited has
-    acted. So a move must be reported at once. If it travels in pieces, the additions must be reported first: then a
+    acted. So a move must be reported at once. If it travels in parts, the additions must be reported first: then a
     time stays open a little longer than necessary, which is harmless.
     """
     graph, at = a_program()

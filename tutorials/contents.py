@@ -20,7 +20,7 @@ class Chapter:
     name: str
     minutes: int
     shown: Sequence[int] | None = None
-    """The pieces of this chapter, if a module has two chapters."""
+    """The sections of this chapter, if a module has two chapters."""
     needs: tuple[tuple[str, str], ...] = ()
     """The extras that it needs, each with a module that shows whether it is installed."""
 
@@ -36,18 +36,18 @@ class Chapter:
 
     @property
     def pieces(self) -> list[int]:
-        """The numbers of its pieces."""
+        """The numbers of its sections."""
         importlib.import_module(self.module)
         return list(self.shown or range(1, len(pieces(self.module)) + 1))
 
     @property
     def told_beside(self) -> str:
-        """The pieces of this chapter, and the chapter of the others, if they share a module; else empty."""
+        """The sections of this chapter, and the chapter of the others, if they share a module; else empty."""
         if self.shown is None:
             return ""
         others = [chapter.number for chapter in CHAPTERS if chapter.name == self.name and chapter is not self]
         where = f"chapter {others[0]}" if len(others) == 1 else f"chapters {' and '.join(map(str, others))}"
-        return f"pieces {in_ranges(self.shown)}; the others are {where}"
+        return f"sections {in_ranges(self.shown)}; the others are in {where}"
 
     @property
     def begins(self) -> "Chapter":

@@ -141,7 +141,7 @@ def an_operator() -> None:
     `search`, above, is a loop: its operator 1 is `step`, operator 2 takes times to the next round, and 0 is the
     outside. A program that contains it asks the two questions that it asks of any operator. How do times change?
     However often a message goes round, it leaves at the time at which it entered: one summary. What has happened? The
-    message that entered was taken. While `step` holds round 3 of it, the subgraph reports a capability, at the time
+    message that entered was taken. While `step` holds round 3, the subgraph reports a capability, at the time
     outside. When `step` releases it, the subgraph gives the capability up. It does not report that it contains a loop.
     """
     inner, step = search()

@@ -32,7 +32,7 @@ class Numbers(ps.authoring.Kernel[int]):
 
 
 def on_the_clock(pipeline: ps.Pipeline[object], limit: int = 1) -> None:
-    """Run a pipeline on a clock that jumps when everybody waits."""
+    """Run a pipeline on a virtual clock, which jumps ahead whenever every task waits."""
 
     async def main() -> None:
         async with pipeline.open(limit=limit) as running:

@@ -26,7 +26,7 @@ Distances = Collection[tuple[str, int]]
 Steps = list[tuple[int, tuple[Any, ...]]]
 
 
-def told(maintained: ps.Transformer[Any, Any], changes: Steps) -> None:
+def show(maintained: ps.Transformer[Any, Any], changes: Steps) -> None:
     """Print the changes that come out for changes that go in, each at its day."""
     days = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
     for day, change in ps.run(ps.pipe(days, maintained, ps.collect(timed=True))):
@@ -46,7 +46,7 @@ def lesson_1() -> None:
     the third day a text is withdrawn, and the counts go back: a count of two becomes one, and words that occurred once
     are gone.
     """
-    told(maintain(words), [(1, ("to be or not", 1)), (2, ("to do", 1)), (3, ("to be or not", -1))])
+    show(maintain(words), [(1, ("to be or not", 1)), (2, ("to do", 1)), (3, ("to be or not", -1))])
     # | day 1: ('to', 1) 1
     # | day 1: ('be', 1) 1
     # | day 1: ('or', 1) 1
@@ -72,7 +72,7 @@ def lesson_2() -> None:
     If a program has several inputs, each change names its input. A payment removes an order from the list, and when the
     bank takes the payment back, the order is there again. You do not write any code for the reverse.
     """
-    told(
+    show(
         maintain(unpaid),
         [
             (1, ("orders", (7, "tea"), 1)),
@@ -99,7 +99,7 @@ def lesson_3() -> None:
     the two highest offers for a lamp are kept. On day 2 a higher one comes, and the lower of the two is removed. On day
     3 the new offer is withdrawn, and the removed one is back: it was no longer shown, but still stored.
     """
-    told(
+    show(
         maintain(best),
         [
             (1, (("lamp", 30), 1)),
@@ -164,7 +164,7 @@ def lesson_5() -> None:
     Every system can add a road. The test is to close one: c and d must not go on proving to each other that they can be
     reached. They do not, because each round keeps its own results and retracts exactly those.
     """
-    told(maintain(distances), ROADS)
+    show(maintain(distances), ROADS)
     # | day 1: ('a', 0) 1
     # | day 1: ('b', 1) 1
     # | day 1: ('c', 2) 1
@@ -191,7 +191,7 @@ def lesson_6() -> None:
         )
 
     try:
-        told(maintain(lost), [(1, ("start", "a", 1)), (1, ("edges", ("a", "b"), 1)), (1, ("edges", ("b", "a"), 1))])
+        show(maintain(lost), [(1, ("start", "a", 1)), (1, ("edges", ("a", "b"), 1)), (1, ("edges", ("b", "a"), 1))])
     except DivergenceError as exc:
         print(type(exc).__name__)
         say(str(exc).partition("at ")[0] + "... " + str(exc).partition(" still ")[2])
@@ -293,7 +293,7 @@ def lesson_8() -> None:
     def at_the_loop(nodes: Nodes, edges: Wires, times: Reach) -> Reach:
         return frontier(nodes, edges, times).filter(lambda there: there[0] == Target(loop))
 
-    told(
+    show(
         maintain(at_the_loop),
         [
             (1, ("nodes", (Target(loop), Source(loop), Delay(1)), 1)),

@@ -1,4 +1,4 @@
-"""Killed and resumed: from a folder of files to a file a day, with nothing lost and nothing twice.
+"""Killed and resumed: from a folder of files to a file a day, with nothing lost or duplicated.
 
 Read this chapter after `when_is_it_done`: `python -m pullstream learn read 14`. Afterwards you can write a job that
 reads and writes files, kill it at any moment, start it again, and get the same results as without the kill.

@@ -96,10 +96,10 @@ def written(folder: Path) -> None:
         print(path.name, *sorted(path.read_text().splitlines()))
 
 
-def in_a_folder(piece: Callable[[Path], None]) -> None:
+def in_a_folder(program: Callable[[Path], None]) -> None:
     """Call a function with a temporary folder."""
     with TemporaryDirectory() as folder:
-        piece(Path(folder))
+        program(Path(folder))
 
 
 def dataframe() -> None:
@@ -147,13 +147,13 @@ def micro_batches() -> None:
     micro-batches are done. So the second run, with the same checkpoint, reads only the files that have arrived since.
     """
 
-    def piece(folder: Path) -> None:
+    def program(folder: Path) -> None:
         three_deliveries(folder)
         print(ps.run(ps.pipe(arriving(folder), ps.map(sold), ps.collect(timed=True))))
         deliver(folder / "till", (3, "tea", 9))
         print(ps.run(ps.pipe(arriving(folder), ps.map(sold), ps.collect(timed=True))))
 
-    in_a_folder(piece)
+    in_a_folder(program)
     # | [(0, '4 tea'), (0, '2 rice'), (1, '1 tea'), (1, '3 rice'), (2, '5 tea'), (2, '2 tea')]
     # | [(3, '9 tea')]
 
@@ -170,7 +170,7 @@ def commits() -> None:
     committed; the earlier ones are.
     """
 
-    def piece(folder: Path) -> None:
+    def program(folder: Path) -> None:
         @ps.sink
         async def slow(upstream: ps.Reader[Any], ctx: ps.Context) -> None:
             async for event in ctx.events(upstream):
@@ -184,7 +184,7 @@ def commits() -> None:
         ps.run(ps.pipe(arriving(three_deliveries(folder)), slow()))
         print(f"at the end {committed(folder)}")
 
-    in_a_folder(piece)
+    in_a_folder(program)
     # | done with 0; committed are []
     # | done with 1; committed are [0]
     # | done with 2; committed are [0, 1]
@@ -199,7 +199,7 @@ def failing() -> None:
     rows.
     """
 
-    def piece(folder: Path) -> None:
+    def program(folder: Path) -> None:
         def careful(row: Any) -> str:
             if row.cups == 5:
                 raise ValueError("nobody drinks five cups")
@@ -212,14 +212,14 @@ def failing() -> None:
             print(f"{error}; committed are {committed(folder)}")
         print(ps.run(ps.pipe(arriving(folder), ps.map(cups), ps.collect(timed=True))))
 
-    in_a_folder(piece)
+    in_a_folder(program)
     # | nobody drinks five cups; committed are [0, 1]
     # | [(2, 5), (2, 2)]
 
 
 @ps.sink
 async def hesitant(upstream: ps.Reader[Any], ctx: ps.Context, at: int) -> None:
-    """Print each complete micro-batch, and wait for ever at one of them."""
+    """Print each complete micro-batch, and wait forever at one of them."""
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(number):
@@ -266,7 +266,7 @@ def killed() -> None:
     is named after its time, written under a temporary name and then renamed, is.
     """
 
-    def piece(folder: Path) -> None:
+    def program(folder: Path) -> None:
         three_deliveries(folder)
         print(f"it ended with {until_killed(folder, 1)}; committed are {committed(folder)}")
         written(folder)
@@ -274,7 +274,7 @@ def killed() -> None:
         print(f"now committed are {committed(folder)}")
         written(folder)
 
-    in_a_folder(piece)
+    in_a_folder(program)
     # | it ended with -9; committed are [0]
     # | 0.jsonl ["rice", 2] ["tea", 4]
     # | 1.jsonl ["rice", 3] ["tea", 1]
@@ -299,19 +299,19 @@ def running_total() -> None:
     Spark commits, so the two agree whenever the program is killed.
     """
 
-    def piece(folder: Path) -> None:
+    def program(folder: Path) -> None:
         so_far = ps.scan(add, 0)
         for _ in range(2):
             three_deliveries(folder)
             print(ps.run(ps.pipe(arriving(folder), so_far, ps.collect(timed=True)), journal=folder / "journal"))
 
-    in_a_folder(piece)
+    in_a_folder(program)
     # | [(0, 4), (0, 6), (1, 7), (1, 10), (2, 15), (2, 17)]
     # | [(0, 4), (0, 6), (1, 7), (1, 10), (2, 15), (2, 17), (3, 21), (3, 23), (4, 24), (4, 27), (5, 32), (5, 34)]
 
 
 def main() -> None:
-    """Print the chapter; given a folder and a micro-batch to stop at, run the program of its sixth piece."""
+    """Print the chapter; given a folder and a micro-batch to stop at, run the program of section 6."""
     if sys.argv[1:]:
         till(Path(sys.argv[1]), int(sys.argv[2]))
     else:

@@ -79,7 +79,7 @@ def begin(machine: Machine, *times: int) -> State:
     return start
 
 
-def told(action: Any) -> str:
+def short(action: Any) -> str:
     """Describe a step in short."""
     return f"{type(action).__name__} {action.event.time if hasattr(action, 'event') else action.message.time}"
 
@@ -114,7 +114,7 @@ def a_machine() -> None:
     machine = alone(bell)
     state = begin(machine, 1, 0)
     while steps := list(machine.steps(state)):
-        print(", ".join(told(action) for action, _ in steps))
+        print(", ".join(short(action) for action, _ in steps))
         _, state = steps[-1]
     # | Receive 1, Receive 0
     # | Receive 1, Notify 0
@@ -166,7 +166,7 @@ def into_the_past() -> None:
             watched = step.after
             while watched != start:
                 action, watched = came_from[watched]
-                way.insert(0, told(action))
+                way.insert(0, short(action))
             print(" -> ".join(way), "and there is", found[0])
             break
     # | Condition 1 is broken by Request(node='node', time=1, requested=0)

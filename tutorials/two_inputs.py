@@ -35,7 +35,7 @@ async def rows(_: ps.Context, name: str, seconds: float, *, fails: bool = False)
 
 
 def show(source: ps.Source[Any]) -> None:
-    """Run a source on a clock that jumps, and print each value and when it comes."""
+    """Run a source on a virtual clock, and print each value and when it comes."""
 
     def look(value: object) -> None:
         print(f"{trio.current_time():g} {value}")
@@ -168,8 +168,8 @@ def giving_up() -> None:
     """4. Giving up an ask ends its stream.
 
     It is tempting to wait for half a second and then go on without the slow source. But an answer must not get lost, so
-    cancelling an ask aborts its stream (R10), and the next ask of that lane is answered with DONE. Here the pairs end
-    before there was any. To wait with a limit, let a task wait and poll for its answer, or use `timeout`.
+    cancelling an ask aborts its stream (R10), and the next ask of that lane is answered with DONE. Here the stream
+    ends before the first pair. To wait with a limit, let a task wait and poll for its answer, or use `timeout`.
     """
 
     @ps.source

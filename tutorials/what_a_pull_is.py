@@ -6,15 +6,15 @@ neighbours in a stream may exchange, and can read the drawings that the rest of 
 In most stream libraries the producer pushes: it calls you when it has a value, and if you are slow, values pile up.
 Here the consumer pulls. A source does nothing, and does not even open its file, until it is asked for a value. So
 nothing piles up, and an endless stream needs no special care. A consumer that has enough must say so; if it only
-stopped asking, the file would stay open. The price is a small protocol between neighbours, based on the pull-stream
+stopped asking, the file would stay open. This takes a small protocol between neighbours, based on the pull-stream
 protocol: a few messages and twelve rules, R1 to R12. This chapter introduces the rules one by one;
-`tutorials/literature.md` says which parts are the specification's and which are ours. You will rarely speak the
-protocol yourself, because the modules of the toolkit do, but error messages use its terms. You need `async` and
+`tutorials/literature.md` says which parts are the specification's and which are ours. You will rarely use the protocol
+directly, because the modules of the toolkit do it for you, but error messages use its terms. You need `async` and
 `await`, and Trio's tutorial up to nurseries and cancellation.
 
 The connection between two neighbours is an *edge*: the module above it answers, and the one below it asks. *Upstream*
 is where values come from, *downstream* where they go. Below, the source is a table that is slow to read, and a `scene`
-is the behaviour of the module below the edge. The seconds are those of a clock that jumps when everybody waits.
+is the behaviour of the module below the edge. The clock is virtual: it jumps ahead whenever every task waits.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -59,7 +59,7 @@ def at_an_edge(source: AsyncIterator[str], scene: Callable[[Reader], Awaitable[N
 
 
 def run(pipeline: ps.Pipeline[object], check: Checker | None = None) -> None:
-    """Run a pipeline, asking for one value at a time, on the clock that jumps."""
+    """Run a pipeline, asking for one value at a time, on a virtual clock."""
 
     async def main() -> None:
         async with pipeline.open(limit=1, check=check or False) as running:
@@ -73,8 +73,8 @@ def asking() -> None:
 
     There is one way to get a value: call `ask` and wait for the answer. Below, nothing happens before the first ask,
     and each ask makes the table read one row (R2: nothing is produced without an ask). The answer is a `Batch` of
-    values; the next piece explains why it is a batch. When there are no more values, the answer is DONE, and it stays
-    DONE however often you ask (R3: the end is for ever).
+    values; the next section explains why it is a batch. When there are no more values, the answer is DONE, and it stays
+    DONE however often you ask (R3: the end is final).
 
     The drawing at the end is in the notation of the pull-stream specification. `D` is downstream, which asks; `U` is
     upstream, which answers. `ask1(Ans1)` is the first request, and `Ans1` its answer. An arrow means "happens before".
@@ -286,14 +286,14 @@ def cancelling() -> None:
 
 
 def indications() -> None:
-    """9. The two indications, and politeness.
+    """9. Indications, and what a requester must not send.
 
     A consumer that does not need to know when the release is done sends an *indication*: `abort_nowait()` or
     `error_nowait(reason)`. It has no answer, and is drawn as `done` or `error`. The table is closed a moment later.
 
     A request after a termination is answered as above (R3, R5), so it does no harm if both neighbours end the stream at
-    the same time. But a requester should not rely on that: it sends at most one termination, and asks nothing after it,
-    nor after DONE or a failure (R9). The checker, which has watched all along, reports this when it is strict.
+    the same time. But a requester must not rely on that: it sends at most one termination, and asks nothing after it,
+    nor after DONE or a failure (R9). The checker reports this in strict mode.
     """
 
     async def scene(reader: Reader) -> None:
@@ -359,7 +359,7 @@ def states() -> None:
 
     All of this fits in one small table, which the modules of the toolkit follow and the checker checks. An edge is
     open. The first termination, from either side, makes it closing while everything above is released. Then it is done
-    or failed, for ever. Each row below shows where an event leads from each state; a dot means that it cannot happen.
+    or failed, forever. Each row below shows where an event leads from each state; a dot means that it cannot happen.
     Only an open edge delivers values: that is R5 and R3 in a picture. Asks and terminations may always come.
     """
     print(f"{'':25}" + "".join(f"{state.name:10}" for state in State).rstrip())
@@ -438,7 +438,7 @@ def rules() -> None:
         say(f"{number}: {sentence}")
     # | R1: every request is answered exactly once, in the order of the requests
     # | R2: nothing is produced without an ask; an answer holds at least one value and never more than asked for
-    # | R3: the end is for ever: after done only done, after a failure the same exception object again
+    # | R3: the end is final: after done only done, after a failure the same exception object again
     # | R4: a lane has one ask outstanding at a time; lanes are answered first come, first served
     # | R5: a termination may come at any time; outstanding asks are answered before it, and never with a value
     # | R6: a termination reaches the source once, with its reason, and is confirmed after everything is released

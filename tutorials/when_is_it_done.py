@@ -10,7 +10,7 @@ every run tracks its *progress*: it counts which values may still come, at which
 computes a *frontier* for each place: the earliest times that may still come out of it. A time that the frontier has
 passed is *complete*. That is not a guess, even if modules are slow, keep values, work in parallel or form loops.
 
-Below, a tea house sells tea. A second of the clock, which jumps when everybody waits, is an hour of its week.
+Below, a tea house sells tea. A second of the virtual clock is an hour of its week.
 """
 
 from collections import Counter
@@ -77,7 +77,7 @@ def note(what: object) -> None:
 
 
 def on_the_clock(main: Callable[[], Awaitable[None]]) -> None:
-    """Run a trio program on the clock that jumps."""
+    """Run a trio program on a virtual clock, which jumps ahead whenever every task waits."""
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
@@ -214,10 +214,11 @@ def explaining() -> None:
     `explain(time)` lists everything that still keeps a time from being complete, each with its path to the output. Each
     entry is a *pointstamp*, a time at a place; `pointstamps()` lists them all. There are three kinds: a batch that its
     receiver has not acknowledged, a time that a module *holds* for values it keeps, and a time that a source holds for
-    values it may still produce. Ready modules acknowledge a batch when they answer with its results, or take it and
-    hold the times of what they keep. Your own code acknowledges it by asking for the next one, or earlier with `ack()`.
-    Below, on Tuesday at noon, one of Monday's prices is still being looked up. It delays Tuesday too, since a value at
-    0 could still lead to one at 1. (If a place has several times, `explain` names the earliest.) So does the till.
+    values it may still produce. Ready-made modules acknowledge a batch when they answer with its results, or they take
+    it and hold the times of the values that they keep. Your own code acknowledges it by asking for the next one, or
+    earlier with `ack()`. Below, on Tuesday at noon, one of Monday's prices is still being looked up. It delays Tuesday
+    too, since a value at 0 could still lead to one at 1. (If a place has several times, `explain` names the earliest.)
+    So does the till.
     """
 
     async def look_up(sale: Sale) -> tuple[str, int]:
@@ -311,13 +312,13 @@ async def best_seller_at_once(upstream: ps.Reader[Sale], ctx: ps.Context) -> Asy
 def many_times() -> None:
     """8. A time for every row.
 
-    If every row has its own timestamp, a batch with one time is a batch of one row, and handing over single rows
-    costs far more than processing them. So values of several times travel together in one multi-time batch,
-    `Batch.of(times, values)`. It is equivalent to a sequence of single-time batches: each value is at its own time,
-    an ask for ten values is answered with at most ten, the end comes after all of it, and while it is in flight its
-    earliest time holds the frontier back. Most ready modules process it whole. Your own modules receive one time
-    after another, as in the piece before, unless they pass `many=True`, as `best_seller_at_once`, just above, does.
-    It then receives the completions that a batch causes after the whole batch. Its answers are the same.
+    If every row has its own timestamp, a batch with one time is a batch of one row, and handing over single rows costs
+    far more than processing them. So values of several times travel together in one multi-time batch, `Batch.of(times,
+    values)`. It is equivalent to a sequence of single-time batches: each value is at its own time, an ask for ten
+    values is answered with at most ten, the end comes after all of it, and while it is in flight its earliest time
+    holds the frontier back. Most ready-made modules process it whole. Your own modules receive one time after another,
+    as in the section before, unless they pass `many=True`, as `best_seller_at_once`, just above, does. It then receives
+    the completions that a batch causes after the whole batch. Its answers are the same.
     """
 
     @ps.sink
@@ -375,7 +376,7 @@ def no_right() -> None:
     except ps.errors.CapabilityError as error:
         say(error)
     print(ps.run(ps.pipe(ps.values(week(), time=day), mended(), ps.count_by_key(key=day), ps.collect())))
-    # | yesterday, composed at when_is_it_done.py:374, answered at 0, but may not: it holds nothing, and the batch
+    # | yesterday, composed at when_is_it_done.py:375, answered at 0, but may not: it holds nothing, and the batch
     # |   that it works on is at 1. To answer at 0 later, keep the right while a batch at it, or before it, is the
     # |   current one: ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not
     # |   after; or a ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an
@@ -424,7 +425,7 @@ def endings() -> None:
     # |  0.0 0 is complete
     # | OSError: out of paper
     # | 40.0 0 is complete
-    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:409: the stream was aborted before
+    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:410: the stream was aborted before
 
 
 def finishing() -> None:
@@ -462,7 +463,7 @@ def stalling() -> None:
 
     In the mended sink, a time is complete at the sink's input when the clerk is notified, and at its output, for
     everyone else, when the report has been made. (`ps.at_completion` is shorter. A task beside the stream may await any
-    completion, as in the pieces above.)
+    completion, as in the sections above.)
     """
 
     @ps.sink
@@ -491,7 +492,7 @@ def stalling() -> None:
 
     ps.run(ps.pipe(ps.values(week(), time=day), is_notified()))
     # | nothing in this run can move any more, although it has not ended
-    # | waits, composed at when_is_it_done.py:475, waits until 0 is complete. Blocked by:
+    # | waits, composed at when_is_it_done.py:476, waits until 0 is complete. Blocked by:
     # |     waits has not acknowledged a batch at 0, which is the module that waits
     # | A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when
     # |   a time is complete, call ctx.notify_at(time): ctx.events(upstream) then gives Completed(time)
@@ -570,10 +571,10 @@ async def wander(
 
 
 def converging() -> None:
-    """14. PageRank, which is done when it is complete.
+    """14. PageRank, which ends by completion.
 
-    A page's rank is its share of all visits, if visitors begin anywhere, follow a random link with a probability of 85
-    %, and otherwise leave. The loop does just that: it starts with 15 of 100 visits, spread over all pages, and each
+    A page's rank is its share of all visits, if visitors begin anywhere, follow a random link with a probability of
+    85 %, and otherwise leave. The loop does just that: it starts with 15 of 100 visits, spread over all pages, and each
     round is a click. `wander`, just above, sums up the visitors of each page per round, as `best_seller` summed up
     days. It can do so because rounds are times, and complete. Behind the loop, `reduce_by_key` counts every visit.
 

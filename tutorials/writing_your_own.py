@@ -26,11 +26,11 @@ from tutorials.lesson import say, tell
 
 
 def a_function() -> None:
-    """1. The first way: pass a function to a ready module.
+    """1. The first way: pass a function to a ready-made module.
 
-    Most modules are a plain function and a ready module that calls it: `map`, `filter`, `flat_map`, `scan`, `map_async`
-    and so on. What `pipe` composes is a module like any other. Give it a name, and the rest of your program need not
-    know what is inside.
+    Most modules are a plain function and a ready-made module that calls it: `map`, `filter`, `flat_map`, `scan`,
+    `map_async` and so on. A composition by `pipe` is a module like any other. Put it into a function, and the rest of
+    your program need not know its parts.
     """
 
     def words() -> ps.Transformer[str, str]:
@@ -80,8 +80,8 @@ def a_kernel() -> None:
     """3. The third way: a kernel.
 
     A class has a method `produce`, which returns the answer to one ask. What `acquire` opens at the first ask,
-    `release` closes in every ending. This is the fastest way, because it switches no tasks; the ready modules are
-    written like this. Here is the same source.
+    `release` closes in every ending. This is the fastest way, because it switches no tasks; the ready-made
+    modules are written like this. Here is the same source.
     """
 
     @ps.source
@@ -162,7 +162,7 @@ def check(module: Callable[[ps.Reader[str]], ps.Reader[str]], scene: Scene, *row
 
 
 async def slow(rows: tuple[str, ...]) -> AsyncIterator[str]:
-    """Yield rows from a disk that takes a second to close, on a clock that jumps."""
+    """Yield rows from a disk that takes a second to close, on a virtual clock."""
     try:
         for row in rows:
             yield row
@@ -199,9 +199,9 @@ def by_hand() -> None:
     """4. By hand.
 
     An edge is used through a `Reader`; the three ways of chapter 3 make one for you. The class `Through`, just above
-    this piece, is a transformer by hand that only passes everything on. `check` puts it between two watched edges, and
-    the checker finds nothing wrong in this scene. Mistakes begin where a module does more than pass things on: where it
-    answers more or less than it receives, ends, fails, or waits.
+    this section, is a transformer by hand that only passes everything on. `check` puts it between two watched edges,
+    and the checker finds nothing wrong in this scene. Mistakes begin where a module does more than pass things on:
+    where it answers more or less than it receives, ends, fails, or waits.
     """
     check(Through, ask_then_abort, "tea", "rice")
     # | Through: no violation
@@ -258,9 +258,9 @@ def more_than_asked_for() -> None:
 def after_the_end() -> None:
     """6. Asking after the end, and ending twice.
 
-    The consumer may ask again after DONE, and may abort twice, for example from two `finally` blocks; it is only
-    impolite. `Through` passes these requests on, and so is impolite itself, to a neighbour that may be less tolerant.
-    Instead, record that the stream is over, and answer without asking. The same applies to failures and to `error`.
+    A consumer that asks again after DONE, or aborts twice, for example in two `finally` blocks, must get an answer (R3,
+    R5). But `Through` passes these requests on, and so breaks R9 at the edge above it. Instead, record that the stream
+    is over, and answer without asking. The same applies to failures and to `error`.
     """
 
     async def abort_twice(reader: WatchedReader[str]) -> None:
@@ -303,11 +303,11 @@ def after_the_end() -> None:
 def not_passed_up() -> None:
     """7. An abort that is not passed up, or is confirmed too early, or loses its reason.
 
-    `KeepsIt` does not pass the abort on, so the file upstream stays open for ever. `TooEarly` passes it on but answers
+    `KeepsIt` does not pass the abort on, so the file upstream stays open forever. `TooEarly` passes it on but answers
     at once, while the file is still being closed: code that deletes or reopens the file next is too early as well.
     `LosesTheReason` turns every error into an abort, so the source may commit what it should roll back. The fix is to
     pass on what came, and to wait: `return await self.upstream.abort()`, as `Through` does. (That is right for the
-    first termination; piece 6 handles the second.)
+    first termination; section 6 handles the second.)
     """
 
     class KeepsIt(Through):
@@ -429,7 +429,7 @@ def failing() -> None:
     # |     D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('1') -> TO: Ans1=value('1')
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('two')
     # |     -> TO: Ans2=error(ValueError("in...ase 10: 'two'"))
-    # | R3: the end is for ever: after done only done, after a failure the same exception object again.
+    # | R3: the end is final: after done only done, after a failure the same exception object again.
     # | Broken by RaisesAnew: the stream's end is the failure ValueError('no such table'), and this answer is
     # |   another, ValueError('no such table'). What happened:
     # |     D: ask1(Ans1) -> U: Ans1=error(ValueError('no such table'))
@@ -573,7 +573,7 @@ def in_every_way() -> None:
     The kit does not know the purpose of your module, so you must state its properties, in Python or in the shell:
     `flushes=True` (`--flushes`) if it keeps values until a time is complete, as `best_seller` in `when_is_it_done`
     does, or `batches=True` if its results depend on batches; `Subject` lists them all. Do not use the kit for a module
-    with threads. Its time is virtual and theirs is real, so it would report hangs that are none.
+    with threads. Its time is virtual and theirs is real, so it would report false hangs.
     """
     print(conformance(Lookup).check())
     # | module     cells  broken  rules

@@ -12,7 +12,7 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "R1": "every request is answered exactly once, in the order of the requests",
         "R2": "nothing is produced without an ask; an answer holds at least one value and never more than asked for",
-        "R3": "the end is for ever: after done only done, after a failure the same exception object again",
+        "R3": "the end is final: after done only done, after a failure the same exception object again",
         "R4": "a lane has one ask outstanding at a time; lanes are answered first come, first served",
         "R5": "a termination may come at any time; outstanding asks are answered before it, and never with a value",
         "R6": "a termination reaches the source once, with its reason, and is confirmed after everything is released",

@@ -71,7 +71,7 @@ class Bench:
         self.ledgers.append(Usage())
         failure = self.failure if fails else None
         values = partial(self.value, source=number)
-        return reference_source(self.ledgers[-1], self.cell, failure, values, self._look)
+        return reference_source(self.ledgers[-1], self.cell, failure, values, self._look).named("the source")
 
     def value(self, place: int, source: int = 0) -> Any:
         """Return the value at one position of a source."""

@@ -11,7 +11,7 @@ from pullstream.blueprint import Source, Transformer
 from pullstream.checker import Checker
 from pullstream.conformance.bench import Bench, Outcome, expect
 from pullstream.conformance.cells import Cell
-from pullstream.conformance.partners import SINK, Unwanted, edge_below
+from pullstream.conformance.partners import SINK, ConsumerFailed, edge_below
 from pullstream.conformance.subject import Subject
 from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Done, Reader
@@ -26,7 +26,7 @@ class StreamDriver:
     def __init__(self, subject: Subject, cell: Cell) -> None:
         self.subject = subject
         self.cell = cell
-        self.reason = Unwanted("no, thank you")
+        self.reason = ConsumerFailed("disk full")
         self.values: list[Any] = []
         self.ending: Done | BaseException | None = None
         self.doubt: str | None = None
@@ -137,7 +137,7 @@ class StreamDriver:
             nursery.start_soon(terminate)
             if self.cell.again:
                 await _begun()
-                nursery.start_soon(reader.lane().error, Unwanted("again"))
+                nursery.start_soon(reader.lane().error, ConsumerFailed("again"))
                 reader.lane().abort_nowait()
                 await reader.lane().abort()
         return pending
@@ -173,7 +173,7 @@ class StreamDriver:
             with suppress(Exception):
                 await lane.ask(self.cell.limit)
             await lane.abort()
-            await lane.error(Unwanted("too late"))
+            await lane.error(ConsumerFailed("too late"))
         expect(trio.current_time() == now, "R3", "a stream that had ended did not answer at once")
 
     def _demand(self) -> None:

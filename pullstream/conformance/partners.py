@@ -28,7 +28,7 @@ class CallableRaised(Exception):
     """The exception raised by the callable of a module."""
 
 
-class Unwanted(Exception):
+class ConsumerFailed(Exception):
     """The reason given by the reference sink."""
 
 
@@ -138,7 +138,7 @@ class ReferenceSource(Kernel[Any]):
 reference_source = source(ReferenceSource)
 """The blueprint of a reference source."""
 
-SINK: Final = "reference_sink"
+SINK: Final = "the sink"
 
 
 @sink
@@ -156,6 +156,6 @@ async def edge_below(subject: Source[Any], checker: Checker, limit: int) -> Asyn
     No module asks for more than the run's `limit`, not even modules with their own pace.
     """
     send, receive = trio.open_memory_channel[Reader[Any]](1)
-    async with pipe(subject, reference_sink(send)).open(limit=limit, check=checker) as running:
+    async with pipe(subject, reference_sink(send).named(SINK)).open(limit=limit, check=checker) as running:
         yield await receive.receive()
         await running.abort()

@@ -325,7 +325,7 @@ class Simulation(trio.abc.Instrument):
         for number, module in enumerate(given.modules[1:], 1):
             told = partial("a pause was inserted before {}".format, module.name)
             if not module.follows and self._choices.choose("insert", 2, told, str(number), share=0.2):
-                modules += transformer(InsertedPause)().modules
+                modules += transformer(InsertedPause)().named("inserted pause").modules
             modules += (module,)
         return [Pipeline[Any](modules), *parts[1:]]
 

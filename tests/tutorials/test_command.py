@@ -254,7 +254,7 @@ def test_ctrl_c_while_it_judges(tutorials, tmp_path):
     ],
 )
 def test_a_refusal_is_a_line(tutorials, tmp_path, file, text, arguments, told):  # noqa: PLR0917
-    """A folder that cannot be written, a state that is damaged, and unknown exercises, chapters and pieces."""
+    """A folder that cannot be written, a state that is damaged, and unknown exercises, chapters and sections."""
     (tmp_path / file).write_text(text)
     done = tutorials(*arguments)
     assert done.returncode == 2
@@ -324,7 +324,7 @@ def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
     """A right answer has no page, and neither has an answer that is no module of a run."""
     shutil.copyfile(exercise_named("take_while").solution, tmp_path / "take_while.py")
     assert tutorials("trace", "take_while.py").stdout == "right: 4.1 take_while\n"
-    for name in ("normal_form", "politely"):
+    for name in ("normal_form", "by_hand"):
         shutil.copyfile(exercise_named(name).template, tmp_path / f"{name}.py")
         done = tutorials("trace", f"{name}.py")
         assert done.returncode == 2
@@ -332,8 +332,8 @@ def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
     assert [path.name for path in tmp_path.glob("*.html")] == []
 
 
-def test_a_piece_to_read(tutorials):
-    """By chapter and piece, as verdicts name it."""
+def test_a_section_to_read(tutorials):
+    """By chapter and section, as verdicts name it."""
     done = tutorials("read", "4.8")
     assert done.returncode == 0
     assert "8. Ending without notifying upstream" in done.stdout
@@ -342,7 +342,7 @@ def test_a_piece_to_read(tutorials):
 
 
 def test_numbers_have_no_gaps_that_nobody_explains(tutorials):
-    """Chapters and exercises are numbered one by one; where a chapter has not all pieces of its text it says so."""
+    """Chapters and exercises are numbered one by one; a chapter that has only some sections of its text says so."""
     from tutorials.contents import CHAPTERS
 
     assert [chapter.number for chapter in CHAPTERS] == [*range(len(CHAPTERS))]
@@ -350,12 +350,12 @@ def test_numbers_have_no_gaps_that_nobody_explains(tutorials):
         wanted = [f"{chapter.number}.{n}" for n in range(1, len(chapter.exercises) + 1)]
         assert [exercise.number for exercise in chapter.exercises] == wanted
     told = tutorials("list").stdout
-    assert "3  A source, 10 minutes (pieces 1 to 3, 12; the others are chapter 4)" in told
-    assert "7  When is it done, 30 minutes (pieces 1 to 6, 10 to 12; the others are chapters 8 and 11)" in told
+    assert "3  A source, 10 minutes (sections 1 to 3, 12; the others are in chapter 4)" in told
+    assert "7  When is it done, 30 minutes (sections 1 to 6, 10 to 12; the others are in chapters 8 and 11)" in told
 
 
 def test_every_exercise_is_somewhere_to_be_read_for():
-    """`read:` of a verdict leads to a piece that there is."""
+    """`read:` of a verdict leads to a section that exists."""
     from tutorials.contents import chapter_numbered
 
     for exercise in EXERCISES:

@@ -58,13 +58,13 @@ def list(folder: Folder) -> int:
 
 
 def read(what: str, *, page: bool) -> int:
-    """Print a chapter, or one piece of it."""
+    """Print a chapter, or one section of it."""
     number, _, piece = what.partition(".")
     chapter = chapter_numbered(number)
     if chapter.missing:
         raise LookupError(f"chapter {number} needs extras: pip install 'pullstream[{','.join(chapter.missing)}]'")
     if piece and (not piece.isdigit() or int(piece) not in chapter.pieces):
-        raise LookupError(f"chapter {number} has no piece {piece!r}; it has {', '.join(map(str, chapter.pieces))}")
+        raise LookupError(f"chapter {number} has no section {piece!r}; it has {', '.join(map(str, chapter.pieces))}")
 
     def told() -> None:
         if piece:

@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     add = parser.add_subparsers(dest="command", metavar="COMMAND").add_parser
     add("list", parents=[folder], help="chapters, and their exercises with your progress")
-    read = add("read", help="a chapter, or one piece of it: read 4, read 4.8")
+    read = add("read", help="a chapter, or one section of it: read 4, read 4.8")
     read.add_argument("what", metavar="N[.P]")
     read.add_argument("--page", action="store_true", help="show it page by page")
     start = add("start", help="a folder for your answers, with a template for each exercise")

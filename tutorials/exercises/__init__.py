@@ -10,7 +10,7 @@ FOLDER: Final = Path(__file__).parent
 
 @attrs.frozen
 class Exercise:
-    """An exercise: its number, whose first half is a chapter's, its name and title, and the piece to read for it."""
+    """An exercise: its number, whose first half is a chapter's, its name and title, and the section to read for it."""
 
     number: str
     name: str
@@ -40,7 +40,7 @@ EXERCISES: Final = (
     Exercise("2.1", "one_ahead", "what is printed, and one ahead", "2.5"),
     Exercise("3.1", "rows", "rows of a table", "3.3"),
     Exercise("4.1", "take_while", "values as long as they pass a test", "4.8"),
-    Exercise("4.2", "politely", "by hand: the words of rows", "4.6"),
+    Exercise("4.2", "by_hand", "the words of rows, by hand", "4.6"),
     Exercise("4.3", "steps", "differences between neighbours", "2.3"),
     Exercise("5.1", "store", "store every value", "5.2"),
     Exercise("6.1", "pairs", "pairs of two sources", "6.2"),

@@ -8,7 +8,7 @@ whether there is an f between.
 
 A cycle is a path that returns to its start; it may pass a place more than once. It advances if its summary is strict:
 then messages come back later, in the outermost loop of the cycle. If it does not advance, a message may go round at one
-time for ever, and no later time is ever complete.
+time forever, and no later time is ever complete.
 
 `find_cycles(steps)` returns the steps, each as `(start, end)`, that lie on a cycle that does not advance. Loops nest:
 all paths between two places end equally deep.

@@ -8,7 +8,7 @@ is a tuple of a word and a time:
     ("notify_at", t)  `largest`, with a batch at t as its current one, requests a notification when t is complete
     ("asks", t)       `largest` asks for more, which acknowledges a batch at t
     ("ends", t)       `numbers` has no more; t is its last time
-    ("told", t)       `largest` is notified that t is complete
+    ("notified", t)   `largest` is notified that t is complete
     ("largest", t)    it answers at t, for the only time
     ("stored", t)     the sink has processed that
     ("rests", None)   nothing more happens by itself

@@ -15,4 +15,4 @@ import pullstream as ps
 @ps.transformer
 async def take_while(upstream, ctx, test):
     async for batch in ctx.batches(upstream):
-        yield batch  # not all of it, and not for ever
+        yield batch  # not all of it, and not forever

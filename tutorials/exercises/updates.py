@@ -16,7 +16,7 @@ and "next" and "clerk", for sales that these have not processed yet. An update i
     5. the clerk has processed what he has
 
 `MOVES` has a list of updates for each of them. The tracker evaluates after every single update, as it would if updates
-travelled in pieces: a day that it finds complete at `next` or at the clerk must really be complete by then.
+travelled in parts: a day that it finds complete at `next` or at the clerk must really be complete by then.
 """
 
 MOVES = [

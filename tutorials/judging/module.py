@@ -21,9 +21,8 @@ CELLS: Final = 160
 """The number of behaviours of a module's neighbours that are tried."""
 
 NAMES: Final = {
-    "ReferenceSource": "the source above it",
-    "reference_sink": "the sink below it",
     "CallableRaised": "Exception",
+    "ConsumerFailed": "Exception",
     "SourceFailed": "Exception",
 }
 """Internal names, and the words that a learner sees instead."""
@@ -74,7 +73,7 @@ class Seen:
 
 
 def seen(source: ps.Source[Any], times: Iterable[Any] = (), limit: int = 1) -> Seen:
-    """Run a source on a clock that jumps, watched by the checker, and record when the times complete.
+    """Run a source on a virtual clock, watched by the checker, and record when the times complete.
 
     Raises:
         Wrong: a batch was changed after it was answered.

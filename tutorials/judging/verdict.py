@@ -24,7 +24,7 @@ KINDS: Final[dict[str, str]] = {
     "drawing": "the messages at the edge must be those of the drawing",
     "prediction": "your prediction must be what happens",
     "resumed": "a run that is killed and started again must give the results of an undisturbed one",
-    "bound": "every loop must end, and no state may grow for ever",
+    "bound": "every loop must end, and no state may grow forever",
     "endless": "what has begun must end",
     "lax": "a report outside the contract must be refused",
     "strict": "a report within the contract must be accepted",

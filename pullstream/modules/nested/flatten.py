@@ -213,7 +213,7 @@ def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transfo
     inner stream is opened when it is reached, and released before the next one is opened. Generators that are not read
     to their end are closed. Inner values are at the time of the outer value, which is held while the stream is open;
     times inside the stream are not visible outside. With `concurrency`, one answer of each open stream may wait. A
-    failure upstream comes after all values of the streams before it, so it waits for an endless one for ever. A
+    failure upstream comes after all values of the streams before it, so it waits for an endless one forever. A
     failure that has waited for ten seconds is logged.
 
     Raises: TypeError: a value is not a stream, or is text (raised by the stream). BaseException: the failure of an

@@ -377,7 +377,7 @@ def retry(
 
     Before the first new attempt it waits `delay` seconds, and before each later one `backoff` times as long. Both
     `times` and the wait count all failures of the run. Neither starts again when values are delivered: those may be the
-    same values again, and a source that always fails at the same place would be opened for ever. For a source that
+    same values again, and a source that always fails at the same place would be opened forever. For a source that
     never ends, such as a feed, `times=None, delay=5, backoff=1` waits five seconds each time. Only failures of type
     `on` (a type, or a tuple of types) are retried; by default every `Exception`.
 

@@ -113,7 +113,7 @@ def _notes(
     elif kind == "stamps":
         for place, time, delta in about[0]:
             if place in places:
-                yield places[place], f"{told(time)} {'in flight' if delta > 0 else 'dealt with'}"
+                yield places[place], f"{told(time)} {'in flight' if delta > 0 else 'acknowledged'}"
 
 
 def messages_seen(events: Iterable[Seen], offence: str = "") -> list[Message]:

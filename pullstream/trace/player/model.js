@@ -92,17 +92,17 @@ class Trace {
         return about[0].map(([place, time, delta]) => this.changed(place, time, delta)).join("; ");
       case "frontiers":
         return about[0].map(([place, times]) => `${this.place(place)}: ${front(times)}`).join("; ");
-      case "awaited": return `awaited: ${about[1]} to be complete at ${this.place(about[0])}`;
+      case "awaited": return `awaited: completion of ${about[1]} at ${this.place(about[0])}`;
       case "completed": return `complete: ${about[1]} at ${this.place(about[0])}`;
-      case "dismissed": return `no longer awaited: ${about[1]} at ${this.place(about[0])}`;
-      case "rest": return "nothing can go on until something comes, or time passes";
-      case "said": return `the run says of ${this.place(about[0])}: ${front(about[1])}`;
+      case "dismissed": return `no longer awaited: completion of ${about[1]} at ${this.place(about[0])}`;
+      case "rest": return "every task waits, for the clock or for something outside";
+      case "said": return `the run reports ${this.place(about[0])}: ${front(about[1])}`;
       case "untracked": return "times cannot be compared any more: nothing is complete from here on";
       case "edge": return `an edge is opened inside: ${about[0].from} → ${about[0].to}`;
       case "deviation": return `deviation: ${about[0]}`;
       case "violation": return `${about[1]} broken by ${about[0]}: ${about[2]}`;
-      case "acquired": return `${this.name(about[0])} has acquired what it needs`;
-      case "released": return `${this.name(about[0])} has released what it had`;
+      case "acquired": return `${this.name(about[0])} has acquired its resources`;
+      case "released": return `${this.name(about[0])} has released its resources`;
       case "ended": {
         const who = about[0] === null ? "the run" : this.name(about[0]);
         return `${who} has ended: ${about[1]}${about[2] ? ` (${about[2]})` : ""}`;

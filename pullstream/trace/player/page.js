@@ -25,7 +25,7 @@ class Page {
 
   tellVerdict() {
     const { verdict, violations } = this.trace;
-    const words = { allowed: "the model allows this run", refused: "the model does not allow this run", none: "no verdict: the trace is not whole" };
+    const words = { allowed: "the model allows this run", refused: "the model does not allow this run", none: "no verdict: the trace is incomplete" };
     $("verdict").textContent = words[verdict.verdict] + (violations.length ? `; ${many(violations.length, "event")} at fault` : "");
     $("verdict").className = verdict.verdict;
     $("violation").disabled = !violations.length;

@@ -56,9 +56,9 @@ def test_a_loop_in_a_loop_is_a_frame_in_a_frame():
     """In each as many rounds as a time has there; the ways in and out are of the loop, whose name they bear."""
     drawn = lines(ps.pipe(ps.values([5]), ps.loop(ROUND).named("again"), ps.collect()))
 
-    outer = drawn.index('subgraph f0["again: a time has a round"]')
+    outer = drawn.index('subgraph f0["again, in rounds"]')
     assert drawn[outer + 1] == 'm1["again ingress<br>times: into loop"]'
-    first, last = drawn.index('subgraph f1["loop: a time has 2 rounds"]'), drawn.index("end")
+    first, last = drawn.index('subgraph f1["loop, in rounds of rounds"]'), drawn.index("end")
     for name in ("loop ingress", "map", "loop feedback"):
         assert any(f'["{name}' in line for line in drawn[first:last])
     assert drawn[last + 1] == "end"

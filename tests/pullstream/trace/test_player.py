@@ -212,7 +212,7 @@ def test_a_trace_that_was_cut_short_is_shown_as_far_as_it_goes(show, left):
     """Without a verdict; also one of which nothing is left but what it is of."""
     lines = traced(days(), limit=1).splitlines()
     page = show("\n".join([*lines[: left + 1], lines[left + 1][:-3]]))
-    assert page.run("document.querySelector('#verdict').textContent") == "no verdict: the trace is not whole"
+    assert page.run("document.querySelector('#verdict').textContent") == "no verdict: the trace is incomplete"
     page.press("End")
     assert page.run("page.trace.total") == max(1, left)
     page.press("ArrowRight")

@@ -8,7 +8,7 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 9, pieces 7 and 8.",
+        "Sections 9.7 and 9.8.",
         "Send a large counter, and one that is 0, along both paths. Which counters does a path replace?",
         "A path that leaves fewer loops may be later. Else compare what each adds; a kept counter is at least 0.",
     ),

@@ -21,27 +21,27 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 13, pieces 1 and 2.",
+        "Sections 13.1 and 13.2.",
         "What must the node know when it is notified that a time is complete? Where is that stored?",
         "Keep pairs (time, largest) in the state, request the message's time, and when notified, send and delete.",
     ),
     "past": (
-        "Chapter 13, piece 4.",
+        "Section 13.4.",
         "The past is closed: no request and no message may be before the event.",
         "Request `event.time`, and send at `event.time`.",
     ),
     "bound": (
-        "Chapter 13, piece 3.",
+        "Section 13.3.",
         "The node never comes to an end. What keeps growing, or is requested again and again?",
         "When notified, request nothing, and remove that time from the state.",
     ),
     "domain": (
-        "Chapter 13, piece 1.",
+        "Section 13.1.",
         "Times must be of one kind, so that they can be compared. What is yours?",
         "`Message(event.time, largest)`: the time is the event's, and the number is the body.",
     ),
     "early": (
-        "Chapter 13, piece 2.",
+        "Section 13.2.",
         "A number was sent while a larger one could still come.",
         "Send when notified that the time is complete, not before.",
     ),

@@ -7,7 +7,7 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 9, piece 6.",
+        "Section 9.6.",
         "After one rule has been applied, the other may apply in a new place.",
         "While the word changes, replace `fe` by `e` and `ie` by nothing; or go letter by letter, looking back at e.",
     ),

@@ -16,7 +16,7 @@ HINTS = {
         "`ps.prefetch(n)` keeps up to n values; or write a task that asks, and sends the values through a channel.",
     ),
     "prediction": (
-        "Chapter 2; and chapter 1, pieces 1 and 2.",
+        "Chapter 2; and sections 1.1 and 1.2.",
         "Nothing is read before it is asked for. How many values does the sink ask for?",
         "At limit 1, reads and gets alternate. At limit 2, two are read before both are got; the last one is alone.",
     ),

@@ -13,27 +13,27 @@ from tutorials.judging.steps import value_at
 
 HINTS = {
     "": (
-        "Chapter 11, piece 14: `wander` works round by round, too.",
+        "Section 11.14: `wander` works round by round, too.",
         "What must you know to answer a round? What do you store about pages, and for how long is it valid?",
         "Store pages by time. At Completed(time), answer those that are new at time.outer, and `ps.Again` their links.",
     ),
     "early": (
-        "Chapter 11, pieces 13 and 14.",
+        "Sections 11.13 and 11.14.",
         "A page was answered while a shorter path to it could still come. When is it certain that none can?",
         "Answer a round at its Completed(time), not at its batches: a page that enters late is in round 0.",
     ),
     "bound": (
-        "Chapter 11, piece 14.",
-        "Pages go round for ever, because there are circles of links.",
+        "Section 11.14.",
+        "Pages go round forever, because there are circles of links.",
         "Send the links of new pages only.",
     ),
     "times": (
-        "Chapter 11, piece 13: what does a LoopTime contain?",
+        "Section 11.13: what does a LoopTime contain?",
         "Each time is a separate question: a page seen at one time is not yet seen at another.",
         "A set for each time outside: `seen.setdefault(time.outer, set())`.",
     ),
     "failure": (
-        "Chapter 11, piece 13.",
+        "Section 11.13.",
         "A time without `outer` is not in a loop, and `ps.Again` has a meaning only inside a loop.",
         "`reach` returns `ps.loop(...)` of the module that answers `ps.Again`.",
     ),
@@ -54,7 +54,7 @@ ENOUGH = 1_000
 
 
 class Links(Mapping):
-    """Links that raise when they are looked up for ever."""
+    """Links that raise when they are looked up forever."""
 
     def __init__(self):
         self.asked = 0

@@ -8,19 +8,19 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 13, piece 5: `DAY` is such a record, of another program.",
+        "Section 13.5: `DAY` is such a record, of another program.",
         "Which times are held, what is on which edge, and who waits for a notification? What does each move change?",
         "Write one `case` for each word. `answers` also changes the time that `numbers` holds, if it is a new one.",
     ),
     "model": (
-        "Chapter 13, piece 5.",
+        "Section 13.5.",
         "Look at the event that it names. What was pending just before it, according to your record?",
         "Additions first, then removals: `Held` before `Released`, and a message before its right is released.",
     ),
     "record": (
-        "Chapter 13, piece 5.",
+        "Section 13.5.",
         "The record must have every event once, and nothing else; `rests` is an event, too.",
-        "Count: an `answers` is one `Sent`, an `asks` one `Taken`, a `told` one `Completed`, a `rests` one `Settled`.",
+        "Count: `answers` is one `Sent`, `asks` one `Taken`, `notified` one `Completed`, `rests` one `Settled`.",
     ),
 }
 
@@ -29,7 +29,7 @@ FACTS = {
     "answers": lambda time: Sent("in", time),
     "notify_at": lambda time: Awaited("in", time),
     "asks": lambda time: Taken("in", time),
-    "told": lambda time: Completed("in", time),
+    "notified": lambda time: Completed("in", time),
     "largest": lambda time: Sent("out", time),
     "stored": lambda time: Taken("out", time),
     "rests": lambda time: Settled(),
@@ -67,7 +67,7 @@ def run(times):
 
 def over(time):
     """Yield the moves after a time is complete."""
-    yield "told", time
+    yield "notified", time
     yield "largest", time
     yield "stored", time
 

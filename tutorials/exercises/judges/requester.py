@@ -1,4 +1,4 @@
-"""The judge of `requester`: compares the drawing, and checks politeness."""
+"""The judge of `requester`: compares the drawing, and checks R9."""
 
 import trio
 import trio.testing
@@ -10,22 +10,22 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 1, pieces 2, 6 and 7.",
+        "Sections 1.2, 1.6 and 1.7.",
         "While one ask waits, another task must send the next request. Which lane does each use?",
         "In a nursery: `nursery.start_soon(reader.lane().ask)`, sleep half a second, and `await reader.abort()`.",
     ),
     "R4": (
-        "Chapter 1, piece 6.",
+        "Section 1.6.",
         "Two asks were outstanding on one lane.",
         "The second ask is on `reader.lane()`.",
     ),
     "R6": (
-        "Chapter 1, piece 3.",
+        "Section 1.3.",
         "You return while the table is still open. What closes it?",
         "Call `await reader.abort()` before you return.",
     ),
     "R9": (
-        "Chapter 1, piece 9.",
+        "Section 1.9.",
         "After an ending, from either side, send nothing more.",
         "One abort, and nothing after it.",
     ),

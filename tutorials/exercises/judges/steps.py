@@ -9,7 +9,7 @@ NUMBERS = [5, 7, 4, 4, 9, 1, 3, 3]
 
 HINTS = {
     "": (
-        "Chapter 4, pieces 4 and 5; and `help(ps.transformer)`.",
+        "Sections 4.4 and 4.5; and `help(ps.transformer)`.",
         "What must be stored from one value to the next, and where?",
         "`last = 0` before the loop over batches; in a loop over `batch.values`, the difference, then `last = value`.",
     ),
@@ -19,17 +19,17 @@ HINTS = {
         "Put `last = 0` before `async for`, not inside it.",
     ),
     "state": (
-        "Chapter 3, piece 3.",
+        "Section 3.3.",
         "The second run gave another result. State in a class or a default argument survives into the next run.",
         "A local variable of the generator, or an attribute set in `__init__` of the kernel, is new in each run.",
     ),
     "R2": (
-        "Chapter 4, piece 5.",
+        "Section 4.5.",
         "An answer has at least one value, and at most as many as were asked for.",
         "Emit one difference for each value, leave none out, and never answer an empty batch.",
     ),
     "R6": (
-        "Chapter 4, piece 9.",
+        "Section 4.9.",
         "Upstream has failed. Where does the failure go?",
         "Do not catch failures from upstream: they go on downstream by themselves.",
     ),

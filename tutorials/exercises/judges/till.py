@@ -14,27 +14,27 @@ AT_MIDNIGHT = [(24, "tea"), (47, "salt"), (72, "rice")]
 
 HINTS = {
     "": (
-        "Chapter 7, piece 4: frontiers.",
+        "Section 7.4: frontiers.",
         "The till sleeps until the next sale. What announces at midnight that a day is over?",
         "While the next sale is on a later day: sleep until midnight, `ctx.advance(day)`; then sleep until the sale.",
     ),
     "holding": (
-        "Chapter 7, pieces 4 and 5.",
+        "Sections 7.4 and 7.5.",
         "A day was complete only when the next sale came. What is certain at midnight, and what announces it?",
         "At each midnight before the next sale: `ctx.advance(day)`, with the day that begins.",
     ),
     "R12": (
-        "Chapter 8, piece 9; and chapter 1, piece 12.",
+        "Section 8.9; and section 1.12.",
         "You announced that nothing before a day would come, and then something came.",
         "Call `ctx.advance(day)` at the beginning of that day, not before; a sale is at the day of its own hour.",
     ),
     "R5": (
-        "Chapter 1, piece 7.",
+        "Section 1.7.",
         "The consumer had enough while you slept, and had to wait until you woke.",
         "Do not shield the sleep: it is then cancelled, and `finally` cleans up.",
     ),
     "values": (
-        "Chapter 7, piece 1.",
+        "Section 7.1.",
         "Look at the times: of which day is an hour?",
         "`yield ps.Batch(hour // 24, [item])`.",
     ),

@@ -21,9 +21,9 @@ LOOKS = {
 
 HINTS = {
     "": (
-        "Chapter 1, piece 13 has the rules; pieces 1 to 10 show each of them kept.",
+        "Section 1.13 has the rules; sections 1.1 to 1.10 show each of them kept.",
         "Who sent the last message: D, U, or the module between them? Was it asked for?",
-        "1 is about a count, 6 and 8 are about order, 7 is about a word; 2 and 5 come after an end; 3 and 4 skip U.",
+        "1: a count. 6 and 8: an order. 7: a word. 2 and 5: a message after an end. 3 and 4: U is not notified.",
     ),
 }
 

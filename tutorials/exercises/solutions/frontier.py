@@ -21,5 +21,5 @@ def frontier(steps, counts):
 
 
 def least(there):
-    """Keep the minimal times only; otherwise a loop would go round for ever."""
+    """Keep the minimal times only; otherwise a loop would go round forever."""
     return {place: set(minimal(times)) for place, times in there.items()}

@@ -20,7 +20,7 @@ def record(moves):
                 events.append(Taken("in", time))
             case "ends":
                 events.append(Released("numbers", at))
-            case "told":
+            case "notified":
                 events.append(Completed("in", time))
             case "largest":
                 events += [Sent("out", time), Released("largest", time)]

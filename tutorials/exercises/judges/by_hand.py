@@ -1,4 +1,4 @@
-"""The judge of `politely`: plays scenes at its edge, and watches both of its edges strictly."""
+"""The judge of `by_hand`: plays scenes at its edge, and watches both of its edges strictly."""
 
 from contextlib import suppress
 
@@ -11,37 +11,37 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Chapter 4, pieces 4 to 10 show each mistake and its fix.",
+        "Sections 4.4 to 4.10 show each mistake and its fix.",
         "What must be stored between two requests? The remaining words, and whether and how the stream has ended.",
         "An attribute `ending`, None at first: every method checks it first, and every ending sets it.",
     ),
     "R2": (
-        "Chapter 4, piece 5.",
+        "Section 4.5.",
         "How many words has a row? How many were asked for?",
         "Keep the remaining words for the next ask, and while there are none, ask upstream again.",
     ),
     "R3": (
-        "Chapter 4, pieces 6 and 9.",
+        "Sections 4.6 and 4.9.",
         "The stream ended, and then went on, or ended again in another way.",
         "Drop the words. Keep a failure and its `__traceback__`, and `raise failure.with_traceback(kept)` each time.",
     ),
     "R5": (
-        "Chapter 4, piece 10.",
+        "Section 4.10.",
         "A value was answered after an abort: it was in flight, or a remaining word.",
         "After every `await`, check again whether the stream has ended; in `abort`, drop the remaining words.",
     ),
     "R6": (
-        "Chapter 4, piece 7.",
+        "Section 4.7.",
         "An ending came from below. What did you send upstream, and did you wait for the answer?",
         "`return await self.upstream.abort()`, and the same for `error`, with its reason.",
     ),
     "R9": (
-        "Chapter 4, piece 6.",
+        "Section 4.6.",
         "You asked or ended a stream that was over.",
         "Record that the stream is over, and answer without asking upstream.",
     ),
     "R8": (
-        "Chapter 1, pieces 3 and 5.",
+        "Sections 1.3 and 1.5.",
         "What confirms an ending?",
         "`return ps.DONE`, when upstream has confirmed it.",
     ),

@@ -1,4 +1,4 @@
-"""4.2 By hand: the words of rows, politely. One attribute says whether and how the stream ended; check it first."""
+"""4.2 By hand: the words of rows. One attribute says whether and how the stream has ended; check it first."""
 
 import pullstream as ps
 

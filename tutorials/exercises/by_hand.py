@@ -1,4 +1,4 @@
-"""4.2 By hand: the words of rows, politely.
+"""4.2 By hand: the words of rows.
 
 An edge is used through a `Reader`. Write one by hand: asked for words, it asks `upstream` for rows, one at a time, and
 answers with their words, at most as many as it was asked for. It keeps the remaining words for the next ask. A row may
