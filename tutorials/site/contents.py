@@ -48,7 +48,7 @@ def _learn() -> list[Page]:
 
 SECTIONS: Final[dict[str, Sequence[Page]]] = {
     "Start": [
-        Page("What it is", "index.md", ROOT / "README.md"),
+        Page("Overview", "index.md", ROOT / "README.md"),
         _written("Start here", "start.md"),
         _written("Which module do I need?", "which_module.md"),
         _written("All guides and chapters", "more.md"),
@@ -65,7 +65,7 @@ SECTIONS: Final[dict[str, Sequence[Page]]] = {
         _written("Resuming", "guides/resuming.md"),
         _written("Writing your own", "guides/own_modules.md"),
         _written("Testing", "guides/testing.md"),
-        _written("Schedules that break it", "guides/shake.md"),
+        _written("Many schedules", "guides/shake.md"),
         _written("With other programs", "guides/other_programs.md"),
         _written("Deployment", "guides/deployment.md"),
         _written("Performance", "guides/performance.md"),
