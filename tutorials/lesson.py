@@ -15,7 +15,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -57,7 +57,7 @@ def tell(chapter: str, numbers: Sequence[int] = ()) -> None:
             print(introduction(chapter))
         for told, group in groupby(parts, lambda part: part.piece):
             if told is None:
-                _print_tools(list(group))
+                print(f"\n\n{indent(tools(group), '    ')}")
                 continue
             line, _, prose = inspect.cleandoc(told.__doc__ or "").partition("\n")
             line = line.removesuffix(".")
@@ -109,15 +109,15 @@ def say(message: object) -> None:
         print(line if line.startswith(" ") else fill(line, 108, subsequent_indent="  "))
 
 
-def _print_tools(parts: list[Part]) -> None:
-    """Print tools as code: imports together, functions and classes two lines apart."""
-    before = ""
+def tools(parts: Iterable[Part]) -> str:
+    """Return tools as code: imports together, functions and classes two lines apart."""
+    text = before = ""
     for part in parts:
         word = part.source.split(maxsplit=1)[0].replace("from", "import")
         alone = word in {"def", "async", "class"} or word.startswith("@")
-        print("\n" * (2 if alone or not before else word != before), end="")
-        print(indent(part.source, "    "))
+        text += "\n" * (3 if alone else 1 + (word != before)) + part.source
         before = word
+    return text.lstrip("\n")
 
 
 def parts_of(chapter: str) -> Iterator[Part]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pullstream.checker import RULES
 from tutorials.contents import CHAPTERS, Chapter
-from tutorials.lesson import Part, code, introduction, number_of, parts_of, promised, used
+from tutorials.lesson import Part, code, introduction, number_of, parts_of, promised, tools, used
 from tutorials.pictures import pictures_of
 
 COMMAND: Final = re.compile(r":\s+`python -m pullstream learn read \d+`\.")
@@ -61,13 +61,9 @@ def _folded(parts: list[Part]) -> str:
     """Return a block with the code that the following pieces use, folded if it is imports only."""
     imports = all(part.source.startswith(("import ", "from ")) for part in parts)
     title = "Imports" if imports else "Code used below"
-    block = _fenced("python", "\n\n".join(part.source for part in parts) if not imports else _lines(parts))
+    block = _fenced("python", tools(parts))
     mark = "???" if imports else "???+"
     return f'{mark} note "{title}"\n\n' + "\n".join(f"    {line}".rstrip() for line in block.split("\n"))
-
-
-def _lines(parts: list[Part]) -> str:
-    return "\n".join(part.source for part in parts)
 
 
 def _fenced(language: str, block: str, more: str = "") -> str:
