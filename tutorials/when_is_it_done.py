@@ -376,12 +376,11 @@ def no_right() -> None:
     except ps.errors.CapabilityError as error:
         say(error)
     print(ps.run(ps.pipe(ps.values(week(), time=day), mended(), ps.count_by_key(key=day), ps.collect())))
-    # | yesterday, composed at when_is_it_done.py:375, answered at 0, but may not: it holds nothing, and the batch
-    # |   that it works on is at 1. To answer at 0 later, keep the right while a batch at it, or before it, is the
-    # |   current one: ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not
-    # |   after; or a ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an
-    # |   `async for` it is left before the next batch); in a kernel, self.location.hold(time), and, at the next
-    # |   produce, drop(time) (R12)
+    # | yesterday, composed at when_is_it_done.py:375, answered at 0, but may not: it holds nothing, and its current
+    # |   batch is at 1. To answer at 0 later, take the right while a batch at it, or before it, is the current one:
+    # |   call ctx.notify_at(time), and answer at the Completed(time) that ctx.events(upstream) yields; or enter
+    # |   ctx.hold(time), and leave it after the answer (a `with` in the body of an `async for` leaves it before the
+    # |   next batch); in a kernel, call self.location.hold(time), and, at the next produce, drop(time) (R12)
     # | [(0, 2), (1, 2), (2, 1)]
 
 
@@ -425,7 +424,7 @@ def endings() -> None:
     # |  0.0 0 is complete
     # | OSError: out of paper
     # | 40.0 0 is complete
-    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:410: the stream was aborted before
+    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:409: the stream was aborted before
 
 
 def finishing() -> None:
@@ -491,11 +490,11 @@ def stalling() -> None:
                     print(f"report of day {time}")
 
     ps.run(ps.pipe(ps.values(week(), time=day), is_notified()))
-    # | nothing in this run can move any more, although it has not ended
-    # | waits, composed at when_is_it_done.py:476, waits until 0 is complete. Blocked by:
-    # |     waits has not acknowledged a batch at 0, which is the module that waits
+    # | no part of this run can move any more, and it has not ended
+    # | waits, composed at when_is_it_done.py:475, waits until 0 is complete. Blocked by:
+    # |     waits has not acknowledged a batch at 0, and is the module that waits
     # | A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when
-    # |   a time is complete, call ctx.notify_at(time): ctx.events(upstream) then gives Completed(time)
+    # |   a time is complete, call ctx.notify_at(time): ctx.events(upstream) then yields Completed(time)
     # | report of day 0
     # | report of day 1
     # | report of day 2

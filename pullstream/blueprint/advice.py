@@ -94,7 +94,7 @@ def _advice_on_callable(value: Callable[..., object], wanted: str) -> str:
     nothing = f"tap({name}) or the sink drain({name})"
     plain = {
         "sink": f"for a sink that calls a function with each value, write drain({name})",
-        "source": f"call it, and make a source of what it returns, for example with values({name}())",
+        "source": f"if it returns values, make a source of them: values({name}())",
     }.get(wanted, f"a plain function goes into map({name}), or into {nothing} if it returns nothing")
     if not wanted and isinstance(value, PLAIN) and value in _BUILTINS:
         return f"; {plain}; as a sink, {_BUILTINS[value]}"

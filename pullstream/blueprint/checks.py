@@ -71,7 +71,7 @@ def _constant(result: str, value: object) -> str:
     """Return how to write a function for a value that was given in its place."""
     if result == TRUTH:
         if value is None:
-            return "to keep what is true, write bool"
+            return "to keep the true values, write bool"
         return f"to look for equal values, write lambda value: value == {value!r}"
     return (
         f"for the same {result.rsplit(maxsplit=1)[-1]} everywhere, write lambda _: {value!r}"
@@ -203,13 +203,13 @@ class Each:
         return value
 
 
-KEYS: Final = Sync("a key is computed synchronously; map_async the values to (key, value) first", "a key")
+KEYS: Final = Sync("a key is computed synchronously; use map_async to make (key, value) pairs first", "a key")
 Key: TypeAlias = Annotated[Function[A, K], KEYS]
 """A function from a value to its key."""
 
 
 TimeOf: TypeAlias = Annotated[
-    Function[A, Hashable] | None, Sync("map_async the values to (time, value) first, then stamp(...)", "a time")
+    Function[A, Hashable] | None, Sync("use map_async to make (time, value) pairs first, then stamp(...)", "a time")
 ]
 """The option `time=`: a function from a value to its time."""
 

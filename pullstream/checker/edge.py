@@ -217,7 +217,7 @@ class WatchedEdge:
         if not batch.uniform:
             self._times(number, batch, many=many)
         elif batch.time is None:
-            self._blame_above("R2", "its time is None, which is no time")
+            self._blame_above("R2", "its time is None, which is not a time")
         if self._asks and min(self._asks) < number:
             self._blame_above("R1", f"ask {min(self._asks)} came first, and is not answered")
         if self.state is not OPEN:
@@ -233,7 +233,7 @@ class WatchedEdge:
             what = f"its numbers of times and values are {numbers}: it needs one time per value"
             self._blame_above("R2", what)
         if any(time is None for time in batch.times):
-            self._blame_above("R2", "one of its times is None, which is no time")
+            self._blame_above("R2", "one of its times is None, which is not a time")
 
     def raised(self, number: int, exc: BaseException) -> None:
         """Verify an ask that raised: the stream failed, or the ask was cancelled."""

@@ -65,7 +65,7 @@ def upserts(
     key: Key[A, Hashable],
     *,
     deletes: Annotated[
-        Callable[[A], object] | None, Sync("a test is decided at once; map_async the values first")
+        Callable[[A], object] | None, Sync("a test is computed synchronously; use map_async first")
     ] = None,
 ) -> ps.Transformer[A, tuple[A, int]]:
     """Convert values to changes of a collection with the last value of each key: add the new one, remove the old one.

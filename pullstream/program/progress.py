@@ -155,7 +155,7 @@ def _about(time: Hashable, locations: Sequence[Location]) -> Generator[None]:
                 less_equal(front, time)
             except TimeDomainError:
                 raise TimeDomainError(
-                    f"{time!r} ({type(time).__name__}) is no time of this stream: it cannot be compared with {front!r} "
-                    f"({type(front).__name__}), a time at {location}. Give a time of the same kind"
+                    f"{time!r} ({type(time).__name__}) is not a time of this stream: it cannot be compared with "
+                    f"{front!r} ({type(front).__name__}), a time at {location}. Give a time of the same kind"
                 ) from exc
         raise

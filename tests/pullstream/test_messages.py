@@ -143,7 +143,7 @@ def refused(compose):
         (lambda: ps.from_callback(lambda: None), ["must take emit"]),
         (lambda: ps.flat_map(half), ["map_async(function, concurrency), then flatten()"]),
         (lambda: ps.flat_map(nothing_taken), ["flat_map(lambda value: from_async_iterable(nothing_taken(value)))"]),
-        (lambda: ps.values([1], time=half), ["map_async the values to (time, value) first, then stamp(...)"]),
+        (lambda: ps.values([1], time=half), ["use map_async to make (time, value) pairs first, then stamp(...)"]),
         (lambda: files.read_text("a.txt", follow="no"), ["read_text() at", "must be False or True"]),
         (lambda: files.read_csv("a.csv", delimeter=";"), ["did you mean delimiter="]),
         (lambda: files.read_csv("a.csv", sep=";"), ["delimiter="]),
@@ -1036,11 +1036,11 @@ SLIPS = [
     (gives(ps.Batch((0, 1), {"tea": 7})), r"Batch\(\(0, 1\), \[{'tea': 7}\]\)"),
     (
         ps.pipe(THREE, answers(lambda batch: ps.Batch(batch.time - 1, [1]))),
-        r"at 2, but may not: .* that it works on is at 3\. To answer at 2 later",
+        r"at 2, but may not: .* current batch is at 3\. To answer at 2 later",
     ),
     (
         ps.pipe(ps.values([0, 1], time=abs), answers(lambda batch: ps.Batch(0, [1]))),
-        "at 0, but may not: it holds nothing, and the batch that it works on is at 1",
+        "at 0, but may not: it holds nothing, and its current batch is at 1",
     ),
     (ps.pipe(THREE, answers(lambda batch: batch.values[0])), r"here Batch\(batch\.time, \[3\]\)"),
     (ps.pipe(THREE, answers(lambda batch: ps.Completed(batch.time))), "and no completion"),

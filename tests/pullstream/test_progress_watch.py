@@ -102,7 +102,7 @@ async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
         await finish.wait()
 
     async with ps.pipe(source(), ps.drain()).open() as running:
-        why = r"'tuesday' \(str\) is no time of this stream: it cannot be compared with 1 \(int\), a time at drain"
+        why = r"'tuesday' \(str\) is not a time of this stream: it cannot be compared with 1 \(int\), a time at drain"
         with pytest.raises(timely.TimeDomainError, match=why):
             await running.progress.completed("tuesday")
         with pytest.raises(timely.TimeDomainError, match=why):

@@ -62,7 +62,7 @@ async def test_the_classic_is_named(between, autojump_clock):
     assert "awaiting, composed at" in text
     assert "test_stalls.py" in text
     assert "waits until 1 is complete" in text
-    assert "awaiting has not acknowledged a batch at 1, which is the module that waits" in text
+    assert "awaiting has not acknowledged a batch at 1, and is the module that waits" in text
 
 
 @ps.transformer

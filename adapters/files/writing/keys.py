@@ -30,7 +30,7 @@ def key_argument(module: str, key: object, *, wanted: bool, rows: bool) -> None:
         if not rows:
             raise CompositionError(f"{where} got key={key!r}, but its values have no columns: pass a function")
     elif key is not None:
-        Sync("map_async the values to pairs first")(Call(module, name="key"), key)
+        Sync("use map_async to make pairs first")(Call(module, name="key"), key)
 
 
 def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mapping[Hashable, Sequence[Any]]:

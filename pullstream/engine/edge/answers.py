@@ -27,18 +27,18 @@ def mistake(answer: object, limit: int) -> str:
 def wrong(batch: Batch[Any]) -> str:
     """The mistake in a batch, however many values it may have; empty if there is none."""
     if batch.uniform and batch.time is None:
-        return "a batch whose time is None, which is no time"
+        return "a batch whose time is None, which is not a time"
     if problem := _no_sequence(batch):
         return f"{batch!r}, {problem}"
     if batch.uniform:
         return ""
     times = cast("object", batch.times)
     if not isinstance(times, Sized) or isinstance(times, (AbstractSet, Mapping)):
-        return f"{batch!r}, whose times are no sequence: make it one, Batch.of(list(...), values)"
+        return f"{batch!r}, whose times are not a sequence: make a list, Batch.of(list(...), values)"
     if len(times) != len(batch.values):
         return f"a multi-time batch whose numbers of times and values are {len(times)} and {len(batch.values)}"
     if type(None) in map(type, batch.times):
-        return "a multi-time batch with the time None, which is no time"
+        return "a multi-time batch with the time None, which is not a time"
     return ""
 
 
@@ -50,17 +50,17 @@ def _no_sequence(batch: Batch[Any]) -> str:
     values = cast("object", batch.values)
     if values.__class__ is list:
         return ""
-    problem = "whose values are no sequence"
+    problem = "whose values are not a sequence"
     if isinstance(values, Sized) and not isinstance(values, (AbstractSet, Mapping)):
         # A text of at most one letter gives the right values, whatever the author meant.
         if not isinstance(values, (str, bytes)) or len(values) < 2:
             return ""
         problem = "whose values are a text, which would be read letter by letter"
     if not batch.uniform:
-        return f"{problem}: make it one, Batch.of(times, list(...))"
+        return f"{problem}: make a list, Batch.of(times, list(...))"
     time = batch.time
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
-        return f"{problem}: make it one, Batch({time!r}, list(...))"
+        return f"{problem}: make a list, Batch({time!r}, list(...))"
     if not isinstance(values, Mapping) and isinstance(time, Sized) and not isinstance(time, (str, bytes)):
         return f"{problem}: the time comes first, Batch({values!r}, {time!r})"
     return f"{problem}: a single value is a list of one, Batch({time!r}, [{values!r}])"

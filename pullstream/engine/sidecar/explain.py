@@ -12,7 +12,7 @@ from pullstream.timely import Blocker, Source, TimeDomainError
 
 _ADVICE = (
     "A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when a "
-    "time is complete, call ctx.notify_at(time): ctx.events(upstream) then gives Completed(time)"
+    "time is complete, call ctx.notify_at(time): ctx.events(upstream) then yields Completed(time)"
 )
 
 _NAMED = 5
@@ -95,7 +95,7 @@ def _several(names: Sequence[str]) -> str:
 
 def explain_stall(sidecar: Sidecar) -> str:
     """The text of a stall: why nothing in a run can move any more."""
-    lines = ["nothing in this run can move any more, although it has not ended"]
+    lines = ["no part of this run can move any more, and it has not ended"]
     advice = ""
     for waiter, waited in list(sidecar.waits.items()):
         if waiter.looks_on:
@@ -105,7 +105,7 @@ def explain_stall(sidecar: Sidecar) -> str:
         for blocker in _blockers(waited, wanted):
             blocking = _blocking(waited, blocker)
             own = blocking.holder == waiter.owner.name
-            lines.append(f"    {blocking}{', which is the module that waits' if own else ''}")
+            lines.append(f"    {blocking}{', and is the module that waits' if own else ''}")
             if own:
                 advice = _ADVICE
     if asked := _asked(sidecar):

@@ -35,8 +35,8 @@ def no_place_in_an_order(*times: Hashable) -> str:
     """The advice if a time has NaN, which is neither before nor after any other, or if they are texts; else empty."""
     if all(isinstance(time, str) for time in times):
         return (
-            "Sort the values; but texts are compared letter by letter, and '9:00' comes after '10:00': if they are "
-            "not meant so, make times of them, for example with datetime.fromisoformat"
+            "Sort the values. Texts are compared letter by letter, so '9:00' comes after '10:00': to avoid this, "
+            "convert them to times, for example with datetime.fromisoformat"
         )
     return NO_ORDER if any(map(has_nan, times)) else ""
 
@@ -429,16 +429,15 @@ class Location(Metered):
         """
         current = ", ".join(repr(end.stamped) for end in ends if end.live)
         held = [time for time, count in self._held.items() if count > self._waiting.get(time, 0)]
-        asked = "works on no batch (asking again acknowledges the one before)"
-        batch = f"the batch that it works on is at {current}" if current else asked
+        asked = "has no current batch (asking again acknowledges the one before)"
+        batch = f"its current batch is at {current}" if current else asked
         return CapabilityError(
             f"{self}, {what}: it holds {held or 'nothing'}, and {batch}.",
             time,
-            f"To answer at {time!r} later, keep the right while a batch at it, or before it, is the current one: "
-            f"ctx.notify_at(time), and answer when ctx.events(upstream) gives its Completed(time), not after; or a "
-            f"ctx.hold(time) that is entered then and left after the answer (by a `with` in the body of an `async for` "
-            f"it is left before the next batch); in a kernel, self.location.hold(time), and, at the next produce, "
-            f"drop(time) (R12)",
+            f"To answer at {time!r} later, take the right while a batch at it, or before it, is the current one: call "
+            f"ctx.notify_at(time), and answer at the Completed(time) that ctx.events(upstream) yields; or enter "
+            f"ctx.hold(time), and leave it after the answer (a `with` in the body of an `async for` leaves it before "
+            f"the next batch); in a kernel, call self.location.hold(time), and, at the next produce, drop(time) (R12)",
         )
 
     def advance(self, time: Hashable, values: Sequence[object] = ()) -> None:

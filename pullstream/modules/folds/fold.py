@@ -183,7 +183,7 @@ def a_fold(call: Call, fold: Any) -> Any:
     """Give a fold, or refuse what is none: the check of an argument, see `pullstream.authoring`."""
     if not isinstance(fold, Fold):
         raise call.refuse(
-            f"needs a Fold(initial, step, finish), or what a function of ps.agg returns, as agg.count() does, but got "
+            f"needs a Fold(initial, step, finish), or a fold of ps.agg, such as agg.count(), but got "
             f"{fold!r}{fold_instead(fold)}"
         )
     return cast("Fold[Any, Any]", fold)

@@ -179,7 +179,7 @@ def _handler(call: Call, handler: Any) -> Any:
         )
     if isinstance(handler, type) and issubclass(handler, BaseException):
         raise call.refuse(
-            f"needs a function for its argument 'handler', but got a type of exception: write on={handler.__name__}"
+            f"needs a function for its argument 'handler', but got an exception type: write on={handler.__name__}"
         )
     return cast("object", handler)
 

@@ -299,7 +299,7 @@ class TestEndings:
             async with running:
                 await running.result()
         assert paper.lines[0].startswith("stalled in 0:00:01 · at 1")
-        assert "classic has not acknowledged a batch at 1, which is the module that waits" in paper.written
+        assert "classic has not acknowledged a batch at 1, and is the module that waits" in paper.written
 
     async def test_an_abort_shows_stopped(self, autojump_clock):
         """With the current time."""

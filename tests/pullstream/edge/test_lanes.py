@@ -202,11 +202,11 @@ def test_an_answer_of_none_is_refused():
         ([1, None], ["a", "b"], "the time None"),
         ([1, 2], [], "numbers of times and values are 2 and 0"),
         ([], [], "0 values to an ask for|a batch without values"),
-        (map(int, "12"), ["a", "b"], r"whose times are no sequence: make it one, Batch\.of\(list"),
-        ({1, 2}, ["a", "b"], "whose times are no sequence"),
-        (3, ["a"], "whose times are no sequence"),
+        (map(int, "12"), ["a", "b"], r"whose times are not a sequence: make a list, Batch\.of\(list"),
+        ({1, 2}, ["a", "b"], "whose times are not a sequence"),
+        (3, ["a"], "whose times are not a sequence"),
         ([1], [*"abc"], "numbers of times and values are 1 and 3"),
-        ([1], iter("a"), "whose values are no sequence"),
+        ([1], iter("a"), "whose values are not a sequence"),
     ],
 )
 def test_a_wrong_multi_time_answer_is_named(times, values, said, limit):

@@ -165,7 +165,7 @@ async def nothing(ctx):
             ps.pipe(ps.values("ab", time=lambda _: 1), back()),
             "back",
             "R12",
-            "answered at 0, but may not: it holds nothing, and the batch that it works on is at 1.",
+            "answered at 0, but may not: it holds nothing, and its current batch is at 1.",
         ),
         (
             backwards(),
