@@ -61,15 +61,10 @@ def refused(compose):
     ("compose", "words"),
     [
         (lambda: ps.map(half), ["map() at", __file__, "half", "map_async"]),
-        (lambda: ps.filter(half), ["filter() at", "half", "map_async"]),
         (lambda: ps.pipe([ps.values([1]), ps.collect()]), ["part 1 of pipe() at", "pipe(*parts)"]),
         (lambda: ps.pipe([1, 2], ps.collect()), ["part 1 of pipe() at", "[1, 2]", "values(...)"]),
-        (lambda: ps.pipe(some(), ps.collect()), ["part 1 of pipe() at", "values(...)"]),
         (lambda: ps.pipe(nothing_taken(), ps.collect()), ["part 1 of pipe() at", "from_async_iterable(...)"]),
-        (lambda: ps.tee([ps.collect(), ps.drain()]), ["tee() at", "tee(*parts)"]),
-        (lambda: ps.tee(ps.collect, ps.drain), ["tee() at", "collect()"]),
         (lambda: ps.fork(ps.unique), ["fork() at", "unique()"]),
-        (lambda: ps.partition(str, {"a": ps.collect}), ["partition() at", "collect()"]),
         (lambda: ps.iterate([1, 2]), ["iterate() at", "values(...)"]),
         (lambda: ps.iterate(ps.pipe(ps.values([1]), ps.collect())), ["iterate() at", "leave out its sink"]),
         (lambda: ps.aggregate(n=ps.agg.count), ["aggregate(n=...) at", "agg.count()"]),
@@ -90,13 +85,9 @@ def refused(compose):
         (lambda: ps.source(without_run)(5), ["async def without_run(ctx, key)"]),
         (lambda: ps.source(without_ctx), ["a source has no upstream: write async def without_ctx(ctx)"]),
         (lambda: ps.filter(forgets), ["filter() at", "forgets", "must return true or false"]),
-        (lambda: ps.take(forgets), ["take() at", "must return true or false"]),
-        (lambda: ps.find(forgets), ["find() at", "must return true or false"]),
         (lambda: ps.unique(forgets), ["unique() at", "must return a key"]),
         (lambda: ps.scan(forgets, 0), ["scan() at", "must return the new state"]),
-        (lambda: ps.reduce(forgets, 0), ["reduce() at", "must return the new state"]),
         (lambda: ps.stamp(forgets), ["stamp() at", "must return a time"]),
-        (lambda: ps.values([1], time=forgets), ["values() at", "must return a time"]),
         (lambda: ps.agg.sum(forgets), ["sum() at", "must return a value"]),
         (lambda: ps.reduce_by_time(ps.agg.sum), ["reduce_by_time() at", "write agg.sum()"]),
         (lambda: ps.reduce_by_time(sum), ["write agg.sum()"]),
@@ -128,7 +119,6 @@ def refused(compose):
         (lambda: ps.run(ps.pipe(ps.values([1]), ps.drain()), release_timeout="5"), ["a number of seconds", "got '5'"]),
         (lambda: ps.run(ps.pipe(ps.values([1]), ps.drain()), trace=True), ["trace= must be the path of a file"]),
         (lambda: ps.scan(0, max), ["scan() at", "in the wrong order"]),
-        (lambda: ps.unfold(abs, 0), ["unfold() at", "in the wrong order"]),
         (lambda: ps.Fold(abs, int), ["in the wrong order: write Fold(int, step)"]),
         (lambda: ps.Fold([], max), ["give a function that makes it: list"]),
         (lambda: ps.Fold(7, max), ["give a function that makes it: lambda: 7"]),
@@ -178,18 +168,6 @@ def test_a_kernel_is_opened_once():
         ps.run(pipeline)
 
 
-def test_a_function_that_returns_a_value_is_accepted():
-    """Even if it returns a constant with many others before it, or ends with `or None`."""
-    lines = "".join(f"    value += {number}\n" for number in range(1000, 1255))
-    exec(f"def far(value):\n{lines}    return 'far'", found := {})
-
-    def or_none(value):
-        return value or None
-
-    for key in (found["far"], or_none):
-        assert ps.run(ps.pipe(ps.values([1]), ps.unique(key), ps.collect())) == [1]
-
-
 async def test_a_running_is_entered_once():
     """Another run is another open()."""
     async with ps.pipe(ps.values([1]), ps.collect()).open() as running:
@@ -215,22 +193,6 @@ def test_a_full_pushable_says_so():
         source.push_nowait("b")
 
 
-@pytest.mark.parametrize(
-    ("blueprint", "words"),
-    [
-        (ps.values([1]), ["ps.run(ps.pipe(values([1]), ps.collect()))", "ps.iterate(values([1]))"]),
-        (ps.map(str), ["is a transformer"]),
-        (ps.collect(), ["is a sink"]),
-        (ps.pipe(ps.values([1]), ps.collect()), ["ps.run(pipe(values([1]), collect()))"]),
-    ],
-)
-def test_what_is_iterated_says_how_it_is_run(blueprint, words):
-    """A source is run, or read one by one; a pipeline is run as it is; the others are parts of one."""
-    with pytest.raises(TypeError) as caught:
-        list(blueprint)
-    assert all(word in str(caught.value) for word in words)
-
-
 async def awaited(module):
     await module
 
@@ -248,6 +210,10 @@ async def iterated(module):
         (lambda source: [1] | source, r"ps\.pipe\(source, transformer"),
         (lambda source: source.map(str), r"ps\.pipe\(source, ps\.map\(\.\.\.\), \.\.\.\)"),
         (lambda source: source.run(), r"ps\.run\(pipeline\)"),
+        (list, r"ps\.run\(ps\.pipe\(values\(\[1\]\), ps\.collect\(\)\)\).*ps\.iterate\(values\(\[1\]\)\)"),
+        (lambda _: list(ps.map(str)), "is a transformer"),
+        (lambda _: list(ps.collect()), "is a sink"),
+        (lambda source: list(ps.pipe(source, ps.collect())), r"ps\.run\(pipe\(values\(\[1\]\), collect\(\)\)\)"),
         (lambda source: source.nothing_known, "has no attribute 'nothing_known'$"),
         (lambda source: trio.run(awaited, source), r"await ps\.arun\(pipeline\)"),
         (lambda source: trio.run(iterated, source), r"ps\.aiterate\(source\)"),
@@ -255,7 +221,7 @@ async def iterated(module):
     ],
 )
 def test_how_other_libraries_compose_and_run_leads_on(use, told):
-    """Operators, methods and await: the error says how it is written here."""
+    """Operators, methods, loops and await: the error says how it is written here."""
     with pytest.raises((TypeError, AttributeError), match=told):
         use(ps.values([1]))
 
@@ -307,11 +273,6 @@ class FailsToRelease(ps.authoring.Kernel[int]):
 
     async def release(self):
         raise ValueError("release")
-
-
-class ReleasesWithoutAsync(FailsToRelease):
-    def release(self):
-        pass
 
 
 class FailsUnderWay(FailsToRelease):
@@ -380,13 +341,9 @@ ONE = ps.pipe(ps.values([1]), ps.map_async(later, 1))
         ((closes_badly(), UNRELEASED, ps.take(1), ps.collect()), ["FailsToRelease", "closes_badly"]),
         ((ps.concat(*[ps.pipe(ps.values([1]), UNRELEASED)] * 2), ps.collect()), ["FailsToRelease"]),
         ((ps.zip(closes_badly(), ps.pipe(closes_badly(), UNRELEASED)), ps.take(1), ps.collect()), ["FailsToRelease"]),
-        ((closes_badly(), ps.first()), ["closes_badly"]),
         ((closes_badly(), ps.fork(ps.map(str), ps.map(str)), ps.take(1), ps.collect()), ["closes_badly"]),
         ((ps.values([1]), ps.tap(abs, on_end=strikes), ps.collect()), ["on_end"]),
-        ((above(FailsToRelease), ps.collect()), ["FailsToRelease"]),
         ((above(FailsToRelease), ps.take(1), ps.collect()), ["FailsToRelease"]),
-        ((above(ReleasesWithoutAsync), ps.collect()), ["ReleasesWithoutAsync"]),
-        ((above(ReleasesWithoutAsync), ps.take(1), ps.collect()), ["ReleasesWithoutAsync"]),
         ((above(fails_at_last), ps.take(1), ps.collect()), ["fails_at_last"]),
         ((ps.values([above(fails_at_last)]), ps.flatten(), ps.take(1), ps.collect()), ["fails_at_last"]),
         ((above(goes_on), ps.take(1), ps.collect()), ["goes_on"]),
@@ -416,10 +373,8 @@ async def price_of(record):
     [
         (ps.map(lambda record: record["price"]), ps.drain()),
         (ps.map(operator.itemgetter("price")), ps.drain()),
-        (ps.filter(lambda record: record["price"]), ps.drain()),
         (ps.map_async(price_of, 1), ps.drain()),
         (ps.count_by_key(lambda record: record["price"]), ps.drain()),
-        (ps.reduce_by_key(ps.agg.count(), key=lambda record: record["price"]), ps.drain()),
         (ps.reduce_by_time(ps.agg.sum(lambda record: record["price"])), ps.drain()),
         (ps.sort_by_time(lambda record: record["price"]), ps.drain()),
         (ps.tumbling(5, key=lambda record: record["price"]), ps.drain()),
@@ -473,13 +428,6 @@ def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     assert note.endswith("at the value Row(item='tea', count=0)")
 
 
-@pytest.mark.parametrize(("name", "hinted"), [("date", True), ("price", False)])
-def test_a_number_taken_for_a_datetime_says_what_a_timestamp_is(name, hinted):
-    with pytest.raises(AttributeError) as caught:
-        ps.run(ps.pipe(ps.values([7]), ps.map(operator.attrgetter(name)), ps.drain()))
-    assert ("datetime.fromtimestamp(row.at / 1_000_000, UTC)" in caught.value.__notes__[0]) is hinted
-
-
 @pytest.mark.parametrize(("header", "hinted"), [("item;count", True), ("item", False)])
 def test_one_column_is_taken_for_several_if_its_name_is(header, hinted, tmp_path):
     """A row of one column may well be meant."""
@@ -505,7 +453,17 @@ def decides(value):
     return value
 
 
-@pytest.mark.parametrize("function", [lambda _: None, generates, raises, decides, print, operator.not_])
+def far():
+    """A function that returns a constant with many others before it."""
+    lines = "".join(f"    value += {number}\n" for number in range(1000, 1255))
+    exec(f"def far(value):\n{lines}    return 'far'", found := {})
+    return found["far"]
+
+
+MAY_RETURN = [lambda _: None, lambda value: value or None, far(), generates, raises, decides, print, operator.not_]
+
+
+@pytest.mark.parametrize("function", MAY_RETURN)
 def test_a_function_that_may_return_something_is_not_refused(function):
     """One constant key is meant, say; and what is not written in Python shows no code."""
     assert ps.filter(function)
@@ -635,20 +593,11 @@ def test_a_class_that_forgets_what_it_is_made_of_is_told():
             ),
         ),
         (
-            lambda: ps.reduce_by_key(len, ps.agg.count()),
-            "takes 1 argument by position, but got 2. Write reduce_by_key(fold, key=..., eager=..., on_error=...)",
-        ),
-        (
             lambda: ps.map(str, [1]),
             (
                 "takes 1 argument by position, but got 2. Write map(function, on_error=...). "
                 "Its values come from the module above it: pipe(values(...), map(...))"
             ),
-        ),
-        (lambda: ps.map(str, "skip"), "takes 1 argument by position, but got 2. Write map(function, on_error=...)"),
-        (
-            lambda: ps.windowed(size=3),
-            "has no argument 'size'. Write windowed(count=..., step=..., seconds=..., every=..., capacity=...)",
         ),
         (lambda: ps.take(count=3), "has no argument 'count'. Write take(what, last=..., ahead=..., on_error=...)"),
         (ps.map, "needs the argument 'function'. Write map(function, on_error=...)"),
@@ -664,20 +613,6 @@ def test_a_class_that_forgets_what_it_is_made_of_is_told():
             lambda: ps.run(ps.pipe(ps.once(1), ps.drain()), chek=True),
             (
                 "has no argument 'chek'; did you mean check=? Write run(pipeline, limit=..., release_timeout=..., "
-                "check=..., beside=..., journal=..., trace=...)"
-            ),
-        ),
-        (
-            ps.arun,
-            (
-                "needs the argument 'pipeline'. Write arun(pipeline, limit=..., release_timeout=..., "
-                "check=..., beside=..., journal=..., trace=...)"
-            ),
-        ),
-        (
-            lambda: ps.pipe(ps.once(1), ps.drain()).open(True),
-            (
-                "takes no argument by position, but got 1. Write open(limit=..., release_timeout=..., "
                 "check=..., beside=..., journal=..., trace=...)"
             ),
         ),
@@ -948,11 +883,6 @@ async def forgets_async(upstream, ctx):
         pass
 
 
-async def forgets_async_of_events(upstream, ctx):
-    for _ in ctx.events(upstream):
-        pass
-
-
 async def ignores_the_end(upstream, ctx):
     while True:
         (await upstream.ask()).values.index(1)
@@ -996,7 +926,6 @@ SLIPS = [
     (ps.pipe(ps.once([1]), ps.split(size=2)), "text or bytes"),
     (ps.pipe(ps.once("a"), ps.decode()), "already text"),
     (ps.pipe(ps.values([{}]), ps.unique()), r"unhashable[\s\S]*a key must be hashable[\s\S]*at the value {}"),
-    (ps.pipe(ps.values([{}]), ps.group_by(lambda row: row, ps.map(len))), "a key must be hashable"),
     (
         ps.pipe(ps.once(1), ps.flat_map(lambda n: n)),
         "for each value, but got 1: put a single value into a list",
@@ -1031,7 +960,6 @@ SLIPS = [
     (ps.pipe(THREE, NoAsync()), r"write `async def produce\(self, limit\):`"),
     (ps.pipe(THREE, LeavesOut()), "0 values to an ask .* Ask upstream again"),
     (gives(ps.Batch([1], 0)), r"Batch\(0, \[1\]\)"),
-    (gives(ps.Batch(0, 7)), r"Batch\(0, \[7\]\)"),
     (gives(ps.Batch(0, iter([7]))), r"Batch\(0, list\(...\)\)"),
     (gives(ps.Batch((0, 1), {"tea": 7})), r"Batch\(\(0, 1\), \[{'tea': 7}\]\)"),
     (
@@ -1053,7 +981,6 @@ SLIPS = [
             (iterates_a_batch, r"write `for value in batch\.values`"),
             (counts_a_batch, r"write len\(batch\.values\)"),
             (forgets_async, r"write `async for batch in ctx\.batches\(upstream\)`"),
-            (forgets_async_of_events, r"write `async for event in ctx\.events\(upstream\)`"),
             (ignores_the_end, r"answered with ps\.DONE"),
         ]
     ),
@@ -1071,7 +998,6 @@ SLIPS = [
     ),
     # What a user's function does with a value, or does not return.
     (ps.pipe(ps.values([(1, 2)]), ps.map(lambda one, other: one)), r"lambda parts: f\(\*parts\)"),
-    (ps.pipe(ps.values([[1]]), ps.count_by_key(lambda value: value)), "a key must be hashable"),
     (ps.pipe(ps.values([1]), ps.map_async(ps.asyncio_call(str), 2)), "'1'. Use map"),
     (ps.pipe(ps.values("ab"), ps.reduce_by_time(ps.agg.sum())), r"concat_values\(str\)"),
     (ps.pipe(ps.values([1, None]), ps.reduce_by_time(ps.agg.sum())), "is not None"),
@@ -1080,8 +1006,9 @@ SLIPS = [
         "found is None: the step of a fold must return the new state",
     ),
     (ps.unfold(0, lambda state: state + 1), "must return a pair"),
+    (ps.pipe(ps.values([7]), ps.map(lambda n: n.date)), r"datetime\.fromtimestamp\(row\.at / 1_000_000, UTC\)"),
+    (ps.pipe(ps.values([7]), ps.map(lambda n: n.price)), r"'price'\nraised in map"),
     (ps.values(["9:00", "10:00"], time=str), "letter by letter"),
-    (ps.pipe(ps.values(["9:00", "10:00"]), ps.stamp(str)), "letter by letter"),
     (ps.merge(ps.values([1], time=int), ps.values("a", time=str)), r"times of one type, with time= or stamp"),
     (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record.price)), r"write value\['price'\]"),
     (ps.pipe(ps.values([{}, {"a": 1}]), ps.sort_by_time()), "no common order: give a key"),
