@@ -857,6 +857,15 @@ class NoAsync(ps.authoring.Kernel[int]):
         return ps.Batch(0, [1])
 
 
+@ps.source
+class Odd(ps.authoring.Kernel):
+    def __init__(self, answer):
+        self.answer = answer
+
+    async def produce(self, limit):
+        return self.answer
+
+
 @ps.transformer
 class LeavesOut(ps.authoring.Kernel[int]):
     async def produce(self, limit):
@@ -958,6 +967,9 @@ SLIPS = [
     (gives(ps.Batch("monday", "tea")), LETTER + r"Batch\('monday', \['tea'\]\)"),
     (ps.pipe(ps.values([1, 2, 3]), Text()), LETTER + r"Batch\(0, \['tea'\]\)"),
     (ps.pipe(THREE, NoAsync()), r"write `async def produce\(self, limit\):`"),
+    (Odd(None), r"^R2: Odd, composed at .*test_messages.py.*answers Batch"),
+    (Odd(7), "answers Batch"),
+    (Odd(ps.Batch(0, [0] * 5000)), "answered 5000 values to an ask for 1 to 16"),
     (ps.pipe(THREE, LeavesOut()), "0 values to an ask .* Ask upstream again"),
     (gives(ps.Batch([1], 0)), r"Batch\(0, \[1\]\)"),
     (gives(ps.Batch(0, iter([7]))), r"Batch\(0, list\(...\)\)"),
