@@ -19,7 +19,7 @@ class PullstreamError(Exception):
 
 
 class CompositionError(PullstreamError, TypeError):
-    """Modules were combined, or given arguments, in a way that makes no sense. Raised while composing."""
+    """Modules were combined, or given arguments, in a way that cannot work. Raised while composing."""
 
 
 class ProtocolError(PullstreamError):

@@ -43,7 +43,7 @@ class SparkStreamError(SparkJobError):
 
 
 class JavaEnded(SparkJobError):
-    """Spark's Java process ended although nobody stopped its session: it was killed, ran out of memory, or crashed.
+    """Spark's Java process ended before its session was stopped: it was killed, ran out of memory, or crashed.
 
     `spark.session()` starts another; sessions and DataFrames of the ended one are lost.
     """

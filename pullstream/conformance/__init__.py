@@ -1,4 +1,4 @@
-"""The conformance kit: runs any module against reference partners in every way a partner may behave.
+"""The conformance kit: runs any module against neighbours that behave in every permitted way.
 
 In a test, `conformance(my_module).check()`; from a shell, `python -m pullstream check package.module:name`.
 `kills` tests that a sink commits each time exactly once.

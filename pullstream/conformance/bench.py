@@ -1,4 +1,4 @@
-"""The test bench of a module in one cell, with ledgers of what its partners saw."""
+"""The test bench of a module in one cell, with ledgers of what its neighbours saw."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -35,7 +35,7 @@ class Outcome:
 
 
 class Bench:
-    """The partners of a module in one cell: reference sources, a resource and a callable, all with ledgers."""
+    """The neighbours of a module in one cell: reference sources, a resource and a callable, all with ledgers."""
 
     def __init__(self, subject: Subject, cell: Cell) -> None:
         self.subject = subject

@@ -1,4 +1,4 @@
-"""The ways in which partners may behave; each combination is a cell of the grid."""
+"""The ways in which neighbours may behave; each combination is a cell of the grid."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -39,7 +39,7 @@ FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
 
 @attrs.frozen
 class Cell:
-    """A way in which the partners of a module may behave.
+    """A way in which the neighbours of a module may behave.
 
     Upstream emits `values` values and then the `ending`, immediately or `delayed`. They are at one time, each at its
     own time (`timed`), or several times per answer (`many`): in order, out of order, or `interleaved`, with two times

@@ -25,11 +25,10 @@ def add_check(commands: Any) -> None:
     """Add the command to a parser."""
     check = commands.add_parser(
         "check",
-        help="run modules against partners that behave in every way a partner may",
-        description="Run modules against reference partners in every way a partner may behave, and print the findings, "
+        help="run modules against neighbours that behave in every permitted way",
+        description="Run modules against neighbours that behave in every permitted way, and print the findings, "
         "the simplest case first. Exit codes: 0 no findings, 1 findings, 2 it cannot be tested, or no value "
-        "came out. The time is virtual, and threads do not follow it: for modules that use threads, some hangs "
-        "are false.",
+        "came out. Time is virtual: a module that uses threads may be reported as hanging although it is not.",
     )
     check.add_argument(
         "names",
@@ -38,7 +37,7 @@ def add_check(commands: Any) -> None:
         help="a blueprint, a function that makes one, or a Subject; also file.py:name, and with arguments: "
         "'own:every(3, last=True)'; or the name of a ready-made module; without names, all ready-made modules",
     )
-    check.add_argument("--cells", type=int, default=200, help="cells per module, chosen at random (200)")
+    check.add_argument("--cells", type=int, default=200, help="cells (behaviours of neighbours) per module (200)")
     check.add_argument("--seeds", type=int, help="task orders per cell (1; with several inputs 3)")
     check.add_argument("--seed", type=int, default=0, help="another choice of cells (0)")
     check.add_argument("--full", action="store_true", help="all cells: thousands per module")

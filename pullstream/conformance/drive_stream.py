@@ -1,4 +1,4 @@
-"""Driving sources and transformers through cells: between reference partners, from start to end."""
+"""Driving sources and transformers through cells: between reference neighbours, from start to end."""
 
 from collections.abc import Callable
 from contextlib import suppress

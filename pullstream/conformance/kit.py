@@ -71,7 +71,7 @@ def conformance(
     progress: Callable[[str], object] | None = None,
     **expectations: Any,
 ) -> Report:
-    """Run modules against reference partners in every way a partner may behave, with the checker on both sides.
+    """Run modules against neighbours that behave in every permitted way, with the checker on both sides.
 
     A module is a blueprint, a function that makes one, a `Subject`, or the name of one of these, as
     `package.module:name`, `file.py:name` or `file.py:name(argument)`, which is imported where it runs. One line in a

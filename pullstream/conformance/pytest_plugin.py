@@ -14,7 +14,7 @@ class Check(Protocol):
     """The kit as a function of modules: it raises `ConformanceError` with the first findings, or returns the report."""
 
     def __call__(self, *modules: Any, **settings: Any) -> Any:
-        """Run modules against all kinds of partners; settings and expectations are those of the kit."""
+        """Run modules against neighbours of every kind; settings and expectations are those of the kit."""
         ...
 
 

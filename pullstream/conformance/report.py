@@ -36,8 +36,8 @@ class Finding:
     """A fault of a module, and the cell that shows it.
 
     `rule` is the number of the broken rule, or the word for another finding (`batching`, `sharing`, `holding`, ...).
-    `message` says what happened, with a diagram if there is one, and `scene` what the partners did. `place` is the line
-    of the author's code, as `file:line`, if known. `advice` is for this case, `hint` for all findings of the kind,
+    `message` says what happened, with a diagram if there is one, and `scene` what the neighbours did. `place` is the
+    line of the author's code, as `file:line`, if known. `advice` is for this case, `hint` for all findings of the kind,
     unless the advice is `exact`. `meant` names the expectation that allows the behaviour, if there is one.
     """
 

@@ -321,7 +321,7 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
 
 
 def _right(time: Any, driver: StreamDriver | SinkDriver) -> str:
-    """Return why a module has no right to a time, as far as its partners know."""
+    """Return why a module has no right to a time, as far as its neighbours know."""
     cell = driver.cell
     given = {cell.time(place) for place in range(cell.values)}
     if time is None or isinstance(driver, SinkDriver) or not given:

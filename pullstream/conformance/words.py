@@ -4,7 +4,7 @@ from pullstream.conformance.cells import LONG, Cell
 
 
 def in_words(cell: Cell, *, fed: bool = True, sink: bool = False) -> str:
-    """Describe what a module's partners do: what upstream emits, how the module is asked, and how that ends."""
+    """Describe what a module's neighbours do: what upstream emits, how the module is asked, and how that ends."""
     return " ".join([*([_above(cell)] if fed else []), *([] if sink else [_below(cell)]), _ending(cell, sink=sink)])
 
 

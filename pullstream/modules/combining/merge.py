@@ -64,7 +64,7 @@ def merge(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) -> Source[A
 def merge(*sources: Source[T]) -> Source[T]: ...
 @source
 def merge(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
-    """Give the values of several sources as they arrive.
+    """Emit the values of several sources as they arrive.
 
     >>> import pullstream as ps
     >>> sorted(ps.run(ps.pipe(ps.merge(ps.values([1, 4]), ps.values([2, 3])), ps.collect())))
@@ -109,14 +109,14 @@ class _Concat(PolledKernel[Any]):
 @alike(merge)
 @source
 def concat(*sources: Annotated[Source[Any], checks.sources]) -> Source[Any]:
-    """Give the values of one source after another.
+    """Emit the values of one source after another.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.concat(ps.values("ab"), ps.once("c")), ps.collect()))
     ['a', 'b', 'c']
 
     A source is opened only when the one before it has ended. Each batch keeps its time. While an earlier source runs,
-    the times that a later source may still give are not complete. An abort or a failure ends all of them (R6).
+    the times that a later source may still emit are not complete. An abort or a failure ends all of them (R6).
     """
     return opens(_Concat(*sources))
 

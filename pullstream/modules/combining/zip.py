@@ -126,7 +126,7 @@ def zip(
     mode: Annotated[Mode, OneOf(*MODES)] = "shortest",
     fill: Annotated[Any, _padding] = None,
 ) -> Source[tuple[Any, ...]]:
-    """Give tuples: the first value of every source, then the second of every source, and so on.
+    """Emit tuples: the first value of every source, then the second of every source, and so on.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.zip(ps.values("ab"), ps.integers(1)), ps.collect()))
@@ -247,7 +247,7 @@ def combine_latest(a: Source[A], b: Source[B], c: Source[C], d: Source[D], /) ->
 def combine_latest(*sources: Source[A]) -> Source[tuple[A, ...]]: ...
 @source
 def combine_latest(*sources: Annotated[Source[Any], checks.sources]) -> Source[tuple[Any, ...]]:
-    """Give the tuple of every source's latest value each time one of them has a new one.
+    """Emit the tuple of every source's latest value each time one of them has a new one.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.combine_latest(ps.once("a"), ps.once(1)), ps.collect()))

@@ -100,16 +100,16 @@ def take(
     ahead: Positive = 1,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
-    """Give the first values, either a number of them or while a test is true, then abort upstream and end.
+    """Emit the first values, either a number of them or while a test is true, then abort upstream and end.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.integers(), ps.take(3), ps.collect()))
     [0, 1, 2]
 
-    `take` never asks for more than it gives, and aborts upstream at the next ask after the last value (R7). It may end
+    `take` never asks for more than it emits, and aborts upstream at the next ask after the last value (R7). It may end
     in the middle of a time, which is then complete with only some of its values; `take_times` takes whole times.
 
-    With a test, it gives the values before the first one for which the test is false. With `last`, it gives that one,
+    With a test, it emits the values before the first one for which the test is false. With `last`, it emits that one,
     too:
 
     >>> ps.run(ps.pipe(ps.integers(), ps.take(lambda n: n < 3), ps.collect()))
@@ -168,7 +168,7 @@ class _TakeTimes(Notified, Resumable):
 
 @transformer
 def take_times(count: Natural) -> Same[V]:
-    """Give all values of the first `count` times to arrive, then abort upstream and end.
+    """Emit all values of the first `count` times to arrive, then abort upstream and end.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([10, 11, 20, 21, 30], time=lambda n: n // 10), ps.take_times(2), ps.collect()))
@@ -245,7 +245,7 @@ def skip(what: Function[V, object], /, *, on_error: Literal["result"]) -> SameOr
 def skip(
     what: Annotated[int | Callable[[Any], object], _count_or_test], /, *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
-    """Drop the first values, either a number of them or while a test is true, and give the rest.
+    """Drop the first values, either a number of them or while a test is true, and emit the rest.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abcd"), ps.skip(2), ps.collect()))

@@ -161,7 +161,7 @@ def _next_tick(module: _KeepLatest, came: float) -> float:
 
 @transformer
 def throttle(seconds: Seconds) -> Same[V]:
-    """Give at most one value in any `seconds`: the first at once, then the latest of each period; drop the others.
+    """Emit at most one value in any `seconds`: the first at once, then the latest of each period; drop the others.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.throttle(60), ps.collect()))
@@ -181,7 +181,7 @@ def throttle(seconds: Seconds) -> Same[V]:
 
 @transformer
 def debounce(seconds: Seconds) -> Same[V]:
-    """Give the latest value once no other has arrived for `seconds`: the last of every burst; drop the others.
+    """Emit the latest value once no other has arrived for `seconds`: the last of every burst; drop the others.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.debounce(60), ps.collect()))
@@ -194,7 +194,7 @@ def debounce(seconds: Seconds) -> Same[V]:
 
 @transformer
 def sample(seconds: Seconds) -> Same[V]:
-    """Give the latest value every `seconds`, if one arrived since the last tick; drop the others.
+    """Emit the latest value every `seconds`, if one arrived since the last tick; drop the others.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.sample(60), ps.collect()))

@@ -60,7 +60,7 @@ def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> L
     [['a', 'b'], ['c', 'd'], ['e']]
 
     All values of a list are at one time. A list is shorter if that time completes, or if the stream ends or fails; it
-    is never empty. With `seconds`, a list is given at most that long after its first value arrived, by trio's clock,
+    is never empty. With `seconds`, a list is emitted at most that long after its first value arrived, by trio's clock,
     even if nothing else arrives. Without `count`, a list has at most 10,000 values. For lists that overlap, use
     `windowed`.
     """
@@ -218,7 +218,7 @@ def windowed(
     every: Seconds | None = None,
     capacity: Positive = CAPACITY,
 ) -> Lists[V]:
-    """Give lists of the latest values, which may overlap: the last `count` after every `step` values, or by the clock.
+    """Emit lists of the latest values, which may overlap: the last `count` after every `step` values, or by the clock.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abcde"), ps.windowed(3), ps.collect()))
@@ -226,14 +226,14 @@ def windowed(
     >>> ps.run(ps.pipe(ps.values("abcde"), ps.windowed(2, step=3), ps.collect()))
     [['a', 'b'], ['d', 'e']]
 
-    Without `step`, a list begins at every value. `batch(count)` gives lists that do not overlap; `tumbling` and
+    Without `step`, a list begins at every value. `batch(count)` makes lists that do not overlap; `tumbling` and
     `sliding` use the times of values. All values of a list are at one time. When that time is complete, values that
     were in no list come in a last, shorter one.
 
-    `windowed(seconds=60, every=10)` gives, every ten seconds, the values that arrived in the last minute. Without
+    `windowed(seconds=60, every=10)` emits, every ten seconds, the values that arrived in the last minute. Without
     `every`, each value is in one list. The periods follow trio's clock and start when the first value arrives. A list
     is given when its period is over, even if nothing else arrives, or sooner if the time of its values is complete. A
-    period without values gives no list. At most `capacity` values are kept; when the buffer is full, upstream waits for
+    period without values emits no list. At most `capacity` values are kept; when the buffer is full, upstream waits for
     the next tick.
     """
     if count is not None:

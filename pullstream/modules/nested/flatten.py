@@ -184,7 +184,7 @@ def flatten(*, concurrency: int = 1) -> Flattened[A]: ...
 def flatten(*, depth: int | None, concurrency: int = 1) -> Transformer[Any, Any]: ...
 @transformer
 def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transformer[Any, Any]:
-    """Give the values of streams that arrive as values: of sources or iterables.
+    """Emit the values of streams that arrive as values: of sources or iterables.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values([ps.values("ab"), [], ["c"]]), ps.flatten(), ps.collect()))

@@ -40,7 +40,7 @@ V_co = TypeVar("V_co", covariant=True)
 
 @attrs.frozen
 class Again(Generic[V_co]):
-    """A value that a loop's body sends round once more, to itself; see `loop`."""
+    """A value that the body of a `loop` sends into the next round."""
 
     value: V_co
 

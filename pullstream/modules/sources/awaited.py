@@ -83,7 +83,7 @@ def _awaitable(call: Call, awaitable: Any) -> Any:
 def from_awaitable(
     awaitable: Annotated[Callable[[], Awaitable[T]] | Awaitable[T], _awaitable], *, time: TimeOf[T] = None
 ) -> Source[T]:
-    """Give one value: the result of an async function, which is called at the first ask of every run.
+    """Emit one value: the result of an async function, which is called at the first ask of every run.
 
     >>> import trio, pullstream as ps
     >>> async def answer():
@@ -165,7 +165,7 @@ def _readable(call: Call, iterable: Any) -> Any:
 
 @source
 def from_async_iterable(iterable: Annotated[AsyncIterable[T], _readable], *, time: TimeOf[T] = None) -> Source[T]:
-    """Give the values of an async iterable, in order, as they are asked for.
+    """Emit the values of an async iterable, in order, as they are asked for.
 
     >>> import trio, pullstream as ps
     >>> async def ticks():
@@ -232,7 +232,7 @@ def from_channel(
     *,
     time: TimeOf[T] = None,
 ) -> Source[T]:
-    """Give the values that a trio channel receives, until its senders are closed. The channel is closed at any end.
+    """Emit the values that a trio channel receives, until its senders are closed. The channel is closed at any end.
 
     >>> import trio, pullstream as ps
     >>> async def main():

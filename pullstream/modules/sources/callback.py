@@ -195,7 +195,7 @@ def from_callback(
     overflow: Annotated[OverflowPolicy, OneOf(*get_args(OverflowPolicy))] = "fail",
     time: TimeOf[T] = None,
 ) -> Source[T]:
-    """Give the values that a callback-style producer emits.
+    """Emit the values that other code passes to a callback.
 
     `register(emit)` is called at the first ask. It returns a function that unregisters, which is called once, or None.
     In between, `emit(value)` adds a value, `emit.end()` ends the stream and `emit.fail(exc)` fails it. All three may be

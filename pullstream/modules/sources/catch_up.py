@@ -91,7 +91,7 @@ def catch_up(
     capacity: Positive = 1024,
     sync: Annotated[Batch[Any] | None, _batch] = None,
 ) -> Source[Any]:
-    """Give the stored values, `old`, first, and then the live ones, `new`, without a gap between them.
+    """Emit the stored values, `old`, first, and then the live ones, `new`, without a gap between them.
 
     >>> import pullstream as ps
     >>> messages = ps.catch_up(["hello", "anybody?"], ps.values(["yes"]), sync=ps.Batch(0, ["-- new --"]))
@@ -105,7 +105,7 @@ def catch_up(
     between the stored values and the live ones.
 
     Each batch keeps its time. The time of `sync` is held from the first ask on. A time is complete when neither `old`
-    nor `new` can give any more values at it. If `new` fails, all values that arrived before the failure are delivered
+    nor `new` can emit any more values at it. If `new` fails, all values that arrived before the failure are delivered
     first (R8).
     """
     return opens(_CatchUp(new, cast("Source[Any]", old), capacity, sync))

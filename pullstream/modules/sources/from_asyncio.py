@@ -162,7 +162,7 @@ def from_asyncio(
     time: TimeOf[T] = None,
     loop: AsyncioLoop = None,
 ) -> Source[T]:
-    """Give the values of an asyncio async iterable, or the one value of an asyncio awaitable.
+    """Emit the values of an asyncio async iterable, or the one value of an asyncio awaitable.
 
     >>> import asyncio, pullstream as ps
     >>> async def lines():

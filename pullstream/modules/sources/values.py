@@ -88,7 +88,7 @@ def _readable(call: Call, iterable: Any) -> Any:
 
 @source
 def values(iterable: Annotated[Iterable[T], _readable], *, time: TimeOf[T] = None) -> Source[T]:
-    """Give the values of an iterable, in order; for a mapping, its values.
+    """Emit the values of an iterable, in order; for a mapping, its values.
 
     All values are at time 0, unless `time` gives each its own; times must not go back. If `time` raises, the stream
     fails. Sources have no `on_error`: to handle errors value by value, use `stamp(time, on_error=...)` after the
@@ -101,8 +101,8 @@ def values(iterable: Annotated[Iterable[T], _readable], *, time: TimeOf[T] = Non
     A collection can be read by any number of runs. An iterator can be read by one run; a second one is refused with
     `ReuseError`. A generator is closed however the stream ends.
 
-    An iterator that blocks stops everything else meanwhile, and once its values come quickly, many are taken at a time.
-    So a live feed is better an async generator, decorated with `source`.
+    An iterator that blocks also blocks everything else, and when its values come quickly, many are taken at a time. So
+    write a live feed as an async generator, decorated with `source`.
     """
     if isinstance(iterable, Mapping):
         return opens(Values(cast("Mapping[Any, T]", iterable).values(), time))
@@ -133,7 +133,7 @@ def fail(failure: Annotated[BaseException, Instance(BaseException, "needs an exc
 
 
 def once(value: T, *, time: Function[T, Hashable] | None = None) -> Source[T]:
-    """Give one value, then end: `values([value])`.
+    """Emit one value, then end: `values([value])`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.once(None), ps.collect()))
@@ -154,7 +154,7 @@ def empty() -> Source[Any]:
 
 @source
 def integers(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Source[int]:
-    """Give the integers from `start` on, in steps of `step`, forever; `time` is as in `values`.
+    """Emit the integers from `start` on, in steps of `step`, forever; `time` is as in `values`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.integers(1), ps.take(3), ps.collect()))
@@ -165,7 +165,7 @@ def integers(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Sour
 
 @source
 def repeat(value: T, times: Natural | None = None) -> Source[T]:
-    """Give one value repeatedly: `times` times, or forever.
+    """Emit one value repeatedly: `times` times, or forever.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.repeat("ab", 2), ps.collect()))
