@@ -162,8 +162,6 @@ class RowsSource(Kernel[Any], Outside):
         self._cursor = plan.cursor()
         self._shape = Shape(plan.as_)
         self._rest = Backlog()
-        self._times: list[Hashable] = []
-        """The last two times, with a journal."""
         self._opened = False
 
     @override
@@ -185,7 +183,6 @@ class RowsSource(Kernel[Any], Outside):
             if batch is not None:
                 self._put(batch)
             elif not self._plan.follow:
-                await self._recorded()
                 return DONE
             else:
                 if self._cursor.floor is not None:
@@ -202,13 +199,6 @@ class RowsSource(Kernel[Any], Outside):
             times: list[Hashable] = values(firsts)
             for time, stored in zip(times, firsts.to_pylist(), strict=True):
                 self.memory.at(time)[_LAST] = stored
-                if self._times[-1:] != [time]:
-                    self._times = [*self._times[-1:], time]
-
-    async def _recorded(self) -> None:
-        """Let the journal record what is complete before the end, which is only the end of what is there now."""
-        if len(self._times) > 1 and not any(each.traits.later for each in self.edge.carrying()):
-            await self.location.until_fulfilled(self._times[0])
 
     @override
     def identity(self) -> object:

@@ -14,7 +14,7 @@ from pullstream.engine.keeping import StateSaver
 from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.sidecar.location import Ending, Location
+from pullstream.engine.sidecar.location import NOTHING, Ending, Location, above
 from pullstream.errors import JournalError
 from pullstream.journal.program import ProgramVersion
 from pullstream.journal.store import Journal, JournalContents, JournalStore, Record, SavedNotes, SinkState, unpickled
@@ -24,7 +24,7 @@ from pullstream.resuming.interfaces import Outside
 from pullstream.resuming.keeping import StreamKeeping
 from pullstream.resuming.memory import Memory, MemoryChanges, pickled
 from pullstream.resuming.resuming import drop_done, refuse_lost
-from pullstream.timely import BEGINNING, Antichain
+from pullstream.timely import BEGINNING, Antichain, Tracker
 
 SHARE: Final = 0.2
 """The largest share of the time that is spent on recording, unless a module waits for it."""
@@ -259,11 +259,32 @@ class Keeper(StateSaver):
     def _look(self) -> dict[Location, SinkFrontiers]:
         for location in self._run.scope.sidecar.sinks:
             ended = location in self._results
-            now: Antichain[Any] = Antichain() if ended else location.frontier
-            if not now.elements and not ended and location in self._for_now:
-                continue
-            self._frontiers[location] = merged(self._frontiers[location], now)
+            now = Antichain[Any]() if ended else self._to_come(location, location.frontier)
+            if now is not None:
+                self._frontiers[location] = merged(self._frontiers[location], now)
         return dict(self._frontiers)
+
+    def _to_come(self, sink: Location, now: Antichain[Any]) -> Antichain[Any] | None:
+        """The frontier of a sink as if the sources that ended only for now had not; None if it is unknown.
+
+        While a source goes on that does not end for now, such as a live one, it is the present frontier.
+        """
+        sources = self._for_now.get(sink, [])
+        over = [source for source in sources if source.ending is Ending.COMPLETE]
+        others = (each for each in above(sink) if each not in sources and not each.upstreams)
+        if not over or (now.elements and any(each.ending is Ending.RUNNING for each in others)):
+            return now
+        keeping, frontiers = self._stream, self._run.scope.sidecar.frontiers
+        counts: list[dict[Any, int]] = [{} for _ in frontiers.places]
+        for source in over:
+            time = source.reached
+            if time in (BEGINNING, NOTHING) or keeping.strangers(source, time):
+                return None
+            if any(below.traits.later for below in keeping.carrying(source)):
+                return None
+            counts[source.output][time] = 1
+        open_ended = Tracker(frontiers.graph(), monotone=False, counts=counts).frontier(sink.output)
+        return Antichain([*now.elements, *open_ended.elements])
 
     def _record(self, frontiers: dict[Location, SinkFrontiers]) -> Record:
         sinks = {

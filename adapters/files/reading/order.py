@@ -97,6 +97,8 @@ class FileOrder:
         """The number of files that are not read again."""
         self.absent: Sequence[str] = ()
         """Missing paths that are waited for."""
+        self.number = 0
+        """The number of the next file of a folder that is followed."""
 
     def is_recorded(self, path: str, known: Known) -> bool:
         """Whether the journal knows a file in this state."""
@@ -138,7 +140,7 @@ class FileOrder:
         earlier, time = self._earlier, self._plan.time
         watch = FolderWatch(listing, earlier.identities)
         there = {file.path: file for file in first}
-        number = earlier.count
+        self.number = earlier.count
         looked = False
         if isinstance(time, PathTime):
             again = self._dated([there[path] for path in earlier.order if path in there], earlier)
@@ -150,8 +152,8 @@ class FileOrder:
             if isinstance(time, PathTime):
                 turns = [*again, *self._dated(fresh)]
             else:
-                turns = [*again, *(Turn(file, number + count) for count, file in enumerate(fresh))]
-            number += len(fresh)
+                turns = [*again, *(Turn(file, self.number + count) for count, file in enumerate(fresh))]
+            self.number += len(fresh)
             again = []
             for turn in turns:
                 if time is None:

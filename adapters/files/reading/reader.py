@@ -161,6 +161,8 @@ class FilesReader:
                     self._run_files.over(read)
             if self._timeless:
                 yield [self._pending(self._last[0] if self._last else 0)]
+            if plan.available and plan.time is None:
+                yield [Floor(self.order.number)]
             if self._journal and not plan.available:
                 yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
 

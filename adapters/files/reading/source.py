@@ -1,7 +1,7 @@
 """The source behind all file readers."""
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -33,9 +33,6 @@ class FilesSource(Kernel[Any], Outside):
         self._reading: FilesReader | None = None
         self._row: deque[Found] = deque()
         self._rest = Backlog()
-        self._floor: tuple[Hashable, ...] = ()
-        self._passed: tuple[Hashable, ...] = ()
-        """The last time that is complete, if there is one."""
         self._limiter = trio.CapacityLimiter(2)
 
     @override
@@ -84,16 +81,12 @@ class FilesSource(Kernel[Any], Outside):
                 # A cancelled wait leaves the thread running; `release` stops it and waits for it.
                 facts = reading.step() if reading.ready else await self._thread(reading.step)
                 if facts is None:
-                    await self._recorded()
                     return DONE
                 self._row.extend(facts)
             match self._row.popleft():
                 case Batch() as batch:
                     self._rest.put(batch)
                 case Floor(time):
-                    if self._floor and self._floor[0] != time:
-                        self._passed = self._floor
-                    self._floor = (time,)
                     self.location.advance(time)
                 case Decided(key, value):
                     self.memory.ledger[key] = value
@@ -103,12 +96,6 @@ class FilesSource(Kernel[Any], Outside):
                 case Wait():
                     await trio.sleep(self._plan.every)
         return self._rest.take(limit)
-
-    async def _recorded(self) -> None:
-        """Record a completed time in the journal during the run, so that the next run does not repeat it."""
-        below = self.edge.carrying()
-        if self._plan.available and self.memory.saves and self._passed and not any(each.traits.later for each in below):
-            await self.location.until_fulfilled(self._passed[0])
 
     @override
     async def release(self) -> None:

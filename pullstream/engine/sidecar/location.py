@@ -483,6 +483,11 @@ class Location(Metered):
         if self._capability is BEGINNING and not self.ports:
             self.drop_capability()
 
+    @property
+    def reached(self) -> Hashable:
+        """The time that a source has reached, also after its end; NOTHING if only its holds say what may come."""
+        return self._capability
+
     def drop_capability(self) -> None:
         """Give up a source's capability: from now on it may answer only at times it holds."""
         capability, self._capability = self._capability, NOTHING

@@ -106,6 +106,31 @@ def test_times_that_later_ones_complete_are_read_again(inbox, tmp_path):
     assert ps.run(windows(), journal=tmp_path / "journal") == [3, 7]
 
 
+THROUGH = {
+    "coarser times": lambda one, other: ps.pipe(one, ps.map_time(lambda n: n // 10)),
+    "one after another": ps.concat,
+    "side by side": ps.merge,
+    "in pairs": lambda one, other: ps.pipe(ps.zip(one, other, mode="padded", fill=""), ps.map(max)),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_of_two_folders_one_may_lag_behind(name, inbox, tmp_path):
+    """A time is complete when both have passed it: files that come to one of them later are not lost."""
+
+    def night(**options):
+        read = (files.read_text(inbox / folder, available=True, every=0.01) for folder in ("one", "other"))
+        return ps.run(ps.pipe(THROUGH[name](*read), ps.sort_by_time(), ps.collect(timed=True)), **options)
+
+    for one, other in [(1, 3), (1, 4), (6, 4)]:
+        for folder, count in [("one", one), ("other", other)]:
+            (inbox / folder).mkdir(exist_ok=True)
+            for number in range(count):
+                if not (inbox / folder / f"{number}.txt").exists():
+                    put(inbox / folder, **{str(number): [f"{folder} {number}"]})
+        assert night(journal=tmp_path / "journal") == night()
+
+
 def test_follow_and_available_exclude_each_other(inbox):
     """Only one can be meant."""
     with pytest.raises(ps.CompositionError, match="waits for new files, and available=True, which ends"):
