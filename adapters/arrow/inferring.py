@@ -191,7 +191,7 @@ def derived_schema(
     n: double
 
     Raises:
-        SchemaError: the values are no rows, or have no common columns, and with `partly` already the first ones.
+        SchemaError: the values are not rows, or have no common columns, and with `partly` already the first ones.
     """
     columns = Columns(path, None, lambda _: None)
     columns.place = place

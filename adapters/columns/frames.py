@@ -46,7 +46,7 @@ class ColumnReader:
         """Return the values as rows in Arrow.
 
         Raises:
-            ColumnError: they are no rows, or have other columns than the rows before.
+            ColumnError: they are not rows, or have other columns than the rows before.
             SchemaError: the values of a column have no common type.
         """
         rows = values if isinstance(values, ArrowRows) else self._converted(values)

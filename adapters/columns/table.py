@@ -22,7 +22,7 @@ async def collect_table(upstream: Reader[Any], ctx: Context) -> Frame:
     Without rows, the table has no columns. `table.to_arrow()` and `table.to_pandas()` convert it.
 
     Raises:
-        ColumnError: the values are no rows, or do not have the same columns.
+        ColumnError: the values are not rows, or do not have the same columns.
     """
     reader = ColumnReader("collect_table()")
     parts: list[ArrowRows] = []

@@ -138,7 +138,7 @@ class Name:
         """Read a name, or a pair of schema and name, that a user gave.
 
         Raises:
-            CompositionError: it is no name.
+            CompositionError: it is not a name.
         """
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):

@@ -133,7 +133,7 @@ class _KillTrial:
         if steps is None:
             raise PullstreamError(f"the sink fails without being killed: {where}")
         if steps == 0:
-            raise PullstreamError("the sink is no Committer: kills() has no steps at which to kill it")
+            raise PullstreamError("the sink is not a Committer, so kills() has no steps at which to kill it")
         self._expected = self._seen(whole)
         if len(self._expected) != TIMES:
             raise PullstreamError(f"read() must return the values of {TIMES} times, but got {dict(self._expected)!r}")

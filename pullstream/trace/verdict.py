@@ -234,7 +234,7 @@ def judge(trace: Trace) -> Verdict:
         try:
             was = with_times(kind, about, decode)
         except (TypeError, ValueError, ArithmeticError) as exc:
-            found.append(Objection(number, "cannot be judged", f"it is no {kind}: {exc}"))
+            found.append(Objection(number, "cannot be judged", f"it is not a valid {kind}: {exc}"))
             continue
         heard.see(number, kind, was)
         found += [Objection(number, rule, what) for rule, what in edges.see(kind, about)]

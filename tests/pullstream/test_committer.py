@@ -251,7 +251,7 @@ def test_a_wrong_sink_is_found(fault, says):
 
 
 def test_what_cannot_be_tested_is_refused():
-    with pytest.raises(PullstreamError, match="is no Committer"):
+    with pytest.raises(PullstreamError, match="is not a Committer"):
         kills(lambda folder: ps.collect(), lambda folder: {})
     with pytest.raises(PullstreamError, match="fails without being killed: ValueError: open"):
         kills(lambda folder: recording([], fails="open"), lambda folder: {})

@@ -21,7 +21,7 @@ from ..order import BEGINNING, less_equal
 from ..tracker import Tracker
 
 Report = Callable[[Any, int], None]
-"""Called with (time, +1 or -1) for every capability that is created or dropped."""
+"""Called with (time, +1 or -1) forevery capability that is created or dropped."""
 
 
 class Output:
@@ -80,7 +80,7 @@ class Output:
 class Capability:
     """The right to send at `time` or later at one output. Drop it, or leave its `with` block, to let time advance.
 
-    If it is garbage-collected while held, everything downstream stalls for ever. This is a bug: it causes a
+    If it is garbage-collected while held, everything downstream stalls forever. This is a bug: it causes a
     ResourceWarning, and the time stays held. `Tracker.explain` names the output and the time.
     """
 

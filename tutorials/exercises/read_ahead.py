@@ -5,7 +5,7 @@ read that it has not received, and never more. Nothing else changes: values come
 comes after the values before it, and when the stream ends no task is left.
 
 It is `ps.prefetch(n)` by hand: a task that asks, a trio channel, a nursery. Asking again acknowledges the batch before,
-so a kept batch needs a hold. `contextlib.ExitStack` is one that can be entered in one place and closed in another.
+so a kept batch needs a hold. A `contextlib.ExitStack` can enter a hold in one place and close it in another.
 """
 
 import trio

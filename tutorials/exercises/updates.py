@@ -13,7 +13,7 @@ and "next" and "clerk", for sales that these have not processed yet. An update i
     2. `next` passes this on to the clerk
     3. the till sells something at day 1, and closes for good
     4. `next` processes this, and passes nothing on to the clerk
-    5. the clerk has processed what he has
+    5. the clerk processes the sale
 
 `MOVES` has a list of updates for each of them. The tracker evaluates after every single update, as it would if updates
 travelled in parts: a day that it finds complete at `next` or at the clerk must really be complete by then.

@@ -380,7 +380,7 @@ class Context:
         Times that are not complete by now become `Abandoned`, instead of complete with only part of their effects.
 
         Raises:
-            CapabilityError: the module is no sink.
+            CapabilityError: the module is not a sink.
         """
         if not isinstance(self._account, SinkAccount):
             raise CapabilityError(f"{self._account.location}, is not a sink: only a sink's work completes a time")

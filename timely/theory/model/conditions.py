@@ -40,7 +40,7 @@ def could_request(requests: Iterable[Request], node: str, time: Time, later: Tim
 def condition_1(requests: Iterable[Request], times: Iterable[Time]) -> Request | None:
     """Find an event that requests a notification not at or after its own time (000, Condition 1); None if none does.
 
-    A request for the event's own time is allowed: a node may repeat the same request for ever.
+    A request for the event's own time is allowed: a node may repeat the same request forever.
 
     >>> condition_1([Request("p", 1, 0)], (0, 1))
     Request(node='p', time=1, requested=0)
