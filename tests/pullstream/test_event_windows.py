@@ -315,8 +315,18 @@ def test_an_origin_moves_the_grid():
     "time", [Product(1, 2), "monday", (1, 2), math.inf, frozenset([1]), AWARE, date(2026, 3, 1), 1e300]
 )
 def test_times_without_a_place_are_refused(kind, time, caplog):
-    """Partially ordered, not to be added to, or too far away: by name, and with no warning."""
+    """Partially ordered, not to be added to, or too far away: by name, with no warning, also to one who waits."""
+    told = []
+
+    async def wait(running):
+        try:
+            await running.progress.completed(time)
+        except TimeDomainError as exc:
+            told.append(exc)
+
     name = "sliding" if kind == "gaps" else kind
-    with pytest.raises(TimeDomainError, match=rf"{name}.*map_time"):
-        run(ps.pipe(ps.values(["x", "y"], time=lambda _: time), MODULES[kind](), ps.collect()))
+    pipeline = ps.pipe(ps.values(["x", "y"], time=lambda _: time), MODULES[kind](), ps.collect())
+    with pytest.raises(TimeDomainError, match=rf"{name}.*map_time") as caught:
+        ps.run(pipeline, beside=wait, check="strict")
+    assert told in ([], [caught.value])
     assert caplog.messages == []
