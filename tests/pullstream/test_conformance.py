@@ -160,12 +160,33 @@ def test_equal_values_come_in_every_sample(broken, rule):
     assert "2 values, some of them equal" in findings[0].scene
 
 
-def test_what_needs_values_to_differ_says_so():
-    """It is told how, and no equal ones come to it then."""
-    finding = conformance(refuses_repeats).findings[0]
-    assert (finding.rule, finding.cell.alike) == ("failure", True)
-    assert "differ=True" in finding.hint
-    conformance(refuses_repeats, differ=True).check()
+@ps.transformer
+async def names(upstream, ctx):
+    """A transformer over records."""
+    async for batch in ctx.batches(upstream):
+        yield ps.Batch(batch.time, [record["name"] for record in batch.values])
+
+
+@ps.source
+async def goes_back(ctx):
+    yield ps.Batch(2, "a")
+    yield ps.Batch(1, "b")
+
+
+@pytest.mark.parametrize(
+    ("module", "rule", "hint", "options"),
+    [
+        (refuses_repeats, "failure", "differ=True", {"differ": True}),
+        (names, "failure", "values=lambda n", {"values": lambda n: {"name": f"name {n}"}}),
+        (goes_back, "R12", "yield in time order, or hold the earlier time before going on", None),
+    ],
+)
+def test_a_finding_says_what_to_do(module, rule, hint, options):
+    """What is expected of a module can be said, and then nothing is found; a source is advised as a source."""
+    finding = conformance(module, cells=60).findings[0]
+    assert finding.rule == rule
+    assert hint in finding.hint
+    assert options is None or conformance(module, cells=60, **options).ok
 
 
 def test_what_is_not_a_module_is_refused():
@@ -365,20 +386,6 @@ def test_every_field_of_a_subject_has_an_option(capsys):
 
 
 @ps.transformer
-async def names(upstream, ctx):
-    """A transformer over records."""
-    async for batch in ctx.batches(upstream):
-        yield ps.Batch(batch.time, [record["name"] for record in batch.values])
-
-
-def test_a_module_over_records_is_given_records():
-    """What goes in is said, and until it is, what is found says that numbers went in."""
-    assert conformance(names(), cells=60, values=lambda n: {"name": f"name {n}"}).ok
-    finding = conformance(names(), cells=60).findings[0]
-    assert "values=lambda n" in finding.hint
-
-
-@ps.transformer
 async def too_late(upstream, ctx):
     kept = []
     async for batch in ctx.batches(upstream):
@@ -446,16 +453,3 @@ def test_the_kit_logs_a_remark_once_and_none_about_what_is_right(module, options
     conformance(Subject("module", module), limit=None, **options)
     assert len(caplog.messages) == len(told)
     assert all(words in message for words, message in zip(told, caplog.messages, strict=True))
-
-
-@ps.source
-async def goes_back(ctx):
-    yield ps.Batch(2, "a")
-    yield ps.Batch(1, "b")
-
-
-def test_a_source_is_advised_as_a_source():
-    """It receives no batch, so it can neither keep the right of one nor have lost it by asking."""
-    finding = conformance(goes_back, cells=20).findings[0]
-    assert finding.rule == "R12"
-    assert finding.hint == "yield in time order, or hold the earlier time before going on"

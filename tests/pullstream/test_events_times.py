@@ -39,13 +39,6 @@ def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
     assert log[-1] == ("complete", both)
 
 
-def test_completions_come_before_the_batch_that_passes_their_time():
-    """And the last ones at the end."""
-    log = []
-    ps.run(ps.pipe(ps.values([1, 2, 5], time=int), note(log)))
-    assert log == [(what, time) for time in (1, 2, 5) for what in ("batch", "complete")]
-
-
 def test_several_completions_come_least_first():
     """At one advance several times complete: the least is told first, whatever the order of asking."""
     log = []
@@ -104,19 +97,6 @@ async def test_a_hold_is_lowered_step_by_step(autojump_clock):
         for time in (0, 2, 5, 8):
             nursery.start_soon(note, running.progress, time)
     assert sorted(seen) == [(0, 0.0), (2, 10.0), (5, 20.0), (8, 30.0)]
-
-
-def test_a_batch_of_a_further_lane_gives_the_right_to_hold_its_time():
-    """As it gives the right to answer at it."""
-
-    @ps.transformer
-    async def through_a_lane(upstream, ctx):
-        lane = upstream.lane()
-        while (batch := await lane.ask()) is not ps.DONE:
-            with ctx.hold(batch.time):
-                yield batch
-
-    assert ps.run(ps.pipe(ps.values([3, 5], time=lambda n: n), through_a_lane(), ps.collect())) == [3, 5]
 
 
 def test_only_a_sink_abandons_its_work():

@@ -250,52 +250,40 @@ def test_times_that_are_not_near_anything_are_refused():
             ps.run(ps.pipe(ps.join(source, source, on=int, within=within), ps.drain()))
 
 
-def test_a_source_that_says_nothing_of_time_is_told_of(caplog):
-    """With `within`, where either source was forgotten: all of it is at 0, which is near whatever is near 0."""
-    timed, timeless = ps.values(range(3), time=int), ps.values(range(3))
-    for left, right, told in (
-        (timed, timed, None),
-        (timed, ps.values([0], time=int), None),
-        (timeless, timed, "its source 1 at the time 0"),
-        (timed, timeless, "its source 2 at the time 0"),
-        (timeless, timeless, "its source 1 and of its source 2 at the time 0"),
-    ):
-        caplog.clear()
-        ps.run(ps.pipe(ps.join(left, right, on=int, within=1), ps.drain()))
-        assert (told in caplog.text) if told else not caplog.records
-    ps.run(ps.pipe(ps.join(timeless, timeless, on=int), ps.drain()))
-    assert len(caplog.records) == 1
+TIMED, TIMELESS = ps.values(range(3), time=int), ps.values(range(3))
+FIRST, SECOND, NONE = ps.values(range(3), time=lambda _: 1), ps.values(range(3), time=lambda _: 2), ps.empty()
+BOTH = ps.concat(FIRST, SECOND)
+WITHIN, ASOF = {"within": 1}, {"how": "asof", "at": int}
 
 
-def test_a_join_without_a_pair_says_why(caplog):
-    """Its keys are at other times, or of other types; where some match, there is nothing to say."""
-    first, second = ps.values(range(3), time=lambda _: 1), ps.values(range(3), time=lambda _: 2)
-    for left, right, on, told in (
-        (first, second, int, "is at 1 in source 1 and at 2 in source 2. Allow a distance with within="),
-        (first, first, (int, str), "of type int, as 0, and those of source 2 of type str, as '0'"),
-        (first, second, (int, lambda n: n + 3), None),
-        (first, ps.concat(first, second), int, None),
-        (first, ps.empty(), int, None),
-    ):
-        for how in ("inner", "left"):
-            caplog.clear()
-            ps.run(ps.pipe(ps.join(left, right, on=on, how=how), ps.drain()))
-            assert (told in caplog.text) if told else not caplog.records
+@pytest.mark.parametrize(
+    ("left", "right", "on", "options", "told"),
+    [
+        (TIMED, TIMED, int, WITHIN, None),
+        (TIMED, ps.values([0], time=int), int, WITHIN, None),
+        (TIMELESS, TIMED, int, WITHIN, "its source 1 at the time 0"),
+        (TIMED, TIMELESS, int, WITHIN, "its source 2 at the time 0"),
+        (TIMELESS, TIMELESS, int, WITHIN, "its source 1 and of its source 2 at the time 0"),
+        (TIMELESS, TIMELESS, int, {}, None),
+        (FIRST, SECOND, int, {}, "is at 1 in source 1 and at 2 in source 2. Allow a distance with within="),
+        (FIRST, FIRST, (int, str), {"how": "left"}, "of type int, as 0, and those of source 2 of type str, as '0'"),
+        (FIRST, FIRST, (int, lambda n: n + 3), {}, None),
+        (FIRST, BOTH, int, {}, None),
+        (FIRST, NONE, int, {"how": "left"}, None),
+        (FIRST, SECOND, int, ASOF, "have no time in common"),
+        (FIRST, BOTH, int, ASOF, None),
+        (BOTH, SECOND, int, ASOF, None),
+        (FIRST, NONE, int, ASOF, None),
+        (NONE, SECOND, int, ASOF, None),
+    ],
+)
+def test_a_join_that_pairs_nothing_says_why(left, right, on, options, told, caplog):  # noqa: PLR0917 - a row
+    """Its keys are at other times, or of other types, or a source says nothing of time; if some match, no word."""
+    ps.run(ps.pipe(ps.join(left, right, on=on, **options), ps.drain()))
+    assert (told in caplog.text) if told else not caplog.records
 
 
 # ---- the nearest value: `how="asof"`
-
-
-def test_an_asof_join_without_a_time_in_common_says_so(caplog):
-    """Each value of the first source is then paired with None; where a time is common, there is nothing to say."""
-    first, second, both = ([ps.values([n], time=int) for n in (1, 2)]) + [ps.values([1, 2], time=int)]
-    for left, right, told in ((first, second, True), (first, both, False), (both, second, False)):
-        caplog.clear()
-        ps.run(ps.pipe(ps.join(left, right, on=lambda _: "tea", how="asof", at=int), ps.drain()))
-        assert ("have no time in common" in caplog.text) == told == bool(caplog.records)
-    for pair in ((first, ps.empty()), (ps.empty(), second)):
-        ps.run(ps.pipe(ps.join(*pair, on=lambda _: "tea", how="asof", at=int), ps.drain()))
-    assert not caplog.records
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 9)), max_size=8).map(
@@ -330,15 +318,6 @@ def test_each_value_is_paired_with_the_nearest(left, right, strategy, limit, che
 
     ordered = sorted(left, key=lambda row: (row[0], place(row)))
     assert found == [(row[0], (row, nearest(row, right, strategy))) for row in ordered]
-
-
-def test_two_functions_of_place():
-    """Each source has its own, and its own key."""
-    joined = ps.join(
-        ps.values([5]), ps.values([("x", 4), ("x", 6)]), on=(lambda _: "x", lambda row: row[0]), how="asof",
-        at=(int, lambda row: row[1]),
-    )  # fmt: skip
-    assert ps.run(ps.pipe(joined, ps.collect())) == [(5, ("x", 4))]
 
 
 @pytest.mark.parametrize("on", ["key", "place"])
