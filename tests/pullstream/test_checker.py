@@ -528,6 +528,12 @@ def test_a_checker_draws_any_edge_of_its_run():
         checker.diagram("whisper")
 
 
+def test_check_is_one_of_three():
+    """A misspelt check= is refused."""
+    with pytest.raises(ValueError, match="'strict'"):
+        ps.run(ps.pipe(ps.empty(), ps.drain()), check="strickt")
+
+
 def test_a_checker_draws_both_sides_of_a_module():
     """The input's and the output's events in one drawing; a row that is too long goes on in the next."""
     checker = Checker()

@@ -310,14 +310,16 @@ def nearest(row, right, strategy):
 @settings(max_examples=amount(100, 1000), deadline=None)
 @given(ROWS, ROWS, st.sampled_from(["backward", "forward", "nearest"]), st.sampled_from([1, 7, 4096]), st.booleans())
 def test_each_value_is_paired_with_the_nearest(left, right, strategy, limit, check):
-    """At every time, in the order of the places."""
-    one, two = (ps.values(rows, time=lambda row: row[0]) for rows in (left, right))
-    joined = ps.join(one, two, on=name, how="asof", at=place, strategy=strategy)
+    """At every time, in the order of the places; each source has functions of its own for key and place."""
+    one, two = ps.values(left, time=lambda row: row[0]), ps.values([[row] for row in right], time=lambda row: row[0][0])
+    functions = {"on": (name, lambda row: name(row[0])), "at": (place, lambda row: place(row[0]))}
+    joined = ps.join(one, two, how="asof", strategy=strategy, **functions)
 
     found = ps.run(ps.pipe(joined, ps.collect(timed=True)), limit=limit, check=check)
 
     ordered = sorted(left, key=lambda row: (row[0], place(row)))
-    assert found == [(row[0], (row, nearest(row, right, strategy))) for row in ordered]
+    matches = [nearest(row, right, strategy) for row in ordered]
+    assert found == [(row[0], (row, match and [match])) for row, match in zip(ordered, matches, strict=True)]
 
 
 @pytest.mark.parametrize("on", ["key", "place"])
