@@ -211,44 +211,6 @@ async def test_no_kernel_keeps_anything_for_a_time(name, limit):
     assert not any(kernel.location.held for kernel in kernels)
 
 
-class State:
-    """A fold's state that a weak reference can watch."""
-
-    count = 0
-
-
-def watched(states):
-    """A fold that counts, and whose states are in `states` as long as anything keeps them."""
-
-    def new():
-        states.add(state := State())
-        return state
-
-    def step(state, _):
-        state.count += 1
-        return state
-
-    return ps.Fold(new, step, lambda state: state.count)
-
-
-FOLDING = {
-    "reduce_by_time": ps.reduce_by_time,
-    "reduce_by_key": lambda fold: ps.reduce_by_key(fold, key=lambda n: n % 2),
-    "tumbling": lambda fold: ps.tumbling(1, fold),
-    "sessions": lambda fold: ps.sessions(0.5, fold),
-    "group_by": lambda fold: ps.group_by(lambda n: n % 2, ps.reduce_by_time(fold)),
-}
-
-
-@pytest.mark.parametrize("name", FOLDING)
-def test_no_state_stays_for_a_time(name):
-    """A fold drops the state of a time when it has emitted the result."""
-    states, looks, times = weakref.WeakSet(), [], 10_000
-    soak(FOLDING[name](watched(states)), times, lambda: looks.append(len(states)))
-    # States are kept for a few batches' times.
-    assert looks[-1] < times / 2
-
-
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
 @pytest.mark.parametrize("acknowledges", [False, True], ids=["asks once more", "acknowledges"])
 async def test_a_lane_for_every_batch(acknowledges, check, kept):
