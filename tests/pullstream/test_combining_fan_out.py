@@ -11,27 +11,24 @@ LIMITS = [1, 2, 7, 4096]
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
-class TestLag:
-    """A tee whose fast branches may run ahead."""
+@pytest.mark.parametrize("capacity", [1, 5, 30])
+def test_at_most_so_far_ahead(limit, capacity, counting, probe):
+    """For each value that the slow branch takes to work on, the fast one gets another, and no more."""
+    slow, ahead = [], []
 
-    @pytest.mark.parametrize("capacity", [1, 5, 30])
-    def test_at_most_so_far_ahead(self, limit, capacity, counting, probe):
-        """For each value that the slow branch takes to work on, the fast one gets another, and no more."""
-        slow, ahead = [], []
+    def notice(value):
+        ahead.append(value + 1 - len(slow))
 
-        def notice(value):
-            ahead.append(value + 1 - len(slow))
+    pipeline = ps.pipe(
+        counting(probe, 50, timed=True), ps.tee(ps.drain(notice), kept(slow, pause=1), capacity=capacity),
+    )  # fmt: skip
 
-        pipeline = ps.pipe(
-            counting(probe, 50, timed=True), ps.tee(ps.drain(notice), kept(slow, pause=1), capacity=capacity),
-        )  # fmt: skip
+    run(pipeline, limit)
 
-        run(pipeline, limit)
-
-        assert max(ahead) <= capacity + min(limit, capacity)
-        assert min(ahead[capacity:]) >= capacity
-        assert slow == [*range(50), "done"]
-        assert probe.balanced
+    assert max(ahead) <= capacity + min(limit, capacity)
+    assert min(ahead[capacity:]) >= capacity
+    assert slow == [*range(50), "done"]
+    assert probe.balanced
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -55,18 +52,15 @@ async def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, pro
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
-class TestPartition:
-    """Every way to end."""
+def test_a_key_without_a_sink(limit, counting, probe):
+    """It is an error that names the value, after what came before it."""
+    even = []
 
-    def test_a_key_without_a_sink(self, limit, counting, probe):
-        """It is an error that names the value, after what came before it."""
-        even = []
+    with pytest.raises(ps.errors.RoutingError, match=r"partition.* 5 has the key 'odd'.*other=") as caught:
+        run(ps.pipe(counting(probe, 9), ps.partition(lambda n: "odd" if n == 5 else "even", {"even": kept(even)})))
 
-        with pytest.raises(ps.errors.RoutingError, match=r"partition.* 5 has the key 'odd'.*other=") as caught:
-            run(ps.pipe(counting(probe, 9), ps.partition(lambda n: "odd" if n == 5 else "even", {"even": kept(even)})))
-
-        assert even == [*range(5)]
-        assert probe.reasons == [caught.value]
+    assert even == [*range(5)]
+    assert probe.reasons == [caught.value]
 
 
 def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
@@ -160,38 +154,32 @@ def odd(n):
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
-class TestAside:
-    """At every limit, in every order."""
+def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, probe):
+    """When the side sink has taken what there was, it may work on it as long as it likes."""
+    main = []
 
-    def test_the_main_branch_waits_for_what_lies_there_alone(self, limit, counting, probe):
-        """When the side sink has taken what there was, it may work on it as long as it likes."""
-        main = []
+    async def program():
+        parts = (aside(kept([], pause=50), lambda n: n in (1, 30)), kept(main))
+        async with ps.pipe(counting(probe, 60, timed=True), *parts).open(limit=limit) as running:
+            await trio.sleep(49)
+            assert main[-1] >= 29
+            await running.result()
 
-        async def program():
-            parts = (aside(kept([], pause=50), lambda n: n in (1, 30)), kept(main))
-            async with ps.pipe(counting(probe, 60, timed=True), *parts).open(limit=limit) as running:
-                await trio.sleep(49)
-                assert main[-1] >= 29
-                await running.result()
+    in_virtual_time(program)
 
-        in_virtual_time(program)
-
-        assert main == [*(n for n in range(60) if n not in (1, 30)), "done"]
+    assert main == [*(n for n in range(60) if n not in (1, 30)), "done"]
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.usefixtures("schedule")
-class TestAsideInside:
-    """In a stream that is opened inside another."""
+def test_it_is_waited_for(limit):
+    """What it still does when the inner stream has nothing left belongs to that stream, and so does its failure."""
+    side = []
 
-    def test_it_is_waited_for(self, limit):
-        """What it still does when the inner stream has nothing left belongs to that stream, and so does its failure."""
-        side = []
+    def inner(failing):
+        return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, pause=1, failing=failing), odd))
 
-        def inner(failing):
-            return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, pause=1, failing=failing), odd))
-
-        run(ps.pipe(ps.values([9]), ps.map(inner(None)), ps.flatten(), ps.collect()), limit, check=False)
-        assert side == [1, 3, 5, 7, "done"]
-        with pytest.raises(Unseen):
-            run(ps.pipe(ps.values([9, 3]), ps.map(inner(5)), ps.flatten(), ps.collect()), limit, check=False)
+    run(ps.pipe(ps.values([9]), ps.map(inner(None)), ps.flatten(), ps.collect()), limit, check=False)
+    assert side == [1, 3, 5, 7, "done"]
+    with pytest.raises(Unseen):
+        run(ps.pipe(ps.values([9, 3]), ps.map(inner(5)), ps.flatten(), ps.collect()), limit, check=False)

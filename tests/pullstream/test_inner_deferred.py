@@ -41,26 +41,18 @@ async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_fails(kind, counting, probe, autojump_clock):
-    """Its failure fails the stream, as the same object, and nothing is opened."""
+async def test_it_ends_unresolved(kind, counting, probe, autojump_clock):
+    """Its failure fails the stream, as the same object; an abort does not wait, and a resolve then opens nothing."""
     pipeline, handle, _ = place(kind, counting(probe, 2))
-    boom = Unseen()
+    boom, start = Unseen(), trio.current_time()
     with pytest.raises(Unseen) as caught:
         async with pipeline.open() as running:
             await trio.sleep(1)
             handle.fail(boom)
             await running.result()
     assert caught.value is boom
-    assert probe.acquired == 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_an_abort_does_not_wait(kind, counting, probe, autojump_clock):
-    """It is confirmed at once, and a resolve after it opens nothing."""
     pipeline, handle, module = place(kind, counting(probe, 2))
-    start = trio.current_time()
     async with pipeline.open() as running:
-        await trio.sleep(1)
         await running.abort()
         handle.resolve(module)
         await trio.sleep(1)

@@ -57,8 +57,19 @@ def test_depth(concurrency):
     assert sorted(map(str, ps.run(pipeline))) == sorted(["0", "text", "1", "b'bytes'", "None"])
 
 
+async def ticks():
+    yield 1
+
+
 @pytest.mark.parametrize(
-    ("value", "says"), [(7, "neither a source nor"), ("text", "characters"), (ps.map(str), "neither"), (None, "None")]
+    ("value", "says"),
+    [
+        (7, "neither a source nor"),
+        ("text", "characters"),
+        (ps.map(str), "neither"),
+        (None, "None"),
+        (ticks(), r"map\(from_async_iterable\)"),
+    ],
 )
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_a_value_that_is_no_stream_is_refused(value, says, concurrency, counting, probe):
@@ -76,18 +87,6 @@ def test_a_value_that_is_no_stream_is_refused(value, says, concurrency, counting
         )
     assert given == [1, 2]
     assert probe.balanced
-
-
-def test_an_async_generator_is_refused_with_advice():
-    """The message says how it becomes a source."""
-
-    async def ticks():
-        yield 1
-
-    with pytest.raises(TypeError, match=r"map\(from_async_iterable\)"):
-        ps.run(ps.pipe(ps.values([ticks()]), ps.flatten(), ps.collect()))
-    stream = ps.pipe(ps.values([1]), ps.map(lambda _: ps.from_async_iterable(ticks())), ps.flatten())
-    assert ps.run(ps.pipe(stream, ps.collect())) == [1]
 
 
 @pytest.mark.sampled(1)
@@ -162,24 +161,6 @@ def test_an_iterable_that_cannot_be_opened_is_not_tried_again():
     with pytest.raises(Unseen):
         ps.run(ps.pipe(ps.values([ps.values("ab"), Once()]), ps.flatten(concurrency=2), ps.drain(given.append)))
     assert (given, len(opened)) == (["a", "b"], 1)
-
-
-async def test_side_by_side_opens_no_more_than_concurrency(counting, new_probe, autojump_clock):
-    """At most `concurrency` inner streams are open, and the next is opened when one has ended."""
-    probes = [new_probe() for _ in range(6)]
-    most = 0
-
-    def opened(number):
-        return counting(probes[number], 3, delay=number + 1)
-
-    def look(_):
-        nonlocal most
-        most = max(most, sum(probe.acquired - probe.released for probe in probes))
-
-    pipeline = ps.pipe(ps.values(range(6)), ps.map(opened), ps.flatten(concurrency=2), ps.drain(look))
-    await ps.arun(pipeline)
-    assert most == 2
-    assert all(probe.balanced and probe.ended for probe in probes)
 
 
 # ---- times

@@ -115,7 +115,7 @@ def test_results_of_earlier_times_come_before_a_failure(module, limit, failure):
 
 
 @LIMITS
-@pytest.mark.parametrize("options", [{}, {"within": 0.5}, {"on_error": "skip"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"within": 0.5}, {"on_error": "skip"}, {"how": "asof", "at": int}], ids=str)
 def test_pairs_come_before_a_failure(options, limit, failure):
     """What the policy does not catch fails the join as without it."""
     got = []
@@ -124,16 +124,6 @@ def test_pairs_come_before_a_failure(options, limit, failure):
     with nullcontext() if caught else pytest.raises(failure):
         ps.run(ps.pipe(join, ps.drain(got.append)), limit=limit)
     assert sorted(got) == [(n, n) for n in (1, 2, 4) if n < 3 or caught]
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_nearest_values_come_before_a_failure(limit, failure):
-    got = []
-    sources = (at_once([1, 2, 3, 4]) for _ in range(2))
-    join = ps.join(*sources, on=(fails_at(3), int), how="asof", at=int)
-    with pytest.raises(failure):
-        ps.run(ps.pipe(join, ps.drain(got.append)), limit=limit)
-    assert got == [(1, 1), (2, 2)]
 
 
 # ---- how far one has come
