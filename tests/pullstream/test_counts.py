@@ -218,7 +218,6 @@ EXCEPTIONS = {
     "out of order, *, a file per time": "The sink gets each run of equal times in an answer of its own.",
     "waits, *, map_async": "It starts its calls a few at a time, in a turn of the scheduler each.",
     "file, windowed, map_async": "As above: the windows come a few at a time.",
-    "*, take by a test, *": "It asks for one value at a time, so as to take none after the first that fails.",
     "*, in_flight, *": "It lets in four values at a time, so every few values cost a turn of the scheduler.",
     "file, combine_latest, *": "What it emits depends on which of its files' threads answers first.",
     "out of order, loop, *": "Each run of equal times goes round by itself, as a later time waits outside.",

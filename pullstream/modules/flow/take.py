@@ -12,14 +12,16 @@ from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
+from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
+from pullstream.engine.runtime import clocks
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
-from pullstream.protocol import Batch
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 from pullstream.resuming.interfaces import Resumable
 
 
@@ -53,6 +55,42 @@ class _TakeWhile(PerBatch, Inline):
         self._test = guarded(test) if catches(on_error) else test
         self._last = last
         self.most = ahead
+
+    @override
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        began = clocks.monotonic()
+        answer = super().poll(limit)
+        if isinstance(answer, Batch) and len(answer.values) < limit:
+            # Values are asked for a few at a time; those that are there at once make one answer.
+            return self._with_more(answer, limit, began + BREATH)
+        return answer
+
+    def _with_more(self, first: Batch[Any], limit: int, until: float) -> Batch[Any]:
+        """Add to an answer what else is there at once. All of it is held here until it is in flight below."""
+        values, times = [*first.values], [*first.times]
+        held: dict[Hashable, None] = {}
+        failed = self.edge.handover
+        more: Batch[Any] | Done | Unanswered = first
+        while isinstance(more, Batch) and self.most and failed.failure is None and len(values) < limit:
+            if clocks.monotonic() > until:
+                break
+            for time in more.times:
+                if time not in held:
+                    self.location.hold(time)
+                    held[time] = None
+            try:
+                more = super().poll(min(self.most, limit - len(values)))
+            except BaseException as exc:  # noqa: BLE001 - raised at the next ask
+                self.edge.fail_next(exc, values)
+                break
+            if isinstance(more, Batch):
+                values += more.values
+                times += more.times
+        if more is DONE:
+            self.most = 0
+        for time in held:
+            self.location.drop(time)
+        return Batch.of(times, values)
 
     @override
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
