@@ -8,11 +8,11 @@ from pullstream.checker.rules import RULES, SHARING, sentence
 
 BESIDE: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "batching": "what comes out depends neither on how many values are asked for at once nor on how they arrive",
+        "batching": "the output does not depend on how many values are asked for at once or on how they arrive",
         "times": "values emitted at a time depend only on the values at that time",
         "early": "work at a time is done after that is complete at the input, and before it is complete downstream",
         "holding": "a time is held only as long as something at it is pending",
-        "order": "what comes out does not depend on which task ran first",
+        "order": "the output does not depend on which task ran first",
         "state": "each run begins anew",
         SHARING: sentence(SHARING),
         "hang": "every request is answered",
@@ -31,12 +31,12 @@ HINTS: Final[Mapping[str, str]] = MappingProxyType(
         "a batch, ask for the next one, or yield nothing",
         "R3": "remember how the stream ended, and answer that from then on: DONE, or the same exception object",
         "R4": "give each task that asks a lane() of the reader",
-        "R5": "let pending work be cancelled: no shield, lock or `except` around it may keep an ending out",
+        "R5": "let pending work be cancelled: no shield, lock or `except` around it may block an ending",
         "R6": "let every ending pass: raise the exception you received, end each of your inputs, and wait until it has "
         "confirmed",
         "R7": "abort upstream, and wait for it, before you answer DONE",
-        "R8": "let exceptions of your own code out after the values before them were answered: yield those first, or "
-        "keep the failure for the next ask",
+        "R8": "raise an exception only after the values before it were answered: yield those first, or keep the "
+        "failure for the next ask",
         "R9": "ask nothing after DONE, a failure or a cancellation; cancelling an ask aborts the stream",
         "R10": "open resources at the first ask (in `acquire`, or at the top of the generator), and close them in "
         "every ending: with `with`, `finally` or `release`; start tasks only in a nursery that you leave",
@@ -47,11 +47,11 @@ HINTS: Final[Mapping[str, str]] = MappingProxyType(
         "`async for`, which is left before the next batch); a kernel calls self.location.hold(time) and drop(time)",
         "batching": "process all values of a batch one by one, and keep state that outlasts a batch; `limit` is only "
         "the maximum number of values to answer",
-        "times": "keep state per time, in a dict, and take it out at its Completed(time)",
+        "times": "keep state per time, in a dict, and remove it at its Completed(time)",
         "early": "answer a time when ctx.events(upstream) delivers its Completed(time); hold a time, "
         "`with ctx.hold(time):`, while background work at it goes on",
         "holding": "leave the `with ctx.hold(time):` when the pending work is done, or downgrade it; a time requested "
-        "with ctx.notify_at is held until its Completed(time) is taken from ctx.events(upstream), and ctx.batches "
+        "with ctx.notify_at is held until its Completed(time) is taken from ctx.events(upstream); ctx.batches "
         "delivers none",
         "order": "keep the values of each input separate, by input and not by order of arrival",
         "state": "keep the state of a run in the generator, or set it in `__init__`: state on a class, in a default "

@@ -177,7 +177,7 @@ class Trial:
             return Trouble("R5", outcome.doubt)
         if self.subject.batches or self._agrees(cell, outcome, other):
             return None
-        message = f"it gave {_shown(outcome)}, but {_shown(other)} at limit 1 when nothing disturbs it"
+        message = f"it emitted {_shown(outcome)}; at limit 1, undisturbed, it emitted {_shown(other)}"
         return await self._explained(cell, outcome, message)
 
     async def _explained(self, cell: Cell, outcome: Outcome, message: str) -> Trouble:
@@ -197,7 +197,7 @@ class Trial:
         again, _ = await self.drive(cell)
         if again is None or again.values == outcome.values:
             return None
-        message = f"it gave {_shown(outcome)}, and {_shown(again)} when the same cell was run again"
+        message = f"it emitted {_shown(outcome)}; when the same cell ran again, it emitted {_shown(again)}"
         return Trouble("state", message)
 
     async def _by_chance(self, cell: Cell, outcome: Outcome) -> Trouble | None:
@@ -205,7 +205,7 @@ class Trial:
         for seed in range(1, AGAIN + 1):
             again, _ = await self.drive(attrs.evolve(cell, seed=cell.seed + seed))
             if again is not None and again.values != outcome.values:
-                message = f"it gave {_shown(outcome)}, and {_shown(again)} when its tasks ran in another order"
+                message = f"it emitted {_shown(outcome)}; with its tasks in another order, it emitted {_shown(again)}"
                 return Trouble("order", message)
         return None
 
@@ -217,7 +217,7 @@ class Trial:
         if other is None or Counter(map(repr, outcome.values)) == Counter(map(repr, other.values)):
             return None
         values: list[tuple[Any, Any]] = outcome.values
-        message = f"it gave {_pairs(values)}, but {_pairs(other.values)} for the same values, one time after another"
+        message = f"it emitted {_pairs(values)}; for the same values, one time after another, {_pairs(other.values)}"
         once, now = Counter(time for time, _ in other.values), Counter(time for time, _ in values)
         torn = [time for time in now if now[time] > once[time]]
         if torn:
@@ -251,8 +251,8 @@ class Trial:
             return None
         return Trouble(
             "R8",
-            f"values before a failure must be delivered first: it gave {_pairs(outcome.values)} before it failed, but "
-            f"{_pairs(other.values)} without the failure",
+            f"values before a failure must be delivered first: it emitted {_pairs(outcome.values)} before it failed; "
+            f"without the failure, {_pairs(other.values)}",
             advice="if it keeps values back, and emits them at the end or when their time is complete, say so with "
             "flushes=True",
         )

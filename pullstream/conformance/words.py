@@ -20,7 +20,7 @@ def _above(cell: Cell) -> str:
         times = f", each at its own time, 0 to {cell.values - 1}"
     waits = ", one second per answer" if cell.delayed else ""
     quiet = f", and then nothing for {LONG:.0f} seconds" if cell.quiet else ""
-    return f"Upstream gives {number}{equal}{times}{waits}{quiet}{ended}."
+    return f"Upstream emits {number}{equal}{times}{waits}{quiet}{ended}."
 
 
 def _below(cell: Cell) -> str:

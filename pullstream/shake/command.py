@@ -62,7 +62,7 @@ def shake_pipeline(given: argparse.Namespace) -> int:
             told += f"\n\n{_played(report.differences[0], given.trace)}"
     except EXPECTED as exc:
         notes: list[str] = getattr(exc, "__notes__", [])
-        print("\n  ".join([f"pullstream shake: {_told(exc)}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
+        print("\n  ".join([f"python -m pullstream shake: {_told(exc)}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
         return 2
     print(told + _again(report, given))  # noqa: T201 - a command line
     return 0 if report.ok else 1

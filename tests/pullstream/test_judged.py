@@ -58,10 +58,10 @@ def test_a_finding_tells_it_simply():
     assert finding.rule == "R8"
     assert "flushes=True" in finding.hint
     assert finding.cell.limit == 1
-    assert finding.scene.startswith("Upstream gives one value, and then fails.")
+    assert finding.scene.startswith("Upstream emits one value, and then fails.")
 
     finding = only(conformance(wrong.OneBatch, cells=100))
-    assert finding.scene == "Upstream gives 2 values. It is asked for values up to 2 at a time. Nothing disturbs it."
+    assert finding.scene == "Upstream emits 2 values. It is asked for values up to 2 at a time. Nothing disturbs it."
     assert finding.place.startswith("tests/pullstream/judged/wrong.py:")
 
     finding = only(conformance(WRONG["works in the background"][0], cells=60))
