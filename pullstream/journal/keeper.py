@@ -283,8 +283,12 @@ class Keeper(StateSaver):
             if any(below.traits.later for below in keeping.carrying(source)):
                 return None
             counts[source.output][time] = 1
-        open_ended = Tracker(frontiers.graph(), monotone=False, counts=counts).frontier(sink.output)
-        return Antichain([*now.elements, *open_ended.elements])
+        tracker = Tracker(frontiers.graph(), monotone=False, counts=counts)
+        for below in (each for each in frontiers.locations if each.cuts):
+            # Only its holds say what it may give; it nests times of its own in those of its input.
+            for outer in tracker.frontier(below.ports[0].place):
+                tracker.update(below.output, (outer, BEGINNING), 1)
+        return Antichain([*now.elements, *tracker.frontier(sink.output)])
 
     def _record(self, frontiers: dict[Location, SinkFrontiers]) -> Record:
         sinks = {

@@ -108,6 +108,7 @@ def test_times_that_later_ones_complete_are_read_again(inbox, tmp_path):
 
 THROUGH = {
     "coarser times": lambda one, other: ps.pipe(one, ps.map_time(lambda n: n // 10)),
+    "times within times": lambda one, other: ps.pipe(one, ps.stamp_epochs(1, nest=True)),
     "one after another": ps.concat,
     "side by side": ps.merge,
     "in pairs": lambda one, other: ps.pipe(ps.zip(one, other, mode="padded", fill=""), ps.map(max)),
