@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -170,11 +171,18 @@ def memory(session, small=500_000, large=2_000_000, how="batches"):
     """Read two numbers of rows; return the peaks of this process's memory, in MB (Linux)."""
     peaks = []
     for rows in (int(small), int(large)):
-        Path("/proc/self/clear_refs").write_text("5")  # The peak begins again.
         columns = "id", "id * 7919 % 365 AS day", "repeat(md5(string(id)), 4) AS text"
         # As many rows to a partition, whatever the number: some partitions are ahead of what is read.
         frame = session.range(0, rows, 1, rows // 12_500).selectExpr(*columns)
-        source = spark.from_dataframe(frame, **({"time": "day"} if how == "ordered" else {"as_": how}))
+        if how == "streaming":
+            folder = tempfile.mkdtemp()
+            session.conf.set("spark.sql.files.maxPartitionBytes", "4m")
+            frame.write.parquet(f"{folder}/in")
+            stream = session.readStream.schema(frame.schema).parquet(f"{folder}/in")
+            source = spark.from_streaming(stream, checkpoint=f"{folder}/checkpoint", trigger="availableNow")
+        else:
+            source = spark.from_dataframe(frame, **({"time": "day"} if how == "ordered" else {"as_": how}))
+        Path("/proc/self/clear_refs").write_text("5")  # The peak begins again.
         if how == "batches":
             source = ps.pipe(source, ps.flat_map(lambda batch: range(batch.num_rows)))
         assert ps.run(ps.pipe(source, ps.reduce(lambda n, row: n + 1, 0))) == rows

@@ -121,6 +121,8 @@ class TestRetries:
         (1_000_000, 4_000_000, "rows"),
         # Spark sorts into partitions of about 25 MB.
         (500_000, 4_000_000, "ordered"),
+        # All rows are one micro-batch.
+        (500_000, 2_000_000, "streaming"),
     ],
 )
 def test_many_times_the_rows_need_no_more_memory(small, large, how):
@@ -151,32 +153,6 @@ print(seen)
 def test_partitions_of_300_mb_are_read_with_2_gb():
     """One after the other, because two do not fit."""
     assert ran(LARGE, timeout=600) == 3 * 1_440_000
-
-
-MICRO_BATCH = """
-import json, resource, sys
-import pullstream as ps
-from adapters import spark
-
-rows, folder = int(sys.argv[1]), sys.argv[2]
-session = spark.session(master="local[2]", config={"spark.driver.memory": "1g"})
-frame = session.range(0, rows, 1, 16).selectExpr("id AS number", "id / 7 AS real", "cast(id AS string) AS text")
-frame.write.parquet(f"{folder}/{rows}")
-stream = session.readStream.schema(frame.schema).parquet(f"{folder}/{rows}")
-source = spark.from_streaming(stream, checkpoint=f"{folder}/checkpoint {rows}", trigger="availableNow", as_="tuples")
-found = ps.run(ps.pipe(source, ps.map(lambda row: row[0]), ps.reduce(lambda total, number: total + number, 0)))
-print(json.dumps([found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024]))
-session.stop()
-"""
-
-
-@pytest.mark.slow
-def test_memory_does_not_depend_on_the_micro_batch(tmp_path):
-    """The driver's Python needs no more memory for a micro-batch of two million rows than for one of 500,000."""
-    small, large = (ran(MICRO_BATCH, rows, tmp_path, timeout=600) for rows in (500_000, 2_000_000))
-    assert small[0] == 500_000 * 499_999 // 2
-    assert large[0] == 2_000_000 * 1_999_999 // 2
-    assert large[1] - small[1] < 40, (small, large)
 
 
 STREAMING = """

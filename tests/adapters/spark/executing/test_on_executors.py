@@ -128,29 +128,3 @@ class TestEndings:
             time.sleep(0.05)
         (file,) = tmp_path.iterdir()
         assert int(file.read_text()) < 2_000_000
-
-
-class Unlucky(Exception):
-    """The exception of these tests."""
-
-
-class TestFailures:
-    def failing(self, session):
-        def check(row):
-            if row.id == 77:
-                raise Unlucky("row 77 is bad")
-            return row
-
-        return session.range(0, 100, 1, 2).transform(spark.on_executors(ps.map(check), schema="id long"))
-
-    def test_the_error_of_a_spark_action_is_complete(self, session):
-        """It has the type, the message, the module, the line that composed it, and the partition."""
-        from pyspark.errors import PythonException
-
-        with pytest.raises(PythonException) as caught:
-            self.failing(session).collect()
-        told = str(caught.value)
-        assert "Unlucky: row 77 is bad\nraised in map(" in told
-        assert f"composed at {__file__}:" in told
-        assert "on an executor, partition 1" in told
-        assert "pullstream/engine" not in told

@@ -356,20 +356,11 @@ class TestConformance:
             Subject("rows", plain), Subject("rows of many times", many), Subject("keys", keys), answers, cells=60
         ).check()
 
-    def test_the_real_input_conforms(self, numbers):
-        """With the strict checker."""
-        reading = Cursor(numbers(100), Splitting("rows", ["n"], 0, timed=False, time=""))
-        source = Source((Module("rows", Rows, (reading,)),))
-        rows = ps.run(ps.pipe(source, ps.map(lambda row: row.n), ps.collect()), check="strict")
-        reading.close(None)
-        assert rows == list(range(100))
-
 
 as_answers = ps.transformer(Answers)
 
 
 def test_an_answer_counts_its_rows():
-    """An Arrow batch counts as its number of rows."""
     batch = pa.record_batch({"n": [1, 2, 3]})
     assert KeyBatch(ps.Batch(0, [batch, batch])).rows == 6
     assert KeyBatch(ps.Batch(0, [1, 2])).rows == 2

@@ -159,17 +159,6 @@ class TestReading:
         batches.close()
         assert handle.wait(5)
 
-    def test_a_batch_does_not_wait_for_a_slow_source(self, served, task):
-        """Values that are there arrive, even if the next one never comes."""
-        released = []
-        handle = served(then_waits(3, released))
-        batches = task()
-        got = list(itertools.islice((n for batch in batches for n in rows([batch])), 3))
-        assert got == [0, 1, 2]
-        batches.close()
-        assert handle.wait(5)
-        assert released == [True]
-
     def test_a_second_concurrent_read_is_refused(self, served, task):
         """Two tasks at once would share the values."""
         served(ps.integers())
@@ -233,9 +222,10 @@ class TestReading:
     def test_a_stage_that_has_ended_ends_a_wait(self, served, task, context):
         """A worker that waits for a slow source does not notice that a limit was reached, but the server does."""
         released = []
-        handle = served(then_waits(1, released))
+        handle = served(then_waits(3, released))
         got = task()
-        next(got)
+        # They do not wait for a value that never comes.
+        assert list(itertools.islice((n for batch in got for n in rows([batch])), 3)) == [0, 1, 2]
         context.stages = []
         assert handle.wait(5)
         assert released == [True]
@@ -423,17 +413,11 @@ class TestAccess:
 
         assert listening(server._port) == {"127.0.0.1"}
 
-    @pytest.mark.parametrize(
-        ("port", "message"),
-        [("http", "must be a port number.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*to a free port")],
-    )
-    def test_an_unavailable_port_is_reported(self, context, server, port, message):
-        """With the name of the setting."""
-        port = str(server._port) if port == "taken" else port
+    @pytest.mark.parametrize("port", ["http", "65536"])
+    def test_an_impossible_port_is_reported(self, context, port):
         context.getConf = lambda: {"spark.pullstream.port": port}
-        with pytest.raises(spark.CannotListen, match=message) as caught:
+        with pytest.raises(spark.CannotListen, match=f"spark.pullstream.port must be a port number.*is '{port}'"):
             SourceServer(context)
-        assert "spark.pullstream.port" in str(caught.value)
 
     def test_closing_leaves_nothing(self, context):
         """Neither a thread nor a socket; stopping the context also closes it."""
@@ -546,18 +530,6 @@ class TestLog:
             assert reader.latest(last) == last
             assert handle.wait(5)
 
-    def test_uncommitted_values_are_read_again(self, served, query):
-        """A restarted query gets the same values with the same numbers."""
-        served(ps.values(range(30)))
-        first = query(rows=10, now=True)
-        end = first.latest(first.initialOffset())
-        (part,) = first.partitions(first.initialOffset(), end)
-        before = rows(first.read(part))
-        first.stop()
-        second = query(rows=10)
-        assert rows(second.read(part)) == before
-        assert second.latest(end)["values"] == 20
-
     def test_committed_values_are_gone_with_an_error(self, served, query):
         """A new query and an old checkpoint are refused, instead of getting no values."""
         served(ps.values(range(30)))
@@ -593,13 +565,6 @@ class TestLog:
         reader.stop()
 
         within(5, lambda: query().latest(there) == there)
-
-    def test_an_unknown_number_is_refused(self, served, query):
-        """A copy of a checkpoint lacks later commits."""
-        served(ps.values(range(3)))
-        reader = query()
-        with pytest.raises(remote.PullSourceError, match="checkpoint is an old copy"):
-            reader.latest({**reader.initialOffset(), "values": 1000})
 
     @pytest.mark.parametrize("nameless", [False, True])
     @pytest.mark.parametrize("asked", ["latest", "commit", "partitions"])

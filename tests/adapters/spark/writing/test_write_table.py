@@ -196,19 +196,6 @@ class TestEndings:
         assert ended == [True]
         assert done == []
 
-    def test_leftovers_of_a_killed_run_are_repaired(self, session, tmp_path):
-        """A partition that was moved away is restored, and partial files are removed."""
-        ps.run(ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)))
-        old = tmp_path / ".pullstream" / "old-1"
-        old.mkdir(parents=True)
-        (tmp_path / "time=3").rename(old / "time=3")
-        half = tmp_path / ".pullstream" / "new-1" / "_temporary"
-        half.mkdir(parents=True)
-        assert found(session, tmp_path) == expected(30)
-        ps.run(ps.pipe(sales(10), spark.write_table(tmp_path, SCHEMA, session=session)))
-        assert found(session, tmp_path) == expected()
-        assert sorted(names(tmp_path)) == ["time=0", "time=1", "time=2", "time=3"]
-
     @pytest.mark.slow
     @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
     def test_a_kill_leaves_complete_partitions(self, session, tmp_path, seconds):
