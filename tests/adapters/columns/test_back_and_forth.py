@@ -1,68 +1,15 @@
-"""Times that go back and forth: a time has rows in several folds, and each result is that of all its rows."""
-
-from decimal import Decimal
+"""Times that go back and forth: a time that fails in some fold, and memory; for results see `test_random`."""
 
 import pytest
 
 import pullstream as ps
 from adapters.arrow import ArrowRows
-from tests.adapters.columns.test_random import AGGREGATES, SOURCES, plain, result, seen
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
 
 from adapters import columns  # noqa: E402 - where polars is installed
 from adapters.columns import reducing  # noqa: E402
-
-ROWS = [
-    {
-        "time": 1 + number // 2 % 2,
-        "key": "abc"[number % 3],
-        "n": number * 5 % 7 - 2,
-        "x": number / 4,
-        "price": Decimal(number),
-        "at": 1000 * number,
-        "parts": [],
-        "id": number,
-    }
-    for number in range(24)
-]
-CUTS = range(0, 24, 3)
-
-
-def run(kind, module, together):
-    """The results, and the rows in the order in which they arrived."""
-    ids = []
-    source = ps.pipe(SOURCES[kind](ROWS, CUTS, "dicts"), seen(ids))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reducing, "TOGETHER", together)
-        found = ps.run(ps.pipe(source, module, ps.collect(timed=True)), limit=7)
-    assert sorted(ids) == list(range(24))
-    return found, [ROWS[number] for number in ids]
-
-
-def groups(rows, *names):
-    """The rows of each time and key, by time, and then in the order in which the keys arrived."""
-    found = {}
-    for row in sorted(rows, key=lambda row: row["time"]):
-        found.setdefault((row["time"], *(row[name] for name in names)), []).append(row)
-    return found.items()
-
-
-@pytest.mark.parametrize("together", [1, 6, 9, reducing.TOGETHER])
-@pytest.mark.parametrize("kind", sorted(SOURCES))
-def test_each_time_has_one_result(kind, together):
-    """Every aggregate of two days from two sources, or of rows that are out of order."""
-    named = {name: aggregate for name, (aggregate, _) in AGGREGATES.items()}
-
-    found, rows = run(kind, columns.reduce_by_time(**named), together)
-    assert found == [(day, plain(result(rows, named))) for (day,), rows in groups(rows)]
-
-    found, rows = run(kind, columns.reduce_by_key("key", **named), together)
-    assert found == [(day, {"key": key, **plain(result(rows, named))}) for (day, key), rows in groups(rows, "key")]
-
-    found, rows = run(kind, columns.distinct("key"), together)
-    assert [(day, row["id"]) for day, row in found] == [(day, rows[0]["id"]) for (day, _), rows in groups(rows, "key")]
 
 
 @ps.source

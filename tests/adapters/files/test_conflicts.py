@@ -189,11 +189,3 @@ def test_a_store_that_another_thread_has_opened():
     write = WritePaths("write_text()", "memory://in/{time}", "memory://in", ["/in/x"], lambda _: False, found[1])
     with pytest.raises(ps.CompositionError, match="is among what is read"):
         traffic.write(write)
-
-
-def test_inputs_of_an_earlier_run(inbox, tmp_path):
-    """They may be replaced by a later run."""
-    for _ in range(2):
-        ps.run(ps.pipe(files.read_text(inbox), files.write_text(tmp_path / "out" / "{time}.txt")))
-        ps.run(ps.pipe(files.read_text(tmp_path / "out"), files.write_text(tmp_path / "more" / "{time}.txt")))
-    assert (tmp_path / "more" / "0.txt").read_text() == "a.txt\nb.txt\n"

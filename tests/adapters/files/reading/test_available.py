@@ -138,14 +138,6 @@ def test_follow_and_available_exclude_each_other(inbox):
         files.read_text(inbox, available=True, follow=True)
 
 
-def test_without_a_journal_all_files_are_new(inbox):
-    """In every run."""
-    put(inbox, a=[1], b=[2])
-    for _ in range(2):
-        done = []
-        assert ps.run(nightly(inbox, done))[1] == [1, 3]
-
-
 def test_a_night_that_writes_nothing_says_nothing_of_its_times(inbox, tmp_path, caplog):
     """Its result has the files of earlier nights, and it fails before it has any time."""
     lines = files.read_text(inbox, available=True, every=0.01, time=files.name_time(r"\d"))

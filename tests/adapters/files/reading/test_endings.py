@@ -72,28 +72,6 @@ async def test_ended_in_the_middle(kind, way, large, opened, folder):
     assert opened(folder) == []
 
 
-@pytest.mark.parametrize("way", ["abort", "cancel"])
-async def test_an_abort_waits_only_for_the_current_read(way, put, held, until, opened):
-    """Files are closed once the read returns, not before."""
-    path = put("a.txt", "x\n" * 1000)
-    fs = held(fsspec.filesystem("file"), free=1)
-    pipeline = ps.pipe(files.read_text(path, filesystem=fs, block_size=100), ps.drain())
-    with trio.move_on_after(20) as scope:
-        async with pipeline.open() as running:
-            await until(fs.waiting.is_set)
-            if way == "cancel":
-                scope.cancel()
-            trio.lowlevel.spawn_system_task(later, fs.gate.set)
-            await running.abort()
-    assert opened(path) == []
-    assert fs.files[0].closed
-
-
-async def later(function):
-    await trio.sleep(0.05)
-    function()
-
-
 async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder):
     """After the grace period the abort fails by name; when the read returns after all, its thread closes the file."""
     path = put("a.txt", "x\n" * 1000)

@@ -152,16 +152,6 @@ def test_blueprints_are_data(put, read):
     assert repr(source).startswith("read_csv(")
 
 
-def test_nothing_is_read_before_the_first_ask(put, opened, folder):
-    """Composing and opening do not access files."""
-    path = put("a.txt", "a\n")
-    source = files.read_text(path)
-    path.unlink()
-    path.write_text("b\n")
-
-    assert ps.run(ps.pipe(source, ps.collect())) == ["b"]
-
-
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_a_block_that_is_too_large_for_pyarrow(kind, put, read, monkeypatch):
     """It is parsed in several pieces; nothing is refused."""

@@ -197,16 +197,6 @@ def test_changes_at_complete_times_are_refused(name, message, put, folder, journ
     refused(source, journal, message)
 
 
-def test_a_file_with_completed_values_may_not_be_changed(put, folder, journal):
-    """The place to continue would be unknown."""
-    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\nno object\n')
-    source = files.read_jsonl(folder / "in", time="t")
-    with pytest.raises(files.FileReadError, match=r"in/1.jsonl:3"):
-        ps.run(kept({}, source), journal=journal)
-    put("in/1.jsonl", '{"t": 1}\n{"t": 2}\n')
-    refused(source, journal, r"in/1.jsonl has changed since it was read")
-
-
 @pytest.mark.parametrize("time", ["t", lambda row: row["t"], None, "follow"])
 def test_a_file_without_completed_values_may_be_changed(time, put, folder, journal):
     """With any kind of times: it is read again."""
@@ -364,13 +354,6 @@ def test_types_are_those_of_the_first_run(put, folder, journal):
     out = killed(make(), 2, journal)
     ps.run(kept(out, make()), journal=journal)
     assert [type(rows[0][1]) for rows in out.values()] == [float, float, float]
-
-
-def test_other_options_are_another_pipeline(put, journal):
-    """Columns, times and forms are part of a pipeline's identity."""
-    path = put("a.csv", "x,y\n1,2\n")
-    ps.run(kept({}, files.read_csv(path, columns=["x"])), journal=journal)
-    refused(files.read_csv(path, columns=["y"]), journal, "belongs to another pipeline: .*columns=")
 
 
 @pytest.mark.sampled(2)

@@ -145,13 +145,6 @@ def test_rows_that_do_not_go_together(values, message, tmp_path):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("time", ["a/b", "", ".", "..", "a\0b"])
-def test_a_time_that_is_no_file_name(time, tmp_path):
-    with pytest.raises(files.FileTargetError, match=NAME):
-        written([1], files.write_jsonl(tmp_path / "{time}.jsonl"), time=lambda _: time)
-    assert content(tmp_path) == {}
-
-
 def test_a_row_is_not_asked_for_a_missing_key(tmp_path):
     """A defaultdict would make one up, and keep it."""
     row = defaultdict(int, n=1)
@@ -169,17 +162,6 @@ def test_two_times_for_one_file(tmp_path):
     assert not [name for name in content(tmp_path) if name.startswith(".")]
     paths = ps.run(ps.pipe(days, ps.map_time(lambda day: day.replace(day=1)), write))
     assert [(path.name, path.read_text().count("\n")) for path in paths] == [("2026-03.jsonl", 2), ("2026-04.jsonl", 1)]
-
-
-def test_columns_are_fixed_by_the_first_row_group(tmp_path):
-    """A later value that does not fit is named with its file, column and number, at every limit."""
-    values = [{"n": n} for n in range(10)] + [{"n": "tea"}]
-    write = files.write_parquet(tmp_path / "{time}.parquet", row_group=10)
-    for limit in (1, 3, 4096):
-        told = r"0\.parquet: the column 'n' is int64, and.*'tea' \(str\), value 11"
-        with pytest.raises(files.SchemaError, match=told):
-            written(values, write, limit)
-    assert content(tmp_path) == {}
 
 
 NESTED = {

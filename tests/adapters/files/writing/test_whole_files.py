@@ -97,18 +97,6 @@ def slow_disk(monkeypatch, ready):
     monkeypatch.setattr(Disk, "flush", flush)
 
 
-async def test_later_values_are_taken_while_the_disk_is_busy(tmp_path, monkeypatch):
-    """Files of complete times are made in the background; a time is complete when its file is there."""
-    reached = threading.Event()
-    slow_disk(monkeypatch, reached)
-    source = ps.pipe(ps.values(range(10), time=int), ps.tap(lambda n: reached.set() if n == 5 else None))
-    async with ps.pipe(source, files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
-        await running.progress.completed(0)
-        assert reached.is_set()
-        assert (tmp_path / "0.jsonl").read_text() == "0\n"
-        assert len(await running.result()) == 10
-
-
 async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatch):
     ready, taken = threading.Event(), []
     slow_disk(monkeypatch, ready)
