@@ -85,7 +85,6 @@ class Straight(NamedTuple):
     ids=str,
 )
 def test_inexact_values_are_refused(value, kind):
-    """Alone, and among others."""
     for values in ([value], [None, value], (value, None)):
         with pytest.raises((ValueError, TypeError)):
             exact_array(values, kind)
@@ -110,7 +109,6 @@ def test_inexact_values_are_refused(value, kind):
     ids=str,
 )
 def test_exact_values_are_kept(values, kind, kept):
-    """Of any matching Python type."""
     array = exact_array(values, kind)
     assert array.type == kind
     assert array.to_pylist() == kept
@@ -170,5 +168,4 @@ def test_a_column_is_cast_without_loss(values, kind):
     ids=str,
 )
 def test_a_column_is_cast(values, kind, kept):
-    """Including nulls."""
     assert exact_array(pa.array(values), kind).to_pylist() == kept

@@ -60,7 +60,6 @@ def test_forms_of_rows(value, row):
 
 
 def test_mixed_forms_of_rows_keep_their_order():
-    """Also with Arrow batches among them."""
     batch = pa.record_batch({"n": [3, 4], "x": [0.0, 0.0]})
     found = rows([(1, 0), {"n": 2}, batch, Both(0, 5), (6, 0)])
     assert [row[2] for row in found] == [1, 2, 3, 4, 5, 6]
@@ -121,7 +120,6 @@ def test_a_dict_is_not_asked_for_missing_keys(kind):
     ],
 )
 def test_a_value_that_does_not_fit_is_named(value, message):
-    """With its column, also among many that fit."""
     good = (1, 2.0)
     with pytest.raises(SchemaError, match=message):
         rows([good] * 5 + [value] + [good] * 5)
@@ -135,7 +133,6 @@ def test_a_column_without_nulls_takes_none():
 
 
 def test_different_named_tuples_use_their_own_names():
-    """Not those of the first."""
     schema = pa.schema([("x", pa.int64()), ("n", pa.int64())])
     other = namedtuple("Other", ["n", "x"])  # noqa: PYI024 - without types
     assert rows([Both(1, 2), other(3, 4), Both(5, 6)], schema, {}) == [(1, 2), (4, 3), (5, 6)]
@@ -151,7 +148,6 @@ def test_filling_in_columns_does_not_change_the_values():
 
 
 def test_values_are_counted_across_batches():
-    """In any form; and long values are shortened."""
     packing = Packing(pa.schema([("n", pa.int64())]), SchemaError, rows=2)
     (batch,) = packing.batches([([1, 2], {}), ([3], {})])
     assert len(batch) == 3

@@ -64,17 +64,14 @@ class TestForms:
 
     @pytest.mark.parametrize(("as_", "expected"), [("rows", [(), ()]), ("tuples", [(), ()]), ("dicts", [{}, {}])])
     def test_rows_without_columns_are_still_rows(self, as_, expected):
-        """A batch without columns may have rows."""
         assert Shape(as_).of(batch(n=[1, 2]).select([])) == expected
 
     def test_names_may_change_from_batch_to_batch(self):
-        """A shape without names uses those of each batch."""
         shape = Shape("rows")
         assert [shape.of(batch(a=[1]))[0]._fields, shape.of(batch(b=[1]))[0]._fields] == [("a",), ("b",)]
 
     @pytest.mark.parametrize("as_", ["row", None, 3])
     def test_an_unknown_form_is_refused(self, as_):
-        """The message lists the known ones."""
         with pytest.raises(ps.CompositionError, match=r"read\(\) at .*test_shapes.* 'dicts' or 'batches'"):
             shape_argument("read", as_)
 

@@ -58,7 +58,6 @@ def test_times_of_one_kind_may_have_several_widths(parts, times):
 
 @pytest.mark.parametrize(("time", "kind"), [(2**64 - 1, pa.uint64()), (2**55, pa.timestamp("s"))])
 def test_a_time_that_does_not_fit_names_the_column(time, kind):
-    """It is no error of Arrow's."""
     with pytest.raises(columns.ColumnError, match=r"the time column 't' has a time beyond"):
         ps.run(ps.pipe(of_types((time, kind)), columns.stamp("t"), ps.drain()))
 
@@ -102,7 +101,6 @@ def test_the_advice_for_a_late_row_fits_the_options(options, advice):
     ],
 )
 def test_wrong_options_are_refused_when_composing(make, why):
-    """The message says what is needed."""
     with pytest.raises(ps.CompositionError, match=why):
         make()
 

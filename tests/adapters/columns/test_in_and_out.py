@@ -122,7 +122,6 @@ def test_errors_name_the_row_in_its_file(tmp_path, limit):
 
 
 def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
-    """Files of one source are compared by the reader."""
     for name in "ab":
         pq.write_table(pa.table({name: [1]}), tmp_path / f"{name}.parquet")
     both = ps.concat(*(files.read_parquet(tmp_path / f"{name}.parquet") for name in "ab"))

@@ -69,7 +69,6 @@ def test_equal_keys_of_two_types_match(one, other, how):
 )
 @pytest.mark.parametrize("keys", [{"on": "k"}, {"how": "asof", "at": "k"}])
 def test_keys_that_cannot_be_compared_name_the_column(one, other, why, keys):
-    """The message says how to make their types equal."""
     joined = columns.join(
         of_one_column("l", one, getattr(one, "type", None)),
         of_one_column("r", other, getattr(other, "type", None)),
@@ -108,7 +107,6 @@ def test_a_place_that_is_not_a_number_has_no_match(strategy):
     ],
 )
 def test_wrong_options_are_refused_when_composing(options, why):
-    """The message says what is needed."""
     with pytest.raises(ps.CompositionError, match=f"join\\(\\) at .*{why}"):
         columns.join(ps.values([]), ps.values([]), **options)
 

@@ -100,7 +100,6 @@ def test_whole_numbers_and_decimals_are_aggregated(limit, turned, together, monk
     ],
 )
 def test_a_time_that_is_no_time_fails_at_its_row(times, why, count, limit):
-    """The rows before it are delivered, however they are batched."""
     rows, got = [{"at": at} for at in times], []
 
     with pytest.raises(columns.ColumnError, match=why):

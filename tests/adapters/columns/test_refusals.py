@@ -86,8 +86,6 @@ def test_a_type_that_polars_does_not_have(make):
     ],
 )
 def test_a_type_that_is_not_supported_names_the_column(make, kind, why):
-    """It is no error of Arrow's or of polars'."""
-
     @ps.source
     async def table(ctx):
         yield ps.Batch(0, ArrowRows(pa.record_batch({"n": [1], "v": pa.nulls(1, kind)}), "dicts"))

@@ -178,7 +178,6 @@ class TestOnATerminal:
         assert "nothing has" in paper.written
 
     async def test_a_low_terminal_shows_the_beginning_and_the_number_of_omitted_lines(self, autojump_clock):
-        """Live states fit; the last state is complete."""
         paper = Paper(terminal=True)
         paper.console.height = 10
         many = [ps.skip(0).named(f"step {number}") for number in range(16)]
@@ -292,7 +291,6 @@ class TestEndings:
         assert "classic has not acknowledged a batch at 1, and is the module that waits" in paper.written
 
     async def test_an_abort_shows_stopped(self, autojump_clock):
-        """With the current time."""
         paper = Paper()
         async with ps.pipe(slowly(*days(9)), ps.collect()).open(beside=display(console=paper.console)) as running:
             await trio.sleep(2.5)
@@ -300,8 +298,6 @@ class TestEndings:
         assert paper.lines[0].startswith("stopped in 0:00:02 · at 2013-08-02 · 2 times done")
 
     async def test_a_broken_pipe_ends_the_display_and_not_the_run(self, autojump_clock):
-        """The run continues, and returns its result."""
-
         class Broken(io.StringIO):
             def write(self, text):
                 raise BrokenPipeError
@@ -320,8 +316,6 @@ class TestEndings:
 
 class TestWhatItSays:
     async def test_the_status_of_a_module(self, autojump_clock):
-        """It is shown below its module, during the run and at the end."""
-
         @ps.source
         async def files(ctx):
             for number in range(1, 4):
@@ -333,7 +327,6 @@ class TestWhatItSays:
         assert all(f"\n  file {number} of 3" in paper.written.replace("\r", "") for number in (1, 2, 3))
 
     async def test_skipped_values_have_a_column(self, autojump_clock):
-        """If a failure policy skipped any, they are counted."""
         paper = await shown(ps.pipe(ps.values("1a2"), ps.map(int, on_error="skip"), ps.collect()))
         assert paper.lines[1].split() == ["module", "in", "out", "skipped", "/s", "busy"]
         assert paper.lines[3].split()[3:6] == ["3", "2", "1"]
@@ -351,7 +344,6 @@ class TestWhatItSays:
         assert "· 10 times done ·" in next(line for line in paper.lines if line.startswith("finished"))
 
     async def test_sinks_with_times_of_two_types(self, autojump_clock):
-        """With a branch of days and one of numbers, both count."""
         numbers = ps.pipe(ps.map_time(lambda day: day.toordinal()), ps.collect())
         paper = await shown(ps.pipe(slowly(*days(3)), ps.tee(ps.collect(), numbers)))
         assert "· 6 times done ·" in paper.lines[0]
@@ -411,19 +403,16 @@ def test_the_module_that_keeps_the_run_busy_is_named(blocks, monkeypatch):
     "wrong", [{"times": 0}, {"times": "many"}, {"shown": "date"}, {"every": 0}, {"console": sys.stderr}], ids=list
 )
 def test_invalid_arguments_are_refused(wrong):
-    """When it is made, with the argument's name."""
     with pytest.raises(ps.CompositionError, match=next(iter(wrong))):
         display(**wrong)
 
 
 def test_a_display_that_was_not_called():
-    """A common mistake: the error has the correct form."""
     with pytest.raises(ps.CompositionError, match=r"got display; call it: beside=display\(\)"):
         ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=display)
 
 
 def test_without_rich_the_error_names_the_extra():
-    """Importing the module works; using it raises the error."""
     code = (
         "import sys; sys.modules['rich'] = None\n"
         "from adapters.display import DisplayMissing, display\n"

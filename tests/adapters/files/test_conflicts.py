@@ -73,7 +73,6 @@ def test_two_sinks_with_one_file(other, first, tmp_path):
 
 
 def test_two_sinks_with_one_file_in_a_store():
-    """The same with fsspec."""
     fsspec.filesystem("memory").store.clear()
     writes = [
         files.write_text("memory://o/{time}.txt"),
@@ -85,7 +84,6 @@ def test_two_sinks_with_one_file_in_a_store():
 
 @pytest.fixture
 def inbox(tmp_path):
-    """A folder with some lines in it."""
     folder = tmp_path / "in"
     folder.mkdir()
     for name in ("a.txt", "b.txt"):
@@ -136,14 +134,12 @@ def test_a_target_among_the_inputs(how, follow, inbox, tmp_path):
     ],
 )
 def test_a_target_next_to_an_input(read, target, inbox, tmp_path):
-    """It is allowed."""
     key = {"key": lambda _: "c"} if "{key}" in target else {}
     ps.run(ps.pipe(files.read_text(f"{tmp_path}/{read}"), files.write_text(f"{tmp_path}/{target}", **key)))
 
 
 @pytest.mark.parametrize("read", ["in/a.txt", "in/[ab].txt", "in"])
 def test_a_key_whose_path_is_an_input(read, inbox, tmp_path):
-    """It is refused when the key arrives."""
     before = content(tmp_path)
     target = tmp_path / ("{key}/x.txt" if read == "in" else "in/{key}.txt")
     key = {"key": lambda _: "in" if read == "in" else "a"}
@@ -153,7 +149,6 @@ def test_a_key_whose_path_is_an_input(read, inbox, tmp_path):
 
 
 def test_a_manifest_and_a_journal_among_the_inputs(inbox, tmp_path):
-    """They would be read as data."""
     write = files.write_text(tmp_path / "out" / "{time}", manifest=inbox / "m")
     with pytest.raises(ps.CompositionError, match="its manifest, .*, is among what is read"):
         ps.run(ps.pipe(files.read_text(inbox), write))
@@ -163,7 +158,6 @@ def test_a_manifest_and_a_journal_among_the_inputs(inbox, tmp_path):
 
 @pytest.mark.parametrize("read", ["memory://in", "memory://in/*.txt", "memory://in/0a.txt"])
 def test_in_a_store(read):
-    """Conflicts are found by path."""
     fs = fsspec.filesystem("memory")
     fs.store.clear()
     fs.pipe({"/in/0a.txt": b"a\n"})

@@ -116,7 +116,6 @@ def kill_over_and_over(tmp_path, kills, seed, journal):
     ],
 )
 def test_a_killed_program_leaves_the_same_bytes(tmp_path, kills, journal):
-    """Its runs go on from a journal, or start again."""
     kill_over_and_over(tmp_path, kills, kills, journal)
 
 

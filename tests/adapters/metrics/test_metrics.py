@@ -94,7 +94,6 @@ async def test_blocked_times_are_shown_during_the_run(collector, autojump_clock)
 
 
 def test_a_log_line_for_every_frontier_change(collector, caplog):
-    """In a separate log, if requested."""
     caplog.set_level(logging.INFO, "shops")
 
     ps.run(
@@ -129,7 +128,6 @@ def test_the_run_is_more_important_than_its_metrics(collector):
 
 
 def test_arguments_are_checked():
-    """By name, before anything runs."""
     with pytest.raises(ps.CompositionError, match="every"):
         metrics(every=-1)
     with pytest.raises(ps.CompositionError, match="behind"):

@@ -86,7 +86,6 @@ def interrupted(session, action, condition=None, times=1):
 
 
 def interrupts(session):
-    """Ctrl-C in Spark's own calls."""
     rows = session.range(0, 100_000_000, 1, 4).mapInArrow(slowly, "id bigint")
     made, released = [], threading.Event()
     fed = spark.to_dataframe(endless(made, released), "id BIGINT", session=session)

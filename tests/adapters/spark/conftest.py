@@ -33,7 +33,6 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server():
-    """The server, in its own process."""
     pytest.importorskip("grpc")
     command = [sys.executable, "-m", "tests.adapters.spark.connect.server"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -46,7 +45,6 @@ def server():
 
 @pytest.fixture(scope="session")
 def connected(server):
-    """A session of the server, for all tests."""
     from pyspark.sql.connect.session import SparkSession
 
     session = SparkSession.builder.remote(server.url).create()

@@ -97,7 +97,6 @@ class TestStart:
         assert _is_here(master) is here
 
     def test_an_unknown_log_level_is_refused(self):
-        """Nothing is started."""
         with pytest.raises(CompositionError, match="got log_level='quiet': use one of ALL"):
             spark.session(log_level="quiet")
 

@@ -8,7 +8,6 @@ UNKNOWN = "it is unknown whether it was committed. The next run asks the table, 
 
 
 def sales(count, days=3):
-    """Rows at days, of which each has several."""
     rows = [{"day": n // days, "item": f"item {n % 4}", "sold": n} for n in range(count)]
     return ps.values(rows, time=lambda row: row["day"])
 

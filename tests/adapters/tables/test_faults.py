@@ -69,7 +69,6 @@ def test_a_lost_connection(base, fault):
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
 def test_a_connection_that_is_cut_while_a_query_is_read(base, monkeypatch, tmp_path):
-    """The next run reads on after the last complete time."""
     monkeypatch.setattr("adapters.tables.postgresql.FETCHED", 2)
     base.query("CREATE TABLE numbers AS SELECT n / 3 AS day, n FROM generate_series(0, 29) AS n")
     query = f'SELECT * FROM "{base.schema}".numbers'
@@ -149,7 +148,6 @@ def test_a_conflict_with_another_writer(base):
 
 @pytest.mark.parametrize("base", ["delta"], indirect=True)
 def test_a_constraint_of_delta_lake(base):
-    """Its message has the row."""
     sink = tables.write_rows(base.target, "sales")
     ps.run(ps.pipe(rows(), ps.take(6), sink))
     base.table("sales").alter.add_constraint({"small": "n < 20"})
@@ -187,7 +185,6 @@ def test_a_conflict_in_a_lake(base, monkeypatch):
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
 def test_a_constraint_is_no_lost_connection(base):
-    """Whatever its name says."""
     base.query("CREATE TABLE sales (connection_id BIGINT CHECK (connection_id < 5))")
     source = ps.values([{"connection_id": n} for n in range(6)])
     with pytest.raises(tables.TableError, match=r"row 6 of it.*connection_id.*nothing of it was committed"):

@@ -32,7 +32,6 @@ def disk():
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "iceberg"])
 def test_a_full_disk(kind, disk):
-    """When there is room again, the next run goes on."""
     if kind != "sqlite":
         pytest.importorskip({"duckdb": "duckdb", **PACKAGES}[kind])
     fill_the_disk(disk, base_of(kind, disk / ("lake" if kind in PACKAGES else f"base.{kind}")))
@@ -79,7 +78,6 @@ def fill_the_disk(disk, base, target=None):
 
 
 def dice(seed):
-    """Text that cannot be compressed."""
     return random.Random(seed).randbytes(30_000).hex()
 
 

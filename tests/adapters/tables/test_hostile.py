@@ -19,7 +19,6 @@ def rows_of(name, numbers):
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", NAMES)
 def test_hostile_names(base, name):
-    """Tables and columns are called what they are called."""
     for count in (1, 2):
         write(rows_of(name, range(count)), base, name, mode="upsert", key=name)
     for _ in "twice", "the same":
@@ -79,7 +78,6 @@ VALUES = sorted(
 @pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["append", "upsert", "replace_time"])
 def test_hostile_values(base, mode):
-    """Text is stored as it is, also as a key and as a time."""
     source = ps.values([{"moment": text, "item": text} for text in VALUES], time=lambda row: row["moment"])
     options = {"append": {}, "upsert": {"key": "item"}, "replace_time": {"time": "moment"}}[mode]
     for times in VALUES, VALUES if mode == "replace_time" else []:

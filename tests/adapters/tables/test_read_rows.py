@@ -112,7 +112,6 @@ def test_what_cannot_be_read(base):
 
 @pytest.mark.parametrize("name", ["sales.db", "sales.duckdb"])
 def test_a_file_that_is_missing(tmp_path, name):
-    """It is not created."""
     with pytest.raises(tables.TableError, match=rf"cannot read 'SELECT 1' in .*{name}: there is no such file"):
         ps.run(ps.pipe(tables.read_rows(str(tmp_path / name), "SELECT 1", time="day"), ps.drain()))
     assert list(tmp_path.iterdir()) == []

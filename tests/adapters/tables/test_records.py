@@ -15,7 +15,6 @@ from tests.adapters.tables.helpers import sales, sold, write
 
 
 def test_a_journal_and_its_table(base, tmp_path):
-    """They know each other: neither goes with another."""
     first, other = tmp_path / "first.journal", tmp_path / "other.journal"
     write(sales(6), base, journal=first)
     with pytest.raises(tables.TableError, match="was written with the journal .*first.journal, and this run is with"):

@@ -14,7 +14,6 @@ from tests.adapters.tables.helpers import sales, sold, write
 
 @pytest.mark.parametrize("day", [dt.date(2026, 3, 2), "2026-03-02", 2])
 def test_times_of_another_type_than_the_column(base, day):
-    """By row, column and time, with a way out."""
     for time in {"2026-03-02", dt.date(2026, 3, 2), 2} - {day}:
         with pytest.raises(tables.SchemaError) as refused:
             write(ps.values([{"day": day}], time=lambda _, time=time: time), base, time="day")
@@ -119,7 +118,6 @@ def test_timestamps_that_would_be_changed(base, kind, good, bad, says):
 
 @pytest.mark.parametrize("base", SQL, indirect=True)
 def test_a_time_may_be_the_number_of_a_timestamp(base):
-    """As sources give it for a column of timestamps."""
     write(ps.values([{"at": NAIVE, "sold": 1}]), base)
     micros = round(NAIVE.replace(tzinfo=dt.UTC).timestamp() * 1e6)
     for row in {"sold": 2}, {"sold": 3, "at": NAIVE}:

@@ -41,7 +41,6 @@ def spellings(base):
 
 
 def test_all_spellings_of_a_table_have_one_lock(base):
-    """While one writes, the others are refused."""
     first, *others = spellings(base)
     holds, go_on = threading.Event(), threading.Event()
 

@@ -65,7 +65,6 @@ def test_the_text_of_a_set_is_the_same_in_every_process():
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("time", [(1, object()), frozenset({1j})])
 def test_times_without_a_text_are_refused(base, time):
-    """Also in a table with times of earlier runs."""
     write(ps.values([(1,)], time=lambda _: 7), base)
     with pytest.raises(tables.SchemaError, match="no text that is the same in all processes: convert the times"):
         write(ps.values([(1,)], time=lambda _: time), base)
@@ -89,7 +88,6 @@ def test_rows_of_no_or_another_time_are_refused(base, mode, day):
     ],
 )
 def test_times_that_a_column_would_change_are_refused(base, kind, times):
-    """Rows of another time would be replaced."""
     schema = {"day": kind, "n": "int64"}
     if (kind, base.kind) == ("float32", "sqlite"):
         pytest.skip("SQLite stores all floats with 64 bits")

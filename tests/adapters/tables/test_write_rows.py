@@ -81,7 +81,6 @@ def test_the_last_day_computed_again(base, caplog, tmp_path):
 
 
 def test_upsert_keeps_the_last_row_of_a_key(base):
-    """Within a time as between times."""
     write(sales(10), base, mode="upsert", key="item")
     assert base.query("SELECT item, sold FROM sales ORDER BY item") == [
         ("item 0", 8),

@@ -67,7 +67,6 @@ def test_a_folder_without_new_files(inbox, tmp_path, caplog):
 
 
 def test_the_last_day_is_repeated_with_its_new_files(inbox, tmp_path):
-    """Earlier days are not."""
     time = files.name_time("[0-9]", int)
     put(inbox, x1=[1], x2=[2])
     assert run(inbox, tmp_path, time=time) == ([(1, [1]), (2, [3])], [1, 3])
@@ -76,7 +75,6 @@ def test_the_last_day_is_repeated_with_its_new_files(inbox, tmp_path):
 
 
 def test_a_file_that_is_still_written_is_for_the_next_run(inbox, tmp_path):
-    """No part of it is read."""
     put(inbox, a=[1], b=[2])
 
     async def writing(running):
@@ -133,7 +131,6 @@ def test_of_two_folders_one_may_lag_behind(name, inbox, tmp_path):
 
 
 def test_follow_and_available_exclude_each_other(inbox):
-    """Only one can be meant."""
     with pytest.raises(ps.CompositionError, match="waits for new files, and available=True, which ends"):
         files.read_text(inbox, available=True, follow=True)
 

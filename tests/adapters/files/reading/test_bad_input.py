@@ -225,7 +225,6 @@ def test_parquet_files_with_different_types(folder, failing, read, *, given, adv
 
 
 def test_a_type_that_does_not_hold_a_value(folder, failing):
-    """The error says that the file does not match the given schema."""
     pq.write_table(pa.table({"x": [1.5]}), folder / "a.parquet")
 
     _, error = failing(files.read_parquet(folder, schema={"x": "int32"}), files.FileReadError)
@@ -234,7 +233,6 @@ def test_a_type_that_does_not_hold_a_value(folder, failing):
 
 
 def test_json_of_other_types_and_members(put, read):
-    """In a table they are bad lines."""
     path = put("a.jsonl", '{"x": 1}\n{"x": "2"}\n{"x": 3, "y": 4}\n[5]\n{"x": 6}\n')
 
     for size, third in ((1, (b'{"x": 3, "y": 4}', 3)), (4 << 20, (3, 4))):
@@ -269,7 +267,6 @@ def test_missing_columns(kind, on_error, put, folder, failing):
     ],
 )
 def test_a_value_without_its_time(line, told, put, failing, read):
-    """The message says what the value has; a policy applies."""
     path = put("a.jsonl", f'{{"day": 1}}\n{line}\n')
     got, error = failing(files.read_jsonl(path, time="day"), files.FileReadError)
     assert got == [{"day": 1}]
@@ -295,7 +292,6 @@ def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
 
 @pytest.mark.parametrize("path", ["x.jsonl", "in/*.ndjson", "x.jsonl.gz", ["a.csv", "b.jsonl"]])
 def test_read_csv_refuses_json_lines(path):
-    """They would become rows of nonsense."""
     with pytest.raises(ps.CompositionError, match=r"which is JSON Lines: use read_jsonl"):
         files.read_csv(path)
     for fine in ("x.jsonl.csv", "jsonl", "x.jsonl/*", "x.jsonl.csv.gz"):
@@ -334,7 +330,6 @@ def test_a_folder_is_read_whole(put, folder, read):
 
 
 def test_a_file_that_vanishes_before_it_is_read(put, failing):
-    """Files that were read before are delivered."""
     paths = [put("a", "one\n"), put("b", "two\n")]
     source = ps.pipe(files.read_text(paths, on_error="skip"), ps.tap(lambda _: paths[1].unlink()))
 
@@ -392,7 +387,6 @@ def test_archives(folder, put, failing, read, monkeypatch):
 
 
 def test_urls(read):
-    """By URL, or with a file system as an object."""
     memory = fsspec.filesystem("memory")
     memory.pipe({"/reading/a.txt": b"a\n", "/reading/b.txt": b"b\n"})
     try:

@@ -49,7 +49,6 @@ def _no_collector():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["failure", "abort", "cancel", "finish"])
 async def test_ended_in_the_middle(kind, way, large, opened, folder):
-    """By a sink that fails, or from outside."""
     some = trio.Event()
 
     def see(value):
@@ -130,7 +129,6 @@ begun.wait()
     reason="a fault of these Pythons (python/cpython#113964): no thread begins when the main one has ended",
 )
 def test_a_thread_reads_on_while_the_interpreter_ends(put):
-    """The interpreter waits for it."""
     path = put("a.csv", "x\n" + "1\n" * 100)
     done = subprocess.run(
         [sys.executable, "-c", AT_EXIT.format(path=str(path))], capture_output=True, text=True, timeout=300, check=False

@@ -72,7 +72,6 @@ class TestRandomBytes:
     """A file made of pieces that have caused faults in readers."""
 
     def test_bytes(self, seeds, size, put):
-        """They are unchanged."""
         for data in map(odd_bytes, seeds):
             path = put("a", data)
             assert b"".join(outcome(partial(files.read_bytes, path, block_size=size))) == data

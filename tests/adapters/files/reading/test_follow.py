@@ -29,7 +29,6 @@ class Followed:
 
 @pytest.fixture
 def following(folder):
-    """A folder to follow."""
     (folder / "in").mkdir()
     return folder / "in"
 
@@ -80,7 +79,6 @@ async def test_a_file_counts_when_it_no_longer_changes(following, until):
 
 
 async def test_a_file_with_an_earlier_time(following):
-    """It is too late, and the error has its name."""
     rename_into(following, "2.log", "b\n")
     run = Followed(files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK))
     with pytest.raises(ps.errors.CapabilityError, match=r"1\.log: goes back in time, to 1 after 2.*map_time"):

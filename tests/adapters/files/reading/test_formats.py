@@ -107,7 +107,6 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
     ],
 )
 def test_options(kind, text, options, rows, put, read):
-    """They describe the file, whatever the size of blocks."""
     make = getattr(files, f"read_{kind}")
     options = {"as_": "tuples", **options} if kind != "text" else options
     for size in [options.pop("block_size")] if "block_size" in options else (1, 1 << 20):
@@ -123,7 +122,6 @@ def test_empty_files_give_nothing(reader, put, read):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "utf-8-sig", "cp1252"])
 def test_encodings(encoding, put, read):
-    """Text in other encodings, in every format of lines."""
     path = put("a.csv", "name\né\nü\n".encode(encoding))
     assert read(files.read_text(path, encoding=encoding)) == ["name", "é", "ü"]
     assert read(files.read_csv(path, as_="tuples", encoding=encoding)) == [("é",), ("ü",)]
@@ -154,7 +152,6 @@ def test_blueprints_are_data(put, read):
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_a_block_that_is_too_large_for_pyarrow(kind, put, read, monkeypatch):
-    """It is parsed in several pieces; nothing is refused."""
     monkeypatch.setattr(f"adapters.files.reading.{kind}.MOST", 64)
     lines = {"csv": ["x", *map(str, range(100))], "jsonl": [json.dumps({"x": x}) for x in range(100)]}[kind]
     make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]

@@ -173,14 +173,12 @@ NAN = float("nan")
     ],
 )
 def test_invalid_times(time, told, tmp_path):
-    """The error has the place; with a policy, the value is skipped."""
     (tmp_path / "a.jsonl").write_text("1\n2\n3\n4\n")
     with pytest.raises(files.FileReadError, match=told):
         ps.run(ps.pipe(files.read_jsonl(tmp_path, time=time), ps.collect()))
 
 
 def test_columns_without_valid_times(tmp_path):
-    """NaN is not a time, and neither are lists."""
     (tmp_path / "a.csv").write_text("t,n\n1.5,1\nnan,2\n2.5,3\n")
     with pytest.raises(files.FileReadError, match=r"a\.csv:3: has a value without a time: 't', which time= names|NaN"):
         ps.run(ps.pipe(files.read_csv(tmp_path, time="t"), ps.collect()))
@@ -195,7 +193,6 @@ def test_columns_without_valid_times(tmp_path):
 
 
 def test_two_paths_of_one_file(tmp_path):
-    """It is read once, under the first path."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("a\n")
     (tmp_path / "link").symlink_to(tmp_path / "in")

@@ -85,7 +85,6 @@ def killed(source, stop, journal, out=None, **options):
 
 
 def refused(source, journal, message):
-    """Run again, and be refused."""
     with pytest.raises(ps.errors.JournalError, match=message):
         ps.run(kept({}, source), journal=journal)
 
@@ -199,7 +198,6 @@ def test_changes_at_complete_times_are_refused(name, message, put, folder, journ
 
 @pytest.mark.parametrize("time", ["t", lambda row: row["t"], None, "follow"])
 def test_a_file_without_completed_values_may_be_changed(time, put, folder, journal):
-    """With any kind of times: it is read again."""
     put("in/1.jsonl", '{"t": 1}\n{"t": 2}\n')
     put("in/2.jsonl", '{"t": 3}\nno object\n')
 

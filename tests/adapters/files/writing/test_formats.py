@@ -78,7 +78,6 @@ def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
     ("suffix", "opened"), [("gz", gzip), ("bz2", bz2), ("xz", lzma), ("zst", zstandard), ("", None)]
 )
 def test_the_suffix_decides_the_compression(suffix, opened, tmp_path):
-    """The file can be read back, also with more than one block."""
     lines = [f"line {number} " + "x" * 100 for number in range(20_000)]
     (path,) = written(lines, files.write_text(tmp_path / f"{{time}}.txt.{suffix}"))
     with (opened or gzip).open(path, "rb") if opened else path.open("rb") as file:
@@ -213,7 +212,6 @@ def test_csv_with_one_column(kind, values, text, tmp_path):
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "arrow"])
 def test_a_batch_without_rows_makes_a_file_without_rows(name, tmp_path):
-    """It has its columns, and no rows."""
     write = {"csv": files.write_csv, "parquet": files.write_parquet, "arrow": files.write_arrow}[name]
     (path,) = written([pa.table({"n": pa.array([], pa.int8())})], write(tmp_path / f"{{time}}.{name}"))
     if name == "csv":
@@ -223,6 +221,5 @@ def test_a_batch_without_rows_makes_a_file_without_rows(name, tmp_path):
 
 
 def test_jsonl_of_batches(tmp_path):
-    """Each row is a line."""
     (path,) = written([TABLE.select(["n", "s"])], files.write_jsonl(tmp_path / "{time}.jsonl"))
     assert path.read_text() == '{"n": 1, "s": "a"}\n{"n": 2, "s": "b\\"c"}\n{"n": null, "s": null}\n'

@@ -104,7 +104,6 @@ def test_leftovers_of_a_dead_run_are_removed_at_once(tmp_path):
 
 
 def test_one_of_several_simultaneous_runs_continues(tmp_path):
-    """Each detects the others, or is detected by them."""
     barrier = threading.Barrier(8)
     done, busy = [], []
 

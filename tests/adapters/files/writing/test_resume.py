@@ -212,7 +212,6 @@ def test_different_columns_do_not_fit(tmp_path):
 
 
 async def test_another_program_writes_to_the_file(tmp_path, autojump_clock):
-    """A file with an unexpected length is not written to."""
     out = tmp_path / "all.txt"
 
     @ps.source

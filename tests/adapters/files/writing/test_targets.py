@@ -23,7 +23,6 @@ from .kit import content, written
 
 
 def test_times_and_keys_in_a_path(tmp_path):
-    """With formats and parts of a key; folders are created."""
     days = [dt.date(2020, 1, 2), dt.date(2020, 2, 1)]
     write = files.write_text(
         f"{tmp_path}/{{{{x}}}}/{{time:%Y/%m}}/{{key[0]}}-{{key[1]:02}}.txt", key=lambda text: (text[0], len(text))
@@ -111,8 +110,6 @@ def test_harmless_dots(target, tmp_path, monkeypatch):
 
 
 def test_a_missing_package_for_a_url(monkeypatch):
-    """When composing, the error names the package to install."""
-
     def missing(protocol):
         raise ImportError(f"Install {protocol}fs to access {protocol.upper()}")
 

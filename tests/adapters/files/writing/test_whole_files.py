@@ -222,7 +222,6 @@ def test_complete_times_are_kept_in_the_journal_only(tmp_path, target):
 
 
 def test_failed_values_as_json_lines(tmp_path):
-    """Each with its text and its error."""
     (tmp_path / "in.csv").write_text("item,n\ntea,1\nrice,2,3\n")
     bad = files.write_jsonl(tmp_path / "bad-{time}.jsonl")
     ps.run(ps.pipe(files.read_csv(tmp_path / "in.csv", on_error=bad), ps.drain()))

@@ -21,7 +21,6 @@ def read(frame, *parts, **options):
 
 @pytest.fixture
 def frame(remote):
-    """Some rows in several partitions."""
     return remote.range(0, 30_000, 1, 6).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
 
 
@@ -118,7 +117,6 @@ def test_packages(server):
 
 @pytest.fixture
 def landing(remote, tmp_path):
-    """A stream of files."""
     return Landing(remote, tmp_path)
 
 
@@ -177,8 +175,6 @@ class TestToDataframe:
         assert frame.orderBy("text").count() == 50_000
 
     def test_inside_a_run(self, remote):
-        """It can be called inside a trio program."""
-
         async def main():
             return spark.to_dataframe(ps.values([1, 2]), "n INT")
 

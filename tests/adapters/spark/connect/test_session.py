@@ -66,7 +66,6 @@ TABLE = GUIDE.split("| module | through Spark Connect |\n| --- | --- |\n")[1].sp
 
 
 def test_the_table_is_complete():
-    """Each function of the package has a row."""
     functions = {name for name in spark.__all__ if callable(getattr(spark, name)) and name[0].islower()}
     assert {name for row in TABLE for name in re.findall(r"`(\w+)`", row.split("|")[1])} - {
         "display",

@@ -147,7 +147,6 @@ def test_a_state_may_be_of_a_users_class(frame):
 
 
 def test_arrow_batches_are_folded(frame):
-    """With Arrow batches, a key is computed per batch."""
     rows = ps.agg.sum(lambda batch: batch.num_rows)
     found = results(spark.reduce_by_key(frame, rows, key=lambda _: "all", time="day", as_="batches"))
     assert [result for _, result in found] == [("all", 1000)] * DAYS
@@ -165,7 +164,6 @@ def test_an_error_in_the_key_function_is_the_users(frame):
 
 
 def test_a_null_time_is_reported_with_its_column(session):
-    """Not with an internal column."""
     frame = session.sql("SELECT * FROM VALUES (1, 'a'), (NULL, 'b') AS t(`the.day`, k)")
     with pytest.raises(spark.SparkJobError, match=r"no time in 1 of the next \d rows: 'the\.day' is null") as caught:
         results(spark.reduce_by_key(frame, ps.agg.count(), key=by_k, time="the.day"))

@@ -207,7 +207,6 @@ def test_rows_behind_the_watermark_are_processed_at_once():
 
 
 def test_a_row_without_a_time_is_refused():
-    """With a named error that has its key."""
     streams = Keys(ps.map(lambda row: row.value)).begun()
     made, failure = streams.take(("a",), [(5, None, "a", None)], 0)
     assert isinstance(failure, NullTimeError)
@@ -216,14 +215,12 @@ def test_a_row_without_a_time_is_refused():
 
 
 def test_a_result_that_does_not_fit_is_refused():
-    """As in a table."""
     keys = Keys(ps.map(lambda row: "much"))
     with pytest.raises(RowError, match="much"):
         keys.batch([("a", 1, 5)], 9)
 
 
 def test_the_state_of_other_transformers_is_refused():
-    """The checkpoint belongs to another program."""
     keys, others = Keys(ps.accumulate(ps.agg.count())), Keys(ps.unique())
     keys.batch([("a", 1, 5)], 9)
     others.take_over(keys)
@@ -232,7 +229,6 @@ def test_the_state_of_other_transformers_is_refused():
 
 
 def test_a_failure_ends_the_thread():
-    """No thread is left."""
     keys = Keys(ps.map(lambda row: 1 // (row.value - 5)))
     with pytest.raises(ZeroDivisionError):
         keys.batch([("a", 1, 5)], 9)

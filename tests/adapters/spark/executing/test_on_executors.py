@@ -63,7 +63,6 @@ class TestResults:
 
     @on_both
     def test_each_key_has_its_own_stream(self, frame):
-        """All rows of a key are in one run, in order of time."""
         daily = spark.on_executors(
             ps.reduce_by_time(ps.agg.several(n=ps.agg.count(), sum=ps.agg.sum(lambda row: row.id))),
             schema="sum long, k string, n long, day int",
@@ -86,13 +85,11 @@ class TestResults:
         assert found(frame.transform(counts)) == found(own)
 
     def test_without_a_key_times_belong_to_a_partition(self, frame):
-        """Spark sorts each partition by time."""
         counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="t timestamp, n long", time="t")
         own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")
         assert found(frame.transform(counts)) == found(own)
 
     def test_a_streaming_dataframe(self, session, tmp_path):
-        """Each partition of a micro-batch is one run."""
         session.range(0, 100, 1, 2).write.parquet(str(tmp_path / "in"))
         source = session.readStream.schema("id long").parquet(str(tmp_path / "in"))
         doubled = source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long"))

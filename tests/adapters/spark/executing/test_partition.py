@@ -47,7 +47,6 @@ class TestBackPressure:
         assert len(read) == 200
 
     def test_results_are_delivered_while_the_input_blocks(self, partition):
-        """Finished results do not wait for a slow input."""
         go_on = threading.Event()
 
         def batches():
@@ -90,7 +89,6 @@ class TestBackPressure:
 
 class TestEndings:
     def test_an_empty_partition_gives_nothing(self, ran):
-        """Without batches, or with batches without rows."""
         empty = pa.record_batch({"c0": pa.array([], pa.int64())})
         for batches in ([], [empty, empty]):
             assert ran(batches, ps.map(len), schema=N) == ([], None)
@@ -130,7 +128,6 @@ class TestEndings:
         assert "call" in ended
 
     def test_a_transformer_that_has_enough_stops_the_input(self, ran):
-        """With `take`, the rest of the partition is not read."""
         rows, failure = ran(
             (pa.record_batch({"c0": [n]}) for n in itertools.count()),
             ps.map(lambda row: row.n),
@@ -158,15 +155,12 @@ class TestEndings:
         assert failure.__notes__[1] == "on an executor, partition ?"
 
     def test_a_failure_names_the_key(self, ran, numbers):
-        """The key whose rows were being processed."""
         batch = pa.record_batch({"c0": [1, 2], "m0": ["a", "b"]})
         _, failure = ran([batch], ps.map(lambda row: 1 // (2 - row.n)), schema=N, keys=["k"])
         assert isinstance(failure, ZeroDivisionError)
         assert failure.__notes__[1] == "on an executor, partition ?, k='b'"
 
     def test_a_failure_of_the_input_is_raised(self, ran, numbers):
-        """An exception of Spark's iterator is raised unchanged."""
-
         def batches():
             yield from numbers(20)
             raise Oops
@@ -176,7 +170,6 @@ class TestEndings:
         assert type(failure) is Oops
 
     def test_a_result_that_is_no_row_is_a_failure(self, ran, numbers):
-        """The error names the column, and the stream is aborted."""
         _, failure = ran(numbers(5), ps.map(lambda row: "x" if row.n == 3 else row.n), schema=N)
         assert str(failure).startswith("the column 'n' is int64, and cannot hold 'x' (str)")
         assert failure.__notes__[0].startswith("raised in on_executors, composed at ")
@@ -281,7 +274,6 @@ class TestKeysAndTimes:
         assert len(answers) < 40
 
     def test_a_key_that_has_enough_does_not_affect_others(self, ran):
-        """The rest of its rows is skipped, and the next key begins."""
         rows = [(key, 0, n) for key in "abc" for n in range(100)]
         schema = pa.schema([("k", pa.string()), ("n", pa.int64())])
         rows, failure = ran(
@@ -310,7 +302,6 @@ class TestKeysAndTimes:
         assert len(found) == 50
 
     def test_a_null_time_is_refused(self, ran):
-        """The error has the column, and advice."""
         batch = pa.record_batch({"c0": [1, 2], "m0": pa.array([None, 3])})
         _, failure = ran([batch], ps.map(lambda row: row.n), schema=N, time="day")
         assert str(failure).startswith("no time in 1 of the next 2 rows: day is null")
@@ -330,8 +321,6 @@ class FakeInput(Cursor):
 
 class TestConformance:
     def test_the_source_of_a_partition_conforms(self):
-        """In every ending, with a slow input, at every limit."""
-
         def stretch(key, time, values):
             return KeyBatch(ps.Batch(time, values), key)
 

@@ -139,7 +139,6 @@ def test_keyed_streams_equal_one_run(stateful, tmp_path):
 
 @pytest.mark.slow
 def test_state_moves_to_other_partitions(stateful, tmp_path):
-    """The results do not depend on the partition of a key."""
     manager = getattr(type(stateful), "_streamingCheckpointManager", None)
     if manager is None:
         pytest.skip("from PySpark 4.2 on")
@@ -181,7 +180,6 @@ def fails(row):
 
 
 def test_a_failure_has_its_place(stateful, tmp_path):
-    """The error has its type, and the key."""
     folder = tmp_path / "in"
     folder.mkdir()
     lines = [json.dumps({"key": "k", "at": stamp(at), "value": at}) for at in (1, 5, 90)]

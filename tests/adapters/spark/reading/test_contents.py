@@ -44,13 +44,11 @@ class TestContents:
         assert rows[0]._fields == ("id", "five", "text")
 
     def test_empty_frames_end_at_once(self, session, frame):
-        """Without rows, with or without partitions."""
         assert read(session.range(0)) == read(session.range(0), time="id") == []
         assert read(frame.where("id < 0")) == []
         assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int")) == []
 
     def test_rows_without_columns_are_counted(self, session):
-        """A frame without columns still has rows."""
         assert read(session.range(5).select()) == [()] * 5
 
     @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
@@ -128,7 +126,6 @@ class TestTimes:
         assert len(found) == 4000
 
     def test_late_rows_are_an_error_with_advice(self, session):
-        """As in `stamp`."""
         days = "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
         df = session.range(0, 20_000, 1, 1).selectExpr("id", days)
         options = {"time": "day", "lateness": dt.timedelta(days=2)}

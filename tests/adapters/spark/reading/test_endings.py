@@ -76,8 +76,6 @@ def way(request, monkeypatch):
 @pytest.mark.usefixtures("way")
 class TestFailures:
     def test_an_error_in_one_partition_has_its_text(self, session):
-        """The user's own message arrives, after earlier rows."""
-
         def function(batches):
             from pyspark import TaskContext
 

@@ -95,7 +95,6 @@ def test_rows_placed_as_before_are_exact(monkeypatch, seed):
 
 
 def test_a_shuffle_that_is_always_recomputed_fails(monkeypatch):
-    """The number of comparisons is limited."""
     played = Played(monkeypatch, 1, stable=True, kills=0.0)
     whole = Partitions(played.frame, played)
     assert whole.next() is not None

@@ -72,7 +72,6 @@ class Landing:
 
 @pytest.fixture
 def landing(chosen, tmp_path):
-    """A stream of files."""
     return Landing(chosen, tmp_path)
 
 

@@ -26,7 +26,6 @@ async def lingering(upstream, ctx):
 
 
 def counting(source, out):
-    """The pipeline."""
     counts = ps.pipe(source, ps.count_by_key(lambda row: row.key))
     return ps.pipe(counts, ps.tee(files.write_jsonl(f"{out}/{{time}}.jsonl"), lingering()))
 

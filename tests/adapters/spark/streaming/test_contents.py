@@ -37,7 +37,6 @@ class TestContents:
         assert status.processed_rows_per_second > 0
 
     def test_several_arrow_batches_are_one_time(self, session, landing):
-        """A micro-batch larger than an Arrow batch is one time."""
         with settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
             landing.arrive(450, 10)
             batches = ps.run(ps.pipe(landing.source(as_="batches"), ps.collect(timed=True)))

@@ -159,7 +159,6 @@ class TestStopping:
         assert trio.run(aborted, pipeline, partial(trio.sleep, wait)) < 3
 
     def test_an_abort_during_the_first_job(self, landing, until_idle):
-        """The job of the micro-batch is cancelled."""
         from pyspark.sql import functions as sql
 
         @sql.udf("long")
@@ -372,7 +371,6 @@ class TestTimesBelow:
         ],
     )
     def test_modules_that_are_refused_below(self, landing, tmp_path, below, message):
-        """The module is named, and nothing is started."""
         landing.arrive(1)
         journal = None if "journal=" in message else tmp_path / "journal"
         with pytest.raises(ps.CompositionError, match=message):

@@ -43,7 +43,6 @@ class Endless:
 
 
 def cancelled(session, source, moment):
-    """Cancel Spark's job."""
     tag = f"abort-{moment}"
 
     def act():
@@ -120,5 +119,4 @@ def check(session, until_idle, seed, count):
 
 
 def test_aborts_at_some_moments(session, until_idle):
-    """By default once in each way."""
     check(session, until_idle, 1, amount(4, 100))

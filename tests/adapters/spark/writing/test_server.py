@@ -88,8 +88,6 @@ def address(server):
 
 @pytest.fixture
 def task(address):
-    """A function that reads as a task, batch by batch."""
-
     def batches(name="x"):
         return remote._batches(address, op="read", name=name)
 
@@ -160,7 +158,6 @@ class TestReading:
         assert handle.wait(5)
 
     def test_a_second_concurrent_read_is_refused(self, served, task):
-        """Two tasks at once would share the values."""
         served(ps.integers())
         batches = task()
         next(batches)
@@ -232,7 +229,6 @@ class TestReading:
         got.close()
 
     def test_the_error_for_an_unknown_name_lists_the_known_ones(self, served, address):
-        """So that a typing mistake is found quickly."""
         served(ps.values([1]), "sales")
         with pytest.raises(remote.PullSourceError, match="registered as 'sale', only: sales"):
             remote.PullReader(address, "sale").partitions()
@@ -344,7 +340,6 @@ class TestReplay:
         again.close()
 
     def test_more_rows_than_allowed_fail(self, kept, task):
-        """After the rows that fit, with a named error and advice."""
         handle = kept(ps.integers(), most=200_000)
         batches = task()
         first = rows([next(batches)])
@@ -378,7 +373,6 @@ class TestReplay:
             list(batches)
 
     def test_without_a_folder_for_the_file_nothing_has_started(self, kept, task, tmp_path):
-        """Each read fails until there is one."""
         kept(ps.values(range(3)))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tempfile.tempdir", str(tmp_path / "none"))
@@ -408,7 +402,6 @@ class TestAccess:
         assert rows(remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")) == [0, 1, 2]
 
     def test_it_listens_on_the_loopback(self, server):
-        """Unless the session's settings have another address."""
         from tests.adapters.spark.listening import listening
 
         assert listening(server._port) == {"127.0.0.1"}
@@ -450,7 +443,6 @@ class TestAccess:
         server.close()
 
     def test_an_unreachable_driver_is_reported(self, context):
-        """By an executor, after the session was stopped."""
         server = SourceServer(context)
         address = ("127.0.0.1", server._port, server._secret)
         server.close()
@@ -540,7 +532,6 @@ class TestLog:
             reader.initialOffset()
 
     def test_each_query_has_its_own_limit(self, served, query):
-        """Not that of a refused query, or of an earlier one."""
         served(ps.integers())
         first = query(rows=10)
         end = first.latest(first.initialOffset())
@@ -690,7 +681,6 @@ class TestJournal:
             reader.initialOffset()
 
     def test_another_source_is_refused(self, program):
-        """A journal belongs to one program."""
         reader, end = program()
         reader.latest(reader.latest(reader.initialOffset()))
         end(done=6)
@@ -700,7 +690,6 @@ class TestJournal:
 
 class TestRefusals:
     def test_a_name_in_use_is_not_replaced(self, server, served, task, monkeypatch, context):
-        """While Spark reads it; afterwards it can be replaced."""
         from adapters.spark.writing import frame
 
         monkeypatch.setattr(frame, "server_for", lambda session: server)

@@ -67,7 +67,6 @@ class Files:
 
 @pytest.fixture
 def files(monkeypatch):
-    """The file system."""
     opened = Files()
     monkeypatch.setattr(HadoopPath, "files", opened)
     return opened
@@ -75,7 +74,6 @@ def files(monkeypatch):
 
 @pytest.fixture
 def folder(files, tmp_path):
-    """A table's folder."""
     hadoop = SimpleNamespace(fs=SimpleNamespace(Path=HadoopPath))
     jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
     context = SimpleNamespace(_jvm=jvm, _jsc=SimpleNamespace(hadoopConfiguration=lambda: None))

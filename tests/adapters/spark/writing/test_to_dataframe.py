@@ -27,7 +27,6 @@ class TestContents:
 
     @on_both
     def test_an_empty_source_is_an_empty_frame(self, chosen):
-        """It has no rows, but its columns."""
         frame = spark.to_dataframe(ps.empty(), "n BIGINT", session=chosen)
         assert frame.columns == ["n"]
         assert frame.collect() == []
@@ -56,7 +55,6 @@ class TestContents:
         ]
 
     def test_an_invalid_variant_is_refused_by_name(self, session):
-        """With the column and the value."""
         with pytest.raises(Exception, match=r"the column 'v' is .*, and cannot hold 5 \(int\), value 1"):
             spark.to_dataframe(ps.values([(1, 5)]), "n BIGINT, v VARIANT", session=session).count()
 

@@ -115,7 +115,6 @@ class TestContents:
 
 class TestRefusals:
     def test_a_time_that_cannot_name_a_partition(self, session, tmp_path):
-        """A tuple cannot be the value of a column."""
         rows = ps.values([("a", 1)], time=lambda row: (1, 2))
         with pytest.raises(spark.TableTargetError, match=r"\(1, 2\) \(tuple\) cannot name a partition"):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
@@ -147,7 +146,6 @@ class TestRefusals:
 class TestEndings:
     @on_both
     def test_times_before_a_refused_row_are_written(self, chosen, tmp_path):
-        """In one batch with it."""
         rows = ps.pipe(ps.values(range(40), time=lambda n: n // 10), ps.map(lambda n: ("a", n if n < 25 else "text")))
         with pytest.raises(spark.SchemaError, match="'text'.*row 6 of the time 2"):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=chosen)))
