@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 import pullstream as ps
-from adapters.arrow import ArrowRows
+from tests.adapters.columns.kit import in_arrow
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -20,12 +20,10 @@ HALF = 2**62 * MICRO
 NINES = Decimal(9 * 10**36)
 
 
-@ps.source
-async def table(ctx, cut, kind, keys, values):
+def table(cut, kind, keys, values):
     """Rows of two columns in batches of a number of rows each."""
     batch = pa.record_batch({"key": keys, "value": pa.array(values, kind)})
-    for begin in range(0, len(batch), cut):
-        yield ps.Batch(0, ArrowRows(batch.slice(begin, cut), "tuples"))
+    return in_arrow(*(batch.slice(begin, cut) for begin in range(0, len(batch), cut)), form="tuples")
 
 
 def aggregate(made, rows, together):
@@ -169,12 +167,9 @@ def test_results_before_an_error_are_delivered(first, values, of, why, limit):
     got = []
     kind = pa.array(values).type
     batch = pa.record_batch({"t": [1, 2, 2, 3, 4], "n": pa.array([first if kind != "string" else "1", *values], kind)})
-
-    @ps.source
-    async def table(ctx):
-        yield ps.Batch.of(batch.column("t").to_pylist(), ArrowRows(batch, "dicts"))
+    table = in_arrow(batch, times=batch.column("t").to_pylist())
 
     with pytest.raises(ValueError, match=why):
-        ps.run(ps.pipe(table(), columns.reduce_by_time(s=columns.sum(of)), ps.drain(got.append)), limit=limit)
+        ps.run(ps.pipe(table, columns.reduce_by_time(s=columns.sum(of)), ps.drain(got.append)), limit=limit)
 
     assert got == [{"s": first}]

@@ -3,7 +3,7 @@
 import pytest
 
 import pullstream as ps
-from adapters.arrow import ArrowRows
+from tests.adapters.columns.kit import in_arrow
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -12,12 +12,10 @@ from adapters import columns  # noqa: E402 - where polars is installed
 from adapters.columns import reducing  # noqa: E402
 
 
-@ps.source
-async def folds(ctx, *parts):
+def folds(*parts):
     """Rows of a time and a text each, at one time of the stream."""
-    for part in parts:
-        times, texts = zip(*part, strict=True)
-        yield ps.Batch(0, ArrowRows(pa.record_batch({"t": times, "n": texts}), "dicts"))
+    cells = (zip(*part, strict=True) for part in parts)
+    return in_arrow(*(pa.record_batch({"t": times, "n": texts}) for times, texts in cells))
 
 
 @pytest.mark.parametrize("together", [1, 2, 100])

@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 
 import pullstream as ps
-from adapters.arrow import ArrowRows
 from pullstream.errors import CapabilityError
+from tests.adapters.columns.kit import in_arrow
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -16,10 +16,8 @@ from adapters import columns  # noqa: E402 - where polars is installed
 DAY = dt.date(2026, 1, 1)
 
 
-@ps.source
-async def of_types(ctx, *parts):
-    for number, kind in parts:
-        yield ps.Batch(0, ArrowRows(pa.record_batch({"t": pa.array([number], kind)}), "dicts"))
+def of_types(*parts):
+    return in_arrow(*(pa.record_batch({"t": pa.array([number], kind)}) for number, kind in parts))
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 import pullstream as ps
-from adapters.arrow import ArrowRows
 from pullstream.authoring import PassOn
+from tests.adapters.columns.kit import in_arrow
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -29,17 +29,18 @@ def test_a_filter_asks_for_more_and_more_rows(most, found):
     batch = pa.record_batch({"n": range(60_000)})
     asked, got = [], []
 
-    @ps.source
-    async def table(ctx):
-        yield ps.Batch(0, ArrowRows(batch, "tuples"))
-
     @ps.sink
     async def few(upstream, ctx):
         while (answer := await upstream.ask(100)) is not ps.DONE:
             got.append(len(answer.values))
 
     above = ps.transformer(Sizes)(asked)
-    ps.run(ps.pipe(table(), above, columns.filter((pl.col("n") < most) | (pl.col("n") == 59_999)), few()), check=True)
+    ps.run(
+        ps.pipe(
+            in_arrow(batch, form="tuples"), above, columns.filter((pl.col("n") < most) | (pl.col("n") == 59_999)), few()
+        ),
+        check=True,
+    )
 
     assert sum(asked) == 60_000
     assert len(asked) < 300
@@ -53,16 +54,15 @@ def test_all_rows_before_a_failure_are_delivered(times):
     batch = pa.record_batch({"n": [str(place) if place != 2500 else "many" for place in range(3000)]})
     got = []
 
-    @ps.source
-    async def table(ctx):
-        yield ps.Batch.of(times, ArrowRows(batch, "tuples"))
-
     @ps.sink
     async def few(upstream, ctx):
         while (answer := await upstream.ask(2)) is not ps.DONE:
             got.extend(answer.values)
 
     with pytest.raises(columns.ColumnError, match=r"for row 2501, \('many',\)"):
-        ps.run(ps.pipe(table(), columns.filter(pl.col("n").cast(pl.Int64) > 9), few()), check=True)
+        ps.run(
+            ps.pipe(in_arrow(batch, form="tuples", times=times), columns.filter(pl.col("n").cast(pl.Int64) > 9), few()),
+            check=True,
+        )
 
     assert got == [(str(place),) for place in range(10, 2500)]

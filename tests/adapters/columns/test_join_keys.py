@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 import pullstream as ps
-from adapters.arrow import ArrowRows
+from tests.adapters.columns.kit import in_arrow
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -21,13 +21,7 @@ UTC = pa.timestamp("us", "UTC")
 
 def of_one_column(name, values, kind):
     """A source of rows with a column of a type, and their number."""
-
-    @ps.source
-    async def rows(ctx):
-        batch = pa.record_batch({"k": pa.array(values, kind), name: range(len(values))})
-        yield ps.Batch(0, ArrowRows(batch, "dicts"))
-
-    return rows()
+    return in_arrow(pa.record_batch({"k": pa.array(values, kind), name: range(len(values))}))
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "full", "semi", "asof"])

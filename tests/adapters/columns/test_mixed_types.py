@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 import pullstream as ps
-from adapters.arrow import ArrowRows
+from tests.adapters.columns.kit import in_arrow
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -121,12 +121,8 @@ def test_a_time_that_is_no_time_fails_at_its_row(times, why, count, limit):
 def test_columns_of_files_without_a_common_type_are_named(module, name):
     """The message has both types, also where only partial results meet."""
 
-    @ps.source
-    async def rows(ctx):
-        for at, value in enumerate([[1, 2], ["a", "b"]]):
-            yield ps.Batch(0, ArrowRows(pa.record_batch({"at": [9 * at, 9 * at + 2], "c": value}), "dicts"))
-
-    program = ps.pipe(rows(), module)
+    parts = [pa.record_batch({"at": at, "c": values}) for at, values in (([0, 2], [1, 2]), ([9, 11], ["a", "b"]))]
+    program = ps.pipe(in_arrow(*parts), module)
     with pytest.raises(columns.ColumnError, match=rf"{name} has values without a common type \(int64 and string\)"):
         ps.run(program if isinstance(program, ps.Pipeline) else ps.pipe(program, ps.drain()))
 

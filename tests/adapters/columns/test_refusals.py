@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 import pullstream as ps
-from adapters.arrow import ArrowRows
+from tests.adapters.columns.kit import in_arrow
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -86,16 +86,11 @@ def test_a_type_that_polars_does_not_have(make):
     ],
 )
 def test_a_type_that_is_not_supported_names_the_column(make, kind, why):
-    @ps.source
-    async def table(ctx):
-        yield ps.Batch(0, ArrowRows(pa.record_batch({"n": [1], "v": pa.nulls(1, kind)}), "dicts"))
-
+    table = in_arrow(pa.record_batch({"n": [1], "v": pa.nulls(1, kind)}))
     with pytest.raises(columns.ColumnError, match=why):
-        ps.run(ps.pipe(table(), make(), ps.drain()))
+        ps.run(ps.pipe(table, make(), ps.drain()))
 
 
-@ps.source
-async def big(ctx):
+def big():
     """A row with a decimal of more than 38 digits."""
-    batch = pa.record_batch({"n": [1], "d": pa.array([Decimal("1.50")], pa.decimal256(50, 2))})
-    yield ps.Batch(0, ArrowRows(batch, "dicts"))
+    return in_arrow(pa.record_batch({"n": [1], "d": pa.array([Decimal("1.50")], pa.decimal256(50, 2))}))

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import pullstream as ps
 from adapters.arrow import ArrowRows
 from pullstream.errors import CapabilityError
+from tests.adapters.columns.kit import in_arrow
 from tests.adapters.columns.test_aggregates import inverse_of
 from tests.adapters.columns.test_random import AGGREGATES, get, listed, noted, plain, result
 from tests.sampling import amount
@@ -191,11 +192,9 @@ def test_errors_say_what_is_wrong(times, options, why):
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
-@ps.source
-async def parted(ctx, *parts):
+def parted(*parts):
     """Batches of rows, each a list of times and a column."""
-    for times, column in parts:
-        yield ps.Batch(0, ArrowRows(pa.record_batch({"t": times, "n": column}), "dicts"))
+    return in_arrow(*(pa.record_batch({"t": times, "n": column}) for times, column in parts))
 
 
 @pytest.mark.parametrize("shape", ["tumbling", "sessions"])
