@@ -32,6 +32,9 @@ from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay, less_than
 from pullstream.timely.order import is_total
 
+_Run = tuple[Any, int, int, Sequence[Any]]
+"""Values at one time: the time, and where they begin and end in a sequence of values; a list for each costs more."""
+
 _TIME: Final = itemgetter(0)
 FEW: Final = 8
 """Up to this many runs are inserted one by one; sorting them in takes a step for each value that waits."""
@@ -68,10 +71,10 @@ class _Sessions(Windowed, Resumable):
         self._key = key
         self._sessions: OrderedDict[Hashable, _Session] = OrderedDict()
         """The open sessions by end. Values come in the order of times, so a session that gets one moves to the end."""
-        self._waiting: list[tuple[Any, Sequence[Any]]] = []
-        """Waiting values, each time with some of its values, in the order of times; they begin at `_begin`."""
+        self._waiting: list[_Run] = []
+        """Waiting values, in the order of times; they begin at `_begin`."""
         self._begin = 0
-        self._arrived: list[tuple[Any, Sequence[Any]]] = []
+        self._arrived: list[_Run] = []
         """Waiting values that have arrived since: they are put in order when the first of them gets its turn."""
         self._least: Any = None
         """The least time of `_arrived`."""
@@ -99,19 +102,19 @@ class _Sessions(Windowed, Resumable):
             self.note_times(batch)
             times, values = [*batch.times], batch.values
             bounds = pairwise((0, *batch.changes, len(times)))
-            self._arrive(batch.least[0], [(times[start], values[start:end]) for start, end in bounds])
+            self._arrive(batch.least[0], [(times[start], start, end, values) for start, end in bounds])
             self._listen()
             return
         for run in self.apart(batch):
             self.note_times(run)
             time = run.time
             self._end_after(time)
-            self._arrive(time, [(time, run.values)])
+            self._arrive(time, [(time, 0, len(run.values), run.values)])
             if time == self._now or self._reached(time):
                 self._go_on(time)
             self._listen()
 
-    def _arrive(self, least: Any, runs: list[tuple[Any, Sequence[Any]]]) -> None:
+    def _arrive(self, least: Any, runs: list[_Run]) -> None:
         if not self._arrived or least < self._least:
             self._least = least
         self._arrived += runs
@@ -167,7 +170,7 @@ class _Sessions(Windowed, Resumable):
             self._sort_in()
         place = self._begin
         while place < len(waiting):
-            time, values = waiting[place]
+            time, start, stop, values = waiting[place]
             if not (last is None or time <= last):
                 break
             if soonest <= time:
@@ -180,7 +183,8 @@ class _Sessions(Windowed, Resumable):
             if memory.saves:
                 # Before a step changes a state in place: the journal saves it as it was.
                 memory.at(time)
-            for value in (values,) if whole else values:
+            some = values[start:stop]
+            for value in (some,) if whole else some:
                 try:
                     key = None if key_of is None else key_of(value)
                     session = sessions.get(key)
@@ -209,8 +213,8 @@ class _Sessions(Windowed, Resumable):
             self._now = time
         self._begin = place
         if 2 * place > len(waiting):
-            # In bulk, which is faster.
-            del waiting[:place]
+            # In bulk, which is faster. What waits on keeps its own values, and not the whole batch that brought them.
+            waiting[:] = [(time, 0, stop - start, values[start:stop]) for time, start, stop, values in waiting[place:]]
             self._begin = 0
         self._close_over(last, room)
 
