@@ -32,17 +32,11 @@ def everything(value):
     return [value for _ in range(MANY)]
 
 
-COUNTING = ps.Fold(int, lambda count, _: count + 1)
-
 OWING = {
     "count_by_key": ps.pipe(ps.values(range(MANY)), ps.count_by_key()),
-    "reduce_by_key": ps.pipe(ps.values(range(MANY)), ps.reduce_by_key(COUNTING, key=lambda n: n)),
-    "accumulate": ps.pipe(ps.values(range(MANY)), ps.accumulate(COUNTING, key=lambda n: n)),
-    "tumbling": ps.pipe(ps.values(range(MANY)), ps.tumbling(10, COUNTING, key=lambda n: n)),
-    "sliding": ps.pipe(ps.values(range(MANY)), ps.sliding(10, 10, COUNTING, key=lambda n: n)),
-    "sessions": ps.pipe(ps.values(range(MANY)), ps.sessions(10, COUNTING, key=lambda n: n)),
+    "tumbling": ps.pipe(ps.values(range(MANY)), ps.tumbling(10, ps.agg.count(), key=lambda n: n)),
+    "sessions": ps.pipe(ps.values(range(MANY)), ps.sessions(10, ps.agg.count(), key=lambda n: n)),
     "sort_by_time": ps.pipe(ps.values(range(MANY)), ps.sort_by_time(lambda n: -n)),
-    "aggregate": ps.pipe(ps.values(range(MANY)), ps.aggregate(key=lambda n: n, n=ps.agg.count())),
     "batch": ps.pipe(ps.once("a" * MANY), ps.split(size=1)),
     "flat_map": ps.pipe(ps.once(0), ps.flat_map(everything)),
     "flatten beside": ps.pipe(ps.once(list(range(MANY))), ps.flatten(concurrency=2)),

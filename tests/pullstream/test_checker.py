@@ -414,7 +414,11 @@ def test_a_violation_that_is_swallowed_ends_the_run():
 
 
 async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
-    """What follows has an arrow; batches and indications are drawn as they are."""
+    """What follows has an arrow; of a batch the first values are drawn, each at its time if it has many."""
+    reader = watch(many([0, 1, (2, "b"), 3], "abcd")())
+    await reader.ask_many(4)
+    assert reader.diagram() == "D: ask1(Ans1 4) -> U: Ans1=value('a' at 0, 'b' at 1, 'c' at (2, 'b'), ... 4 in all)"
+
     reader = watch(Numbers(1))
     await reader.ask(2)
     await reader.ask()
@@ -426,23 +430,6 @@ async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
         "-> D: ask2(Ans2) -> U: Ans2=done",
         "-> D: abort3(Ans3) -> U: Ans3=done",
         "-> D: error4(Unseen('x'))",
-    ]
-
-
-async def test_an_answer_of_many_times_is_drawn_with_each_value_at_its_time(autojump_clock):
-    """And of a long one the first, as of any batch."""
-
-    class Many(Numbers):
-        async def ask_many(self, limit=1):
-            return ps.Batch.of([0, 1, (2, "b"), 3][:limit], ["a", "b", "c", "d"][:limit])
-
-    reader = watch(Many())
-    await reader.ask_many(2)
-    await reader.ask_many(4)
-
-    assert reader.diagram().splitlines() == [
-        "D: ask1(Ans1 2) -> U: Ans1=value('a' at 0, 'b' at 1)",
-        "-> D: ask2(Ans2 4) -> U: Ans2=value('a' at 0, 'b' at 1, 'c' at (2, 'b'), ... 4 in all)",
     ]
 
 

@@ -44,9 +44,9 @@ async def test_what_is_written_is_read(cell, counting, probe, autojump_clock):
 
 
 @pytest.mark.parametrize("runs", [1, 2])
-async def test_a_failure_of_what_is_written(runs, counting, probe, autojump_clock):
-    """It comes out of the source as it is, after the values before it."""
-    boom, given = Unseen(), []
+async def test_failures_pass_through(runs, counting, new_probe, autojump_clock):
+    """What is written comes out of the source as it is, after the values before it; a reader's error goes up."""
+    boom, given, probe = Unseen(), [], new_probe()
     with pytest.raises((Unseen, BaseExceptionGroup)) as caught:
         await through_a_pair(counting(probe, 3, failure=boom), ps.drain(given.append), runs=runs)
     assert caught.value is boom or caught.value.exceptions == (boom, boom)
@@ -54,15 +54,10 @@ async def test_a_failure_of_what_is_written(runs, counting, probe, autojump_cloc
     assert given == [0, 1, 2]
     assert probe.balanced
 
-
-@pytest.mark.parametrize("runs", [1, 2])
-async def test_a_reader_that_fails(runs, counting, probe, autojump_clock):
-    """Its error passes through the pair to the source above, as it is."""
-    boom = Unseen()
-
     def raising(_):
         raise boom
 
+    probe = new_probe()
     with pytest.raises((Unseen, BaseExceptionGroup)):
         await through_a_pair(counting(probe, 99), ps.drain(raising), runs=runs)
     assert probe.balanced

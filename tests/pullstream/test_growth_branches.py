@@ -74,7 +74,6 @@ def each(count, make):
 
 
 SHAPES = {
-    "merge": lambda n: ps.pipe(ps.merge(*each(n, lambda _: ps.values([1]))), ps.drain()),
     "merge of sources that wait": lambda n: ps.pipe(ps.merge(*each(n, waiting)), ps.drain()),
     "merge of folds": lambda n: ps.pipe(
         ps.merge(*each(n, lambda i: ps.pipe(waiting(i), ps.count_by_key()))), ps.drain()
@@ -95,13 +94,11 @@ SHAPES = {
     "sets as times": lambda n: ps.pipe(
         ps.values(range(n), time=lambda number: frozenset(range(number))), ps.count_by_key(), ps.drain()
     ),
-    "tee": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: ps.drain()))),
     "tee of folds": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: ps.pipe(ps.count_by_key(), ps.drain())))),
     "tee of sinks that wait": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda i: ps.pipe(late(i), ps.drain())))),
     "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n), ps.drain()),
     "flatten": lambda n: ps.pipe(ps.values(each(n, lambda _: ps.values([1]))), ps.flatten(), ps.drain()),
     "concat": lambda n: ps.pipe(ps.concat(*each(n, lambda _: ps.once(1))), ps.drain()),
-    "merge of nothing": lambda n: ps.pipe(ps.merge(*each(n, lambda _: ps.empty())), ps.drain()),
     "group_by": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.map(str)), ps.drain()),
     "group_by of what ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1)), ps.drain()),
     "group_by of folds": lambda n: ps.pipe(
