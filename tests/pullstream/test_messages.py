@@ -242,7 +242,6 @@ def test_a_pipeline_opened_without_trio_says_what_to_call():
     [
         lambda orders: orders.push_nowait("tea"),
         lambda orders: orders.end(),
-        lambda orders: orders.fail(ValueError()),
         lambda orders: orders.advance(1),
         lambda orders: asyncio.run(orders.push("tea")),
         lambda orders: asyncio.run(orders.push_many(["tea"])),
@@ -932,7 +931,6 @@ SLIPS = [
     (ps.pipe(ps.values(ZONES), ps.stamp(lambda time: time)), "with a time zone and one without"),
     (ps.pipe(ps.values([1]), ps.map_async(str, 2)), "Use map"),
     (ps.pipe(ps.once(3), ps.split()), "text or bytes"),
-    (ps.pipe(ps.once([1]), ps.split(size=2)), "text or bytes"),
     (ps.pipe(ps.once("a"), ps.decode()), "already text"),
     (ps.pipe(ps.values([{}]), ps.unique()), r"unhashable[\s\S]*a key must be hashable[\s\S]*at the value {}"),
     (
