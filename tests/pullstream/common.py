@@ -100,6 +100,14 @@ def aside(sink, test):
     return ps.pipe(ps.map(mark), ps.Transformer((Module("aside", SideBranch, (sink, Marked, Marked.given)),)))
 
 
+async def answer(call, *args):
+    """What an async function returns or raises."""
+    try:
+        return await call(*args)
+    except Exception as exc:
+        return exc
+
+
 async def after_a_moment(value):
     await trio.lowlevel.checkpoint()
     return value

@@ -5,7 +5,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 import pullstream as ps
-from tests.pullstream.common import in_virtual_time
+from tests.pullstream.common import answer, in_virtual_time
 
 LIMITS = [1, 2, 4096]
 
@@ -125,25 +125,19 @@ def test_end_and_fail(limit, waiting, failure):
     """What was sent before, or waits to be, comes before the end, or before the failure, which is the same for all."""
     news, numbers = ps.broadcast(2), range(2 + waiting * 3)
 
-    async def outcome(running):
-        try:
-            return sorted(await running.result())
-        except ValueError as exc:
-            return exc
-
     async def main():
         async with ps.pipe(news.listen(), slowly()).open(limit=limit) as one, trio.open_nursery() as nursery:
             await wait_all_tasks_blocked()
             for n in numbers:
                 nursery.start_soon(news.send, n)
-            await wait_all_tasks_blocked()
+                await wait_all_tasks_blocked()
             news.end() if failure is None else news.fail(failure)
             news.fail(ValueError("too late"))
             with pytest.raises(ps.errors.Ended, match=r"broadcast, made at .*test_combining_broadcast.py"):
                 await news.send(3)
-            assert await outcome(one) == (failure or [*numbers])
+            assert await answer(one.result) == (failure or [*numbers])
         async with listening(news.listen(), limit=limit) as late:
-            assert await outcome(late) == (failure or [])
+            assert await answer(late.result) == (failure or [])
 
     in_virtual_time(main)
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, completions
+from tests.pullstream.common import Unseen, answer, completions
 
 
 def through_a_pair(source, sink, *, runs=1, limit=4096):
@@ -89,11 +89,7 @@ async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clo
     async with trio.open_nursery() as nursery:
 
         async def write():
-            try:
-                async with ps.pipe(counting(probe, 9, delay=1), writing).open() as running:
-                    outcome.append(await running.result())
-            except Unseen as exc:
-                outcome.append(exc)
+            outcome.append(await answer(ps.arun, ps.pipe(counting(probe, 9, delay=1), writing)))
 
         nursery.start_soon(write)
         await trio.sleep(1)

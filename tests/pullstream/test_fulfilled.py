@@ -6,6 +6,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.resuming.consequences import LAST
+from tests.pullstream.common import answer
 
 
 @ps.source
@@ -120,10 +121,7 @@ async def test_waiting_tells_how_the_run_ended_otherwise(ending, autojump_clock)
             raise ValueError("no 3")
 
     async def wait():
-        try:
-            await locations[0].until_fulfilled(3)
-        except Exception as exc:
-            told.append(exc)
+        told.append(await answer(locations[0].until_fulfilled, 3))
 
     source = Steered(locations, 5 if ending is ValueError else 3)
     with pytest.raises(ending) as caught:
