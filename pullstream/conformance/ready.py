@@ -390,7 +390,7 @@ READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
 
 _BY_THE_CLOCK: Final = "has no place in a run with a journal"
 _ACROSS_TIMES: Final = "pairs values of different times"
-_INSIDE: Final = "is inside another module"
+_INSIDE: Final = "inside another module"
 
 JOURNAL_REFUSES: Final = {
     "stamp_epochs by the clock": _BY_THE_CLOCK,

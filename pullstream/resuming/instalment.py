@@ -144,23 +144,23 @@ class InstalmentRun(StateSaver):
         for location in self.sidecar.locations:
             if not location.upstreams and location is not self.source.location:
                 raise self._refusal(
-                    f"got {location}, a source of its own, which would be read anew for every key, and each time: "
-                    f"bring the two together before, by a join in Spark"
+                    f"got {location}, another source, which would be read again for every key and every time: join "
+                    f"the two in Spark before"
                 )
             if location.traits.clocked:
                 raise self._refusal(
-                    f"got {location}, which goes by a clock, and between what comes nothing is there to look at it: "
-                    f"let times say what belongs together, by windows in event time; Spark's trigger says how often"
+                    f"got {location}, which depends on the clock, but nothing runs between two micro-batches: use "
+                    f"windows in event time; Spark's trigger decides how often results are computed"
                 )
             if any(not isinstance(row, Summary) and not row for row in location.summaries):
                 raise self._refusal(
-                    f"got {location}, which gives times of its own, so that nobody could tell when all that comes of a "
-                    f"row is there: times are those of the rows, or what map_time() makes of them"
+                    f"got {location}, which assigns its own times, so it is unknown when all results of a row are "
+                    f"there: use the times of the rows, or change them with map_time()"
                 )
         if self._assembly.beside or len(self.sidecar.sinks) != 1:
             raise self._refusal(
-                "has one way out, but got a module with a sink beside it: give what is to go there a column that says "
-                "so, and part the rows in Spark"
+                "has one output, but got a module with a second sink: mark the rows for it in a column, and separate "
+                "them in Spark"
             )
         refuse_lost(self.sidecar.locations, "a stream that is kept from time to time")
 
@@ -253,9 +253,9 @@ class InstalmentRun(StateSaver):
                 for held in location.held:
                     if not come.issuperset(self._shows(location, held)):
                         raise JournalError(
-                            f"{location}, holds {held!r}, and no row has come at that time: what it keeps for it would "
-                            f"be forgotten when the stream is put away until more comes. Have the rows themselves at "
-                            f"the time at which they are answered, by map_time() above it, or use a window"
+                            f"{location}, holds {held!r}, a time at which no row has arrived: its state would be lost "
+                            f"when the stream is stored until more rows arrive. Put map_time() above it, so that rows "
+                            f"are at the time at which they are answered, or use a window"
                         )
 
     def _shows(self, location: Location, time: Hashable) -> Iterator[Hashable]:

@@ -70,8 +70,8 @@ async def instalments(plan: InstalmentPlan, ahead: Ahead, *, limit: int = 4096) 
     run.clock = instrument()
     if begun() is None:
         raise PullstreamError(
-            f"{plan.name}() at {plan.site} goes on until nothing moves any more, and trio {trio.__version__} does not "
-            f"tell that in the way that is known here: install another"
+            f"{plan.name}() at {plan.site} must detect when nothing can move any more, and trio {trio.__version__} "
+            f"does not expose this in a way that is supported: install another version"
         )
     async with trio.open_nursery() as block:
         run.begin(block)

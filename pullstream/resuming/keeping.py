@@ -65,8 +65,8 @@ class StreamKeeping(Keeping):
 
     def _refuse(self, who: str) -> NoReturn:
         raise JournalError(
-            f"{who}, keeps something from time to time, and is inside another module, where no journal saves it: put "
-            f"it into the pipeline itself, or keep results per time, as reduce_by_key does"
+            f"{who}, keeps state from one time to the next inside another module, where no journal saves it: put it "
+            f"into the pipeline itself, or keep state per time, as reduce_by_key does"
         )
 
     # ---- what follows from a time

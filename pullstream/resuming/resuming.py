@@ -74,17 +74,16 @@ def refuse_lost(locations: Iterable[Location], where: str) -> None:
     for location in locations:
         if location.traits.carries is Carries.LOST:
             raise JournalError(
-                f"{location}, has no place in {where}: what it gives follows from when things come, "
-                f"or from what came last, and would be another thing after the run was killed. Let times say what "
-                f"belongs together: stamp(), join(), windows in event time"
+                f"{location}, has no place in {where}: its output depends on when values arrive, and would differ "
+                f"after a kill. Group values by their times instead: stamp(), join(), windows in event time"
             )
     for location in locations:
         shuffled = _reordered_above(location) if location.traits.counts else None
         if shuffled is not None:
             raise JournalError(
-                f"{location}, gives times by what came before, and has no place in {where} below "
-                f"{shuffled}, behind which the order is another one each time. Put it above that, or let the "
-                f"values say their times: stamp()"
+                f"{location}, assigns times by order of arrival, and has no place in {where} below {shuffled}, "
+                f"after which the order differs from run to run. Put it above that, or take the times from the values: "
+                f"stamp()"
             )
 
 

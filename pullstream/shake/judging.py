@@ -138,7 +138,7 @@ class Judgement:
             return None
         wanted, received = _counted(want), _counted(got)
         if not self.cut and (more := received - wanted):
-            return f"received {_pair(next(iter(more)))}, which the undisturbed run does not give"
+            return f"received {_pair(next(iter(more)))}, which the undisturbed run did not emit"
         if whole and (fewer := wanted - received):
             return f"did not receive {_pair(next(iter(fewer)))}"
         return None
@@ -160,7 +160,7 @@ class Judgement:
         want, got = self.like.files, run.files
         for name in sorted({*want, *got}):
             if name not in want and not run.cut_short:
-                return Wrong("files", f"there is a file {name}, which the undisturbed run does not leave")
+                return Wrong("files", f"there is a file {name}, which the undisturbed run did not leave")
             if name not in got:
                 return Wrong("files", f"there is no file {name}")
             if got[name] != want.get(name, got[name]):

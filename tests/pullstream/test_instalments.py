@@ -241,7 +241,7 @@ async def test_what_a_module_would_forget_is_refused():
                 case ps.Completed(time):
                     yield ps.Batch(time, ["full"])
 
-    with pytest.raises(ps.errors.JournalError, match=r"in_tens.* holds 10, and no row has come at that time.*map_time"):
+    with pytest.raises(ps.errors.JournalError, match=r"in_tens.* holds 10, a time at which no row has arrived.*map_time"):
         await Stored(in_tens()).come([(3, "a")], 4)
 
 
@@ -255,17 +255,17 @@ class _Beside(ps.authoring.Kernel[int]):
 @pytest.mark.parametrize(
     ("transformer", "why"),
     [
-        (lambda: ps.stamp(lambda value: value), "gives times of its own"),
-        (lambda: ps.stamp_epochs(3), "gives times of its own"),
-        (lambda: ps.batch(3, seconds=1), "goes by a clock"),
-        (lambda: ps.windowed(seconds=1), "goes by a clock"),
-        (lambda: ps.debounce(1), "goes by a clock"),
-        (lambda: ps.sample(1), "goes by a clock"),
-        (lambda: ps.throttle(1), "goes by a clock"),
-        (lambda: ps.rate_limit(3), "goes by a clock"),
-        (lambda: ps.timeout(3), "goes by a clock"),
-        (lambda: ps.map(len, on_error=ps.collect()), "one way out"),
-        (ps.transformer(_Beside), "a source of its own"),
+        (lambda: ps.stamp(lambda value: value), "assigns its own times"),
+        (lambda: ps.stamp_epochs(3), "assigns its own times"),
+        (lambda: ps.batch(3, seconds=1), "depends on the clock"),
+        (lambda: ps.windowed(seconds=1), "depends on the clock"),
+        (lambda: ps.debounce(1), "depends on the clock"),
+        (lambda: ps.sample(1), "depends on the clock"),
+        (lambda: ps.throttle(1), "depends on the clock"),
+        (lambda: ps.rate_limit(3), "depends on the clock"),
+        (lambda: ps.timeout(3), "depends on the clock"),
+        (lambda: ps.map(len, on_error=ps.collect()), "one output"),
+        (ps.transformer(_Beside), "another source"),
     ],
 )
 def test_what_cannot_be_stored_is_refused(transformer, why):

@@ -283,7 +283,7 @@ def test_a_coroutine_is_no_result(modules):
     made = modules(later)
     if isinstance(made, list):
         made = ps.pipe(ps.values([1]), *made, *([] if made[0].kind == "sink" else [ps.collect()]))
-    with pytest.raises(TypeError, match="gave a coroutine, which nobody awaits here: map_async"):
+    with pytest.raises(TypeError, match="returned a coroutine, which is not awaited: use map_async"):
         ps.run(made)
 
 

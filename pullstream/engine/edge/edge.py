@@ -629,8 +629,8 @@ class Edge(Generic[T]):
                 await method_of(self.module, "release")()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
-                f"{self.location}, did not let go within {self.run.release_timeout} s of being ended: its release, or "
-                f"its code under way, waits for longer, or blocks. Make that shorter, or raise release_timeout",
+                f"{self.location}, did not release its resources within {self.run.release_timeout} s: its release, or "
+                f"its running code, waits for longer, or blocks. Make that shorter, or raise release_timeout",
             )
 
     def _ended(self, reason: BaseException | None) -> None:

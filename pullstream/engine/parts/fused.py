@@ -76,8 +76,8 @@ def result_of(function: Callable[..., Any], result: Any) -> Any:
     if isinstance(result, CoroutineType):
         result.close()
         raise TypeError(
-            f"{shown_callable(function)} gave a coroutine, which nobody awaits here: map_async(f, concurrency) "
-            f"awaits what an async function gives"
+            f"{shown_callable(function)} returned a coroutine, which is not awaited: use map_async(f, concurrency) "
+            f"for an async function"
         )
     return result
 

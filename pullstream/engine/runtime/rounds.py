@@ -150,7 +150,7 @@ def begun() -> Rounds | None:
 @cache
 def _warn() -> None:
     LOG.warning(
-        "trio %s does not tell what its tasks wait for in the way that is known here: a run in which nothing can move "
-        "any more will hang, and not fail with StalledError",
+        "trio %s does not expose what its tasks wait for in a way that is supported: a run in which nothing can move "
+        "any more will hang instead of failing with StalledError",
         trio.__version__,
     )

@@ -130,8 +130,8 @@ class Fold(Generic[A, R]):
         """
         if self.merge is None:
             raise CompositionError(
-                f"merging() at {Site.here()}: this fold says nothing of how the states of two parts become one; give "
-                f"it Fold(..., merge=lambda state, other: ...)",
+                f"merging() at {Site.here()}: this fold cannot merge two states; write "
+                f"Fold(..., merge=lambda state, other: ...)",
             )
         return Fold(self.initial, self.merge, self.finish, self.merge)
 

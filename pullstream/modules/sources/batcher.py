@@ -103,8 +103,8 @@ def known(time: Hashable, value: Any) -> None:
     if isinstance(time, CoroutineType):
         time.close()
         raise TypeError(
-            f"{value!r} has no time: the function that computes times gave a coroutine, which nobody awaits here; use "
-            f"map_async first"
+            f"{value!r} has no time: the function that computes times returned a coroutine, which is not awaited here; "
+            f"use map_async first"
         )
     if time != time:  # noqa: PLR0124 - NaN alone is not equal to itself
         raise CapabilityError(f"{value!r} is at {time!r}. {no_place_in_an_order(time)} (R12)", time)

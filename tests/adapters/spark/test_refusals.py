@@ -113,9 +113,9 @@ MISTAKES = {
         "needs by= to be the name of a column or a column expression, but got 3": {"by": [3]},
         "give both by= and time=": [kept(by=()), kept(time=None)],
         "uses the watermark .*withWatermark": [kept(time="at"), kept(frame="stream")],
-        "gives times of its own": kept(ps.stamp(lambda row: row.at)),
-        "goes by a clock": [kept(ps.debounce(0.1)), kept(ps.batch(3, seconds=1)), kept(ps.timeout(1))],
-        "one way out": kept(ps.map(len, on_error=ps.collect())),
+        "assigns its own times": kept(ps.stamp(lambda row: row.at)),
+        "depends on the clock": [kept(ps.debounce(0.1)), kept(ps.batch(3, seconds=1)), kept(ps.timeout(1))],
+        "one output": kept(ps.map(len, on_error=ps.collect())),
     },
     "reduce_by_key": {
         r"use Fold\(\.\.\., merge=": {"fold": ps.Fold(int, lambda n, _: n + 1)},
