@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import pullstream as ps
-from pullstream import files, tables
+from pullstream import tables
 from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import sales, sold, write
 
@@ -59,25 +59,6 @@ def test_batches_of_a_time_with_other_rows_are_counted_by_row(base, caplog):
     assert not caplog.messages
     write(ps.values([batch], time=lambda _: 1), base)
     assert "at the time 1, an earlier run has written 4 rows, and this run has 2 rows" in caplog.text
-
-
-@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_the_last_day_computed_again(base, caplog, tmp_path):
-    """With `available=True`, a file that arrives for the last day is remarked, or written with "replace_time"."""
-    folder = tmp_path / "inbox"
-    folder.mkdir()
-
-    def run(mode, table):
-        days = files.read_csv(folder / "*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d"), available=True, every=0.01)
-        return write(days, base, table, journal=tmp_path / f"{mode}.journal", mode=mode, time="day")
-
-    (folder / "2026-03-02-a.csv").write_text("sold\n1\n")
-    assert [run("append", "appended"), run("replace_time", "replaced")] == [["2026-03-02"]] * 2
-    (folder / "2026-03-02-b.csv").write_text("sold\n2\n3\n")
-    assert [run("append", "appended"), run("replace_time", "replaced")] == [[], ["2026-03-02"]]
-    (message,) = caplog.messages
-    assert "at the time '2026-03-02', an earlier run has written 1 row, and this run has 3 rows" in message
-    assert sold(base, "replaced") == [1, 2, 3]
 
 
 def test_upsert_keeps_the_last_row_of_a_key(base):

@@ -1,4 +1,4 @@
-"""Sessions that need a separate program: lost files, stopped sessions."""
+"""A session that is stopped during a run, in a program of its own."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from tests.adapters.spark.helpers import ran
 
 pytestmark = pytest.mark.spark
 
-BEGIN = """
-import json, os, sys, time
+PROGRAM = """
+import json, tempfile, threading
 import trio
 import pullstream as ps
 from adapters import spark
@@ -16,54 +16,10 @@ found = {}
 
 def message(source):
     try:
-        # A busy machine may take its time to stop a session; what is message of it is the question here.
+        # A busy machine may take its time to stop a session; what is said of it is the question here.
         ps.run(ps.pipe(source, ps.drain()), release_timeout=120)
     except ps.PullstreamError as exc:
         return f"{type(exc).__name__}: {exc}"
-
-def ids(source):
-    return sorted(row.id for row in ps.run(ps.pipe(source, ps.collect())))
-"""
-
-OVERLAPPING = """
-import glob, tempfile, threading
-from adapters.spark.reading.arrow_rdd import ArrowRdd, job_numbers
-from adapters.spark.reading.jobs import Jobs
-from adapters.spark.reading.reruns import Reruns
-
-folder, gates = tempfile.mkdtemp(), tempfile.mkdtemp()
-session = spark.session(master="local[2]", config={"spark.local.dir": folder, "spark.ui.enabled": "false"})
-
-def held(batches):
-    # The job for partition 1 has not ended when that for partition 2 begins.
-    import os, time
-    from pyspark import TaskContext
-    place = TaskContext.get().partitionId()
-    for batch in batches:
-        open(f"{gates}/{place}", "w").close()
-        while place == 1 and not os.path.exists(f"{gates}/2"):
-            time.sleep(0.01)
-        yield batch
-
-rdd, jobs = ArrowRdd(session.range(0, 1000, 1, 4).repartition(4).mapInArrow(held, "id long")), Jobs(session)
-for file in glob.glob(folder + "/**/shuffle_*", recursive=True):
-    os.remove(file)
-first = threading.Thread(target=jobs.submit, args=(lambda: rdd.read([1]), "first"))
-first.start()
-while not os.path.exists(f"{gates}/1"):
-    time.sleep(0.01)
-jobs.submit(lambda: rdd.read([2]), "second")
-first.join()
-for tag in ("first", "second"):
-    reruns = Reruns(session)
-    reruns.look(lambda: job_numbers(session, tag))
-    found[tag] = reruns.due
-print(json.dumps(found))
-session.stop()
-"""
-
-STOPPED = """
-import tempfile, threading
 
 def stopped(make):
     # A session that ends in another thread, when the run is in the midst of its rows.
@@ -117,15 +73,9 @@ print(json.dumps(found))
 
 
 @pytest.mark.slow
-def test_a_recomputed_shuffle_is_detected_although_another_job_begins():
-    """Each job that shares the stage resets Spark's record of it, including its count of tasks."""
-    assert ran(BEGIN + OVERLAPPING) == {"first": True, "second": True}
-
-
-@pytest.mark.slow
 def test_a_session_that_is_stopped_during_a_run_is_named():
     """Whichever error Spark or PySpark raises then, ours says what happened, and what to do."""
-    found = ran(BEGIN + STOPPED)
+    found = ran(PROGRAM)
     assert len(found) == 4
     for route, error in found.items():
         kind = "SparkStreamError" if route.startswith("streaming") else "SparkJobError"
