@@ -5,6 +5,8 @@ In columns it writes aggregates of days; a second run writes windows, and the ro
 Run it as `python killable.py DATA OUT [JOURNAL]`. It prints `begun` once it runs, and `done` at its end.
 """
 
+import gzip
+import json
 import sys
 from pathlib import Path
 
@@ -15,8 +17,26 @@ from adapters import columns, files
 from adapters.files.writing import raw, sink
 from pullstream import agg
 
-sink.LOOSE = raw.LOOSE = 10
-sink.MEMORY = 10_000
+DAYS = 60
+ITEMS = ["tea", "rice", "salt", "figs", "oats"]
+
+
+def write_data(folder, dice, days=DAYS):
+    """Write two files of orders and one of prices; some days have none."""
+    folder.mkdir()
+    rows = {"a": [], "b": [], "prices": []}
+    for day in range(days):
+        for item in ITEMS:
+            if dice.random() < 0.9:
+                rows["prices"].append({"day": day, "item": item, "price": dice.randint(1, 9)})
+            if dice.random() < 0.6:
+                for _ in range(dice.randint(1, 12)):
+                    rows[dice.choice("ab")].append({"day": day, "item": item, "n": dice.randint(1, 99)})
+    lines = {name: [json.dumps(row) for row in some] for name, some in rows.items()}
+    (folder / "orders-a.jsonl").write_text("\n".join(lines["a"]))
+    table = [",".join(map(str, row.values())) for row in rows["b"]]
+    (folder / "orders-b.csv").write_text("\n".join(["day,item,n", *table]))
+    (folder / "prices.jsonl.gz").write_bytes(gzip.compress("\n".join(lines["prices"]).encode()))
 
 
 def priced(pair):
@@ -46,20 +66,23 @@ def everything(states, row):
     return (states[0] + 1, states[1] + row["sum"])
 
 
-def pipeline(data, out):
-    """Join two files of orders with one of prices; write to five sinks."""
+def joined(data, **options):
+    """Join two files of orders with one of prices."""
     orders = ps.merge(
-        files.read_jsonl(data / "orders-a.jsonl", time="day"),
-        files.read_csv(data / "orders-b.csv", time="day", as_="dicts"),
+        files.read_jsonl(data / "orders-a.jsonl", time="day", **options),
+        files.read_csv(f"{data}/orders-b*.csv", time="day", as_="dicts", **options),
     )
-    prices = files.read_jsonl(data / "prices.jsonl.gz", time="day")
-    rows = ps.pipe(
-        ps.join(orders, prices, on=by_item, how="left", capacity=10_000),
-        ps.map(priced),
-        ps.rate_limit(2000),
-        ps.sort_by_time(by_all),
-    )
-    totals = ps.pipe(ps.accumulate(ps.Fold(lambda: (0, 0), everything), key=by_item), ps.map(total))
+    prices = files.read_jsonl(data / "prices.jsonl.gz", time="day", **options)
+    return ps.pipe(ps.join(orders, prices, on=by_item, how="left", capacity=10_000), ps.map(priced))
+
+
+def totals():
+    return ps.pipe(ps.accumulate(ps.Fold(lambda: (0, 0), everything), key=by_item), ps.map(total))
+
+
+def pipeline(data, out):
+    """Write the joined rows, and what is made of them, to five sinks."""
+    rows = ps.pipe(joined(data), ps.rate_limit(2000), ps.sort_by_time(by_all))
     breaks = ps.pipe(ps.sessions(2, agg.count(), key=by_item), ps.map(quiet), ps.sort_by_time(by_item))
     numbered = ps.pipe(ps.scan(lambda n, _: n + 1, 0), ps.map(lambda n: {"n": n, "key": n % 3}))
     keyed = {"key": "key", "row_group": 7, "open_files": 2}
@@ -68,7 +91,7 @@ def pipeline(data, out):
         rows,
         ps.tee(
             files.write_jsonl(f"{out}/days/{{time}}.jsonl.gz"),
-            ps.pipe(totals, files.write_csv(f"{out}/totals.csv", manifest=f"{out}/totals.manifest")),
+            ps.pipe(totals(), files.write_csv(f"{out}/totals.csv", manifest=f"{out}/totals.manifest")),
             ps.pipe(breaks, files.write_jsonl(f"{out}/breaks/{{time}}.jsonl")),
             ps.pipe(sold, files.write_parquet(f"{out}/sold/{{time}}.parquet")),
             ps.pipe(numbered, files.write_parquet(f"{out}/numbers/{{time}}/{{key}}.parquet", **keyed)),
@@ -95,6 +118,8 @@ async def say(running):
 
 if __name__ == "__main__":
     _, data, out, *journal = sys.argv
+    sink.LOOSE = raw.LOOSE = 10
+    sink.MEMORY = 10_000
     for make, beside in ((pipeline, say), (in_columns, None)):
         path = f"{journal[0]}.{make.__name__}" if journal else None
         ps.run(make(Path(data), Path(out)), journal=path, beside=beside)

@@ -1,7 +1,5 @@
 """A program is killed at random moments: whole files only are visible, and the next runs finish its work."""
 
-import gzip
-import json
 import os
 import random
 import signal
@@ -18,29 +16,10 @@ pytest.importorskip("polars")
 from adapters import files
 from tests.sampling import amount
 
+from .killable import DAYS, write_data
 from .writing.kit import content, visible, written
 
 PROGRAM = Path(__file__).with_name("killable.py")
-DAYS = 60
-ITEMS = ["tea", "rice", "salt", "figs", "oats"]
-
-
-def write_data(folder, dice):
-    """Write two files of orders and one of prices; some days have none."""
-    folder.mkdir()
-    rows = {"a": [], "b": [], "prices": []}
-    for day in range(DAYS):
-        for item in ITEMS:
-            if dice.random() < 0.9:
-                rows["prices"].append({"day": day, "item": item, "price": dice.randint(1, 9)})
-            if dice.random() < 0.6:
-                for _ in range(dice.randint(1, 12)):
-                    rows[dice.choice("ab")].append({"day": day, "item": item, "n": dice.randint(1, 99)})
-    lines = {name: [json.dumps(row) for row in some] for name, some in rows.items()}
-    (folder / "orders-a.jsonl").write_text("\n".join(lines["a"]))
-    table = [",".join(map(str, row.values())) for row in rows["b"]]
-    (folder / "orders-b.csv").write_text("\n".join(["day,item,n", *table]))
-    (folder / "prices.jsonl.gz").write_bytes(gzip.compress("\n".join(lines["prices"]).encode()))
 
 
 def started(*arguments):
