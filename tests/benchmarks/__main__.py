@@ -41,6 +41,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--plot", type=Path, nargs="?", const=PAGE, metavar="FOLDER", help="write the page, its chart and its figures"
     )
+    parser.add_argument("--whole", nargs="*", metavar="PROGRAM", help="whole programs instead; all, or these")
     parser.add_argument("--list", action="store_true", help="name all that there is")
     return parser.parse_args(arguments)
 
@@ -93,6 +94,22 @@ def write(results: Results, folder: Path) -> None:
     print(f"written: {folder}")
 
 
+def whole(given: argparse.Namespace) -> None:
+    """Measure whole programs, each in turns with the same by hand."""
+    from tests.benchmarks.whole.flights import MAIN, MAIN_IN_COLUMNS
+    from tests.benchmarks.whole.program import measure
+    from tests.benchmarks.whole.programs import PROGRAMS as PLAIN
+    from tests.benchmarks.whole.sparks import PROGRAMS as SPARKS
+
+    programs = {program.name: program for program in (MAIN, MAIN_IN_COLUMNS, *PLAIN, *SPARKS)}
+    for name in given.whole or programs:
+        if name not in programs:
+            sys.exit(f"there is no program {name}: there are {', '.join(programs)}")
+        program = programs[name]
+        size = program.full if given.pace == "full" else program.quick
+        print(*measure(program, size, given.repeat), sep="\n", flush=True)
+
+
 def listed() -> None:
     """All that there is, by name."""
     for workload in WORKLOADS.values():
@@ -121,12 +138,11 @@ def found(given: argparse.Namespace, only: list[str]) -> Results:
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["--whole"]:
-        from tests.benchmarks.whole.__main__ import main as whole
-
-        return whole(sys.argv[2:])
     given = options(sys.argv[1:])
     only: list[str] = given.only or []
+    if given.whole is not None:
+        whole(given)
+        return 0
     if given.list:
         listed()
         return 0

@@ -5,7 +5,6 @@
 
 import json
 import operator
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,10 +12,10 @@ from typing import Any
 
 import attrs
 
-from tests.benchmarks.measuring import LONGEST, Failure, megabytes
+import pullstream as ps
+from tests.benchmarks.measuring import Failure, answered, megabytes
 from tests.benchmarks.peers import piped
 from tests.benchmarks.results import Curve, Results
-from tests.benchmarks.workload import ROOT
 
 
 def itself(n):
@@ -28,20 +27,14 @@ def more(n):
 
 
 def counting():
-    import pullstream as ps
-
     return ps.reduce(lambda total, _: total + 1, 0)
 
 
 def stages(count):
-    import pullstream as ps
-
     return piped(ps.values(range(10_000)), *[ps.map(more)] * count, ps.drain()), None
 
 
 def own_stages(count):
-    import pullstream as ps
-
     @ps.transformer
     class Passing(ps.authoring.Kernel[int]):
         """A stage that is not made one loop with its neighbours."""
@@ -53,26 +46,18 @@ def own_stages(count):
 
 
 def epochs(count):
-    import pullstream as ps
-
     return piped(ps.values(range(count), time=itself), ps.count_by_key(), counting()), count
 
 
 def values(count):
-    import pullstream as ps
-
     return piped(ps.values(range(count)), ps.map(more), ps.reduce(operator.add, 0)), count * (count + 1) // 2
 
 
 def sources(count):
-    import pullstream as ps
-
     return piped(ps.merge(*[ps.values(range(100))] * count), counting()), 100 * count
 
 
 def outstanding(count):
-    import pullstream as ps
-
     rows = [number - number * 7_919 % count for number in range(100_000)]
     stamped = ps.stamp(itself, lateness=count)
     summed = ps.reduce_by_time(ps.agg.count()), ps.reduce(operator.add, 0)
@@ -80,8 +65,6 @@ def outstanding(count):
 
 
 def keys(count):
-    import pullstream as ps
-
     return piped(ps.values(range(count)), ps.count_by_key(), counting()), count
 
 
@@ -108,8 +91,6 @@ PACES = {"full": slice(None), "quick": slice(-1), "smoke": slice(2)}
 
 def measure(name: str, count: int) -> tuple[float, float]:
     """Seconds and megabytes of a run, in this process."""
-    import pullstream as ps
-
     program, wanted = CURVES[name].make(count)
     before, begin = megabytes(), time.process_time()
     found = ps.run(program)
@@ -119,18 +100,6 @@ def measure(name: str, count: int) -> tuple[float, float]:
     return seconds, megabytes() - before
 
 
-def in_a_process(name: str, count: int) -> tuple[float, float]:
-    command = [sys.executable, "-m", "tests.benchmarks.growing", name, str(count)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"took more than {LONGEST} s at {count:,}") from None
-    if done.returncode:
-        raise Failure(f"at {count:,}: {(done.stderr.strip().splitlines() or ['no word'])[-1]}")
-    seconds, used = json.loads(done.stdout)
-    return seconds, used
-
-
 def grown(results: Results) -> None:
     """Measure all curves, and tell each."""
     for name, growth in CURVES.items():
@@ -138,9 +107,9 @@ def grown(results: Results) -> None:
         found: list[tuple[float, float]] = []
         try:
             for count in counts:
-                found.append(in_a_process(name, count))  # noqa: PERF401 - what there is counts if a larger one fails
+                found.append(answered("growing", name, str(count)))  # noqa: PERF401 - what there is counts
         except Failure as failure:
-            results.troubles[f"growth {name}"] = str(failure)
+            results.troubles[f"growth {name}"] = f"at {counts[len(found)]:,}: {failure}"
         seconds, used = [one for one, _ in found], [one for _, one in found]
         curve = Curve(name, growth.says, list(counts[: len(found)]), seconds, used)
         results.curves.append(curve)

@@ -96,9 +96,9 @@ def megabytes() -> float:
     return int(line.split()[1]) / 1024
 
 
-def in_a_process(workload: Workload, way: str, size: int, seconds: float) -> Measured:
-    """Measure a way, in a process of its own; `Failure` says why there is no figure."""
-    command = [sys.executable, "-m", "tests.benchmarks.measuring", workload.name, way, str(size), str(seconds)]
+def answered(module: str, *arguments: str) -> Any:
+    """What a module prints in a process of its own, from JSON; `Failure` says why there is nothing."""
+    command = [sys.executable, "-m", f"tests.benchmarks.{module}", *arguments]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         options: Any = {"cwd": ROOT, "env": os.environ | {"TMPDIR": folder}, "capture_output": True, "text": True}
         try:
@@ -107,9 +107,14 @@ def in_a_process(workload: Workload, way: str, size: int, seconds: float) -> Mea
             raise Failure(f"took more than {LONGEST} s") from None
     # Some toolkits print: what is meant is the last line.
     *_, last = done.stdout.strip().splitlines() or [""]
-    if done.returncode or not last.startswith("{"):
+    if done.returncode or not last.startswith(("{", "[")):
         raise Failure((done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1])
-    result = json.loads(last)
+    return json.loads(last)
+
+
+def in_a_process(workload: Workload, way: str, size: int, seconds: float) -> Measured:
+    """Measure a way, in a process of its own."""
+    result = answered("measuring", workload.name, way, str(size), str(seconds))
     if "failed" in result:
         raise Failure(result["failed"])
     return Measured(**result)
