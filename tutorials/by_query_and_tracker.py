@@ -112,7 +112,7 @@ def fed(kept: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def as_published() -> None:
-    """3. The same, as it was published.
+    """3. The query as it was published.
 
     The text of 003 keeps the connections that differ from the identity, although its prose means the others. Then it
     drops steps that nothing leads to, and says that the remaining steps lie on a cycle. Below are a correct loop, from
@@ -303,7 +303,7 @@ RUN = [
 
 
 def judged() -> None:
-    """10. The model has the last word.
+    """10. The model judges a run.
 
     A recorded run is a list of events. For each completion, the model of the chapter before decides whether it was
     allowed: whether it is outside Clock (000, Theorem 2). The model contains no queries and no trackers. It allows this

@@ -72,7 +72,7 @@ CHAPTERS: Final = (
     Chapter(8, "The right to emit", "when_is_it_done", 15, shown=(7, 8, 9)),
     Chapter(9, "Could-result-in", "could_result_in", 20),
     Chapter(10, "By query, and by tracker", "by_query_and_tracker", 20),
-    Chapter(11, "Loops: to converge is to complete", "when_is_it_done", 10, shown=(13, 14)),
+    Chapter(11, "Loops, and how they end", "when_is_it_done", 10, shown=(13, 14)),
     Chapter(12, "Dataflows in dataflows", "dataflows_in_dataflows", 15),
     Chapter(13, "The model: everything that could happen, and what did", "the_model", 20),
     Chapter(14, "Killed and resumed", "killed_and_resumed", 15, needs=(("files", "pyarrow"), ("display", "rich"))),

@@ -1,8 +1,8 @@
 """Into a table, exactly once: from a folder of files to a table that is right however often the program is killed.
 
 Read this chapter after `killed_and_resumed`: `python -m pullstream learn read 17`. Afterwards you can keep a table in a
-database up to date from files, kill the program at any moment, and trust every query that others make meanwhile. You
-can also write such a sink for a target of your own, and let the conformance kit kill it.
+database up to date from files, kill the program at any moment, and trust every query that other programs make
+meanwhile. You can also write such a sink for a target of your own, and let the conformance kit kill it.
 
 A file can be renamed into place, and a second time does no harm. Rows cannot: inserted twice, they are there twice. A
 database has something better, *transactions*. When a day is complete, all of its rows are inserted in one transaction,

@@ -7,7 +7,7 @@ worst moment without losing or doubling anything.
 
 Spark is good at large data: reading, joining, sorting, adding up. Where its rows meet Python, a clock and the outside
 world (a file for every day, a call for every order), people write `collect()`, which fetches everything, or
-`foreachBatch`, which does not learn what becomes of a row. As a source, a DataFrame yields only what is asked for, at
+`foreachBatch`, which does not track what happens to a row. As a source, a DataFrame yields only what is asked for, at
 times whose completion is known. When nobody asks any more, Spark stops computing.
 
 Below, the tea house has grown: its sales are in Spark. A session is started if there is none, which takes some seconds.

@@ -90,7 +90,7 @@ def a_node() -> None:
     In the model a node is just a function, which 000 calls g1. It maps a state and an event to the next state, the
     times at which the node requests a notification, and the messages that it sends. There are two kinds of events: a
     message was received, or a time is complete. You know them as the two cases of `match event:`; the code of a
-    generator between two events is one step. The model has no clock, no tasks and no chance. Only the choice of the
+    generator between two events is one step. The model has no clock, no tasks and no randomness. Only the choice of the
     next event is open.
     """
     print(bell(None, Received("in", Message(1, "tea"))).requests)

@@ -453,7 +453,7 @@ def finishing() -> None:
 
 
 def stalling() -> None:
-    """12. The classic mistake.
+    """12. A sink that waits for itself.
 
     A clerk wants to report each day when it is complete, and awaits that. But while the clerk waits, Monday's first
     batch is still in flight to the clerk, so Monday cannot complete, and nothing would ever move again. A run in which
@@ -578,10 +578,10 @@ def converging() -> None:
     days. It can do so because rounds are times, and complete. Behind the loop, `reduce_by_key` counts every visit.
 
     No code counts rounds or tests whether the ranks still change. When too few visitors are left at each page, nothing
-    goes round, so nothing at 0 is left in the loop, so 0 is complete behind it, and `reduce_by_key` answers. To
-    converge is to complete. The last line compares the ranks with those of `tutorials/graphs`, which does the same for
-    larger graphs, and has breadth-first search, connected components and, as a loop in a loop, core numbers. In a
-    checkout, run `python -m tutorials.graphs --edges 100000`.
+    goes round, so nothing at 0 is left in the loop, so 0 is complete behind it, and `reduce_by_key` answers. The last
+    line compares the ranks with those of `tutorials/graphs`, which does the same for larger graphs, and has
+    breadth-first search, connected components and, as a loop in a loop, core numbers. In a checkout, run
+    `python -m tutorials.graphs --edges 100000`.
     """
     links = {
         "home": ["menu", "news", "map"],

@@ -241,7 +241,7 @@ async def test_what_a_module_would_forget_is_refused():
                 case ps.Completed(time):
                     yield ps.Batch(time, ["full"])
 
-    with pytest.raises(ps.errors.JournalError, match=r"in_tens.* holds 10, a time at which no row has arrived.*map_time"):
+    with pytest.raises(ps.errors.JournalError, match=r"in_tens.* holds 10, a time at which no row has.*map_time"):
         await Stored(in_tens()).come([(3, "a")], 4)
 
 

@@ -39,7 +39,7 @@ EXERCISES: Final = (
     Exercise("1.2", "requester", "write the requester of a drawing", "1.7"),
     Exercise("2.1", "one_ahead", "what is printed, and one ahead", "2.5"),
     Exercise("3.1", "rows", "rows of a table", "3.3"),
-    Exercise("4.1", "take_while", "values as long as they pass a test", "4.8"),
+    Exercise("4.1", "take_while", "values until one fails a test", "4.8"),
     Exercise("4.2", "by_hand", "the words of rows, by hand", "4.6"),
     Exercise("4.3", "steps", "differences between neighbours", "2.3"),
     Exercise("5.1", "store", "store every value", "5.2"),

@@ -1,4 +1,4 @@
-"""4.1 Values as long as they pass a test.
+"""4.1 Values until one fails a test.
 
 `take_while(test)` emits values up to the first that does not pass. It emits neither that one nor any after it. Then the
 stream ends, upstream as well.

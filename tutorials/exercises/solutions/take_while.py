@@ -1,4 +1,4 @@
-"""4.1 Values as long as they pass a test: yield value by value, and a failing test loses no value before it.
+"""4.1 Values until one fails a test: yield value by value, and a failing test loses no value before it.
 
 `return` is enough to end: upstream is aborted, and has confirmed, before the consumer receives DONE (R7).
 """
