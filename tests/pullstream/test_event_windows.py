@@ -14,6 +14,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
+from pullstream.conformance.ready import resolved
 from pullstream.modules.windows import sessions
 from tests.pullstream.common import answer, delayed, run
 from tests.sampling import amount
@@ -171,9 +172,18 @@ def test_what_is_in_no_window_has_no_key(limit):
     assert [(window.start, window.value) for window in counted] == [(0, ("a", 1)), (0, ("b", 1)), (20, ("a", 1))]
 
 
-@pytest.mark.parametrize("module", [ps.tumbling(5), ps.sliding(5, 5), ps.sessions(4)], ids=str)
+WAITING = [
+    ps.tumbling(5),
+    ps.sliding(5, 5),
+    ps.sessions(4),
+    ps.group_by(lambda _: 0, ps.count_by_key()),
+    resolved("transformer", ps.count_by_key()),
+]
+
+
+@pytest.mark.parametrize("module", WAITING, ids=str)
 async def test_a_result_comes_when_nothing_before_the_end_can(module, autojump_clock):
-    """As soon as the source has reached the end of the window, though it may still give values there."""
+    """As soon as the source has reached the end of the window, though it may still give values there; also inside."""
 
     @ps.source
     async def reaches(ctx):

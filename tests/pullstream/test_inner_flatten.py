@@ -181,20 +181,3 @@ async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
         start = trio.current_time()
         await running.progress.completed(1)
         assert trio.current_time() - start == 5
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("concurrency", [1, 3])
-def test_the_time_of_a_value_that_is_no_stream_never_completes(concurrency, limit):
-    """That value and those after it are not counted yet: a sum of those before it would be wrong."""
-    sums = []
-    pipeline = ps.pipe(
-        ps.values([(0, [1]), (0, [2]), (1, [3]), (1, 7), (1, [4]), (2, [5])], time=lambda row: row[0]),
-        ps.map(lambda row: row[1]),
-        ps.flatten(concurrency=concurrency),
-        ps.reduce_by_time(ps.agg.sum()),
-        ps.drain(sums.append),
-    )
-    with pytest.raises(TypeError, match="flatten got 7"):
-        ps.run(pipeline, limit=limit, check=True)
-    assert sums == [3]

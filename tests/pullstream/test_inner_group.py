@@ -6,15 +6,10 @@ The conformance grid ends it in every way.
 import gc
 
 import pytest
-import trio
 
 import pullstream as ps
 from pullstream.modules.grouping.inline import InlineRow
 from tests.pullstream.common import Unseen
-
-
-def summed(key=lambda _: "sum"):
-    return ps.reduce_by_key(ps.Fold(int, lambda total, n: total + n), key=key)
 
 
 @pytest.mark.parametrize("limit", [1, 4096])
@@ -48,29 +43,6 @@ def test_a_function_makes_the_transformer():
     assert made == [1, 2]
     with pytest.raises(TypeError, match="returned 7 for 1"):
         ps.run(ps.pipe(ps.values([1]), ps.group_by(lambda n: n, lambda _: 7), ps.collect()))
-
-
-@pytest.mark.parametrize("way", ["group_by", "deferred"])
-async def test_completions_come_inside_without_a_waiter_outside(way, autojump_clock):
-    """When the source advances without a value, a module inside receives the completion at once."""
-
-    @ps.source
-    async def telling(ctx):
-        yield ps.Batch(0, [1, 2])
-        await trio.sleep(1)
-        ctx.advance(5)
-        await trio.sleep(9)
-
-    arrived = []
-    module = ps.deferred("transformer")
-    module.resolve(summed())
-    if way == "group_by":
-        module = ps.group_by(lambda _: 0, summed())
-    pipeline = ps.pipe(telling(), module, ps.drain(lambda _: arrived.append(trio.current_time() - start)))
-    async with pipeline.open() as running:
-        start = trio.current_time()
-        await running.wait()
-    assert arrived == [1]
 
 
 ROWS = {
@@ -169,32 +141,3 @@ def test_the_last_results_of_a_group_pass_the_modules_below():
     row = ps.pipe(ps.take(2), row, ps.take(1), ps.map(str))
     pipeline = ps.pipe(ps.values([1, 2, 3, 11, 12, 3]), ps.group_by(lambda n: n // 10, row), ps.collect())
     assert ps.run(pipeline) == [(0, "-3"), (1, "-23")]
-
-
-@ps.transformer
-async def as_they_are(upstream, ctx):
-    async for batch in ctx.batches(upstream):
-        yield batch
-
-
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-@pytest.mark.parametrize("row", [ps.map(lambda n: n), as_they_are()], ids=["row", "stream"])
-def test_the_time_at_which_a_key_raises_never_completes(row, limit):
-    """That value and those after it are not counted yet: a sum of those before it would be wrong."""
-
-    def key(n):
-        if n == 13:
-            raise Unseen
-        return n % 2
-
-    sums = []
-    pipeline = ps.pipe(
-        ps.values([1, 2, 11, 12, 13, 14, 21], time=lambda n: n // 10),
-        ps.group_by(key, row),
-        ps.map(lambda pair: pair[1]),
-        ps.reduce_by_time(ps.agg.sum()),
-        ps.drain(sums.append),
-    )
-    with pytest.raises(Unseen):
-        ps.run(pipeline, limit=limit, check=True)
-    assert sums == [3]

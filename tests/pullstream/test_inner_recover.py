@@ -72,15 +72,6 @@ def test_catch_when_every_time_was_complete():
             caught(something)
 
 
-async def test_catch_keeps_times_open(autojump_clock):
-    """A time that was open at the failure completes when the replacement has passed it, and no sooner."""
-    instead = failing([(2, "x"), (3, "y")], None, delay=10)
-    stream = ps.pipe(failing([(1, "a"), (2, "b")], Unseen(), delay=1), ps.catch(lambda _: instead))
-    async with ps.pipe(stream, ps.collect()).open() as running:
-        assert await completions(running, [1, 2, 3]) == {1: 2, 2: 22, 3: 22}
-        assert await running.result() == ["a", "b", "x", "y"]
-
-
 # ---- retry
 
 
@@ -162,16 +153,25 @@ async def test_retry_waits_longer_each_time(autojump_clock):
     assert opened == [0, 1, 4, 13]
 
 
-async def test_retry_keeps_times_open(autojump_clock):
-    """A time open at the failure completes when the new attempt has passed it; complete times stay complete."""
-    attempts = [
-        failing([(1, "a"), (2, "b")], Unseen(), delay=1),
-        failing([(1, "a"), (2, "b"), (3, "c")], None, delay=1),
-    ]
-    source = ps.retry(attempts[0], delay=10, resume=lambda _: attempts[1])
-    async with ps.pipe(source, ps.collect(timed=True)).open() as running:
-        assert await completions(running, [0, 1, 2, 3]) == {0: 1, 1: 2, 2: 15, 3: 15}
-        assert await running.result() == [(1, "a"), (2, "b"), (2, "b"), (3, "c")]
+def caught_later():
+    instead = failing([(2, "x"), (3, "y")], None, delay=10)
+    return ps.pipe(failing([(1, "a"), (2, "b")], Unseen(), delay=1), ps.catch(lambda _: instead))
+
+
+def tried_again():
+    again = failing([(1, "a"), (2, "b"), (3, "c")], None, delay=1)
+    return ps.retry(failing([(1, "a"), (2, "b")], Unseen(), delay=1), delay=10, resume=lambda _: again)
+
+
+@pytest.mark.parametrize(
+    ("make", "complete", "values"),
+    [(caught_later, {0: 1, 1: 2, 2: 22, 3: 22}, "abxy"), (tried_again, {0: 1, 1: 2, 2: 15, 3: 15}, "abbc")],
+)
+async def test_times_that_were_open_stay_open(make, complete, values, autojump_clock):
+    """Each completes when what comes instead has passed it, and no sooner; complete times stay complete."""
+    async with ps.pipe(make(), ps.collect()).open() as running:
+        assert await completions(running, complete) == complete
+        assert await running.result() == [*values]
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,33 @@ def test_pairs_come_before_a_failure(options, limit, failure):
     assert sorted(got) == [(n, n) for n in (1, 2, 4) if n < 3 or caught]
 
 
+@ps.transformer
+async def as_they_are(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield batch
+
+
+LISTS = ps.map(lambda n: n if n == 13 else [n])
+NESTED = [
+    ps.pipe(LISTS, ps.flatten()),
+    ps.pipe(LISTS, ps.flatten(concurrency=3)),
+    ps.pipe(ps.group_by(lambda n: n % 2 + 0 // (n - 13), ps.map(abs)), ps.map(operator.itemgetter(1))),
+    ps.pipe(ps.group_by(lambda n: n % 2 + 0 // (n - 13), as_they_are()), ps.map(operator.itemgetter(1))),
+]
+
+
+@LIMITS
+@pytest.mark.parametrize("module", NESTED, ids=str)
+def test_the_time_of_a_value_that_enters_no_inner_stream_never_completes(module, limit):
+    """That value and those after it are not counted yet: a sum of those before it would be wrong."""
+    sums = []
+    source = ps.values([1, 2, 11, 12, 13, 14, 21], time=lambda n: n // 10)
+    summed = ps.pipe(source, module, ps.reduce_by_time(ps.agg.sum()), ps.drain(sums.append))
+    with pytest.raises((TypeError, ZeroDivisionError)):
+        ps.run(summed, limit=limit, check=True)
+    assert sums == [3]
+
+
 # ---- how far one has come
 
 
