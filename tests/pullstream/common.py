@@ -11,6 +11,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.blueprint import Module
 from pullstream.modules.values.side_branch import SideBranch
+from timely import BEGINNING
 
 
 class Unseen(Exception):
@@ -144,6 +145,28 @@ async def delayed(ctx, rows, seed):
             await trio.sleep(rng.random())
         yield ps.Batch(time, rows[start:stop])
         start = stop
+
+
+@ps.source
+class Together(ps.authoring.Kernel):
+    """Gives 0, 1, ... at these times, as many of them at once as are asked for, or `most`."""
+
+    traits = ps.authoring.Traits(trusted=True, follows=True)
+
+    def __init__(self, times, most=4096):
+        self.times, self.most, self.given = times, most, 0
+
+    async def acquire(self):
+        self.location.hold(BEGINNING)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        start, self.given = self.given, min(len(self.times), self.given + min(limit, self.most))
+        if start == self.given:
+            return ps.DONE
+        if self.given == len(self.times):
+            self.location.drop(BEGINNING)
+        return ps.Batch.of(self.times[start : self.given], range(start, self.given))
 
 
 @ps.transformer

@@ -129,22 +129,6 @@ def test_the_last_branch_leaves_while_upstream_ends(enough):
     assert got == [*range(enough)]
 
 
-async def test_a_stream_of_which_no_branch_gets_anything_can_be_cancelled():
-    """While all values are dropped, other tasks have their turns."""
-    read = 0
-
-    def look(_):
-        nonlocal read
-        read += 1
-        if read == 1000:
-            scope.cancel()
-
-    with trio.CancelScope() as scope:
-        branches = {True: ps.pipe(ps.take(1), ps.drain()), False: ps.drain()}
-        await ps.arun(ps.pipe(ps.values([True] * 10**6), ps.tap(look), ps.partition(bool, branches)))
-    assert read < 10**6
-
-
 # ---- aside
 
 

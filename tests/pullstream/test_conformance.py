@@ -386,18 +386,6 @@ def test_every_field_of_a_subject_has_an_option(capsys):
 
 
 @ps.transformer
-async def too_late(upstream, ctx):
-    kept = []
-    async for batch in ctx.batches(upstream):
-        for value in batch.values:
-            if kept:
-                yield ps.Batch(*kept.pop())
-            kept.append((batch.time, [value]))
-    if kept:
-        yield ps.Batch(*kept.pop())
-
-
-@ps.transformer
 async def once_more(upstream, ctx):
     while (batch := await upstream.ask(1)) is not ps.DONE:
         yield batch
@@ -406,7 +394,7 @@ async def once_more(upstream, ctx):
 
 @pytest.mark.parametrize(
     ("module", "rule", "line"),
-    [(too_late, "R12", "yield ps.Batch(*kept.pop())"), (once_more, "R9", "await upstream.ask(1)")],
+    [(goes_back, "R12", 'yield ps.Batch(1, "b")'), (once_more, "R9", "await upstream.ask(1)")],
 )
 def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
     """Not at that of the module, where it is known: of an answer its yield, of a request the ask."""

@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 import pullstream as ps
 from pullstream.conformance.ready import resolved
 from pullstream.modules.windows import sessions
-from tests.pullstream.common import answer, delayed, run
+from tests.pullstream.common import Together, answer, delayed, run
 from tests.sampling import amount
 from timely import Product, TimeDomainError
 
@@ -232,21 +232,8 @@ def test_values_that_wait_are_not_sorted_again_for_each_batch(small, monkeypatch
     looks = itertools.count()
     monkeypatch.setattr(sessions, "_TIME", lambda waiting: (next(looks), waiting[0])[1])
 
-    @ps.source
-    class Small(ps.authoring.Kernel):
-        def __init__(self):
-            self.left = [number * 7919 % 2000 for number in range(2000)]
-
-        async def acquire(self):
-            self.location.hold(0)
-            self.location.drop_capability()
-
-        async def produce(self, limit):
-            part = self.left[: min(limit, small)]
-            del self.left[: len(part)]
-            return ps.Batch.of(part, part) if part else ps.DONE
-
-    assert len(ps.run(ps.pipe(Small(), ps.sessions(1), ps.collect()))) == 2000
+    times = [number * 7919 % 2000 for number in range(2000)]
+    assert len(ps.run(ps.pipe(Together(times, small), ps.sessions(1), ps.collect()))) == 2000
     assert next(looks) < 20 * 2000
 
 

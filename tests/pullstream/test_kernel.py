@@ -316,6 +316,8 @@ def test_exceptions_of_every_kind_arrive_as_themselves(exception, probe, countin
         lambda: ps.pipe(ps.integers(), ps.flat_map(lambda _: ()), ps.drain()),
         lambda: ps.pipe(ps.integers(), ps.map_batches(lambda _: ()), ps.drain()),
         lambda: ps.pipe(ps.integers(), ps.tee(ps.drain(), ps.drain())),
+        # Nothing of it is dealt to anyone.
+        lambda: ps.pipe(ps.integers(), ps.partition(bool, {True: ps.pipe(ps.take(1), ps.drain()), False: ps.drain()})),
         lambda: ps.pipe(ps.integers(), ps.reduce_by_key(ps.Fold(int, max), key=lambda n: n % 3), ps.drain()),
     ],
 )

@@ -7,9 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.authoring import Traits
-from tests.pullstream.common import Unseen
-from timely import Antichain
+from tests.pullstream.common import Together, Unseen
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 
@@ -156,55 +154,19 @@ def test_the_time_of_a_value_that_enters_no_inner_stream_never_completes(module,
 # ---- how far one has come
 
 
-async def test_ack_but_says_how_far_one_has_come(autojump_clock):
-    """While a sink waits in the middle of a batch, what it has dealt with is complete, and what it has not is not."""
-    go_on = trio.Event()
-
-    @ps.sink
-    async def waits(upstream, ctx):
-        batch = await upstream.ask_many(10)
-        assert list(batch.times) == [1, 2, 3, 4]
-        upstream.ack_but(batch.part(2))
-        await go_on.wait()
-        upstream.ack_but(batch.part(4))
-        await trio.sleep(1)
-        return await upstream.ask_many(10)
-
-    async with ps.pipe(at_once([1, 2, 3, 4]), ps.delay(0), waits()).open() as running:
-        await running.progress.completed(2)
-        assert running.progress.frontier() == Antichain([3])
-        go_on.set()
-        await running.progress.completed(4)
-        assert await running.result() is ps.DONE
-
-
-async def test_ack_but_of_incomparable_times():
-    """What counts of a batch's part takes the place of what counted of the batch."""
+async def test_ack_but_says_how_far_one_has_come():
+    """What counts of a batch's part takes the place of what counted of the batch, also of incomparable times."""
     one, two, both = frozenset("a"), frozenset("b"), frozenset("ab")
 
-    @ps.source
-    class Gives(ps.authoring.Kernel):
-        traits = Traits(trusted=True, follows=True)
-
-        async def acquire(self):
-            self.location.hold(one)
-            self.location.hold(two)
-            self.location.drop_capability()
-
-        async def produce(self, limit):
-            self.location.drop(one)
-            self.location.drop(two)
-            return ps.Batch.of([one, two, both], [1, 2, 3])
-
     @ps.sink
     async def waits(upstream, ctx):
         batch = await upstream.ask_many(10)
-        for done, frontier in enumerate([{one, two}, {two}, {both}]):
+        for done, frontier in enumerate([{one, two}, {two}, {both}, set()]):
             upstream.ack_but(batch.part(done))
             assert set(running.progress.frontier()) == frontier
         return len(batch.values)
 
-    async with ps.pipe(Gives(), waits()).open() as running:
+    async with ps.pipe(Together([one, two, both]), waits()).open() as running:
         assert await running.result() == 3
 
 

@@ -3,10 +3,10 @@
 from functools import total_ordering
 
 import pullstream as ps
-from pullstream.authoring import Traits
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.sidecar import Sidecar
-from timely import BEGINNING, Product
+from tests.pullstream.common import Together
+from timely import Product
 
 MANY = 120
 
@@ -40,27 +40,6 @@ def test_a_time_is_compared_with_each_that_may_count_and_with_no_two_of_them():
     assert Counted.looks <= 2 * MANY * MANY
 
 
-@ps.source
-class Beside(ps.authoring.Kernel):
-    """Answers times of which none is before another, all at once."""
-
-    traits = Traits(trusted=True, follows=True)
-
-    def __init__(self):
-        self._left = True
-
-    async def acquire(self):
-        self.location.hold(BEGINNING)
-        self.location.drop_capability()
-
-    async def produce(self, limit):
-        if not self._left:
-            return ps.DONE
-        self._left = False
-        assert limit >= MANY
-        return ps.Batch.of([Product(place, MANY - place) for place in range(MANY)], range(MANY))
-
-
 def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeypatch):
     changes = []
 
@@ -80,7 +59,7 @@ def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeyp
         while (batch := await upstream.ask(MANY)) is not ps.DONE:
             taken.extend(batch.values)
 
-    ps.run(ps.pipe(Beside(), one_by_one()))
+    ps.run(ps.pipe(Together([Product(place, MANY - place) for place in range(MANY)]), one_by_one()))
     assert len(taken) == MANY - 1
     assert MANY <= len(changes) <= 10 * MANY
 
@@ -88,21 +67,7 @@ def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeyp
 def test_prefetch_takes_times_in_no_order_a_few_at_a_time():
     """However much room it has, at a pace: each time of an answer may have to be compared with all others."""
     count = 1000
-
-    @ps.source
-    class Answering(ps.authoring.Kernel):
-        traits = Traits(trusted=True, follows=True)
-        given = 0
-
-        async def acquire(self):
-            self.location.hold(BEGINNING)
-            self.location.drop_capability()
-
-        async def produce(self, limit):
-            start, self.given = self.given, min(count, self.given + limit)
-            times = [Product(Counted(place), Counted(count - place)) for place in range(start, self.given)]
-            return ps.Batch.of(times, range(start, self.given)) if times else ps.DONE
-
+    times = [Product(Counted(place), Counted(count - place)) for place in range(count)]
     Counted.looks = 0
-    assert ps.run(ps.pipe(Answering(), ps.prefetch(10 * count), ps.collect())) == list(range(count))
+    assert ps.run(ps.pipe(Together(times), ps.prefetch(10 * count), ps.collect())) == list(range(count))
     assert Counted.looks < count * count
