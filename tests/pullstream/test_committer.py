@@ -46,8 +46,8 @@ class Recording(Committer):
 
 
 @ps.sink
-async def recording(upstream, ctx, calls, **options):
-    return await Recording(calls, **options).run(upstream, ctx)
+async def through(upstream, ctx, committer):
+    return await committer.run(upstream, ctx)
 
 
 NUMBERS = [10, 11, 20, 30]
@@ -60,7 +60,7 @@ def numbers():
 def test_the_calls_in_their_order():
     calls = []
 
-    assert ps.run(ps.pipe(numbers(), recording(calls)), limit=1) == "done"
+    assert ps.run(ps.pipe(numbers(), through(Recording(calls))), limit=1) == "done"
 
     assert calls[0] == ("open",)
     assert calls[-2:] == [("ended",), ("close",)]
@@ -72,7 +72,7 @@ def test_the_calls_in_their_order():
 def test_what_was_committed_is_not_prepared_again():
     calls = []
 
-    ps.run(ps.pipe(numbers(), recording(calls, committed={1, 3})))
+    ps.run(ps.pipe(numbers(), through(Recording(calls, committed={1, 3}))))
 
     assert [call[1] for call in calls if call[0] in {"prepare", "commit"}] == [2, 2]
 
@@ -96,12 +96,8 @@ def test_times_before_a_value_that_is_refused_are_committed(taken, committed):
         def skipped(self, time):
             skipped.append(time)
 
-    @ps.sink
-    async def many(upstream, ctx):
-        await Many(calls, committed).run(upstream, ctx)
-
     with pytest.raises(ValueError, match="refused"):
-        ps.run(ps.pipe(numbers(), many()))
+        ps.run(ps.pipe(numbers(), through(Many(calls, committed))))
     times = [time for what, *rest in calls if what == "commit" for time in rest]
     assert times == ([2] if committed else {0: [], 2: [1], 3: [1, 2]}[taken])
     assert skipped == ([1] if committed else [])
@@ -114,7 +110,7 @@ def test_a_call_that_raises(what):
     calls = []
 
     with pytest.raises(ValueError, match=what):
-        ps.run(ps.pipe(numbers(), recording(calls, fails=what)))
+        ps.run(ps.pipe(numbers(), through(Recording(calls, fails=what))))
 
     assert calls[-1] == ("close",)
     assert calls.count(("close",)) == 1
@@ -126,12 +122,8 @@ def test_a_second_failure_is_a_note():
         async def close(self):
             raise OSError("no disk")
 
-    @ps.sink
-    async def closing(upstream, ctx):
-        await Closing([], fails="commit").run(upstream, ctx)
-
     with pytest.raises(ValueError, match="commit") as failed:
-        ps.run(ps.pipe(numbers(), closing()))
+        ps.run(ps.pipe(numbers(), through(Closing([], fails="commit"))))
 
     assert "and the sink could not be closed: OSError: no disk" in failed.value.__notes__
 
@@ -139,7 +131,7 @@ def test_a_second_failure_is_a_note():
 async def test_a_time_is_complete_when_it_is_committed(autojump_clock):
     gate = trio.Event()
     calls = []
-    async with ps.pipe(numbers(), recording(calls, gate=gate)).open() as running:
+    async with ps.pipe(numbers(), through(Recording(calls, gate=gate))).open() as running:
         with trio.move_on_after(1) as waiting:
             await running.progress.completed(1)
         assert waiting.cancelled_caught
@@ -156,11 +148,7 @@ async def test_idle_waits_for_the_commits():
             await self.idle()
             committed.append(sum(len(call) - 1 for call in self.calls if call[0] == "commit"))
 
-    @ps.sink
-    async def idle(upstream, ctx):
-        await Idle([]).run(upstream, ctx)
-
-    await ps.arun(ps.pipe(numbers(), idle()), limit=1)
+    await ps.arun(ps.pipe(numbers(), through(Idle([]))), limit=1)
 
     assert committed == [0, 0, 1, 2]
 
@@ -221,11 +209,7 @@ def read_folder(folder):
 
 
 def folder_sink(fault):
-    @ps.sink
-    async def sink(upstream, ctx, folder):
-        await Folder(folder, fault).run(upstream, ctx)
-
-    return sink
+    return lambda folder: through(Folder(folder, fault))
 
 
 def test_a_right_sink_passes():
@@ -254,6 +238,6 @@ def test_what_cannot_be_tested_is_refused():
     with pytest.raises(PullstreamError, match="is not a Committer"):
         kills(lambda folder: ps.collect(), lambda folder: {})
     with pytest.raises(PullstreamError, match="fails without being killed: ValueError: open"):
-        kills(lambda folder: recording([], fails="open"), lambda folder: {})
+        kills(lambda folder: through(Recording([], fails="open")), lambda folder: {})
     with pytest.raises(PullstreamError, match=r"must return the values of 5 times, but got \{\}"):
-        kills(lambda folder: recording([]), lambda folder: {})
+        kills(lambda folder: through(Recording([])), lambda folder: {})
