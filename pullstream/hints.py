@@ -113,7 +113,8 @@ SOUGHT: Final[Mapping[str, str]] = {
     "catch() ends the stream at a failure": "ignore_errors",
     "abortable() ends a stream from outside, and running.abort() a run": "dispose cancel stop",
     "on_end(f) is a sink that calls f at the end": "onEnd finalize finally_action do_on_end",
-    "loop(transformer) repeats what it gets as Again(value)": "feedback enter leave loop_variable iterate_until expand",
+    "loop(transformer) sends Again(value) into the next round": "feedback enter leave loop_variable iterate_until "
+    "expand",
     "merge(a, b) gives the values of several sources, and dynamic_merge() of sources that are added later": "many",
     "pushable(capacity) without an end gives nothing": "never",
     "merge(a, b) gives the values of all, as they come": "race amb interleave union",
