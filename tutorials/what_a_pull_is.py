@@ -50,12 +50,12 @@ def at_an_edge(source: AsyncIterator[str], scene: Callable[[Reader], Awaitable[N
     """Let `scene` ask the source by hand, watched by the checker, and draw the messages."""
 
     @ps.sink
-    async def somebody(upstream: ps.Reader[str], _: ps.Context) -> None:
+    async def consumer(upstream: ps.Reader[str], _: ps.Context) -> None:
         reader = watch(upstream, "the table", strict=strict)
         await scene(reader)
         print(reader.diagram())
 
-    run(ps.pipe(ps.from_async_iterable(source), somebody()))
+    run(ps.pipe(ps.from_async_iterable(source), consumer()))
 
 
 def run(pipeline: ps.Pipeline[object], check: Checker | None = None) -> None:

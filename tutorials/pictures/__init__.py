@@ -34,12 +34,12 @@ class Picture:
 
 
 PICTURES: Final = (
-    Picture("what_a_pull_is", "asking", "Two asks with a value, and two with none", edges_of="somebody"),
+    Picture("what_a_pull_is", "asking", "Two asks with a value, and two with none", edges_of="consumer"),
     Picture(
         "what_a_pull_is",
         "aborting",
         "An abort is confirmed when the table is closed",
-        edges_of="somebody",
+        edges_of="consumer",
         notes=("acquired", "released"),
     ),
     Picture("what_a_pull_is", "through_a_module", "A module in between passes the abort on", edges_of="it"),
