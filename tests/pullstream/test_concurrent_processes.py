@@ -143,26 +143,27 @@ def main():
 """
 
 
+GUARD = 'if __name__ == "__main__": '
+
+
 def run_script(tmp_path, guard, *how):
-    script = tmp_path / "job.py"
-    script.write_text(SCRIPT.format(guard=guard))
-    return subprocess.run(
-        [sys.executable, *(how or (script,))], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-    )
+    script = SCRIPT.format(guard=guard)
+    (tmp_path / "job.py").write_text(script)
+    command = [sys.executable, *(how or ["job.py"])]
+    return subprocess.run(command, cwd=tmp_path, input=script, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("how", [(), ("-m", "job")], ids=["as a file", "as a module"])
 def test_functions_and_classes_of_the_script_itself_are_taken(tmp_path, how):
     """The workers import the script, as those of `multiprocessing` do; no other package is needed for that."""
-    done = run_script(tmp_path, 'if __name__ == "__main__": ', *how)
+    done = run_script(tmp_path, GUARD, *how)
     assert (done.stdout, done.returncode) == ("[2, 4]\n", 0), done.stderr
 
 
 @pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
-def test_a_script_that_is_piped_in_is_refused_by_name():
+def test_a_script_that_is_piped_in_is_refused_by_name(tmp_path):
     """There is no file that a worker could import."""
-    script = SCRIPT.format(guard='if __name__ == "__main__": ')
-    done = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=300, check=False)
+    done = run_script(tmp_path, GUARD, "-")
     assert done.returncode == 1
     assert "CompositionError: map_process()" in done.stderr
     assert "doubled" in done.stderr

@@ -34,21 +34,6 @@ def through(subject, count):
     return blocks
 
 
-def test_memory_is_counted():
-    """A module that keeps everything is found out."""
-
-    class Keeping:
-        around = False
-
-        @staticmethod
-        def make():
-            kept = []
-            return ps.tap(lambda n: kept.append([n]))
-
-    first, last = through(Keeping, 50_000)
-    assert last - first > 40_000
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_million_values(name):
