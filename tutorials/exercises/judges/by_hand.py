@@ -16,32 +16,32 @@ HINTS = {
         "An attribute `ending`, None at first: every method checks it first, and every ending sets it.",
     ),
     "R2": (
-        "Section 4.5.",
+        "Read section 4.5.",
         "How many words has a row? How many were asked for?",
         "Keep the remaining words for the next ask, and while there are none, ask upstream again.",
     ),
     "R3": (
-        "Sections 4.6 and 4.9.",
+        "Read sections 4.6 and 4.9.",
         "The stream ended, and then went on, or ended again in another way.",
         "Drop the words. Keep a failure and its `__traceback__`, and `raise failure.with_traceback(kept)` each time.",
     ),
     "R5": (
-        "Section 4.10.",
+        "Read section 4.10.",
         "A value was answered after an abort: it was in flight, or a remaining word.",
         "After every `await`, check again whether the stream has ended; in `abort`, drop the remaining words.",
     ),
     "R6": (
-        "Section 4.7.",
+        "Read section 4.7.",
         "An ending came from below. What did you send upstream, and did you wait for the answer?",
         "`return await self.upstream.abort()`, and the same for `error`, with its reason.",
     ),
     "R9": (
-        "Section 4.6.",
+        "Read section 4.6.",
         "You asked or ended a stream that was over.",
         "Record that the stream is over, and answer without asking upstream.",
     ),
     "R8": (
-        "Sections 1.3 and 1.5.",
+        "Read sections 1.3 and 1.5.",
         "What confirms an ending?",
         "`return ps.DONE`, when upstream has confirmed it.",
     ),

@@ -11,17 +11,17 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Section 12.2.",
+        "Read section 12.2.",
         "What gives a right to a time, and for which claims is one needed?",
         "Each time in `sent` and `gained` must be at or after one in `held` or `taken`; what is given up must be held.",
     ),
     "lax": (
-        "Sections 12.2 and 12.5.",
+        "Read sections 12.2 and 12.5.",
         "Something came from nothing, or was given up but never held. Does a message that may still come give a right?",
         "`any(right <= time for right in [*held, *report.taken])`, for each time that was sent or gained.",
     ),
     "strict": (
-        "Sections 12.2 and 12.3.",
+        "Read sections 12.2 and 12.3.",
         "The operator had a right: it held one already, perhaps until it gave it up in this very report.",
         "Everything held before the report counts for the whole report. `right <= time` is enough: times may differ.",
     ),

@@ -7,7 +7,7 @@ from tutorials.judging.graphs import at_random, drawn, step, unsound
 
 HINTS = {
     "": (
-        "Sections 10.2 and 10.3.",
+        "Read sections 10.2 and 10.3.",
         "Look at the cycle as a whole: at its normal form, and whether there is an f after all of its e.",
         "Extend paths until no new shape (start, end, up, down, strict) comes; then find the paths that are cycles.",
     ),

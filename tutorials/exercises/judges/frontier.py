@@ -9,12 +9,12 @@ from tutorials.judging.graphs import at_random, drawn, step, time_at
 
 HINTS = {
     "": (
-        "Section 10.4.",
+        "Read section 10.4.",
         "Which times are there at the start? How does one step change them? When does nothing change any more?",
         "Keep a set of times for each place. Add the results of each step, keep the `minimal` ones, and repeat.",
     ),
     "spin": (
-        "Section 10.4.",
+        "Read section 10.4.",
         "Each round of a loop gives a later time. Is it minimal?",
         "Keep only the `minimal` times in every round, not just at the end.",
     ),

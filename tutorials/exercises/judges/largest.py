@@ -12,42 +12,42 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Section 8.7: `best_seller` does nearly the same.",
+        "Read section 8.7: `best_seller` does nearly the same.",
         "When is it certain which value is the largest? How does your module request that notification?",
         "For a Batch, call `ctx.notify_at(time)` and store the largest value by time. For Completed, answer.",
     ),
     "R12": (
-        "Section 8.9.",
+        "Read section 8.9.",
         "You answered at a time that you no longer held, or did not hold yet.",
         "`ctx.notify_at(time)` at each batch; and answer at `time` when its Completed comes, once.",
     ),
     "holding": (
-        "Sections 8.7 and 8.9.",
+        "Read sections 8.7 and 8.9.",
         "A time was still open after its answer. What holds it?",
         "Read `ctx.events(upstream)`, not `ctx.batches`: it delivers Completed, and then releases the time.",
     ),
     "early": (
-        "Section 8.7.",
+        "Read section 8.7.",
         "A time was answered while more of its values could come.",
         "At Completed(time), answer that time and no other.",
     ),
     "batching": (
-        "Section 8.7.",
+        "Read section 8.7.",
         "A time has more than one batch.",
         "Compare with the largest so far: `max([found[time], *values])`.",
     ),
     "bound": (
-        "Section 8.7.",
+        "Read section 8.7.",
         "What is left of a time in your dict after its answer?",
         "`found.pop(time)` returns the value and removes the entry.",
     ),
     "values": (
-        "Section 8.7.",
+        "Read section 8.7.",
         "Numbers may be negative. What is the largest so far when a time has no values yet?",
         "There is none: `max([found[time], *values] if time in found else values)`.",
     ),
     "times": (
-        "Section 8.7.",
+        "Read section 8.7.",
         "Values of one time are in the answer of another.",
         "Use a dict by time, and remove the entry when you answer: `found.pop(time)`.",
     ),

@@ -8,7 +8,7 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Sections 9.7 and 9.8.",
+        "Read sections 9.7 and 9.8.",
         "Send a large counter, and one that is 0, along both paths. Which counters does a path replace?",
         "A path that leaves fewer loops may be later. Else compare what each adds; a kept counter is at least 0.",
     ),

@@ -21,27 +21,27 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Sections 13.1 and 13.2.",
+        "Read sections 13.1 and 13.2.",
         "What must the node know when it is notified that a time is complete? Where is that stored?",
         "Keep pairs (time, largest) in the state, request the message's time, and when notified, send and delete.",
     ),
     "past": (
-        "Section 13.4.",
+        "Read section 13.4.",
         "The past is closed: no request and no message may be before the event.",
         "Request `event.time`, and send at `event.time`.",
     ),
     "bound": (
-        "Section 13.3.",
+        "Read section 13.3.",
         "The node never comes to an end. What keeps growing, or is requested again and again?",
         "When notified, request nothing, and remove that time from the state.",
     ),
     "domain": (
-        "Section 13.1.",
+        "Read section 13.1.",
         "Times must be of one kind, so that they can be compared. What is yours?",
         "`Message(event.time, largest)`: the time is the event's, and the number is the body.",
     ),
     "early": (
-        "Section 13.2.",
+        "Read section 13.2.",
         "A number was sent while a larger one could still come.",
         "Send when notified that the time is complete, not before.",
     ),

@@ -7,7 +7,7 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Section 9.6.",
+        "Read section 9.6.",
         "After one rule has been applied, the other may apply in a new place.",
         "While the word changes, replace `fe` by `e` and `ie` by nothing; or go letter by letter, looking back at e.",
     ),

@@ -11,17 +11,17 @@ from tutorials.judging.steps import first_difference
 
 HINTS = {
     "": (
-        "Chapter 2.",
+        "Read chapter 2.",
         "Which module of the toolkit asks ahead of its consumer?",
         "`ps.prefetch(n)` keeps up to n values; or write a task that asks, and sends the values through a channel.",
     ),
     "prediction": (
-        "Chapter 2; and sections 1.1 and 1.2.",
+        "Read chapter 2; and sections 1.1 and 1.2.",
         "Nothing is read before it is asked for. How many values does the sink ask for?",
         "At limit 1, reads and gets alternate. At limit 2, two are read before both are got; the last one is alone.",
     ),
     "demand": (
-        "Chapter 2.",
+        "Read chapter 2.",
         "Was more read than one value ahead, or nothing? What asks while the consumer works, and for how much?",
         "Ask for one value, and for the next when it is taken: `ps.prefetch(1)`, or a task and a channel of size 0.",
     ),

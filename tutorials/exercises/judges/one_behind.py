@@ -9,22 +9,22 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Section 8.9: the right to emit.",
+        "Read section 8.9: the right to emit.",
         "When you emit a value, which batch is the current one? What gives you the right to the value's time?",
         "Enter `ctx.hold(batch.time)` for each value that you keep, before you ask for the next one.",
     ),
     "R12": (
-        "Section 8.9.",
+        "Read section 8.9.",
         "You answered at a time that you no longer held.",
         "Enter the hold while the value's own batch is the current one, and leave it after you have emitted the value.",
     ),
     "holding": (
-        "Section 8.9; section 5.3.",
+        "Read section 8.9; section 5.3.",
         "All values of a time have been emitted, and it is still held.",
         "Leave each value's hold right after its `yield`.",
     ),
     "values": (
-        "Section 8.9.",
+        "Read section 8.9.",
         "Do you emit the last one, and each one once, at its own time?",
         "After the loop, if something is kept, yield it.",
     ),

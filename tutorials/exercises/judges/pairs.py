@@ -10,42 +10,42 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules, seen
 
 HINTS = {
     "": (
-        "Sections 6.1 and 6.2.",
+        "Read sections 6.1 and 6.2.",
         "Use two tasks, each with its own input. Where does each put its answer?",
         "Use a list with two places, a task for each input that fills its place, and a nursery that waits for both.",
     ),
     "order": (
-        "Section 6.2.",
+        "Read section 6.2.",
         "The first answer to arrive was taken for the left one.",
         "Put each answer in the place of its input: `answers[number] = await self.inputs[number].ask(1)`.",
     ),
     "R4": (
-        "Section 6.2.",
+        "Read section 6.2.",
         "One input was asked twice at once.",
         "`self.inputs[0]` for the left, `self.inputs[1]` for the right.",
     ),
     "R6": (
-        "Section 6.3.",
+        "Read section 6.3.",
         "One input failed, or the consumer ended the stream. Which inputs were notified, and how?",
         "Do not override `dismiss`, which notifies both, and do not catch what an input raises.",
     ),
     "R9": (
-        "Section 6.4; and section 1.8.",
+        "Read section 6.4; and section 1.8.",
         "An ask was given up, and that input asked again. Giving up an ask ends its stream.",
         "Wait for both, as long as it takes.",
     ),
     "concurrent": (
-        "Section 6.2.",
+        "Read section 6.2.",
         "While one input is slow, has the other been asked?",
         "Start a task for each input in a nursery; the nursery waits for both.",
     ),
     "batching": (
-        "Section 6.2.",
+        "Read section 6.2.",
         "Asked for several values, the two inputs may answer with different numbers of them.",
         "Ask each input for one value: `ask(1)`. `zip` drops the values that have no partner.",
     ),
     "values": (
-        "Section 6.1.",
+        "Read section 6.1.",
         "Look at the times as well: a pair belongs to the later of the two.",
         "`ps.Batch(max(left.time, right.time), [(left.values[0], right.values[0])])`.",
     ),

@@ -7,7 +7,7 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Sections 9.1 to 9.4.",
+        "Read sections 9.1 to 9.4.",
         "Draw the chain. Does it visit a place twice? May it wait, and where? Is a single place a chain?",
         "Walk from each place, with the set of visited places; at each place continue at every later time, too.",
     ),

@@ -13,27 +13,27 @@ from tutorials.judging.steps import value_at
 
 HINTS = {
     "": (
-        "Section 11.14: `wander` works round by round, too.",
+        "Read section 11.14: `wander` works round by round, too.",
         "What must you know to answer a round? What do you store about pages, and for how long is it valid?",
         "Store pages by time. At Completed(time), answer those that are new at time.outer, and `ps.Again` their links.",
     ),
     "early": (
-        "Sections 11.13 and 11.14.",
+        "Read sections 11.13 and 11.14.",
         "A page was answered while a shorter path to it could still come. When is it certain that none can?",
         "Answer a round at its Completed(time), not at its batches: a page that enters late is in round 0.",
     ),
     "bound": (
-        "Section 11.14.",
+        "Read section 11.14.",
         "Pages go round forever, because there are circles of links.",
         "Send the links of new pages only.",
     ),
     "times": (
-        "Section 11.13: what does a LoopTime contain?",
+        "Read section 11.13: what does a LoopTime contain?",
         "Each time is a separate question: a page seen at one time is not yet seen at another.",
         "A set for each time outside: `seen.setdefault(time.outer, set())`.",
     ),
     "failure": (
-        "Section 11.13.",
+        "Read section 11.13.",
         "A time without `outer` is not in a loop, and `ps.Again` has a meaning only inside a loop.",
         "`reach` returns `ps.loop(...)` of the module that answers `ps.Again`.",
     ),

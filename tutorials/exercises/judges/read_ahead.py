@@ -7,32 +7,32 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Section 6.5.",
+        "Read section 6.5.",
         "A task asks, and the generator yields. Which batch does each of them have, and which holds its time?",
         "Enter a hold of the batch's time before you send it, and close it after the batch has been yielded.",
     ),
     "R12": (
-        "Section 6.5.",
+        "Read section 6.5.",
         "When a batch was yielded, its time was complete: the next ask had acknowledged it.",
         "`hold.enter_context(ctx.hold(batch.time))` in the task, before it asks again; `hold.close()` after the yield.",
     ),
     "demand": (
-        "Section 2.5.",
+        "Read section 2.5.",
         "More was read than n ahead, or less: the channel, the task and the generator can each have a value.",
         "Use a channel of size n - 1, and batches of one value: `upstream.ask(1)`.",
     ),
     "R8": (
-        "Section 4.9.",
+        "Read section 4.9.",
         "A failure came before the values that were read before it.",
         "Send the failure through the channel as well, behind the values, and raise it when you receive it.",
     ),
     "hang": (
-        "Section 6.5; and section 4.9.",
+        "Read section 6.5; and section 4.9.",
         "When upstream fails, your task fails and its nursery cancels the loop that yields. Who closes the kept holds?",
         "In the task, `except Exception as failure: await send.send((failure, None))`; raise it where you receive it.",
     ),
     "R10": (
-        "Section 6.5.",
+        "Read section 6.5.",
         "A task was still running when the stream had ended.",
         "Start it in a nursery inside the generator: `async with trio.open_nursery()`.",
     ),

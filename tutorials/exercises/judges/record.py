@@ -8,17 +8,17 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Section 13.5: `DAY` is such a record, of another program.",
+        "Read section 13.5: `DAY` is such a record, of another program.",
         "Which times are held, what is on which edge, and who waits for a notification? What does each move change?",
         "Write one `case` for each word. `answers` also changes the time that `numbers` holds, if it is a new one.",
     ),
     "model": (
-        "Section 13.5.",
+        "Read section 13.5.",
         "Look at the event that it names. What was pending just before it, according to your record?",
         "Additions first, then removals: `Held` before `Released`, and a message before its right is released.",
     ),
     "record": (
-        "Section 13.5.",
+        "Read section 13.5.",
         "The record must have every event once, and nothing else; `rests` is an event, too.",
         "Count: `answers` is one `Sent`, `asks` one `Taken`, `notified` one `Completed`, `rests` one `Settled`.",
     ),

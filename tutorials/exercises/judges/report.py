@@ -16,27 +16,27 @@ WANTED = [
 
 HINTS = {
     "": (
-        "Sections 7.2 and 7.3.",
+        "Read sections 7.2 and 7.3.",
         "Sales are late by hours. Which time may be late, the hour or the day?",
         "`ps.stamp` by the hour with `lateness=6`, `ps.map_time` to the day, and then a per-time module.",
     ),
     "R12": (
-        "Section 7.2.",
+        "Read section 7.2.",
         "A sale came at a time that was complete.",
         "`ps.stamp(lambda sale: sale[0], lateness=6)`: `lateness` is in hours.",
     ),
     "early": (
-        "Section 7.7; chapter 8.",
+        "Read section 7.7; chapter 8.",
         "A day was reported more than once.",
         "`ps.reduce_by_time` answers when the day is complete, and once.",
     ),
     "holding": (
-        "Section 7.2.",
+        "Read section 7.2.",
         "When an hour is read, which hours can still come? Which day is over?",
         "`lateness` is in the unit of the time that `ps.stamp` gives: six hours. Sort nothing, there may be no end.",
     ),
     "values": (
-        "Section 7.2.",
+        "Read section 7.2.",
         "Is a sale missing? Is a day cut in two, or mixed with another?",
         "Do not drop late sales: allow for them. A day is `hour // 24`.",
     ),

@@ -10,22 +10,22 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Sections 1.2, 1.6 and 1.7.",
+        "Read sections 1.2, 1.6 and 1.7.",
         "While one ask waits, another task must send the next request. Which lane does each use?",
         "In a nursery: `nursery.start_soon(reader.lane().ask)`, sleep half a second, and `await reader.abort()`.",
     ),
     "R4": (
-        "Section 1.6.",
+        "Read section 1.6.",
         "Two asks were outstanding on one lane.",
         "The second ask is on `reader.lane()`.",
     ),
     "R6": (
-        "Section 1.3.",
+        "Read section 1.3.",
         "You return while the table is still open. What closes it?",
         "Call `await reader.abort()` before you return.",
     ),
     "R9": (
-        "Section 1.9.",
+        "Read section 1.9.",
         "After an ending, from either side, send nothing more.",
         "One abort, and nothing after it.",
     ),

@@ -6,22 +6,22 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Section 3.3: a kernel; section 3.2: the same as a generator.",
+        "Read section 3.3: a kernel; section 3.2: the same as a generator.",
         "Where is the table opened, and when? Where is it closed?",
         "`acquire` for `self.table.__enter__()`, `release` for `__exit__`; or `with table:` in a generator.",
     ),
     "R10": (
-        "Section 3.12.",
+        "Read section 3.12.",
         "How many ways are there to end? Close the table once in each, and do not open it before the first ask.",
         "Open only in `acquire`, and close only in `release`; there, end any task that you have started.",
     ),
     "R2": (
-        "Section 1.2.",
+        "Read section 1.2.",
         "How many values did the ask request, and how many did the answer have?",
         "`produce(limit)` answers with at most `limit` values: `self.table.read(limit)`.",
     ),
     "sharing": (
-        "Section 1.12.",
+        "Read section 1.12.",
         "A batch belongs to its receiver. What do you do with its list afterwards?",
         "Make a new list for every answer.",
     ),

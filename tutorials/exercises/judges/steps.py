@@ -9,27 +9,27 @@ NUMBERS = [5, 7, 4, 4, 9, 1, 3, 3]
 
 HINTS = {
     "": (
-        "Sections 4.4 and 4.5; and `help(ps.transformer)`.",
+        "Read sections 4.4 and 4.5; and `help(ps.transformer)`.",
         "What must be stored from one value to the next, and where?",
         "`last = 0` before the loop over batches; in a loop over `batch.values`, the difference, then `last = value`.",
     ),
     "batching": (
-        "Chapter 2.",
+        "Read chapter 2.",
         "What is stored when a batch ends? The next value's neighbour is in the batch before.",
         "Put `last = 0` before `async for`, not inside it.",
     ),
     "state": (
-        "Section 3.3.",
+        "Read section 3.3.",
         "The second run gave another result. State in a class or a default argument survives into the next run.",
         "A local variable of the generator, or an attribute set in `__init__` of the kernel, is new in each run.",
     ),
     "R2": (
-        "Section 4.5.",
+        "Read section 4.5.",
         "An answer has at least one value, and at most as many as were asked for.",
         "Emit one difference for each value, leave none out, and never answer an empty batch.",
     ),
     "R6": (
-        "Section 4.9.",
+        "Read section 4.9.",
         "Upstream has failed. Where does the failure go?",
         "Do not catch failures from upstream: they go on downstream by themselves.",
     ),

@@ -7,32 +7,32 @@ from tutorials.judging.module import keeps_the_rules
 
 HINTS = {
     "": (
-        "Section 5.1.",
+        "Read section 5.1.",
         "What has happened to a batch when you ask for the next one?",
         "`await save(value)` for each value of the batch, in the loop.",
     ),
     "early": (
-        "Sections 5.2 and 5.3.",
+        "Read sections 5.2 and 5.3.",
         "You asked again, which acknowledges the batch before, while a save was still running.",
         "Await the save in the loop; or hold its time, `with ctx.hold(batch.time):`, in the task that saves.",
     ),
     "holding": (
-        "Section 5.3.",
+        "Read section 5.3.",
         "All values are stored, and a time is still held. When is the hold left?",
         "`with ctx.hold(time):` around the save, and around nothing else.",
     ),
     "R6": (
-        "Section 5.4.",
+        "Read section 5.4.",
         "The stream failed, and you treated that as its end.",
         "Do not catch failures from upstream.",
     ),
     "R4": (
-        "Section 6.2.",
+        "Read section 6.2.",
         "Two tasks ask the same reader.",
         "Give each task its own lane, `upstream.lane()`; or let one task ask and the others save.",
     ),
     "spin": (
-        "Section 5.4.",
+        "Read section 5.4.",
         "A loop catches everything, even its own cancellation, and goes on.",
         "Let exceptions pass, above all those that are no `Exception`.",
     ),

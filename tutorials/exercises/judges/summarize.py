@@ -9,7 +9,7 @@ from tutorials.judging.graphs import at_random, drawn, step
 
 HINTS = {
     "": (
-        "Section 10.5.",
+        "Read section 10.5.",
         "Begin at the end: how do a place's summaries follow from those of its successors? Where does a path end?",
         "For each step, `summary.followed_by(rest)` for each `rest` of its end; or `summary` alone if it ends outside.",
     ),

@@ -8,37 +8,37 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Section 4.8; and `help(ps.take)`.",
+        "Read section 4.8; and `help(ps.take)`.",
         "You receive batches, but the test applies to values. Test them one by one.",
         "End the generator by `return`. Yield a value that passed at once, as a batch of one at `batch.time`.",
     ),
     "batching": (
-        "Section 4.5, and chapter 2.",
+        "Read section 4.5, and chapter 2.",
         "In a batch of several values, is each tested? Are the values before the first that fails emitted?",
         "`for value in batch.values:`, and in it the test, and in it the end.",
     ),
     "R8": (
-        "Section 4.9: values before a failure are delivered first.",
+        "Read section 4.9: values before a failure are delivered first.",
         "The test raised at the third value of a batch. Where are the first two?",
         "Yield each value as soon as it has passed, `yield ps.Batch(batch.time, [value])`; then a raise loses nothing.",
     ),
     "R7": (
-        "Sections 4.7 and 4.8.",
+        "Read sections 4.7 and 4.8.",
         "You ended without notifying upstream. What does a kernel's `dismiss` do by default?",
         "Return from the generator, or answer DONE from `produce`; do not override `dismiss`, which does the rest.",
     ),
     "R9": (
-        "Section 4.6.",
+        "Read section 4.6.",
         "You asked upstream after it had ended.",
         "`async for batch in ctx.batches(upstream)` ends at DONE; after `upstream.ask`, check for DONE.",
     ),
     "demand": (
-        "Chapter 2, and section 4.8.",
+        "Read chapter 2, and section 4.8.",
         "The first value that does not pass has come. Why does anything still ask for more?",
         "`return` where the test fails: the stream ends there, upstream as well.",
     ),
     "R2": (
-        "Chapter 2, and section 4.5.",
+        "Read chapter 2, and section 4.5.",
         "How many values may an answer have, at least and at most? How many do you ask for upstream?",
         "Never answer an empty batch, nor ask for more than you were asked for: `ctx.limit`, or `ctx.batches`.",
     ),

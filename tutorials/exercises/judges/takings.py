@@ -11,22 +11,22 @@ from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
     "": (
-        "Section 14.4: `records` keeps the highest takings of a day.",
+        "Read section 14.4: `records` keeps the highest takings of a day.",
         "Which state of your module survives a restart?",
         "`ctx.memory.at(batch.time)[item] = ctx.memory.get(item, 0) + price`, and no other state.",
     ),
     "resumed": (
-        "Section 14.4.",
+        "Read section 14.4.",
         "The state is lost, or differs from the state when the day was complete. Where is it, and how is it changed?",
         "Use `ctx.memory`, with a number per item, and assign it anew: a change in place, or at a later time, is lost.",
     ),
     "JournalError": (
-        "Section 14.4.",
+        "Read section 14.4.",
         "The journal cannot save your state: it pickles it, and needs the times of its changes, in order.",
         "Use plain values and keys, and `ctx.memory.at(batch.time)` with the time of the current batch.",
     ),
     "values": (
-        "Section 14.4.",
+        "Read section 14.4.",
         "A sum is wrong even without a kill.",
         "Add this price to the item's sum; the sum continues from day to day.",
     ),

@@ -14,27 +14,27 @@ AT_MIDNIGHT = [(24, "tea"), (47, "salt"), (72, "rice")]
 
 HINTS = {
     "": (
-        "Section 7.4: frontiers.",
+        "Read section 7.4: frontiers.",
         "The till sleeps until the next sale. What announces at midnight that a day is over?",
         "While the next sale is on a later day: sleep until midnight, `ctx.advance(day)`; then sleep until the sale.",
     ),
     "holding": (
-        "Sections 7.4 and 7.5.",
+        "Read sections 7.4 and 7.5.",
         "A day was complete only when the next sale came. What is certain at midnight, and what announces it?",
         "At each midnight before the next sale: `ctx.advance(day)`, with the day that begins.",
     ),
     "R12": (
-        "Section 8.9; and section 1.12.",
+        "Read section 8.9; and section 1.12.",
         "You announced that nothing before a day would come, and then something came.",
         "Call `ctx.advance(day)` at the beginning of that day, not before; a sale is at the day of its own hour.",
     ),
     "R5": (
-        "Section 1.7.",
+        "Read section 1.7.",
         "The consumer had enough while you slept, and had to wait until you woke.",
         "Do not shield the sleep: it is then cancelled, and `finally` cleans up.",
     ),
     "values": (
-        "Section 7.1.",
+        "Read section 7.1.",
         "Look at the times: of which day is an hour?",
         "`yield ps.Batch(hour // 24, [item])`.",
     ),

@@ -24,17 +24,17 @@ WATCHED = [(place, day) for place in ("next", "clerk") for day in range(4)]
 
 HINTS = {
     "": (
-        "Section 10.6.",
+        "Read section 10.6.",
         "For each move: what is new, and at which day? What is gone?",
         "A sale at `next` at day 0 becomes one at the clerk at day 1. A sale that has been processed is removed, once.",
     ),
     "early": (
-        "Section 10.8.",
+        "Read section 10.8.",
         "Between two updates of one move, the tracker sees half of it. Which half is harmless?",
         "Additions first, 1, and then the removal of their cause, -1.",
     ),
     "holding": (
-        "Section 10.6.",
+        "Read section 10.6.",
         "After the last move nothing is pending. What has never been removed?",
         "Each 1 needs its -1: when `next` passes on or drops a sale, when the clerk is done, when the till closes.",
     ),

@@ -8,7 +8,7 @@ from tutorials.judging import Wrong
 
 HINTS = {
     "": (
-        "Sections 7.4 and 7.5.",
+        "Read sections 7.4 and 7.5.",
         "At the till a day is over when a later one has come; at the clerk, when he has also processed all its sales.",
         "The clerk enters one after another: from 1, 11 and 21. Which sale is the last of day 0, and when is it done?",
     ),

@@ -9,22 +9,22 @@ WANTED = [(1, 4), (2, 1), (4, 4)]
 
 HINTS = {
     "": (
-        "Chapter 0; and README's first program, which does nearly the same.",
+        "Read chapter 0; and README's first program, which does nearly the same.",
         "A line's day is its time. Per-time results come out when that time is complete.",
         "`ps.values(lines, time=...)`, `ps.flat_map` for words, `ps.reduce_by_time` with a counting `ps.Fold`.",
     ),
     "CompositionError": (
-        "Section 0.4.",
+        "Read section 0.4.",
         "What does `pipe` return for these modules: a source, a transformer, a sink, or a pipeline? Only that runs.",
         "A pipeline begins with one source, `ps.values`, and ends with one sink, `ps.collect`.",
     ),
     "ReuseError": (
-        "Section 0.3.",
+        "Read section 0.3.",
         "The first run used up something that the second one needs as well.",
         "Give `ps.values` the list itself, not an iterator or a generator made of it.",
     ),
     "early": (
-        "Section 0.5.",
+        "Read section 0.5.",
         "A number was emitted while more of the day could come. Which modules emit at each value?",
         "`scan` and `map` emit at every value; `reduce_by_time` and `count_by_key` when a time is complete.",
     ),
