@@ -3,7 +3,7 @@
 import builtins
 import warnings
 from os import PathLike
-from typing import Final, Never
+from typing import Any, Final, Never
 
 import trio
 from typing_extensions import TypeVar
@@ -90,17 +90,20 @@ def run(
             trace=trace,
         )
         try:
-            return trio.run(_run, running, borrowed, interrupts)
+            trio.run(_run, running, borrowed, interrupts)
+            # Not as trio's result: what is left of trio's run would keep it until the next garbage collection.
+            return running.outcome()
         except BaseException as exc:
             cut(exc)
             raise
 
 
-async def _run(running: Running[R], borrowed: int | None, interrupts: Interrupts) -> R:
+async def _run(running: Running[Any], borrowed: int | None, interrupts: Interrupts) -> None:
     interrupts.check()
     running.abort_at(interrupts)
     if borrowed is None:
-        return await running.through()
+        await running.through()
+        return
     async with running:
         running.pass_on_signals(borrowed)
-        return await running.result()
+        await running.result()

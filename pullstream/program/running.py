@@ -183,7 +183,7 @@ class Running(Generic[R]):
             self._waiting = 1
             await self._consume()
             await trio.lowlevel.checkpoint_if_cancelled()
-            return self._outcome()
+            return self.outcome()
 
     async def result(self) -> R:
         """Wait for the end and return the sink's result, or a tuple of results for several sinks.
@@ -193,9 +193,9 @@ class Running(Generic[R]):
             BaseException: the stream's failure, unchanged.
         """
         await self.wait()
-        return self._outcome()
+        return self.outcome()
 
-    def _outcome(self) -> R:
+    def outcome(self) -> R:
         """Return the result, or raise the failure, of an ended run; the failure then counts as reported."""
         if self._failure is not None:
             self._told = self._told or not LOOKS_ON.get()
@@ -344,6 +344,7 @@ class Running(Generic[R]):
 
     def _shut(self, outcome: BaseException | None) -> None:
         """Give signals back to the program's own handlers; an interrupt raised here has the `outcome` as its cause."""
+        self._run.detector.left()
         try:
             if self._tracer is not None:
                 self._tracer.shut()
@@ -407,7 +408,7 @@ class Running(Generic[R]):
                     if not self._finished:
                         await self.wait()
                     if not quiet:
-                        self._outcome()
+                        self.outcome()
             except BaseException as raised:  # noqa: BLE001 - returned
                 outcome = without_cancelled(raised)
             if self._begun and not self._finished:

@@ -7,6 +7,7 @@ their number decides the time that a run takes.
 
 import gc
 import sys
+import weakref
 
 import pytest
 import trio
@@ -80,6 +81,41 @@ async def test_objects_of_an_open_run():
         count = (await tracked() - before) / RUNS
         nursery.cancel_scope.cancel()
     assert count <= OBJECTS, count
+
+
+class Large:
+    """A result that takes much memory."""
+
+
+async def opened(pipeline):
+    async with pipeline.open() as running:
+        return await running.result()
+
+
+@pytest.mark.parametrize("way", [ps.run, ps.arun, opened])
+def test_a_result_is_freed_with_the_last_reference_to_it(way):
+    """The garbage collector may come only after hundreds of runs, and goes by the number of objects, not their size."""
+    large = weakref.WeakSet()
+
+    def made(_):
+        large.add(made := Large())
+        return made
+
+    pipeline = ps.pipe(ps.values(range(4)), ps.map(made), ps.collect())
+
+    async def awaited():
+        assert len(await way(pipeline)) == 4
+        return len(large)
+
+    gc.disable()
+    try:
+        if way is ps.run:
+            assert len(ps.run(pipeline)) == 4
+            assert len(large) == 0
+        else:
+            assert trio.run(awaited) == 0
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -92,6 +92,10 @@ class DeadlockDetector:
             if self.nursery is not None:
                 self._rounds.runs.pop(self.nursery, None)
 
+    def left(self) -> None:
+        """Forget the program, which has left the run: its results would live until the next garbage collection."""
+        self._on_failure = None
+
     # ---- tasks
 
     def unblocked(self, task: trio.lowlevel.Task) -> None:

@@ -176,6 +176,7 @@ class Interrupts(Standing):
     @override
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         super().__exit__(kind, exc, tb)
+        self._heard = None
         self.check(exc)
 
     def check(self, exc: BaseException | None = None) -> None:
