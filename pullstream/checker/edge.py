@@ -125,7 +125,7 @@ class WatchedEdge:
         if asks and any(lane == asking for asking, _ in asks.values()):
             self._blame_below("R4", "this lane has an ask outstanding: take a lane() for each task")
         if self.strict:
-            self._polite(lane)
+            self._check_requester(lane)
         if self.state is not OPEN:
             self._step(Event.ASK)
         asks[number] = lane, limit
@@ -139,7 +139,7 @@ class WatchedEdge:
             what = Act.DONE_INDICATION if reason is None else Act.ERROR_INDICATION
         number = self._request(what, lane, reason)
         if self.strict:
-            self._polite(lane)
+            self._check_requester(lane)
         first = self.state is State.OPEN
         event = Event.ABORT if reason is None else Event.ERROR
         self._step(event)
@@ -166,7 +166,7 @@ class WatchedEdge:
             self.watching.began(self)
         return number
 
-    def _polite(self, lane: int) -> None:
+    def _check_requester(self, lane: int) -> None:
         if self.terminated:
             self._blame_below("R9", "it sends another request after its termination")
         if lane in self._told:

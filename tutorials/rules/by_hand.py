@@ -76,7 +76,7 @@ class LastFirst(Letters):
         return ps.Batch(0, [letter])
 
 
-class Generous(Letters):
+class AnswersAll(Letters):
     """Answers with all its values, even if fewer were asked for."""
 
     @override
@@ -84,7 +84,7 @@ class Generous(Letters):
         return ps.Batch(0, ["a", "b", "c"])
 
 
-class Undead(Letters):
+class Restarts(Letters):
     """Starts again after its end."""
 
     @override
@@ -104,7 +104,7 @@ class Late(Letters):
         return ps.Batch(0, [self.left.pop()])
 
 
-class Polite(Letters):
+class Prompt(Letters):
     """Answers a pending ask with done when it is aborted."""
 
     @override

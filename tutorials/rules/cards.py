@@ -7,14 +7,14 @@ import attrs
 
 import pullstream as ps
 from tutorials.rules.by_hand import (
+    AnswersAll,
     ByHand,
-    Generous,
     InTurn,
     LastFirst,
     Late,
     Letters,
-    Polite,
-    Undead,
+    Prompt,
+    Restarts,
     abort_beside,
     all_of_it,
     for_two,
@@ -68,10 +68,10 @@ def _days(module: Callable[[], Any]) -> Callable[[], Any]:
 
 CARDS = {
     "R1": Card(ByHand(InTurn, two_lanes), ByHand(LastFirst, two_lanes)),
-    "R2": Card(ByHand(Letters, for_two), ByHand(Generous, for_two)),
-    "R3": Card(ByHand(Letters, all_of_it), ByHand(Undead, all_of_it)),
+    "R2": Card(ByHand(Letters, for_two), ByHand(AnswersAll, for_two)),
+    "R3": Card(ByHand(Letters, all_of_it), ByHand(Restarts, all_of_it)),
     "R4": Card(ByHand(InTurn, two_lanes), ByHand(InTurn, one_lane_twice)),
-    "R5": Card(ByHand(Polite, abort_beside), ByHand(Late, abort_beside)),
+    "R5": Card(ByHand(Prompt, abort_beside), ByHand(Late, abort_beside)),
     "R6": Card(InARun(_first(Passes), "Passes"), InARun(_first(KeepsTheAbort), "KeepsTheAbort")),
     "R7": Card(
         InARun(lambda: ps.pipe(ps.values("ab"), ps.take(1), ps.collect()), "take"),
