@@ -99,7 +99,6 @@ class _AwaitedRun(Generic[R]):
         self._ended: asyncio.Future[None] = loop.create_future()
         self._token: trio.lowlevel.TrioToken | None = None
         self._stops = 0
-        self._result: R
         self._failure: BaseException | None = None
         # A daemon thread: if the loop is stopped with tasks left, this thread does not keep the program alive. `atexit`
         # waits, only for as long as the releases take.
@@ -127,7 +126,7 @@ class _AwaitedRun(Generic[R]):
             raise cancelled from failure
         if failure is not None:
             raise failure
-        return self._result
+        return self._running.outcome()
 
     def _stop(self) -> None:
         self._stops += 1
@@ -143,7 +142,7 @@ class _AwaitedRun(Generic[R]):
 
     def _work(self) -> None:
         try:
-            self._result = trio.run(self._run)
+            trio.run(self._run)
         except BaseException as exc:  # noqa: BLE001 - raised in asyncio's thread
             cut(exc)
             self._failure = exc
@@ -154,11 +153,11 @@ class _AwaitedRun(Generic[R]):
         if not self._ended.done():
             self._ended.set_result(None)
 
-    async def _run(self) -> R:
+    async def _run(self) -> None:
         at_home(Bridge(self._loop))
         self._token = trio.lowlevel.current_trio_token()
         self._look()
-        return await self._running.through()
+        await self._running.through()
 
     def _look(self) -> None:
         """Stop once for each request."""
