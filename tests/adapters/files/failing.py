@@ -38,6 +38,14 @@ class Steps:
 STEPS = Steps()
 
 
+def as_step(name, real):
+    def operation(*args, **options):
+        STEPS.step(name)
+        return real(*args, **options)
+
+    return operation
+
+
 def fail_disk(monkeypatch):
     """Make each operation of the local disk a step."""
 
@@ -98,29 +106,9 @@ class Faulty(MemoryFileSystem):
         STEPS.step("rename")
         self.store[self._strip_protocol(path2)] = self.store.pop(self._strip_protocol(path1))
 
-    def info(self, *args, **kwargs):
-        STEPS.step("info")
-        return super().info(*args, **kwargs)
 
-    def ls(self, *args, **kwargs):
-        STEPS.step("ls")
-        return super().ls(*args, **kwargs)
-
-    def mkdir(self, *args, **kwargs):
-        STEPS.step("mkdir")
-        super().mkdir(*args, **kwargs)
-
-    def makedirs(self, *args, **kwargs):
-        STEPS.step("makedirs")
-        super().makedirs(*args, **kwargs)
-
-    def _rm(self, path):
-        STEPS.step("rm")
-        super()._rm(path)
-
-    def rmdir(self, path):
-        STEPS.step("rmdir")
-        super().rmdir(path)
+for name in ("info", "ls", "mkdir", "makedirs", "_rm", "rmdir"):
+    setattr(Faulty, name, as_step(name.strip("_"), getattr(MemoryFileSystem, name)))
 
 
 class Atomic(Faulty):
@@ -166,6 +154,9 @@ class FailingReads:
 
     def __init__(self):
         self.fs = fsspec.filesystem("file")
+        self.info, self.find, self.glob = (
+            as_step(f"{name} to read", getattr(self.fs, name)) for name in ("info", "find", "glob")
+        )
 
     def __getattr__(self, name):
         return getattr(self.fs, name)
@@ -176,18 +167,6 @@ class FailingReads:
     def open(self, path, mode):
         STEPS.step("open to read")
         return FailingFile(self.fs.open(path, mode))
-
-    def info(self, path):
-        STEPS.step("info to read")
-        return self.fs.info(path)
-
-    def find(self, path, **options):
-        STEPS.step("find")
-        return self.fs.find(path, **options)
-
-    def glob(self, path, **options):
-        STEPS.step("glob")
-        return self.fs.glob(path, **options)
 
 
 def stored():

@@ -37,20 +37,6 @@ def test_a_full_disk(kind, disk):
     fill_the_disk(disk, base_of(kind, disk / ("lake" if kind in PACKAGES else f"base.{kind}")))
 
 
-@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
-def test_a_full_disk_of_a_server(base, disk):
-    space = disk / "space"
-    space.mkdir()
-    if base.server.user is not None:
-        shutil.chown(space, base.server.user)
-    base.query(f"CREATE TABLESPACE small LOCATION '{space}'")
-    fill_the_disk(disk, base, f"{base.target}?options=-c%20default_tablespace%3Dsmall")
-    base.query("DROP TABLE sales")
-    base.query("DROP TABLE pullstream_times")
-    base.query("DROP TABLE pullstream_targets")
-    base.query("DROP TABLESPACE small")
-
-
 def fill_the_disk(disk, base, target=None):
     days = [{"day": n // 10, "n": n} for n in range(60)]
     source = ps.pipe(ps.values(days, time=lambda row: row["day"]), ps.map(lambda row: row | {"text": dice(row["n"])}))

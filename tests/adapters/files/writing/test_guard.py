@@ -1,7 +1,5 @@
 """Only one run writes to a target, visible files are complete, and leftovers of a killed run are removed."""
 
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -59,30 +57,6 @@ def test_two_sinks_of_a_run(target, store, tmp_path):
         written("ab", ps.tee(write, write))
     assert content(tmp_path) == stored() == {}
     assert left_behind() == before
-
-
-def test_a_read_only_folder(public_folder):
-    """The error is raised unchanged, names the folder, and comes before anything is read."""
-    public_folder.chmod(0o555)
-    program = f"""
-import os
-import tempfile
-import pullstream as ps
-from adapters import files
-with tempfile.TemporaryDirectory() as folder:
-    # What is loaded when it is first asked for, nobody else may be let read.
-    ps.run(ps.pipe(ps.once("a"), ps.tap(str), files.write_text(folder + "/{{time}}.txt")))
-if os.geteuid() == 0:  # who may write anywhere
-    os.setuid(65534)
-try:
-    ps.run(ps.pipe(ps.once("a"), ps.tap(print), files.write_text({str(public_folder / "{time}.txt")!r})))
-except PermissionError as exc:
-    print(exc)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("[Errno 13] Permission denied"), done.stderr
-    assert str(public_folder) in done.stdout
-    assert content(public_folder) == {}
 
 
 def test_leftovers_of_a_dead_run_are_removed_at_once(tmp_path):

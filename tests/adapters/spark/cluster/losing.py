@@ -2,8 +2,7 @@
 
 An executor is killed (WHAT is "executors"), or the files of its map tasks are deleted ("files", which is faster because
 no other executor has to start). Spark runs these tasks again: `stable` frames place rows as before, `unstable` ones do
-not. No Python runs on the executors, because it would take longer to start than a read, except when they read a source
-("into"), which they cannot read again.
+not. No Python runs on the executors, because it would take longer to start than a read.
 """
 
 import json
@@ -150,21 +149,6 @@ def read(session, lose, chance, compared):
     return f"{name}: {end}" if killer.killed else None
 
 
-def into(session):
-    """Kill all executors while they read a source; return the error."""
-
-    def strike(row):
-        if row[0] == 10 * ROWS:
-            for victim in list(executors()):
-                os.kill(victim, signal.SIGKILL)
-
-    rows = ps.pipe(ps.values([(n,) for n in range(20 * ROWS)]), ps.tap(strike))
-    try:
-        return f"no error, but {spark.to_dataframe(rows, 'id BIGINT').count()} rows"
-    except Exception as exc:
-        return str(exc)
-
-
 def main(times, seed, what):
     chance = random.Random(seed)
     settings = {
@@ -182,9 +166,6 @@ def main(times, seed, what):
     session = spark.session(master=f"local-cluster[{EXECUTORS},1,1024]", config=settings)
     ends, compared = Counter(), comparisons()
     begin = time.monotonic()
-    if what == "into":
-        all_there(session)
-        ends[into(session)] = times
     while ends.total() < times:
         end = read(session, {"executors": kill, "files": delete}[what], chance, compared)
         ends += Counter(filter(None, [end]))

@@ -42,12 +42,6 @@ def test_a_standalone_cluster(local, cluster, tmp_path):
     same(ran(HERE / "program.py", cluster.url, tmp_path, *cluster.pids, cwd=tmp_path), local, 2)
 
 
-def test_a_source_cannot_be_read_again(tmp_path):
-    """When its executor is killed, the action fails; the session can still be used."""
-    (error,) = ran(HERE / "losing.py", 1, 1, "into", timeout=600, cwd=tmp_path)["ends"]
-    assert "its reader went away before the end" in error
-
-
 @pytest.mark.parametrize(("times", "what"), [(6, "executors"), (200, "executors"), (200, "files")])
 def test_lost_shuffles(tmp_path, times, what):
     """No row is lost or delivered twice in any way to read; a frame with stable rows is read despite a kill."""

@@ -1,6 +1,5 @@
 """Spark Connect, where the server is another program; what is as with a classic session is tested beside it."""
 
-import datetime as dt
 import sys
 
 import pytest
@@ -9,7 +8,6 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.connect import gate, local
-from tests.adapters.spark.helpers import settings
 from tests.adapters.spark.streaming.conftest import Landing
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -156,24 +154,7 @@ def test_no_shared_views(landing, monkeypatch):
         landing.source()
 
 
-SCHEMA = "n BIGINT, text STRING, at TIMESTAMP, day DATE"
-
-
-def row(n):
-    return n, f"row{n}", n * 1_000_000, dt.date(2013, 1, 1 + n % 3)
-
-
 class TestToDataframe:
-    def test_it_has_the_sources_values(self, remote):
-        """All of them, any number of times, in any time zone of the session."""
-        with settings(remote, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
-            frame = spark.to_dataframe(ps.pipe(ps.values(range(50_000)), ps.map(row)), SCHEMA)
-            assert frame.columns == ["n", "text", "at", "day"]
-            again = ps.run(ps.pipe(spark.from_dataframe(frame, as_="tuples"), ps.collect()))
-        assert again == [row(n) for n in range(50_000)]
-        assert frame.selectExpr("sum(n)").first()[0] == sum(range(50_000))
-        assert frame.orderBy("text").count() == 50_000
-
     def test_inside_a_run(self, remote):
         async def main():
             return spark.to_dataframe(ps.values([1, 2]), "n INT")

@@ -117,20 +117,6 @@ class TestFailures:
 
 
 class TestAborts:
-    @pytest.mark.sampled
-    @pytest.mark.usefixtures("way")
-    @pytest.mark.parametrize("wait", [0.0, 1.0])
-    def test_an_abort_before_the_first_batch_ends_the_job(self, session, wait, until_idle):
-        """Whether the job has started or not, it ends at once."""
-
-        async def main():
-            async with ps.pipe(spark.from_dataframe(endless(session, seconds=600)), ps.drain()).open() as run:
-                await trio.sleep(wait)
-                await run.abort()
-
-        trio.run(main)
-        until_idle()
-
     @pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.slow)])
     def test_aborts_at_random_moments_leave_nothing(self, session, times, until_idle):
         """Sorted or not, while Spark plans, computes or sends: no additional file is open afterwards."""
@@ -155,13 +141,6 @@ class TestAborts:
             gc.collect()
             time.sleep(0.05)
         assert len(opened_files()) <= before
-
-    def test_taking_a_few_rows_ends_the_job(self, session, until_idle):
-        """A stream that has enough cancels Spark's remaining work."""
-        source = spark.from_dataframe(endless(session, partitions=500))
-        rows = ps.run(ps.pipe(source, ps.take(3), ps.collect()))
-        assert len(rows) == 3
-        until_idle()
 
 
 class TestBackPressure:

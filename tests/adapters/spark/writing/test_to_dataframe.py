@@ -8,22 +8,21 @@ import pytest
 
 import pullstream as ps
 from adapters import files, spark
-from tests.adapters.spark.helpers import on_both
+from tests.adapters.spark.helpers import on_both, settings
 
 pytestmark = pytest.mark.spark
 
 
 class TestContents:
-    def test_rows_of_every_form_arrive(self, session):
-        """Tuples, dicts, times as microseconds, nulls; Spark gets the source's values, in order."""
+    @on_both
+    def test_rows_of_every_form_arrive(self, chosen):
+        """Tuples, dicts, times as microseconds, nulls: the source's values, in order, in any time zone."""
         rows = [(1, "tea", dt.date(2013, 1, 1), 0), {"n": 2, "item": None, "day": None, "at": 1_000_000}]
-        frame = spark.to_dataframe(
-            ps.values(rows), "n BIGINT, item STRING, day DATE, at TIMESTAMP", session=session
-        ).selectExpr("n", "item", "day", "unix_micros(at) AS at")
-        assert [tuple(row) for row in frame.collect()] == [
-            (1, "tea", dt.date(2013, 1, 1), 0),
-            (2, None, None, 1_000_000),
-        ]
+        schema = "n BIGINT, item STRING, day DATE, at TIMESTAMP"
+        with settings(chosen, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+            frame = spark.to_dataframe(ps.values(rows), schema, session=chosen)
+            found = frame.selectExpr("n", "item", "day", "unix_micros(at)").collect()
+        assert [*map(tuple, found)] == [(1, "tea", dt.date(2013, 1, 1), 0), (2, None, None, 1_000_000)]
 
     @on_both
     def test_an_empty_source_is_an_empty_frame(self, chosen):
