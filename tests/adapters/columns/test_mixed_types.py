@@ -87,27 +87,6 @@ def test_whole_numbers_and_decimals_are_aggregated(limit, turned, together, monk
     assert ps.run(ps.pipe(ps.values(nested), columns.distinct("k"), ps.collect()), limit=limit) == nested
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
-@pytest.mark.parametrize(
-    ("times", "why", "count"),
-    [
-        ([1, 2, 3.5], "'at' is double; times must be", 2),
-        ([1, 2.0, 3], "'at' is double; times must be", 1),
-        ([0.5, 1], "'at' is double; times must be", 0),
-        ([None, 1], "'at' is null in row 1, ", 0),
-        ([1, None, 2.5], "'at' is null in row 2, ", 1),
-        ([1, Decimal("1.5")], r"'at' is decimal128\(.*\); times must be", 1),
-    ],
-)
-def test_a_time_that_is_no_time_fails_at_its_row(times, why, count, limit):
-    rows, got = [{"at": at} for at in times], []
-
-    with pytest.raises(columns.ColumnError, match=why):
-        ps.run(ps.pipe(ps.values(rows), columns.stamp("at", lateness=0), ps.drain(got.append)), limit=limit)
-
-    assert got == rows[:count]
-
-
 @pytest.mark.parametrize(
     ("module", "name"),
     [

@@ -5,87 +5,60 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from adapters.spark.java import java_home
 
 
-class Cluster:
-    """The processes of a cluster, each in its own process group; their output goes to files."""
-
-    def __init__(self, folder):
-        import pyspark
-
-        home = Path(pyspark.__file__).parent
-        self._command = str(home / "bin" / "spark-class")
-        self._environ = {
-            **os.environ,
-            "JAVA_HOME": str(java_home()),
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_WORKER_DIR": str(folder / "work"),
-            "SPARK_NO_DAEMONIZE": "1",
-        }
-        self._folder = folder
-        self._processes = []
-        self.url = ""
-
-    @property
-    def pids(self):
-        return [process.pid for process in self._processes]
-
-    def start(self):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        self.url = f"spark://127.0.0.1:{port}"
-        self._start("master", "master.Master", "--port", str(port))
-        self._wait("master", "Starting Spark master at")
-        workers = "worker-1", "worker-2"
-        for name in workers:
-            self._start(name, "worker.Worker", "--cores", "1", "--memory", "1g", self.url)
-        for name in workers:
-            self._wait(name, "Successfully registered with master")
-
-    def _start(self, name, kind, *arguments):
-        command = [self._command, f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", "--webui-port", "0"]
-        with (self._folder / name).open("wb") as output:
-            self._processes.append(
-                subprocess.Popen(
-                    [*command, *arguments],
-                    env=self._environ,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    cwd=self._folder,
-                    start_new_session=True,
-                )
-            )
-
-    def _wait(self, name, text):
-        deadline = time.monotonic() + 300
-        while text not in (self._folder / name).read_text(errors="replace"):
-            assert time.monotonic() < deadline, (self._folder / name).read_text(errors="replace")
-            time.sleep(0.1)
-
-    def stop(self):
-        """End the workers, which end their executors, and then the master."""
-        for process in reversed(self._processes):
-            process.send_signal(signal.SIGTERM)
-        for process in self._processes:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    """One cluster for all tests, because it takes seconds to start."""
-    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    """The URL and the processes of one cluster for all tests, because it takes seconds to start."""
+    import pyspark
+
+    folder, home = tmp_path_factory.mktemp("cluster"), Path(pyspark.__file__).parent
+    environ = {
+        **os.environ,
+        "JAVA_HOME": str(java_home()),
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(folder / "work"),
+        "SPARK_NO_DAEMONIZE": "1",
+    }
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    found = SimpleNamespace(url=f"spark://127.0.0.1:{port}", pids=[])
+
+    def start(kind, says, *arguments):
+        """Start a process, whose output goes to a file, in its own process group; wait for what it says."""
+        command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
+        log = folder / f"{kind}-{len(found.pids)}"
+        with log.open("wb") as output:
+            how = {"stdout": output, "stderr": subprocess.STDOUT, "cwd": folder, "start_new_session": True}
+            process = subprocess.Popen([*command, "--webui-port", "0", *arguments], env=environ, **how)
+        stack.callback(stop, process)
+        found.pids.append(process.pid)
+        deadline = time.monotonic() + 300
+        while says not in log.read_text(errors="replace"):
+            assert time.monotonic() < deadline, log.read_text(errors="replace")
+            time.sleep(0.1)
+
+    with ExitStack() as stack:
+        start("master.Master", "Starting Spark master at", "--port", str(port))
+        for _ in range(2):
+            registered = "Successfully registered with master"
+            start("worker.Worker", registered, "--cores", "1", "--memory", "1g", found.url)
+        yield found
+
+
+def stop(process):
+    """End a worker, which ends its executors, or the master."""
+    process.send_signal(signal.SIGTERM)
     try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
