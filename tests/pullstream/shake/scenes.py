@@ -5,7 +5,6 @@ A scene that takes a folder is simulated with a journal.
 
 import inspect
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone
 
 import trio
 
@@ -115,19 +114,8 @@ def calls():
     )
 
 
-def calls_one_by_one():
-    return ps.pipe(numbers(), ps.map_async(slowly, 1), told_complete(), ps.prefetch(3), ps.collect())
-
-
 def generators():
     return ps.pipe(numbers(), ps.map_async(slowly, 2), per_time(), told_complete(), ps.collect())
-
-
-def branches():
-    fast, slow = ps.map(lambda n: -n), ps.map_async(slowly, 2)
-    return ps.pipe(
-        numbers(6, 2), ps.fork(fast, slow), ps.tee(ps.collect(), ps.pipe(per_time(), ps.collect()), capacity=2)
-    )
 
 
 def dealt():
@@ -154,11 +142,6 @@ def zipped():
 def zipped_with_a_failure():
     failing = fails_after([0, 1], OSError("gone"))
     return ps.pipe(ps.zip(numbers(4, 1), failing, mode="padded", fill=0), ps.prefetch(2), ps.collect())
-
-
-def sorted_together():
-    left, right = ps.pipe(numbers(8, 2), ps.map_async(slowly, 2)), numbers(6, 2)
-    return ps.pipe(ps.merge_sorted(left, right), told_complete(), ps.map(str), ps.collect())
 
 
 def merged():
@@ -188,36 +171,8 @@ def caught():
     return ps.pipe(ps.values([0, 1]), ps.map_async(one_fails, 2), ps.catch(lambda _: [9]), per_time(), ps.collect())
 
 
-def caught_one_by_one():
-    async def fails(value):
-        await trio.sleep(1)
-        await trio.lowlevel.checkpoint()
-        return 1 // value
-
-    return ps.pipe(ps.values([0]), ps.map_async(fails, 1), ps.catch(lambda _: [9]), ps.prefetch(2), ps.collect())
-
-
-def caught_in_a_generator():
-    @ps.transformer
-    async def one_fails(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            for value in batch.values:
-                await trio.sleep(1)
-                await trio.lowlevel.checkpoint()
-                yield ps.Batch(batch.time, [1 // value])
-
-    return ps.pipe(ps.values([0]), one_fails(), ps.catch(lambda _: [9]), ps.prefetch(2), ps.collect())
-
-
 def caught_when_complete():
     return ps.pipe(FailsWhenComplete(), ps.catch(lambda _: []), ps.map_async(slowly, 2), told_complete(), ps.collect())
-
-
-def inside():
-    def stream(n):
-        return ps.pipe(ps.values([n, n + 1]), ps.map_async(slowly, 2))
-
-    return ps.pipe(numbers(6, 2), ps.flat_map(stream), per_time(), ps.map_async(slowly, 2), ps.collect())
 
 
 def side_by_side():
@@ -254,12 +209,6 @@ def failing_aside():
         return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
 
     return ps.pipe(ps.values([1, 2]), ps.flat_map(stream))
-
-
-def grouped():
-    return ps.pipe(
-        numbers(), ps.map_async(slowly, 2), ps.group_by(lambda n: n % 2, per_time()), told_complete(), ps.drain()
-    )
 
 
 def looped():
@@ -313,48 +262,6 @@ def windows():
     )
 
 
-def late_aside():
-    times = [0, 5, 1, 6, 2, 9, 3]
-    late = ps.pipe(ps.map_async(slowly, 1), ps.drain())
-    return ps.pipe(
-        ps.values(times),
-        ps.map_async(slowly, 1),
-        ps.stamp(lambda n: n, lateness=2, late=late),
-        per_time(),
-        ps.collect(),
-    )
-
-
-def days():
-    """Times of several zones: some of them are the same instant."""
-    begin = datetime(2024, 3, 1, tzinfo=UTC)
-    zones = [UTC, timezone(timedelta(hours=2))]
-
-    def rows(count, every):
-        return ps.values(range(count), time=lambda n: (begin + timedelta(hours=n // every)).astimezone(zones[n % 2]))
-
-    near = ps.join(
-        ps.pipe(rows(8, 2), ps.map_async(slowly, 2)),
-        rows(6, 2),
-        on=lambda n: n % 3,
-        how="left",
-        within=timedelta(hours=1),
-    )
-    return ps.pipe(near, ps.reduce_by_time(ps.agg.count()), ps.collect())
-
-
-def switched():
-    tap, stop = ps.pausable(), ps.abortable()
-
-    async def steer(running):
-        await trio.sleep(1)
-        tap.pause()
-        await trio.sleep(3)
-        tap.resume()
-
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), tap, stop, per_time(), ps.collect()), steer
-
-
 def switched_off():
     stop = ps.abortable()
 
@@ -378,23 +285,6 @@ def switched_off_early():
         await upstream.abort()
 
     return ps.pipe(numbers(), ps.map_async(slowly, 1), stop, leaves())
-
-
-def switched_off_and_aborted():
-    stop = ps.abortable()
-
-    async def switch(running):
-        await trio.sleep(0.2)
-        stop.abort(OSError("switched off"))
-        await running.abort()
-
-    @ps.sink
-    async def sleeps(upstream, ctx):
-        await trio.sleep(5)
-        while await upstream.ask() is not ps.DONE:
-            pass
-
-    return ps.pipe(numbers(), ps.map_async(slowly, 1), stop, sleeps()), switch
 
 
 def added():
@@ -425,10 +315,6 @@ def pushed():
     return ps.pipe(handle, ps.map_async(slowly, 2), ps.prefetch(2), per_time(), ps.collect()), push
 
 
-def limited():
-    return ps.pipe(numbers(), ps.rate_limit(2, per=1), ps.timeout(10_000), ps.prefetch(3), per_time(), ps.drain())
-
-
 def mapped_times():
     """A function of times that raises, while somebody waits for a completion."""
 
@@ -438,30 +324,6 @@ def mapped_times():
         return time // 2
 
     return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.map_time(half), ps.map(str), ps.collect())
-
-
-def taken():
-    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 3), ps.prefetch(4), per_time(), ps.take(5), ps.collect())
-
-
-def times_taken():
-    return ps.pipe(
-        numbers(40, 4), ps.map_async(slowly, 3), ps.take_times(2), told_complete(), ps.map(str), ps.collect()
-    )
-
-
-def failing_parts():
-    """A function that fails in the middle of a time, above sinks that act when a time is complete."""
-
-    def parts(n):
-        return [n, 1 // (n - 9)]
-
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.flat_map(parts), told_complete(), ps.map(str), ps.collect())
-
-
-def stuck():
-    """A pipeline that cannot go on: whoever waits is told."""
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.in_flight(per_time(), 2), ps.prefetch(2), ps.collect())
 
 
 def stuck_by_exit():
@@ -487,10 +349,6 @@ def patient():
                 pass
 
     return ps.pipe(numbers(), ps.map_async(quickly, 2), ps.in_flight(per_time(), 2), ps.prefetch(2), waits())
-
-
-def ticks():
-    return ps.pipe(numbers(), ps.map_async(quickly, 1), ps.in_flight(ps.debounce(2), 1), ps.prefetch(2), ps.drain())
 
 
 def branches_fail():
@@ -534,15 +392,6 @@ def open_files():
     return ps.pipe(opened(), ps.map_async(slowly, 2), ps.prefetch(2), ps.take(3), ps.collect())
 
 
-def side_inside_lost():
-    return ps.pipe(failing_aside(), ps.prefetch(2), per_time(), ps.collect())
-
-
-def skipped():
-    checked = ps.map_async(slowly_but_five, 2, on_error="result")
-    return ps.pipe(numbers(), checked, ps.map(lambda n: repr(n)[:12]), per_time(), ps.collect())
-
-
 async def slowly_but_five(n):
     await trio.sleep(n % 3)
     if n == 5:
@@ -571,46 +420,10 @@ def pooled():
     return ps.pipe(numbers(), ps.worker_pool(ps.map_async(slowly, 1), flaky), per_time(), ps.map(str), ps.collect())
 
 
-def lists():
-    return ps.pipe(
-        *(numbers(), ps.map_async(slowly, 2), ps.windowed(3), ps.map(tuple), told_complete(), ps.batch(2)), ps.collect()
-    )
-
-
 def in_a_row():
     later = ps.catch_up(ps.values([3], time=lambda n: n), ps.pipe(numbers(6, 1), ps.map_async(slowly, 2), ps.delay(4)))
     first = ps.pipe(numbers(4, 2), ps.map_async(slowly, 2), ps.unique_by_time())
     return ps.pipe(ps.concat(first, later), per_time(), ps.prefetch(2), ps.collect())
-
-
-def found_early():
-    sinks = ps.find(lambda n: n > 5), ps.pipe(ps.take_times(2), ps.collect()), ps.first()
-    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 2), ps.tee(*sinks))
-
-
-def errors_aside():
-    async def seen(failed):
-        return await slowly(failed.value)
-
-    calls = ps.map_async(slowly_but_five, 2, on_error=ps.pipe(ps.map_async(seen, 1), ps.drain()))
-    return ps.pipe(numbers(), calls, ps.map(lambda n: 1 // (n - 3), on_error=ps.collect()), per_time(), ps.collect())
-
-
-def retried_inside():
-    def stream(n):
-        calls = []
-
-        async def flaky(value):
-            await trio.sleep(1)
-            calls.append(value)
-            if len(calls) == 2:
-                raise OSError("gone")
-            return value
-
-        again = ps.pipe(ps.values([n, n + 1]), ps.map_async(flaky, 1))
-        return ps.retry(again, 2, delay=1, skip_delivered=True)
-
-    return ps.pipe(numbers(4, 2), ps.flat_map(stream), per_time(), ps.collect())
 
 
 # ---- scenes with a journal
@@ -627,12 +440,6 @@ def states(folder):
         ps.map(lambda pair: pair[1]),
         ps.scan(lambda a, n: a + n, 0),
         ps.collect(),
-    )
-
-
-def results(folder):
-    return ps.pipe(
-        numbers(), ps.map_async(slowly, 2), ps.filter(lambda n: n < 6), ps.tee(ps.reduce(ps.agg.count()), ps.collect())
     )
 
 
@@ -655,20 +462,6 @@ def grown(folder):
     )
 
 
-def read(folder):
-    """Files that are written once, and then read."""
-    if not (folder / "in").is_dir():
-        (folder / "in").mkdir()
-        for day in range(3):
-            (folder / "in" / f"{day}.jsonl").write_text("".join(f'{{"day": {day}, "n": {n}}}\n' for n in range(3)))
-    return ps.pipe(
-        files.read_jsonl(folder / "in", time="day"),
-        ps.map_async(later, 2),
-        ps.scan(lambda total, row: total + row["n"], 0),
-        ps.collect(),
-    )
-
-
 def read_many(folder):
     """A file with blocks of many rows."""
     path = folder / "in.jsonl"
@@ -682,47 +475,17 @@ def read_many(folder):
     )
 
 
-def kept(folder):
-    """Modules that keep values of complete times, or windows that are not over."""
-    pairs = ps.zip(numbers(12, 3), ps.pipe(numbers(12, 3), ps.map_async(slowly, 2)))
-    windows = ps.tumbling(3, ps.agg.sum(), key=lambda n: n % 2)
-    return ps.pipe(pairs, ps.map(max), ps.unique(lambda n: n % 9), ps.tee(ps.pipe(windows, ps.collect()), ps.collect()))
-
-
-async def later(row):
-    await trio.sleep(1)
-    return row
-
-
-def times_left(folder):
-    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 2), ps.take_times(3), ps.batch(3), ps.collect())
-
-
 SCENES = {
     scene.__name__: scene
     for scene in (
-        *(calls, calls_one_by_one, generators, branches, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure),
-        *(sorted_together, merged, joined, recovered, caught, caught_one_by_one, caught_in_a_generator),
-        *(caught_when_complete, inside, side_by_side, side_inside, side_inside_fails, grouped, looped, loop_left),
-        *(groups_round, sessions, windows, late_aside, days, switched, switched_off, switched_off_early, added, pushed),
-        *(
-            limited,
-            mapped_times,
-            taken,
-            times_taken,
-            failing_parts,
-            switched_off_and_aborted,
-            stuck_by_exit,
-            patient,
-            ticks,
-        ),
-        *(branches_fail, branch_leaves, dealt_fails, ended_early, open_files, side_inside_lost, read_many, stuck),
-        *(skipped, threads, put_off, pooled, lists, in_a_row, found_early, errors_aside, retried_inside),
-        *(states, results, written, grown, read, kept, times_left),
+        *(calls, generators, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure, merged, joined, recovered),
+        *(caught, caught_when_complete, side_by_side, side_inside, side_inside_fails, looped, loop_left, groups_round),
+        *(sessions, windows, switched_off, switched_off_early, added, pushed, mapped_times, patient),
+        *(stuck_by_exit, branches_fail, branch_leaves, dealt_fails, ended_early, open_files, read_many, threads),
+        *(put_off, pooled, in_a_row, states, written, grown),
     )
 }
 CHECKS = {
-    "side_inside_lost": [lambda run: "it loses the failure" if run.ending == "complete" and not run.way else ""],
     "caught_when_complete": [lambda run: "it fails" if run.ending == "failed" and not run.way else ""],
 }
 """Checks of scenes that are wrong under every schedule, if they are."""
@@ -733,7 +496,7 @@ COMPARED = {
     # Its workers race, and their results are given in order.
     "pooled": "order",
     # Some modules promise no order, and those below keep something for each time alone.
-    **dict.fromkeys(["branches", "merged", "side_by_side", "grouped", "looped", "groups_round", "added"], "times"),
+    **dict.fromkeys(["merged", "side_by_side", "looped", "groups_round", "added"], "times"),
 }
 """What is compared in scenes where the traits of the modules do not say enough."""
 

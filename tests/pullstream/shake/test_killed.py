@@ -166,18 +166,3 @@ def test_a_power_failure_loses_what_is_not_synced(tmp_path, disk, script, files)
         (tmp_path / "a").unlink()
 
     assert left(disk(7, power=1, **script), steps) == files
-
-
-def test_a_renamed_file_has_its_old_name_until_the_folder_is_synced(tmp_path, disk):
-    """Its data, which was synced, is under one of the names."""
-
-    def steps():
-        put(tmp_path / "new", b"new", sync=True)
-        sync_names(tmp_path)
-        (tmp_path / "new").replace(tmp_path / "a")
-        put(tmp_path / "b", b"")
-
-    assert left(disk(6, power=1, names=1), steps) == {"new": b"new"}
-    for path in tmp_path.iterdir():
-        path.unlink()
-    assert left(disk(6, power=1), steps) == {"a": b"new"}

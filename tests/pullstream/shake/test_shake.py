@@ -13,9 +13,7 @@ import trio
 import pullstream as ps
 from pullstream.__main__ import main
 from pullstream.engine.sidecar.location import Location
-from pullstream.shake import ShakeError, Simulated, door, shake
-from pullstream.shake.choices import Choices
-from pullstream.shake.judging import Judgement, Wrong
+from pullstream.shake import ShakeError, door, shake
 from pullstream.shake.lives import Lives
 from pullstream.trace import Trace, judge
 from tests.pullstream.judged import wrong
@@ -149,23 +147,6 @@ def leaks():
     return ps.pipe(ps.source(Leaks)(), ps.collect())
 
 
-class Resists(ps.authoring.Kernel):
-    """Goes on waiting when it is cancelled."""
-
-    async def produce(self, limit):
-        batch = await self.upstream.ask(limit)
-        try:
-            await trio.sleep(1)
-        except trio.Cancelled:
-            with trio.CancelScope(shield=True):
-                await trio.sleep_forever()
-        return batch
-
-
-def resists():
-    return ps.pipe(ps.values(range(3)), ps.transformer(Resists)(), ps.collect())
-
-
 class Impatient(ps.authoring.Kernel):
     """Ends its stream if an answer takes long."""
 
@@ -190,8 +171,6 @@ def impatient_inside():
         (swallows_failures, "missing values"),
         (loses_failures, "ending"),
         (leaks, "left behind"),
-        # It leaves a trio program that cannot be ended, of which other tests of this process would hear.
-        pytest.param(resists, "hang", marks=pytest.mark.slow),
     ],
 )
 def test_what_some_schedules_break_is_found(make, kind):
@@ -309,15 +288,6 @@ def test_what_never_ends_is_refused(module, says, monkeypatch):
     monkeypatch.setattr("pullstream.shake.simulation.MOST", 1_000)
     with pytest.raises(ps.PullstreamError, match=rf"ends by itself, and {says} than 1,000 .* take\(n\)"):
         shake(lambda: ps.pipe(ps.integers(), module, ps.drain()))
-
-
-def test_a_run_that_cannot_even_be_cancelled_is_judged():
-    """Nothing is known of its modules then: trio itself had to end it."""
-    run = Simulated(Choices(), ending="hanging", failure=RuntimeError("it goes on and on"))
-    judging = Judgement(run, "auto", ())
-
-    assert judging.compare == "nothing"
-    assert judging.wrong(run) == Wrong("hang", "the run did not end by itself: RuntimeError('it goes on and on')")
 
 
 def test_what_is_no_pipeline_is_refused():
