@@ -28,19 +28,6 @@ def up_to(time):
     return lambda other: other <= time
 
 
-def test_times_out_of_order_are_refused_and_taken_where_keys_are_of_one_time():
-    """A state that grew out of order is that of no time; entries that belong to one time each may come in any order."""
-    memory = Memory(saves=True)
-    memory.at(2)["n"] = 1
-    with pytest.raises(ps.errors.JournalError, match=r"1 came after 2.*sort_by_time"):
-        memory.at(1)
-    memory = Memory(saves=True)
-    for time in (2, 1, 2):
-        memory.at(time, ordered=False)[time] = memory.get(time, 0) + 1
-    assert unpickled(memory.take(up_to(1))) == {1: 1}
-    assert unpickled(memory.take(up_to(2))) == {2: 2}
-
-
 def test_what_cannot_be_pickled_is_named():
     """A state that cannot be saved ends the run, and says whose it is and what."""
     memory = Memory(saves=True)

@@ -3,7 +3,6 @@
 import os
 import threading
 from contextlib import suppress
-from functools import partial
 from time import sleep
 
 import pytest
@@ -13,8 +12,6 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.authoring import Outside
-from pullstream.engine.edge.edge import Edge
-from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import JournalStore
 
 OVER = (
@@ -72,15 +69,6 @@ def test_a_run_goes_on_after_the_last_complete_time(path, limit):
     assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4, 5]}, {}, {3: [6, 7], 4: [8, 9]}]
 
 
-def test_a_finished_run_does_nothing_again_and_gives_its_result(path):
-    """After its end a run reads nothing and has no effects, and gives what it gave."""
-    read, out = [], []
-    for _ in range(3):
-        pipeline = ps.pipe(numbers(), ps.tap(read.append), ps.tee(ps.collect(), ps.drain(out.append)))
-        assert ps.run(pipeline, journal=path) == (list(range(10)), None)
-    assert read == out == list(range(10))
-
-
 def test_it_is_said_what_a_run_goes_on_from(path, caplog):
     """Whether a run begins, goes on, or has nothing left to do is logged, and the first two can be asked."""
     caplog.set_level("INFO", logger="pullstream")
@@ -97,18 +85,6 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
         "",
         OVER,
     ]
-
-
-@pytest.mark.parametrize("check", [True, "strict"])
-def test_the_rules_are_kept_where_times_are_dropped(path, check):
-    """The checker finds nothing wrong with edges on which times are dropped."""
-    for stop in (5, 9, None):
-        out = {}
-        joined = ps.join(numbers(), ps.pipe(numbers(), ps.scan(max)), on=lambda n: n % 2)
-        sinks = ps.tee(ps.reduce(lambda n, _: n + 1, 0), ps.at_completion(out.__setitem__))
-        pipeline = ps.pipe(joined, ps.map(min), ps.map(stopping_at(stop)), sinks)
-        run_until(pipeline, path, check=check, limit=2)
-    assert max(out) == 4
 
 
 def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
@@ -173,44 +149,6 @@ def test_finishing_early_is_not_the_end(path):
     assert trio.run(main, 6.5, clock=trio.testing.MockClock(autojump_threshold=0)) == {1: [3, 4, 5]}
 
 
-def test_finishing_while_what_is_done_is_dropped(path, monkeypatch):
-    """A source that is finished between two answers that are dropped is not asked for one more: it may never come."""
-
-    @ps.source
-    class Feed(ps.authoring.Kernel[int], Outside):
-        given = 0
-
-        def identity(self):
-            return "the same"
-
-        async def produce(self, limit):
-            self.given += 1
-            if self.given > left[0]:
-                await trio.sleep_forever()
-            return ps.Batch(self.given, [self.given])
-
-    async def breathe(edge):
-        edge.run.finish()
-        return True
-
-    monkeypatch.setattr(Edge, "breathe", breathe)
-
-    async def main(finished):
-        async with ps.pipe(Feed(), ps.collect()).open(journal=path) as running:
-            if not finished:
-                await running.progress.completed(1)
-                await trio.sleep(1)
-                await running.abort()
-            return await running.result()
-
-    left = [2]
-    clock = trio.testing.MockClock(autojump_threshold=0)
-    with pytest.raises(ps.errors.Abandoned):
-        trio.run(main, False, clock=clock)
-    left = [1]
-    assert trio.run(main, True, clock=clock) == [1]
-
-
 def test_another_pipeline_is_refused(path):
     """A journal knows its pipeline, and says what is different about another one."""
     ps.run(ps.pipe(numbers(), ps.count_by_key(), ps.drain()), journal=path)
@@ -264,30 +202,6 @@ def test_a_journal_without_anything_complete_is_anybodys(path):
         ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
-def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
-    """A run ends, and records it, also where calls hang in all threads that trio has by default."""
-    hanging = threading.Event()
-
-    async def main():
-        async with trio.open_nursery() as nursery:
-            limiter = trio.to_thread.current_default_thread_limiter()
-            wait = partial(trio.to_thread.run_sync, hanging.wait, abandon_on_cancel=True)
-            for _ in range(int(limiter.total_tokens)):
-                nursery.start_soon(wait)
-            while limiter.available_tokens:
-                await trio.lowlevel.checkpoint()
-            await ps.arun(ps.pipe(numbers(), ps.drain()), journal=path)
-            ended = not hanging.is_set()
-            hanging.set()
-            return ended
-
-    # A run that waits for a thread cannot be cancelled: it is let go of from outside.
-    letting_go = threading.Timer(5, hanging.set)
-    letting_go.start()
-    assert trio.run(main)
-    letting_go.cancel()
-
-
 async def test_two_runs_at_once_are_refused(path):
     """While a run goes on with a journal, another one with it is refused; afterwards it is not."""
     pipeline = ps.pipe(numbers(), ps.map_async(waiting_at(9), 1), ps.drain())
@@ -303,9 +217,7 @@ async def test_two_runs_at_once_are_refused(path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: path.write_bytes(b"something else, and long enough to be looked at" * 100), "not a journal"),
         (lambda path: path.mkdir(), "is a folder: give"),
-        (lambda path: path.write_bytes(b"n"), "not a journal"),
         (os.mkfifo, "not a regular file"),
         (lambda path: path.symlink_to(path.parent / "elsewhere"), "is a link: give the path of the file itself"),
     ],
@@ -420,25 +332,3 @@ def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
 
 async def nothing(self):
     """A keeper that has not come to record anything yet."""
-
-
-async def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypatch):
-    """Nothing is recorded from then on: a source that waits for it would wait for ever."""
-
-    @ps.source
-    class Once(ps.authoring.Kernel[int]):
-        given = False
-
-        async def produce(self, limit):
-            if self.given:
-                self.location.advance(1)
-                with trio.move_on_after(5, shield=True):
-                    await self.location.until_fulfilled(0)
-            self.given = True
-            return ps.Batch(0, [0])
-
-    monkeypatch.setattr(Keeper, "record", nothing)
-    with pytest.raises(ps.errors.JournalError, match="were not recorded: the run is ending"):
-        async with ps.pipe(Once(), ps.drain()).open(journal=path) as running:
-            await trio.testing.wait_all_tasks_blocked()
-            await running.finish()
