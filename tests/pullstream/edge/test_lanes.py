@@ -22,17 +22,6 @@ def dice(monkeypatch):
 CHECKS = pytest.mark.parametrize("check", [False, True, "strict"])
 
 
-@ps.sink
-async def acks_first(upstream, ctx):
-    upstream.ack()
-    return await upstream.ask()
-
-
-def test_an_acknowledgement_before_the_first_ask_does_nothing():
-    """There is no batch to acknowledge yet."""
-    assert ps.run(ps.pipe(ps.merge(ps.values([1]), ps.values([2])), acks_first())).values in ([1], [2])
-
-
 class OneThenEnough(ps.authoring.Kernel):
     """Ends its stream with an indication; the kernel does the rest (R7, R8)."""
 
@@ -160,31 +149,6 @@ def test_a_poll_without_an_answer_says_why():
     """A batch that is dropped, or work in vain, is no answer yet; a module that may wait is never polled."""
     assert ps.run(ps.pipe(Polled(), by_polls())) == [NOT_YET, NOT_YET, ps.Batch(1, [1]), ps.DONE]
     assert ps.run(ps.pipe(AnswersNone(), by_polls())) == [WAIT] * 4
-
-
-def test_what_a_poll_leaves_to_an_ask_is_answered_once():
-    """`ready` waits for the answer, the next poll returns it, and the one after asks anew."""
-
-    @ps.sink
-    async def waits(upstream, ctx):
-        seen = []
-        while not seen or seen[-1] is not ps.DONE:
-            seen.append(upstream.poll(1))
-            if seen[-1] is WAIT:
-                await upstream.ready()
-        return seen
-
-    first, second = ps.Batch(0, [1]), ps.Batch(0, [2])
-    unhurried = ps.map_async(trio.sleep, 1)
-    assert ps.run(ps.pipe(ps.values([0, 0]), unhurried, ps.map(lambda _: 1), waits())) == [
-        WAIT,
-        first,
-        WAIT,
-        first,
-        WAIT,
-        ps.DONE,
-    ]
-    assert ps.run(ps.pipe(ps.values([1, 2]), waits())) == [first, second, ps.DONE]
 
 
 def test_an_answer_of_none_is_refused():

@@ -1,48 +1,11 @@
 """Answers of many times at an edge: given out one time after another, or whole; what passes, and what is in flight."""
 
-import random
-from contextlib import nullcontext
-
-import numpy as np
 import pytest
-import trio
-import trio.testing
 
 import pullstream as ps
-from pullstream.authoring import Traits
 from pullstream.resuming.resuming import drop_in
 from tests.pullstream.common import run
-from timely import Product, TimeDomainError
-from timely.order import minimal
-
-
-@ps.source
-class Answers(ps.authoring.Kernel):
-    """Gives these answers, cut to what was asked for, and holds every time until its last value is answered."""
-
-    traits = Traits(trusted=True, follows=True)
-
-    def __init__(self, *answers):
-        self.answers = list(answers)
-
-    async def acquire(self):
-        for answer in self.answers:
-            for time in answer.times if isinstance(answer, ps.Batch) else ():
-                self.location.hold(time)
-        self.location.drop_capability()
-
-    async def produce(self, limit):
-        if not self.answers:
-            return ps.DONE
-        answer = self.answers.pop(0)
-        if isinstance(answer, BaseException):
-            raise answer
-        if len(answer.values) > limit:
-            self.answers.insert(0, answer.part(limit))
-            answer = answer.part(0, limit)
-        for time in answer.times:
-            self.location.drop(time)
-        return answer
+from timely import TimeDomainError
 
 
 def many(times):
@@ -56,12 +19,6 @@ def by_hand(function, *above, check=False, limit=4096):
 
 def pairs(batch):
     return list(zip(batch.times, batch.values, strict=True))
-
-
-TIMES = {
-    "out of order": [3, 1, 1, 4, 1, 5, 9, 2, 6, 3],
-    "pairs": [Product(0, 1), Product(1, 0), Product(1, 0), Product(2, 2), Product(0, 1), Product(0, 3), Product(4, 0)],
-}
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -82,86 +39,6 @@ def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
     with pytest.raises(TimeDomainError, match=r"4 \(int\) and 'a' \(str\)"):
         by_hand(asks, Mixed())
     assert got == [(3, 0), (4, 1)]
-
-
-# ---- lanes
-
-
-@pytest.mark.parametrize("check", [False, True])
-@pytest.mark.parametrize("other", [False, True])
-@pytest.mark.parametrize("how", ["abort", "error", "end"])
-@pytest.mark.parametrize("domain", ["out of order", "pairs"])
-def test_nothing_passes_after_a_termination(domain, how, other, check):
-    """By whichever lane it comes: what no lane was given never will be, and is not in flight any more (R5)."""
-    seen = []
-
-    @ps.transformer
-    class Terminates(ps.authoring.Kernel):
-        async def produce(self, limit):
-            upstream = self.upstream
-            lane = upstream.lane() if other else upstream
-            seen.append(pairs(await upstream.ask(9)))
-            if how == "end":
-                upstream.edge.end_here()
-            elif how == "abort":
-                await lane.abort()
-            else:
-                await lane.error(reason)
-            try:
-                seen.append(await upstream.ask(9))
-            except OSError:
-                seen.append(ps.DONE)
-            seen.append((upstream.edge.handover.rest, set(upstream.arriving())))
-            if how == "error":
-                raise reason
-            return ps.DONE
-
-    reason = OSError("enough")
-    with pytest.raises(OSError, match="enough") if how == "error" else nullcontext():
-        by_hand(drain, Answers(many(TIMES[domain])), Terminates(), check=check)
-    # What an error has ended is not complete, and what an abort has ended is nobody's.
-    assert seen == [[(TIMES[domain][0], 0)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
-
-
-async def drain(upstream, ctx):
-    while await upstream.ask(ctx.limit) is not ps.DONE:
-        pass
-
-
-async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
-    """A lane is left after another one has heard of the end: what it had in flight is over, though nothing moves."""
-    told = []
-
-    @ps.source
-    class Leaves(ps.authoring.Kernel):
-        def __init__(self, *sources):
-            self.traits = Traits(sources=sources)
-
-        async def produce(self, limit):
-            one, two = self.inputs
-            kept = await two.ask(9)
-            if kept is ps.DONE:
-                return ps.DONE
-            batch = await one.ask_many(9)
-            assert batch == many([3, 4])
-            assert await one.lane().ask(9) is ps.DONE
-            await trio.sleep(1)
-            await one.abort()
-            await trio.sleep(9)
-            return kept
-
-    two = Leaves(Answers(many([3, 4])), Answers(ps.Batch(9, ["a"])))
-    async with ps.pipe(two, ps.drain()).open() as running:
-
-        async def wait():
-            await running.progress.completed(4)
-            told.append(trio.current_time() - began)
-
-        began = trio.current_time()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(wait)
-            await running.result()
-    assert told == [1.0]
 
 
 # ---- rights
@@ -197,30 +74,3 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
         with pytest.raises(ps.errors.CapabilityError, match="went back in time"):
             ps.run(ps.pipe(Given(), asks()))
     assert got == given
-
-
-# ---- who waits
-
-
-def test_as_many_times_are_counted_as_there_are_least_ones():
-    """However many values an answer has, that of those worked on is counted, and the least of what is left."""
-
-    async def asks(upstream, ctx):
-        most = 0
-        while await upstream.ask(9) is not ps.DONE:
-            upstream.arriving()
-            most = max(most, sum(len(claim.counted) for claim in upstream._counts.frontiers.in_flight))
-        return most
-
-    rng = random.Random(1)
-    assert by_hand(asks, Answers(many(range(1000)))) == 2
-    assert by_hand(asks, Answers(many([rng.randrange(99) for _ in range(1000)]))) == 2
-    assert by_hand(asks, Answers(many([Product(n % 4, -(n % 4)) for n in range(1000)]))) == 5
-
-
-def test_batches_of_arrays_are_equal_or_not():
-    """Arrays compare value by value, and not at all if their lengths differ."""
-    batch = ps.Batch(1, np.array([1, 2]))
-    others = [ps.Batch(1, np.array(values)) for values in ([1, 2], [1, 3], [1], [1, 2, 3])]
-
-    assert [batch == other for other in others] == [True, False, False, False]

@@ -418,13 +418,6 @@ def test_random_orders_below_ready_modules(name):
         explore(Order(random), events, runs=1, steps=1, fails=False, ready=ready, check=check, asked_before=asked)
 
 
-def test_every_order_of_a_cancelled_ask_and_a_value():
-    """The first of two lanes is cancelled while a value comes: all orders, step by step."""
-    orders = explore(Order(), ["cancel 0", "value"], steps=0, fails=False, stages=0, check=False, asked_before=2)
-    print(f"{orders} orders")
-    assert orders > 100
-
-
 TOGETHER = ("cancel 0", "cancel 1", "cancel all", "abort 2", "error 1", "indicate 0", "value", "end", "fail")
 
 
