@@ -4,14 +4,12 @@ import random
 from collections import Counter
 from itertools import pairwise
 
-import networkx as nx
 import pytest
 
 import pullstream as ps
 from pullstream.incremental import maintain
 from pullstream.incremental.module import Dataflow
-from pullstream.incremental.region import Iteration
-from pullstream.incremental.trace import LatticeOrder, Order
+from pullstream.incremental.trace import Order
 from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS
 from tests.sampling import amount
 from timely import Product, join, less_equal
@@ -92,38 +90,6 @@ def test_each_program_gives_at_every_time_what_it_would_from_nothing(name, domai
         check(name, seed, domain, *(() if seed < 6 else (20, 5) if name in GRAPHS else (30, 5)))
 
 
-def test_what_is_forgotten_of_old_times_is_missed_by_nobody(monkeypatch):
-    """The same without compaction; and with it there is less."""
-    kept = {}
-    for compacts in (True, False):
-        monkeypatch.setattr(LatticeOrder, "compacts", compacts)
-        for name in PROGRAMS:
-            check(name, 1, "products")
-        kept[compacts] = kept_of(rounds=60)
-    assert kept[True] < kept[False] / 3, kept
-
-
-def kept_of(rounds):
-    """How many changes are kept of a node whose edges come and go for a long time."""
-    order = LatticeOrder()
-    flow = Dataflow(lambda edges: edges.map(lambda edge: edge).reduce(lambda node, values: [len(values)]), order)
-    for n in range(rounds):
-        time = Product(n, 0)
-        order.reach([time])
-        flow.take("edges", (time,), [((0, n), 1)] if n < 5 else [((0, n), 1), ((0, n - 1), -1)])
-        flow.run((time,))
-    return sum(map(len, flow.region.traces))
-
-
-@pytest.mark.parametrize("domain", ["products", "sets"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_trace_may_be_gone_through_at_any_time(name, domain, monkeypatch):
-    """All is as it would be from nothing when that happens again and again."""
-    monkeypatch.setattr("pullstream.incremental.trace._FEW", 0)
-    for seed in range(2):
-        check(name, seed, domain, most=30)
-
-
 def test_a_change_costs_what_changes():
     """An edge more among many: the parts of a program touch few keys, however many there are."""
     touched = {}
@@ -146,35 +112,6 @@ def test_a_change_costs_what_changes():
 
 def random_graph(rnd, nodes, edges):
     return [(rnd.randrange(nodes), rnd.randrange(nodes)) for _ in range(edges)]
-
-
-def depth(edges):
-    graph = nx.DiGraph(edges)
-    graph.add_node(0)
-    return max(nx.single_source_shortest_path_length(graph, 0).values())
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_search_goes_through_the_rounds_that_there_are(seed, monkeypatch):
-    """As many as the plain algorithm has levels, and one more; after a change, those that there were count as well."""
-    loops = []
-    begun = Iteration.__init__
-    monkeypatch.setattr(Iteration, "__init__", lambda self, *args: (begun(self, *args), loops.append(self))[0])
-    rnd = random.Random(seed)
-    edges = random_graph(rnd, 60, 120)
-    flow = Dataflow(GRAPHS["reached"][0], Order())
-    flow.take("right", (), [((0, 0), 1)])
-    flow.take("left", (), [(edge, 1) for edge in edges])
-    flow.run(())
-    (loop,) = loops
-    assert loop.visited <= depth(edges) + 2
-    for n in range(50):
-        before, loop.visited = depth(edges), 0
-        new = rnd.randrange(60), rnd.randrange(60)
-        flow.take("left", (), [(edges[n], -1), (new, 1)])
-        edges[n] = new
-        flow.run(())
-        assert loop.visited <= max(before, depth(edges)) + 2
 
 
 @pytest.mark.parametrize("changes", [500, pytest.param(10_000, marks=pytest.mark.slow)])

@@ -1,15 +1,13 @@
 """The first of many values of one key: right at every time, and found without looking through all of them."""
 
 import random
-from collections import Counter
 
 import pytest
 
-from pullstream.incremental import MultiplicityError, ranked
+from pullstream.incremental import ranked
 from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import LatticeOrder, Order
-from tests.pullstream.incremental.programs import PROGRAMS
-from tests.pullstream.incremental.test_against_recomputing import DOMAINS, check, given
+from tests.pullstream.incremental.test_against_recomputing import DOMAINS, check
 from tests.sampling import amount
 from timely import Product
 
@@ -29,36 +27,6 @@ def test_with_an_index_all_is_as_it_would_be_from_nothing(name, domain):
     """Whichever the order of times, in loops and out of them, with what comes, goes and comes again."""
     for seed in range(amount(4, 300)):
         check(name, seed, domain, *((20, 3) if seed < 4 else (40, 4)))
-
-
-def outcome(name, changes, first):
-    """What comes out, or that a value went more often than it came."""
-    try:
-        return Counter(given(PROGRAMS[name][0], changes, first))
-    except MultiplicityError as exc:
-        return str(exc)
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("name", ["min", "max", "top"])
-def test_a_value_that_goes_more_often_than_it_came_is_found_in_a_large_group_as_in_a_small_one(
-    name, domain, monkeypatch
-):
-    """Also one that is missing only when two times have come that are beside one another."""
-    times, missing = DOMAINS[domain], 0
-    for seed in range(20):
-        rnd = random.Random(seed)
-        signs = [1, 1, 1, 1, -1]
-        changes = [
-            (rnd.choice(times), ("left", (0, rnd.randrange(4)), rnd.choice(signs))) for _ in range(rnd.randint(1, 12))
-        ]
-        outcomes: list[object] = []
-        for large in (1, 1_000):
-            monkeypatch.setattr(ranked, "LARGE", large)
-            outcomes.append(outcome(name, changes, times[0]))
-        assert outcomes[0] == outcomes[1] or all(isinstance(each, str) for each in outcomes)
-        missing += isinstance(outcomes[0], str)
-    assert 3 < missing < 17
 
 
 class Looked(int):
@@ -129,38 +97,3 @@ def test_a_change_does_not_look_through_the_group_that_it_is_of(name, order, fir
     """With a hundred times as many values it looks at a few more of them."""
     small, large = (looks(GROUPS[name], order(), size, first=first) for size in (100, 10_000))
     assert large < 2.5 * small, (small, large)
-
-
-@pytest.mark.parametrize("order", [Order, LatticeOrder])
-def test_what_an_index_keeps_follows_what_there_is_and_not_what_has_been(order):
-    """Values come and go, those that are asked for and those that never are; times go by."""
-    order = order()
-    flow = Dataflow(GROUPS["min"], order)
-    values = [*range(200)]
-    kept = []
-    for n in range(2_000):
-        if order.compacts:
-            order.reach([Product(n, 0)])
-        time = (Product(n, 0),) if order.compacts else ()
-        new = values if n == 0 else [values[n % 200] + 200]
-        flow.take("pairs", time, [((0, value), 1) for value in new] + [((0, value - 200), -1) for value in new if n])
-        if n:
-            values[n % 200] = new[0]
-        flow.run(time)
-        # Where all traces were gone through it is made anew when it is asked for.
-        if n > 400 and (index := flow.region.traces[0]._indexes.get(0)) is not None:
-            kept.append(len(index._heap) + len(index._new) + len(index.values) + len(index.times))
-    assert len(kept) > 1_500
-    assert max(kept) < 200 * 6
-
-
-def test_an_index_is_left_when_the_group_is_gone():
-    """As is all else of it."""
-    flow = Dataflow(lambda pairs: pairs.min(), Order())
-    for diff in (1, -1):
-        flow.take("pairs", (), [((0, n), diff) for n in range(1_000)])
-        flow.run(())
-    inputs, outputs = flow.region.traces
-    assert not len(inputs)
-    assert not len(outputs)
-    assert not inputs.has_index(0)

@@ -9,16 +9,6 @@ from pullstream.incremental.saving import SLOT, Saving
 from pullstream.incremental.trace import KeyedTrace, Order
 
 
-class Written(dict):
-    """A memory that counts how many changes are written to it."""
-
-    changes = 0
-
-    def __setitem__(self, key, value):
-        self.changes += len(value)
-        super().__setitem__(key, value)
-
-
 def read_again(memory):
     """A trace, and what saves it, as a later run has them."""
     trace = KeyedTrace(Order())
@@ -58,31 +48,3 @@ def test_what_is_read_again_is_what_was_there(seed):
         if rnd.random() < 0.3:
             trace, saving = again, saving_again
     assert len(trace)
-
-
-def test_a_change_of_a_large_group_saves_few_others():
-    """However large it is."""
-    trace, memory = KeyedTrace(Order()), Written()
-    saving = Saving(0, trace)
-    for n in range(10_000):
-        trace.add("k", n, (), 1)
-    saving.save(memory)
-    memory.changes = 0
-    for n in range(100):
-        trace.add("k", 37 * n, (), -1)
-        trace.add("k", 10_000 + n, (), 1)
-        saving.save(memory)
-    assert memory.changes <= 100 * 2 * SLOT
-
-
-def test_nothing_is_saved_of_a_key_that_is_gone():
-    """Large or small."""
-    trace, memory = KeyedTrace(Order()), {}
-    saving = Saving(0, trace)
-    for diff in (1, -1):
-        for n in range(3 * SLOT):
-            trace.add("many", n, (), diff)
-        trace.add("few", 1, (), diff)
-        saving.save(memory)
-        assert bool(memory) is (diff > 0)
-    assert not saving._large
