@@ -1,8 +1,6 @@
 """`on_error=`: what happens to a value whose function raised, in every module that calls a function with each value."""
 
-import gc
 import inspect
-import weakref
 from itertools import chain
 
 import pytest
@@ -280,12 +278,6 @@ def test_map_batches_fails_by_the_list():
     assert run(ps.map_batches(all_even, on_error="skip"), limit=1) == [0, 2, 4]
 
 
-def test_a_call_that_cannot_be_awaited_fails_the_stream():
-    """A function that gives nothing to await is a mistake of the program: no policy applies."""
-    with pytest.raises(TypeError, match="use map"):
-        run(ps.map_async(even, 2, on_error="skip"))
-
-
 # ---- the error
 
 
@@ -315,70 +307,6 @@ def test_an_interruption_ends_the_stream(stop):
     with pytest.raises(BaseException) as raised:
         run(ps.map(interrupted, on_error="skip"))
     assert not isinstance(raised.value, Exception)
-
-
-@pytest.mark.parametrize("time", [None, lambda n: n], ids=["at one time", "each at its own"])
-def test_a_result_keeps_nothing_of_its_batch_alive(time):
-    """The traceback in a Failed does not hold the values that came with it."""
-
-    class Value:
-        def __init__(self, n):
-            self.n = n
-
-    watched = []
-
-    def made(n):
-        value = Value(n)
-        watched.append(weakref.ref(value))
-        return value
-
-    failed = ps.run(
-        ps.pipe(
-            ps.values(range(100), time=time),
-            ps.map(made),
-            ps.take(100),  # not fused with what comes before, nor with what comes after
-            ps.map(lambda value: even(value.n), on_error="result"),
-            ps.filter(lambda value: isinstance(value, ps.Failed)),
-            ps.collect(),
-        )
-    )
-    gc.collect()
-    assert len(failed) == 50
-    assert sum(ref() is not None for ref in watched) == 50
-
-
-# ---- composing
-
-
-@pytest.mark.parametrize(
-    ("policy", "rows"),
-    [
-        ("skip", ["map -> on_error"]),
-        ("result", ["map -> on_error"]),
-        (ps.drain(), ["map", "into on_error", "on_error", "on_error[aside]", "drain"]),
-    ],
-)
-async def test_a_policy_has_the_name_that_was_written(policy, rows):
-    """In counters, and so in displays and explanations, it is `on_error`; in the blueprint an argument, and no more."""
-    source = ps.pipe(ps.values([1]), ps.map(even, on_error=policy))
-    async with ps.pipe(source, ps.collect()).open() as running:
-        await running.result()
-    assert [row.module for row in running.counters()] == ["values", *rows, "collect"]
-    assert repr(source) == f"pipe(values([1]), map(even, on_error={policy!r}))"
-
-
-def test_a_sink_for_failed_values_may_have_a_policy_itself():
-    """Also beside another one."""
-
-    def again(failed):
-        raise Unseen(failed)
-
-    inner, notes = [], []
-    sink = ps.drain(again, on_error=ps.drain(lambda failed: inner.append(failed.value.value)))
-    both = ps.pipe(ps.map(even, on_error=sink), ps.map(lambda n: even(n + n // 2), on_error=noting(notes)))
-    assert ps.run(ps.pipe(ps.values(range(5)), both, ps.collect())) == [0, 6]
-    assert inner == [1, 3]
-    assert [failed.value for _, failed in notes] == [2]
 
 
 # ---- a sink for failed values, beside the main one

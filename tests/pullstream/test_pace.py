@@ -1,12 +1,10 @@
 """The pace of a sink follows how long others have to wait, and not how much work one answer takes."""
 
 import time
-from itertools import groupby
 
 import pytest
 
 import pullstream as ps
-from pullstream.engine.runtime.busy import BusyClock
 
 
 @ps.transformer
@@ -36,21 +34,6 @@ def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe)
     """A module that takes long for each answer, and lets others have their turns, is not asked for less and less."""
     ps.run(ps.pipe(counting(probe, 100_000), module, ps.drain()))
     assert len(probe.asked) < 25_000
-
-
-def test_a_window_that_asks_in_a_task_of_its_own_lets_others_go_on_with_each_ask(monkeypatch, counting, probe):
-    """What it did for the answers before has kept nobody waiting, however seldom it answers itself."""
-    worked = 0.0
-
-    def step(count, _):
-        nonlocal worked
-        worked += 0.0001
-        return count + 1
-
-    monkeypatch.setattr(BusyClock, "now", lambda _: (worked, worked))
-    stamped = ps.stamp(lambda n: n, lateness=1, late=ps.drain())
-    ps.run(ps.pipe(counting(probe, 5_000), stamped, ps.tumbling(1_000, ps.Fold(int, step)), ps.drain()))
-    assert len(probe.asked) < 1_000
 
 
 def doze():
@@ -174,22 +157,3 @@ def test_slow_work_with_a_time_a_value_is_given_in_small_batches(rest):
 
     ps.run(ps.pipe(Numbers(), ps.map(lambda _: doze()), rest))
     assert max(asked) <= 32
-
-
-@pytest.mark.parametrize(
-    "made",
-    [lambda call: ps.pipe(ps.values(range(80)), ps.map(call)), lambda call: ps.values(map(call, range(80)))],
-    ids=["a row of stages", "an iterator"],
-)
-def test_one_quick_call_among_slow_ones_does_not_let_hundreds_follow(made):
-    """That the calls before it have slept is known to the sink as well, which asks for as little as before."""
-    seen = []
-
-    def call(n):
-        seen.append("call")
-        if n != 10:
-            time.sleep(0.006)
-        return n
-
-    ps.run(ps.pipe(made(call), ps.drain(lambda _: seen.append("value"))))
-    assert max(len(list(run)) for what, run in groupby(seen) if what == "call") <= 32

@@ -1,6 +1,5 @@
 """Composing: the table of compositions, what is refused and in which words, blueprints as values."""
 
-import inspect
 import pickle
 from functools import partial
 from io import StringIO
@@ -222,56 +221,7 @@ def test_blueprints_of_importable_functions_pickle(pipeline):
     assert ps.run(copy) == ps.run(pipeline)
 
 
-def test_blueprints_of_any_function_travel_by_cloudpickle():
-    """Lambdas, closures and decorated modules reach another process."""
-    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    offset = 10
-
-    @ps.transformer
-    async def local(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            yield batch
-
-    pipeline = ps.pipe(
-        ps.values([1, 2, 3], time=lambda n: n),
-        ps.map(lambda n: n + offset),
-        local(),
-        ps.take_times(2),
-        ps.reduce_by_key(ps.Fold(int, lambda total, n: total + n), key=lambda n: n % 2),
-        ps.collect(),
-    )
-    assert ps.run(pickle.loads(cloudpickle.dumps(pipeline))) == ps.run(pipeline) == [(1, 11), (0, 12)]
-
-
 def test_what_can_be_read_once_refuses_to_be_pickled():
     """A module over an iterator says why it cannot travel."""
     with pytest.raises(TypeError, match="cannot be pickled: it can be read only once"):
         pickle.dumps(ps.values(iter([1])))
-
-
-def test_ten_thousand_maps_are_one_loop():
-    """Stateless neighbours are joined, however many they are."""
-    pipeline = ps.pipe(ps.values([1, 2]), *[ps.map(lambda n: n + 1)] * 10_000, ps.collect())
-    assert ps.run(pipeline) == [10_001, 10_002]
-
-
-def test_help_shows_what_a_decorated_function_takes():
-    """The arguments that the run adds, upstream and ctx, are not among those that one gives."""
-
-    @ps.source
-    async def days(ctx, month, *, year=2026):
-        """Give the days of a month."""
-        yield month, year
-
-    @ps.transformer
-    class Doubled(ps.authoring.Kernel):
-        def __init__(self, factor=2):
-            self.factor = factor
-
-    @ps.sink
-    async def written(upstream, ctx, path):
-        return await upstream.ask(), ctx, path
-
-    shown = [f"{made.__name__}{inspect.signature(made)}" for made in (days, Doubled, written)]
-    assert shown == ["days(month, *, year=2026)", "Doubled(factor=2)", "written(path)"]
-    assert inspect.getdoc(days) == "Give the days of a month."

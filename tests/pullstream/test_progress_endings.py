@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, after_a_moment, timed
+from tests.pullstream.common import Unseen, timed
 
 
 def raises_at(bad, failure):
@@ -122,27 +122,6 @@ async def test_take_completes_below_and_abandons_above(autojump_clock):
         for name in ("map", "values"):
             assert await outcome(progress, 1, at=name) == "complete"
             assert isinstance(await outcome(progress, 2, at=name), ps.errors.Abandoned)
-
-
-@pytest.mark.parametrize("holds", ["nothing", "this batch", "the one before"])
-async def test_an_abort_while_the_sink_works_completes_nothing(holds, autojump_clock):
-    """The abort meets the sink between two asks, with or without a hold: its time is abandoned."""
-
-    @ps.sink
-    async def works(upstream, ctx):
-        batch = await upstream.ask(1)
-        if holds == "nothing":
-            await trio.sleep_forever()
-        with ctx.hold(batch.time):
-            if holds == "the one before":
-                await upstream.ask(1)
-            await trio.sleep_forever()
-
-    with pytest.raises(ps.errors.Abandoned):
-        async with ps.pipe(timed(1, 2, 3), ps.map_async(after_a_moment, 2), works()).open() as running:
-            found = await outcomes(running.progress, 1, then=running.abort)
-            assert isinstance(found[1], ps.errors.Abandoned)
-            await running.result()
 
 
 @pytest.mark.parametrize("between", ["filter", "skip", "flat_map", "reduce_by_key", "sort_by_time", "batch"])

@@ -48,34 +48,6 @@ async def test_an_exception_inside_a_hold_does_not_complete_its_time(autojump_cl
             raise failure
 
 
-@ps.transformer
-async def holding(upstream, ctx):
-    """Passes everything on, and holds the first time until the end."""
-    batch = await upstream.ask(1)
-    with ctx.hold(batch.time):
-        yield batch
-        while (more := await upstream.ask(1)) is not ps.DONE:
-            yield more
-
-
-async def test_a_failure_below_a_transformer_inside_a_hold_arrives_as_itself(autojump_clock):
-    """The block releases its hold while the stream fails: that is no error, and completes nothing."""
-
-    def bad(n):
-        if n == 3:
-            raise Unseen
-        return n
-
-    announced = []
-    with pytest.raises(Unseen):
-        async with ps.pipe(timed(1, 2, 3, 4), holding(), ps.map(bad), ps.collect()).open(limit=1) as running:
-            with pytest.raises(Unseen):
-                await running.progress.completed(1)
-                announced.append(1)
-            await running.result()
-    assert announced == []
-
-
 class Parts(ps.authoring.Kernel[int]):
     """A source of three parts, which hold 1, 1 and 5; answers at the given times."""
 

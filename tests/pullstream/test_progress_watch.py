@@ -131,62 +131,6 @@ async def test_the_module_where_two_domains_meet_fails():
 # ---- the tracker
 
 
-@pytest.fixture
-def sidecars(monkeypatch):
-    """Every sidecar of a test's runs, in order."""
-    made = []
-    begin = Sidecar.__init__
-
-    def noted(sidecar, *given, **options):
-        made.append(sidecar)
-        begin(sidecar, *given, **options)
-
-    monkeypatch.setattr(Sidecar, "__init__", noted)
-    return made
-
-
-UNREAD = {
-    "a line": [ps.map(str), ps.filter(bool), ps.take(100)],
-    "times changed on the way": [ps.delay(1), ps.map(str)],
-    "a failure": [ps.map(lambda n: 1 // (5 - n))],
-    "an early end": [ps.take(3)],
-    "streams inside": [ps.map(lambda n: ps.values([n])), ps.flatten()],
-}
-
-
-@pytest.mark.parametrize("name", UNREAD)
-def test_a_run_whose_progress_is_not_read_has_no_tracker(name, sidecars):
-    """However it ends: frontiers are computed only when they are read."""
-    pipeline = ps.pipe(ps.values(range(10), time=int), *UNREAD[name], ps.collect())
-    try:
-        ps.run(pipeline)
-    except ZeroDivisionError:
-        assert name == "a failure"
-    assert sidecars
-    assert not any(sidecar.frontiers.tracked for sidecar in sidecars)
-
-
-async def test_reading_makes_a_tracker_in_the_middle_of_a_run(sidecars):
-    """It has everything that is held and in flight already, and nothing that is over."""
-
-    @ps.sink
-    async def looks(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            if batch.time == 4:
-                assert not sidecars[0].frontiers.tracked
-                seen.append((list(running.progress.frontier()), [str(each) for each in running.progress.explain(4)]))
-                assert sidecars[0].frontiers.tracked
-                seen.append((list(running.progress.frontier()), [str(each) for each in running.progress.explain(3)]))
-
-    seen = []
-    async with ps.pipe(ps.values(range(9), time=int), ps.map(str).named("parse"), looks()).open(limit=1) as running:
-        await running.result()
-    assert seen == [
-        ([4], ["looks has not acknowledged a batch at 4", "values may still produce from 4 -> parse -> looks"]),
-        ([4], []),
-    ]
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
     """At every output and input of random graphs in which no path changes a time."""

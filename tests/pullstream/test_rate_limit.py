@@ -1,7 +1,6 @@
 """`timeout`, `rate_limit`, `throttle`, `debounce`, `sample`: by trio's clock, which is virtual here."""
 
 import random
-from math import inf
 
 import pytest
 import trio
@@ -105,16 +104,6 @@ async def test_a_rate_counts_what_came_in_the_last_period(autojump_clock):
     ]  # fmt: skip
 
 
-async def test_a_rate_slows_upstream_down(edge, counting, probe, autojump_clock):
-    """Upstream is asked for what may pass, and for one value when none may."""
-    async with edge(ps.pipe(counting(probe, 99), ps.rate_limit(3, per=2.0))) as reader:
-        await reader.ask(100)
-        with trio.move_on_after(1):
-            await reader.ask(100)
-    assert probe.asked == [3, 1]
-    assert probe.balanced
-
-
 # ---- throttle, debounce, sample: one logical time
 
 
@@ -146,29 +135,6 @@ async def test_what_comes_in_the_moment_of_a_tick_replaces_nothing(module, value
     assert [value for _, value in found[:-1]] == values
 
 
-@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_they_fire_while_upstream_is_silent(module, edge, autojump_clock):
-    """A value goes out when the clock says so, though upstream never answers again."""
-    async with edge(ps.pipe(at([(0, "a"), (0.1, "b"), (inf, "never")]), module(1.0))) as reader:
-        got = [(await reader.ask(9)).values[0]]
-        if module is ps.throttle:
-            got += (await reader.ask(9)).values
-        assert got[-1] == "b"
-        assert trio.current_time() < 2
-        await reader.abort()
-
-
-@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_a_slow_consumer_gets_the_latest(module, edge, autojump_clock):
-    """They read on while nobody asks, keep one value, and give the newest."""
-    script = [(n / 10, n) for n in range(100)]
-    async with edge(ps.pipe(at([*script, (1000, 100)]), module(0.05))) as reader:
-        assert (await reader.ask(9)).values == [0]
-        await trio.sleep(20)
-        assert (await reader.ask(9)).values == [99]
-        await reader.abort()
-
-
 # ---- several logical times
 
 
@@ -181,30 +147,6 @@ async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module,
     if module is ps.throttle:
         assert found.pop(0) == (1, "a1")
     assert found == [(1, "a3"), (2, "b2"), (3, "c")]
-
-
-@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_no_more_is_read_while_a_complete_time_waits(module, edge, counting, probe, autojump_clock):
-    """With a slow consumer and ever new times they are bounded: what cannot be replaced is back-pressure."""
-    async with edge(ps.pipe(counting(probe, 1000, timed=True), module(0.1))) as reader:
-        await reader.ask(1)
-        await trio.sleep(100)
-        assert len(probe.asked) <= 5
-        await reader.abort()
-    assert probe.balanced
-
-
-@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_what_is_not_taken_of_a_batch_while_a_complete_time_waits_is_in_flight(module, edge, autojump_clock):
-    """With a slow consumer the rest of a multi-time batch waits: no value of it is kept, and its times stay open."""
-    source = ps.pipe(ps.values(range(1000), time=lambda n: n), module(0.1))
-    async with edge(source) as reader:
-        for _ in range(5):
-            batch = await reader.ask(1)
-            await trio.sleep(10)
-            assert min(reader.edge.module.location.held) == batch.time + 1
-            assert len(reader.edge.module.location.held) <= 2
-        await reader.abort()
 
 
 @ps.source

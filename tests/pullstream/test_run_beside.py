@@ -1,7 +1,5 @@
 """What looks on while a pipeline runs: it sees how many times are done, and changes nothing but by failing."""
 
-import datetime as dt
-
 import pytest
 import trio
 import trio.testing
@@ -84,36 +82,6 @@ async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
     assert trio.current_time() < 3
 
 
-@pytest.mark.parametrize("beside", LOOKERS)
-async def test_a_stall_of_which_only_it_hears_ends_the_run(beside, autojump_clock):
-    """A deadlock in which nobody in the run waits for a completion fails, even if what looks on swallows it."""
-
-    async def swallowing(running):
-        try:
-            await beside(running)
-        except ps.StalledError:
-            await trio.sleep_forever()
-
-    @ps.sink
-    async def taking_turns(upstream, ctx):
-        await upstream.ask()
-        await never.wait()
-        await upstream.lane().ask()
-
-    with pytest.raises(ps.StalledError):
-        async with ps.pipe(ps.values([1]), taking_turns()).open(beside=swallowing) as running:
-            never = running._run.signal()
-            await running.result()
-
-
-@pytest.mark.parametrize("beside", LOOKERS)
-async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, autojump_clock):
-    """That something looks on and hears of the failure does not mean that the block has."""
-    with trio.fail_after(300), pytest.raises(ZeroDivisionError):
-        async with ps.pipe(slowly(0, 1), ps.map(lambda n: 1 / n), ps.drain()).open(beside=beside):
-            await trio.sleep_forever()
-
-
 async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
     """Its failure is the run's: the source is released, nothing completes, and the opener is told."""
     released = []
@@ -138,58 +106,6 @@ async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
     assert isinstance(running.failure, LookupError)
     with pytest.raises(ps.errors.Abandoned):
         await running.progress.completed(50)
-
-
-async def test_what_it_raises_at_the_end_is_raised(autojump_clock):
-    """Last words that fail are heard, alone after a good end and beside the run's failure after another."""
-
-    async def failing_at_last(running):
-        try:
-            await trio.sleep_forever()
-        finally:
-            raise LookupError("last words")
-
-    with pytest.raises(LookupError, match="last words"):
-        async with ps.pipe(slowly(1), ps.collect()).open(beside=failing_at_last) as running:
-            assert await running.result() == [1]
-    with pytest.raises(ExceptionGroup) as caught:
-        async with ps.pipe(slowly(0), ps.map(lambda n: 1 / n), ps.drain()).open(beside=failing_at_last) as running:
-            await running.result()
-    assert {type(exc) for exc in caught.value.exceptions} == {LookupError, ZeroDivisionError}
-
-
-async def test_it_may_end_early_or_abort(autojump_clock):
-    """Returning changes nothing; `abort` and `finish` work as everywhere."""
-
-    async def returning(running):
-        pass
-
-    async def stopping(running):
-        await trio.sleep(1.5)
-        await running.finish()
-
-    async def aborting(running):
-        await trio.sleep(1.5)
-        await running.abort()
-
-    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=returning) as running:
-        assert await running.result() == [1, 2, 3]
-    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=stopping) as running:
-        assert await running.result() == [1, 2]
-    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=aborting) as running:
-        with pytest.raises(ps.errors.Abandoned):
-            await running.result()
-    assert isinstance(running.failure, ps.errors.Abandoned)
-
-
-@pytest.mark.parametrize("beside", LOOKERS)
-async def test_an_abort_is_no_trouble_for_it(beside, autojump_clock):
-    """That what it waited for will not come any more is not reported again, also where several sinks end in turn."""
-    async with ps.pipe(slowly(1, 2, 3), ps.tee(ps.collect(), ps.drain())).open(beside=beside) as running:
-        await trio.sleep(1.5)
-        await running.abort()
-    with pytest.raises(ps.errors.Abandoned):
-        await running.result()
 
 
 async def without_it():
@@ -224,19 +140,6 @@ def test_what_cannot_look_on_is_refused(beside, told):
     assert not opened
 
 
-async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
-    """An exception before the first task of the run is there reaches the caller, and nobody waits for ever."""
-    from pullstream.engine.run import Run
-
-    def broken(self, task, *args):
-        raise RuntimeError("no room for another task")
-
-    monkeypatch.setattr(Run, "spawn_watch", broken)
-    with trio.fail_after(300), pytest.raises(RuntimeError, match="no room"):
-        async with ps.pipe(ps.values("ab"), ps.collect()).open(beside=LOOKERS[0]):
-            pytest.fail("it was opened")
-
-
 # ---- how many times are done
 
 
@@ -253,36 +156,6 @@ async def test_a_time_is_done_when_it_is_complete(autojump_clock):
     assert running.progress.times_done() == 3
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-async def test_times_out_of_order_and_by_different_ways(limit):
-    """Batches that go back and forth between times, through a fork: every time counts once."""
-    values = [3, 1, 2, 2, 5, 4, 3, 6, 7, 5, 9, 8]
-    stream = ps.pipe(ps.values(values), ps.stamp(lambda n: n, lateness=2), ps.fork(ps.map(str), ps.delay(100)))
-    async with ps.pipe(stream, ps.tee(ps.drain(), ps.collect())).open(beside=forever, limit=limit) as running:
-        await running.result()
-    assert running.progress.times_done() == 2 * len(set(values))
-
-
-@pytest.mark.parametrize("ending", ["failure", "abort"])
-async def test_what_was_cut_short_is_not_done(ending, autojump_clock):
-    """A time at which the run failed or was aborted is never counted."""
-
-    async def fails(n):
-        await trio.sleep(1)
-        if n == 3 and ending == "failure":
-            raise LookupError(n)
-        return n
-
-    stream = ps.pipe(ps.values([1, 2, 3, 4], time=lambda n: n), ps.map_async(fails, 1))
-    with pytest.raises((LookupError, ps.errors.Abandoned)):
-        async with ps.pipe(stream, ps.drain()).open(beside=forever) as running:
-            if ending == "abort":
-                await trio.sleep(2.5)
-                await running.abort()
-            await running.result()
-    assert running.progress.times_done() == 2
-
-
 async def test_without_anything_beside_the_first_call_begins_to_count(autojump_clock):
     """Who never asks pays nothing; who asks late counts from then on."""
     async with ps.pipe(slowly(1, 2, 3, 4), ps.drain()).open() as running:
@@ -290,15 +163,3 @@ async def test_without_anything_beside_the_first_call_begins_to_count(autojump_c
         assert running.progress.times_done() == 0
         await running.result()
     assert running.progress.times_done() in (2, 3)
-
-
-async def test_every_sink_has_a_frontier_of_its_own(autojump_clock):
-    """Also where their times are of two kinds, which have no least time together."""
-    days = [dt.date(2026, 3, day) for day in (2, 3, 4)]
-    numbered = ps.pipe(ps.map_time(lambda day: day.day), ps.drain().named("numbers"))
-    async with ps.pipe(slowly(*days), ps.tee(ps.drain().named("days"), numbered)).open(beside=forever) as running:
-        await trio.sleep(1.5)
-        found = {name: list(frontier) for name, frontier in running.progress.frontiers()}
-        await running.result()
-    assert found == {"days": [days[1]], "numbers": [3]}
-    assert running.progress.times_done() == 6

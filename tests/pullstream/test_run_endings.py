@@ -8,7 +8,6 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.engine.sidecar.sidecar import Sidecar
 from tests.pullstream.common import Unseen
 
 
@@ -43,14 +42,6 @@ async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
     assert released == [True]
 
 
-async def test_leaving_the_block_waits_for_the_end(autojump_clock):
-    """A block that is left early does not cut the stream short."""
-    got = []
-    async with ps.pipe(ps.values([1, 2]), ps.map_async(trio.sleep, 1), ps.drain(got.append)).open():
-        pass
-    assert got == [None, None]
-
-
 async def test_a_failure_is_the_same_object_each_time(autojump_clock):
     """A failure that was handled in the block is not raised at its end, and stays the result."""
     async with ps.pipe(ps.once(1), ps.map(broken), ps.collect()).open() as running:
@@ -67,23 +58,6 @@ async def test_a_failure_that_ends_the_block_is_shown_alone(autojump_clock):
         async with ps.pipe(ps.once(1), ps.map(broken), ps.drain()).open():
             await trio.sleep_forever()
     assert caught.value.__context__ is None
-
-
-async def test_one_blueprint_runs_any_number_of_times_at_once(autojump_clock):
-    """Runs share nothing: not their values, not their progress."""
-    count = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: n % 2)
-    pipeline = ps.pipe(ps.values(range(10)), ps.take(7), count, ps.collect())
-    results = []
-
-    async def one(limit):
-        async with pipeline.open(limit=limit) as running:
-            await running.progress.completed(0)
-            results.append(await running.result())
-
-    async with trio.open_nursery() as nursery:
-        for limit in (1, 2, 3, 4096):
-            nursery.start_soon(one, limit)
-    assert results == [[(0, 4), (1, 3)]] * 4
 
 
 PROGRAM = """
@@ -136,15 +110,3 @@ def test_ctrl_c(sent, twice, tmp_path):
     assert out.splitlines()[-1] == "interrupted", err
     assert "released" in out or twice
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["1.jsonl", "2.jsonl"]
-
-
-async def test_trouble_at_the_very_end_is_told(monkeypatch):
-    """Should the sidecar itself fail when the run ends, the run fails with that, and does not hang."""
-
-    def broken(sidecar, failure, *, abandoned):
-        raise ZeroDivisionError("in the sidecar")
-
-    monkeypatch.setattr(Sidecar, "end", broken)
-    with trio.fail_after(300), pytest.raises(ZeroDivisionError, match="in the sidecar"):
-        async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
-            await running.result()

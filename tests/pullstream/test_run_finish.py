@@ -77,15 +77,6 @@ async def test_a_merge_that_waits_for_sources_ends(added, autojump_clock):
         assert await running.result() == [0, 0, 1, 1][: 2 * added]
 
 
-async def test_finishing_what_has_ended_changes_nothing():
-    """It may be called at any time, and twice."""
-    async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
-        await running.result()
-        await running.finish()
-        await running.finish()
-        assert await running.result() == ["a", "b"]
-
-
 async def test_a_stream_that_is_opened_later_inside_another_is_empty(autojump_clock):
     """Streams inside streams end as well, and those that would follow them there are not read."""
 

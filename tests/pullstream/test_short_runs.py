@@ -7,7 +7,6 @@ their number decides the time that a run takes.
 
 import asyncio
 import gc
-import sys
 import weakref
 
 import pytest
@@ -35,24 +34,6 @@ def test_calls_of_a_short_run(path, most):
     """
     found = min(walk(WALKS[path]) for _ in range(20))
     assert all(count <= limit for count, limit in zip(found, most, strict=True)), found
-
-
-async def test_cancel_scopes_of_a_short_run():
-    """One of the nursery, one of the sinks: where an ending waits for nothing, none is made for it."""
-    pipeline = ps.pipe(ps.values(range(4)), ps.map(str), ps.take(3), ps.collect())
-    entered = []
-
-    def called(frame, event, _):
-        if event == "call" and frame.f_code is trio.CancelScope.__enter__.__code__:
-            entered.append(frame)
-
-    await ps.arun(pipeline)
-    sys.setprofile(called)
-    try:
-        await ps.arun(pipeline)
-    finally:
-        sys.setprofile(None)
-    assert len(entered) == 2
 
 
 @ps.sink

@@ -75,12 +75,6 @@ def test_reduce_takes_a_fold(fold, of_all, of_none, limit):
         assert ps.run(ps.pipe(ps.empty(), ps.reduce(fold))) == of_none
 
 
-def test_concat_refuses_what_does_not_join():
-    """A value of another kind fails the run, another kind the composition."""
-    with pytest.raises(TypeError, match="expected str instance, int found"):
-        ps.run(ps.pipe(ps.values(["a", 1]), ps.concat_values()))
-
-
 @pytest.mark.parametrize("sink", [ps.find(lambda n: n == 2), ps.pipe(ps.filter(lambda n: n == 2), ps.first())])
 def test_nothing_past_the_match_is_produced(sink, counting, probe):
     """find and first ask for one value at a time, then abort."""
@@ -89,12 +83,6 @@ def test_nothing_past_the_match_is_produced(sink, counting, probe):
     assert probe.asked == [1, 1, 1]
     assert probe.reasons == [None]
     assert probe.balanced
-
-
-def test_find_may_ask_for_more(counting, probe):
-    """A larger limit is what it asks for at most."""
-    ps.run(ps.pipe(counting(probe, 100), ps.find(lambda n: n == 9, limit=4)))
-    assert probe.asked[0] == max(probe.asked) == 4
 
 
 @pytest.mark.parametrize("how", ["end", "failure", "abort", "cancel", "block", "release"])

@@ -9,10 +9,8 @@ import time
 
 import pytest
 import trio
-from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.engine.edge.lane import Lane
 from tests.pullstream.common import Unseen
 
 
@@ -58,38 +56,6 @@ async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_cloc
                 if value > 1:
                     await values.running.progress.completed(value // 2 - 1)
                 assert values.running.progress.frontier().less_equal(value // 2)
-
-
-@pytest.mark.parametrize("read", ["iterate", "aiterate"])
-def test_reading_asks_for_many_times_at_once(read, monkeypatch):
-    """A thousand times cost a few asks, not one ask each."""
-    asks = []
-    ask = Lane.ask
-    monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
-    source = ps.values(range(1000), time=lambda n: n)
-
-    async def main():
-        async with ps.aiterate(source) as values:
-            return [value async for value in values]
-
-    got = list(ps.iterate(source)) if read == "iterate" else trio.run(main, clock=MockClock())
-    assert got == list(range(1000))
-    assert len(asks) < 100
-
-
-async def test_aiterate_fails_as_the_stream_does(counting, probe, autojump_clock):
-    """In the loop, after the values before, with the same object; whoever handles it goes on."""
-    failure = Unseen()
-    got = []
-    async with ps.aiterate(counting(probe, 3, failure=failure)) as values:
-        with pytest.raises(Unseen) as caught:
-            async for value in values:
-                got.append(value)  # noqa: PERF401 - a comprehension loses what came before the failure
-    assert got == [0, 1, 2]
-    assert caught.value is failure
-    with pytest.raises(Unseen):
-        async with ps.aiterate(ps.fail(failure)) as values:
-            await anext(values)
 
 
 def test_iterate_is_lazy(counting, probe):
@@ -178,21 +144,6 @@ def test_aiterate_in_an_asyncio_program_says_what_belongs_there():
 
     with pytest.raises(ps.PullstreamError, match=r"need a trio program.* use `await arun\(pipeline\)`"):
         asyncio.run(main())
-
-
-def test_in_an_asyncio_program():
-    """The loop waits, as any `for` does, and asyncio goes on afterwards."""
-
-    async def main():
-        task = asyncio.create_task(asyncio.sleep(0.01, "slept"))
-        got = list(ps.iterate(ps.pipe(ps.integers(), ps.map_async(later, 2), ps.take(3))))
-        return got, await task
-
-    async def later(n):
-        await trio.sleep(0.001)
-        return n
-
-    assert asyncio.run(main()) == ([0, 1, 2], "slept")
 
 
 async def test_inside_trio_it_is_refused():

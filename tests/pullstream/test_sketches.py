@@ -113,14 +113,6 @@ def test_a_state_is_small():
         assert len(pickle.dumps(of(fold.partial(), values))) < bytes_
 
 
-def test_per_key_and_time():
-    source = ps.values([(n % 3, n) for n in range(300)], time=lambda pair: pair[1] // 100)
-    fold = agg.count_unique(lambda pair: pair[1], approximate=True)
-    counted = ps.run(ps.pipe(source, ps.reduce_by_key(fold, key=lambda pair: pair[0]), ps.collect()))
-    assert len(counted) == 9
-    assert all(30 <= count <= 36 for _, count in counted)
-
-
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasketches", None)
     for make in (agg.count_unique, lambda **o: agg.quantile(0.5, **o), lambda **o: agg.most_common(3, **o)):

@@ -4,7 +4,6 @@ import asyncio
 import contextvars
 import functools
 import threading
-import time
 from contextlib import suppress
 
 import pytest
@@ -125,25 +124,6 @@ async def test_a_task_that_does_not_end_is_left(monkeypatch):
     free.set()
 
 
-def test_an_abort_cancels_the_calls():
-    """`take` has enough: what is still under way is cancelled before the run ends."""
-    cancelled = []
-    barrier = asyncio.Barrier(3)
-
-    async def forever(n):
-        await barrier.wait()
-        if n:
-            try:
-                await asyncio.sleep(60)
-            finally:
-                cancelled.append(n)
-        return n
-
-    calls = ps.map_async(ps.asyncio_call(forever), 3, ordered=False)
-    assert ps.run(ps.pipe(ps.values([1, 2, 0]), calls, ps.find(lambda n: n == 0, limit=3))) == 0
-    assert sorted(cancelled) == [1, 2]
-
-
 variable = contextvars.ContextVar("variable", default="unset")
 
 
@@ -244,19 +224,6 @@ async def test_closed_once_in_every_ending(how, edge):
     assert values == [1, 1, 1] or how not in ("end", "failure")
 
 
-def test_a_generator_keeps_its_scopes():
-    """It is advanced and closed in one task, so asyncio's own scopes around its yields hold."""
-
-    async def scoped():
-        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-            group.create_task(asyncio.sleep(0))
-            for n in range(9):
-                await asyncio.sleep(0)
-                yield n
-
-    assert ps.run(ps.pipe(ps.from_asyncio(scoped), ps.collect())) == list(range(9))
-
-
 def test_awaitables_as_source():
     """A coroutine function, anew for every run; a coroutine, once; exceptions as themselves."""
     pipeline = ps.pipe(ps.from_asyncio(functools.partial(double, 4)), ps.collect())
@@ -277,48 +244,3 @@ def test_a_future_belongs_to_its_loop():
     with pytest.raises(ps.CompositionError, match="Pass that loop as loop="):
         ps.from_asyncio(loop.create_future())
     loop.close()
-
-
-def keep_busy():
-    """Keep the loop, so that a cancellation comes too late for what runs there."""
-    time.sleep(0.1)
-
-
-def failing_by_itself(begun):
-    """An async function of asyncio's that keeps its loop busy, and then fails, whatever has happened meanwhile."""
-
-    async def fail(_=None):
-        await asyncio.sleep(0)
-        begun()
-        keep_busy()
-        raise OSError("its own")
-
-    return fail
-
-
-def in_a_group(function):
-    async def call(_=None):
-        async with asyncio.TaskGroup() as group:
-            group.create_task(function())
-            await asyncio.sleep(60)
-
-    return call
-
-
-@pytest.mark.parametrize("grouped", [False, True], ids=["alone", "in a group"])
-@pytest.mark.parametrize("how", ["from_asyncio", "asyncio_call"])
-async def test_what_was_on_its_way_is_no_failed_release(how, grouped):
-    """What asyncio's code raises by itself, as the stream is being aborted, came too late: nobody asks any more."""
-    begun = trio.Event()
-    token = trio.lowlevel.current_trio_token()
-    function = failing_by_itself(lambda: token.run_sync_soon(begun.set))
-    function = in_a_group(function) if grouped else function
-    if how == "from_asyncio":
-        source = ps.from_asyncio(function)
-    else:
-        source = ps.pipe(ps.once(1), ps.map_async(ps.asyncio_call(function), concurrency=1))
-    async with ps.pipe(source, ps.drain()).open() as running:
-        await begun.wait()
-        await running.abort()
-    with pytest.raises(ps.errors.Abandoned):
-        await running.result()

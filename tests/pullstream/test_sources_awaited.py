@@ -8,7 +8,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, finish
+from tests.pullstream.common import finish
 
 
 class Numbers:
@@ -23,66 +23,12 @@ class Numbers:
             yield n
 
 
-class Closing:
-    """An async iterator that counts its closings."""
-
-    def __init__(self, count=9):
-        self.count = count
-        self.given = 0
-        self.closed = 0
-
-    def __aiter__(self):
-        return self
-
-    async def __anext__(self):
-        await trio.sleep(1)
-        if self.given == self.count:
-            raise StopAsyncIteration
-        self.given += 1
-        return self.given
-
-    async def aclose(self):
-        await trio.lowlevel.checkpoint()
-        self.closed += 1
-
-
 @pytest.mark.parametrize("limit", [1, 4096])
 async def test_an_async_iterable_is_reusable(limit, autojump_clock):
     """Every run reads it from its beginning."""
     pipeline = ps.pipe(ps.from_async_iterable(Numbers(4), time=lambda n: n // 2), ps.collect(timed=True))
     for _ in range(2):
         assert await ps.arun(pipeline, limit=limit) == [(0, 0), (0, 1), (1, 2), (1, 3)]
-
-
-async def test_an_async_iterator_is_read_once(autojump_clock):
-    """A second run is refused by name."""
-    pipeline = ps.pipe(ps.from_async_iterable(Closing(1)), ps.collect())
-    assert await ps.arun(pipeline) == [1]
-    with pytest.raises(ps.errors.ReuseError, match="from_async_iterable"):
-        async with pipeline.open():
-            pass
-
-
-async def test_an_iterator_that_fails(autojump_clock):
-    """What came before arrives; a failure of closing is raised too."""
-
-    class Failing(Closing):
-        async def aclose(self):
-            raise Unseen
-
-    async def failing():
-        yield 1
-        raise Unseen
-
-    got = []
-    with pytest.raises(Unseen):
-        async with ps.pipe(ps.from_async_iterable(failing()), ps.drain(got.append)).open():
-            pass
-    assert got == [1]
-    for count in (0, 2):
-        with pytest.raises(Unseen):
-            async with ps.pipe(ps.from_async_iterable(Failing()), ps.take(count), ps.collect()).open():
-                pass
 
 
 async def test_from_awaitable(autojump_clock):

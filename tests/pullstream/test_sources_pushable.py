@@ -9,19 +9,6 @@ import pullstream as ps
 from tests.pullstream.common import Unseen, finish
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-async def test_what_is_pushed_comes_out(limit, autojump_clock):
-    """In order, each at its time, however little room there is."""
-    pushed = ps.pushable(3)
-    async with ps.pipe(pushed, ps.collect(timed=True)).open(limit=limit) as running:
-        for n in range(20):
-            await pushed.push(n, time=n // 4)
-        await pushed.push_many(range(20, 30), time=5)
-        pushed.end()
-        assert await running.result() == [(min(n // 4, 5), n) for n in range(30)]
-    assert await pushed.aborted() is False
-
-
 def test_a_pushable_that_no_one_can_push_into_is_refused():
     """The run would wait forever: nothing refers to the handle. What was pushed before is given first."""
     with pytest.raises(ps.StalledError, match=r"made at .*test_sources_pushable\.py.* Keep it in a variable"):
@@ -90,41 +77,6 @@ async def test_the_end_comes_after_those_who_wait(autojump_clock):
                 pass
     assert got == [0, 1, 2]
     assert await pushed.aborted() is False
-
-
-async def test_a_cancelled_push_was_not_pushed(autojump_clock):
-    """And leaves the others in their order, and times as they were."""
-    pushed = ps.pushable(1)
-    await pushed.push(0, time=0)
-    with trio.move_on_after(1) as scope:
-        await pushed.push(1, time=7)
-    assert scope.cancelled_caught
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(pushed.push, 2, 3)
-        await trio.testing.wait_all_tasks_blocked()
-        pushed.end()
-        assert await ps.arun(ps.pipe(pushed, ps.collect(timed=True))) == [(0, 0), (3, 2)]
-
-
-async def test_a_push_stored_as_the_cancellation_strikes_was_pushed(edge, autojump_clock):
-    """Nothing is lost, nothing comes twice, when both happen in one step."""
-    pushed = ps.pushable(1)
-    await pushed.push("a")
-    scopes = []
-
-    async def push():
-        with trio.CancelScope() as scope:
-            scopes.append(scope)
-            await pushed.push("b")
-
-    async with edge(pushed) as reader, trio.open_nursery() as nursery:
-        nursery.start_soon(push)
-        await trio.testing.wait_all_tasks_blocked()
-        scopes[0].cancel()
-        # Not a checkpoint: the pusher has not run since.
-        assert (await reader.ask()).values == ["a"]
-        pushed.end()
-        assert (await reader.ask()).values == ["b"]
 
 
 @pytest.mark.parametrize("how", ["abort", "error", "never asked"])

@@ -1,9 +1,7 @@
 """`stamp`, `stamp_epochs`, `map_time`, `delay`: which times, when they complete, and what goes wrong."""
 
-import datetime as dt
 import math
 import re
-from functools import partial
 
 import pytest
 import trio
@@ -48,21 +46,6 @@ def test_a_value_that_goes_back_is_an_error_that_names_it(limit):
     assert "test_time_stamping.py" in str(caught.value)
 
 
-@LIMITS
-def test_a_function_that_raises_or_gives_no_time(limit):
-    """What came before is delivered first (R8), and each value is asked for its time once."""
-    seen, asked = [], []
-
-    def time(n):
-        asked.append(n)
-        return [1, 1, 2, None][n]
-
-    with pytest.raises(TypeError, match="3 has no time"):
-        ps.run(ps.pipe(ps.values(range(4)), ps.stamp(time), ps.drain(seen.append)), limit=limit)
-    assert seen == [0, 1, 2]
-    assert asked == [0, 1, 2, 3]
-
-
 def within(rows, bound):
     """What of some numbers is late, and what is not."""
     fine, late, latest = [], [], None
@@ -94,13 +77,6 @@ def test_what_is_late_goes_where_it_was_told_to(limit, bound):
     if late:
         with pytest.raises(ps.errors.CapabilityError, match=f"too late: {late[0]} is at {late[0]}"):
             timed(ps.values(ROWS), ps.stamp(lambda n: n, lateness=bound), limit=limit)
-
-
-def test_lateness_of_dates():
-    """Whatever can be subtracted from the times."""
-    moments = [dt.datetime(2013, 1, 1, hour, tzinfo=dt.UTC) for hour in (3, 1, 2, 9, 8)]
-    stamped = ps.stamp(lambda moment: moment, lateness=dt.timedelta(hours=2))
-    assert timed(ps.values(moments), stamped) == [(moment, moment) for moment in moments]
 
 
 async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clock):
@@ -147,21 +123,6 @@ def test_a_time_that_is_no_number_has_no_place_in_an_order(source):
     assert "Allow more lateness" not in str(caught.value)
 
 
-@pytest.mark.parametrize("assigning", [ps.stamp, partial(ps.stamp, lateness=1), None])
-def test_a_coroutine_is_no_time(assigning):
-    """Nobody awaits it."""
-
-    async def later(n):
-        return n
-
-    def time_of(n):
-        return later(n)
-
-    stream = ps.values([1], time=time_of) if assigning is None else ps.pipe(ps.values([1]), assigning(time_of))
-    with pytest.raises(TypeError, match=r"1 has no time: .*coroutine.*map_async first"):
-        ps.run(ps.pipe(stream, ps.drain()))
-
-
 def test_a_second_time_is_refused_with_a_way_out():
     """Who gives times takes an input that has one; the error says what to write."""
     source = ps.values([1, 2], time=lambda n: n)
@@ -171,24 +132,6 @@ def test_a_second_time_is_refused_with_a_way_out():
         ):
             timed(source, module)
         assert [value for _, value in timed(source, ps.pipe(ps.map_time(lambda _: 0), module))] == [1, 2]
-
-
-@LIMITS
-def test_nested_times_are_pairs(limit):
-    """With nest=True each time above has a clock of its own."""
-    source = ps.values(["a1", "a2", "b1", "b1"], time=lambda word: word[0])
-    assert timed(source, ps.stamp(lambda word: int(word[1]), nest=True), limit=limit) == [
-        (("a", 1), "a1"),
-        (("a", 2), "a2"),
-        (("b", 1), "b1"),
-        (("b", 1), "b1"),
-    ]
-    assert [time for time, _ in timed(source, ps.stamp_epochs(1, nest=True), limit=limit)] == [
-        ("a", 0),
-        ("a", 1),
-        ("b", 0),
-        ("b", 1),
-    ]
 
 
 async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock):
@@ -264,20 +207,3 @@ def test_a_lateness_of_another_kind_is_told():
     told = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Use numbers, or dates and a timedelta"
     with pytest.raises(TypeError, match=told):
         ps.run(pipeline)
-
-
-@pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])
-async def test_a_branch_that_goes_back_in_time_holds_its_times_beside_one_that_does_not(others, autojump_clock):
-    """Minutes of seconds on one branch of a fork: they complete when the seconds do, not with the other branch."""
-    seconds = moving(*(step for n in (60, 61, 62) for step in (ps.Batch(n, [n]), 1)))
-    minutes = ps.fork(ps.map_time(lambda second: second // 60), others)
-    counts = ps.pipe(seconds, minutes, ps.count_by_key(lambda _: "n"), ps.collect(timed=True))
-    async with counts.open() as running:
-        assert (1, ("n", 3)) in await running.result()
-
-
-def test_a_delay_past_the_last_time_is_refused():
-    """There is no such date, so the value has no time."""
-    days = ps.values([1], time=lambda _: dt.date.max)
-    with pytest.raises(ValueError, match=r"delay.*there is no time .* later than .*9999"):
-        ps.run(ps.pipe(days, ps.delay(dt.timedelta(1)), ps.collect()))

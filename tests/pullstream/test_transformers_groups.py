@@ -82,39 +82,6 @@ def test_times_that_come_mixed_are_kept_apart(given, count, limit):
         assert answers == timed(mixed(given), module, limit=1)
 
 
-@ps.source
-class Hasty(ps.authoring.Kernel[str]):
-    """Says soon after each answer that nothing more comes at its time."""
-
-    def __init__(self):
-        self.times = iter((1, 2))
-
-    async def produce(self, limit):
-        time = next(self.times, None)
-        if time is None:
-            await trio.sleep_forever()
-        self.run.spawn(self.advance, time + 1)
-        return ps.Batch(time, ["a"])
-
-    async def advance(self, time):
-        await trio.lowlevel.checkpoint()
-        self.location.advance(time)
-
-
-@pytest.mark.parametrize("module", [ps.batch(3), ps.windowed(3, 3)])
-async def test_what_has_not_been_looked_at_is_in_flight(module, edge):
-    """To acknowledge a group is not to acknowledge the batch that is waiting behind it."""
-    async with edge(ps.pipe(Hasty(), module)) as reader:
-        assert await reader.ask(5) == ps.Batch(1, [["a"]])
-        await trio.testing.wait_all_tasks_blocked()
-        reader.ack()
-        assert [*reader.edge.location.frontier] == [2]
-        assert await reader.ask(5) == ps.Batch(2, [["a"]])
-        await trio.testing.wait_all_tasks_blocked()
-        reader.ack()
-        assert [*reader.edge.location.frontier] == [3]
-
-
 # ---- by the clock
 
 

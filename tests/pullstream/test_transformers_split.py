@@ -39,14 +39,6 @@ def test_lines_are_those_of_splitlines(whole, at, limit):
     assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
 
 
-def test_lines_in_all_the_ways_to_cut_them():
-    """Every way to cut a short text gives the same lines, in one batch or in several."""
-    whole = "a\r\n\r\rb\n"
-    for at in more_itertools.powerset(range(1, len(whole))):
-        for limit in (1, 4096):
-            assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
-
-
 @settings(deadline=None, max_examples=amount(75, 300))
 @given(st.text(alphabet="ab;", max_size=14), st.sampled_from([";", "aa", "aab", "a;a"]), cuts, limits)
 def test_pieces_are_those_between_separators(whole, separator, at, limit):

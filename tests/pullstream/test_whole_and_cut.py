@@ -17,7 +17,6 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
@@ -26,8 +25,6 @@ from tests.pullstream.counting import stop_clocks
 from timely import Product, TimeDomainError
 
 LIMITS = (1, 2, 7, 4096)
-WAYS = [*itertools.product((True, False), LIMITS)]
-"""Whether a module is given one time after another, and the limit."""
 
 TIMES = {
     "int": lambda n: n,
@@ -93,18 +90,6 @@ def rows_of(rng, domain):
 # ---- times that have no place, or no join
 
 
-@pytest.mark.parametrize("module", [ps.tumbling(2), ps.sliding(2, 1), ps.sessions(1)], ids=str)
-def test_a_time_that_no_window_takes_fails_alike(module):
-    """One time that has no place on a grid is refused in the same words, however many come with it."""
-    endings = set()
-    for cut, limit in WAYS:
-        stream = [ps.values([0.0, 1.0, 5.0, 6.0, 1e300]), ps.stamp(float), *[Cut()] * cut, module]
-        with pytest.raises(TimeDomainError) as failed:
-            ps.run(ps.pipe(*stream, ps.drain()), limit=limit)
-        endings.add(str(failed.value))
-    assert len(endings) == 1, endings
-
-
 @attrs.frozen(order=False)
 class Corner:
     """A time of two parts, componentwise, of which two have no least upper bound."""
@@ -143,30 +128,6 @@ def test_rows_before_times_that_cannot_be_joined_are_answered(module, one, other
 
 
 # ---- kernels that are notified
-
-
-class Asks(Notified):
-    """Asks for each time, and, when one is complete, for two that follow at once; every third it takes back."""
-
-    def __init__(self, told):
-        super().__init__()
-        self.told = told
-        self.known = set()
-
-    def receive(self, batch):
-        for run in self.apart(batch):
-            if run.time not in self.known:
-                self.known.add(run.time)
-                self.notify(run.time, run.time)
-
-    def complete(self, time):
-        self.told.append(time)
-        if time == int(time):
-            self.remind(time + 0.5, before=time % 2 == 0)
-            self.give(time, [time])
-            self.remind(time + 0.25)
-            if time % 3 == 0:
-                self.forget(time + 0.5)
 
 
 class Noting(Notified):
@@ -211,7 +172,7 @@ class Noting(Notified):
             self.stop()
 
 
-asks, noting = ps.transformer(Asks), ps.transformer(Noting)
+noting = ps.transformer(Noting)
 
 
 def outcome(rows, module, *, cut, limit):
@@ -223,20 +184,6 @@ def outcome(rows, module, *, cut, limit):
     except Strike:
         failed = True
     return came, failed
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_asked_for_or_taken_back_meanwhile_has_its_place(seed):
-    """Of times that are complete at one look the least is told first, whenever it was asked for."""
-    rng = random.Random(seed)
-    rows = [(float(n + rng.randint(0, 5)), "a", n) for n in range(60)]
-    everything = []
-    for cut, limit in WAYS:
-        everything.append(told := [])
-        outcome(rows, asks(told), cut=cut, limit=limit)
-    assert everything[0] == sorted(everything[0])
-    assert len(everything[0]) > 60
-    assert all(told == everything[0] for told in everything)
 
 
 @pytest.mark.parametrize("domain", TIMES)
@@ -257,25 +204,3 @@ def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(dom
                 came = outcome(rows, noting(calls, bad), cut=cut, limit=limit)
                 seen.append(([call for call, before in itertools.pairwise([*calls, None]) if call != before], came))
             assert seen[0] == seen[1], (seed, limit)
-
-
-@pytest.mark.parametrize(
-    ("module", "kept", "most"),
-    [
-        (ps.pipe(*[ps.count_by_key()] * 3), 10_000, 200),
-        (ps.pipe(*[ps.sort_by_time()] * 3), 10_000, 200),
-        (ps.pipe(*[ps.unique_by_time()] * 3), 10_000, 200),
-        (ps.pipe(*[ps.tumbling(1)] * 3), 10_000, 200),
-        (ps.count_by_key(lambda n: 1 // (n % 10), on_error="skip"), 9_000, 100),
-        (ps.unique_by_time(lambda n: 1 // (n % 10), on_error="skip"), 9_000, 100),
-    ],
-    ids=str,
-)
-def test_times_that_complete_together_cost_one_look(module, kept, most, monkeypatch):
-    """A batch of a thousand times is looked at a few times, and not for every time, with a policy for failures too."""
-    stop_clocks(monkeypatch.setattr)  # a pause for the garbage of earlier tests would count as slow work
-    looks = []
-    look = Eventful._look
-    monkeypatch.setattr(Eventful, "_look", lambda self, times: looks.append(times) or look(self, times))
-    assert len(ps.run(ps.pipe(ps.values(range(10_000), time=int), module, ps.collect()), limit=1000)) == kept
-    assert 0 < len(looks) < most

@@ -46,23 +46,6 @@ async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_
     assert not ordered or values == sorted(values)
 
 
-@ps.sink
-async def by_sixteen(upstream, ctx):
-    """Asks for 16 at a time: a ready sink asks for one where its work happens to take long."""
-    values = []
-    while (batch := await upstream.ask(16)) is not ps.DONE:
-        values += batch.values
-    return values
-
-
-async def test_unfinished_values_go_first_to_another_worker(autojump_clock):
-    """The values of a failed worker go to the next that asks, before newer values."""
-    calls = []
-    pool = ps.worker_pool(tenfold(1, fails_after=1), tenfold(2, calls=calls))
-    assert await ps.arun(ps.pipe(ps.values(range(6)), pool, by_sixteen())) == [0, 10, 20, 30, 40, 50]
-    assert calls[:3] == [1, 2, 3]
-
-
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
     """The last failure arrives as itself, after the results before it, and the source is notified."""

@@ -99,12 +99,6 @@ def test_the_times_of_an_edge_are_told_where_others_begin(module, becomes, carri
     )
 
 
-@pytest.mark.parametrize("part", [ps.stamp(len), ps.pipe(ps.map(str), ps.map_time(str))])
-def test_an_edge_that_is_not_drawn_says_nothing(part):
-    """Below the last module of a part there is none."""
-    assert "'s times" not in trace.draw(part).mermaid + trace.draw(part).svg
-
-
 def test_what_an_edge_says_has_room():
     """Between its boxes, in the frame where it begins; the line leaves it out, and goes on below."""
     looped = ps.loop(ps.pipe(ps.map_time(lambda time: time), ps.map(str)))

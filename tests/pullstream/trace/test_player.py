@@ -194,31 +194,6 @@ def test_a_page_opens_where_it_is_told_that_it_goes_wrong(show):
 
 
 @needs_browser
-def test_a_trace_that_the_model_refuses_says_where(show):
-    """The event is marked, and `v` leads there."""
-    lines = traced(days(), limit=1).splitlines()
-    lines[-1] = '{"verdict":"refused","completions":1,"objections":[[20,"too early","still pending"]]}'
-    page = show("\n".join(lines))
-    assert step(page) == 20
-    page.press("Home")
-    page.press("v")
-    assert step(page) == 20
-    assert "too early: still pending" in page.run("document.querySelector('#now').textContent")
-
-
-@needs_browser
-@pytest.mark.parametrize("left", [0, 1, 30])
-def test_a_trace_that_was_cut_short_is_shown_as_far_as_it_goes(show, left):
-    """Without a verdict; also one of which nothing is left but what it is of."""
-    lines = traced(days(), limit=1).splitlines()
-    page = show("\n".join([*lines[: left + 1], lines[left + 1][:-3]]))
-    assert page.run("document.querySelector('#verdict').textContent") == "no verdict: the trace is incomplete"
-    page.press("End")
-    assert page.run("page.trace.total") == max(1, left)
-    page.press("ArrowRight")
-
-
-@needs_browser
 def test_a_time_is_explained(show):
     """By what is held and in flight above; another module, when it is touched."""
     page = show(traced(days(), limit=1))
@@ -274,27 +249,6 @@ def long(events):
     pipeline = ps.pipe(ps.values(values, time=lambda _: next(times)), ps.take(len(values)), ps.drain())
     ps.run(pipeline, limit=1, trace=file)
     return file.getvalue()
-
-
-@needs_browser
-@pytest.mark.slow
-def test_a_hundred_thousand_events_are_quick(show):
-    """At most 2 MiB, 2 s to the first picture, 50 ms a step, by the time that the page has the processor."""
-    text = long(100_000)
-    trace = Trace.of(text.splitlines())
-    size = len(page_of(trace).encode())
-    page = show(text)
-    first = page.busy
-    jumps = [1 + int(len(trace.events) * (n * 0.618 % 1)) for n in range(40)]
-    for jump in jumps:
-        page.run(f"page.go({jump}), document.body.getBoundingClientRect().height")
-    step = (page.busy - first) / len(jumps)
-
-    print({"events": len(trace.events), "bytes": size, "first": first, "waited": page.ready_after, "step": step})
-    assert len(trace.events) > 100_000
-    assert size < 2 * 2**20
-    assert first < 2
-    assert step < 0.05
 
 
 def test_a_page_is_small_and_has_all_in_it():

@@ -241,15 +241,6 @@ def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
     assert data_of(trace)["verdict"]["verdict"] == "none"
 
 
-def test_bytes_that_are_no_letter_are_refused(tmp_path):
-    """They are not shown as a value that never was."""
-    traced_bytes = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode()
-    file = tmp_path / "run.ndjson"
-    file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
-    with pytest.raises(TraceError, match="is incomplete"):
-        Trace.read(file)
-
-
 @pytest.mark.parametrize(
     "about",
     [
@@ -289,17 +280,6 @@ def test_a_run_that_never_begins_leaves_no_file_open(tmp_path):
     with pytest.raises(ps.CompositionError):
         ps.run(ps.pipe(Odd(), ps.drain()), trace=tmp_path / "run.ndjson")
     assert (tmp_path / "run.ndjson").read_text() == ""
-
-
-async def test_an_aborted_run_is_whole(tmp_path):
-    """Its last lines say how it ended, and that the model allows it."""
-    path = tmp_path / "run.ndjson"
-    async with ps.pipe(ps.integers(), ps.drain()).open(trace=path) as running:
-        await trio.sleep(0.01)
-        await running.abort()
-    trace = Trace.read(path)
-    assert trace.verdict["verdict"] == "allowed"
-    assert trace.events[-1][2:5] == ["ended", None, "Abandoned"]
 
 
 def test_a_wait_at_two_places_is_answered_when_the_time_is_complete_at_both():
