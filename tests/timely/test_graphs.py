@@ -103,21 +103,6 @@ def test_the_cycle_check_agrees_with_the_query():
     assert graphs / 10 < sum(check_cycle_seed(seed) for seed in range(graphs)) < graphs * 0.9
 
 
-def test_order_of_work_grows_along_every_step(random_graph):
-    """Whatever the step and the time, the visit it leads to comes later in the order of work."""
-    checked = 0
-    for seed in range(60):
-        made = random_graph(seed)
-        for place, steps in enumerate(made.graph.successors):
-            for end, summary in steps:
-                time = made.time(place)
-                later = summary.results_in(time)
-                if later is not None and repr(time) != "BEGINNING":
-                    assert made.graph.order.key(place, time) < made.graph.order.key(end, later)
-                    checked += 1
-    assert checked > 500
-
-
 def test_loop_contexts_must_nest():
     """Entering without leaving, seen on a second path, is refused."""
     builder = GraphBuilder()

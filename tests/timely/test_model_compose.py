@@ -148,42 +148,6 @@ def relay(edge, times=(0, 1), **requests):
     return relation_node({t: [(edge, t)] for t in times}, **requests)
 
 
-def echo_programs():
-    """A node that answers at once what it is sent from the other side, and a node there that starts it off."""
-    left = ModelGraph(("p",), (Edge("z", destination="p"), Edge("x", "p")))
-    right = ModelGraph(("r",), (Edge("x", destination="r"), Edge("z", "r"), Edge("o", "r")))
-    times = (0, 1)
-    asker = relation_node({0: [("z", 1)], 1: [("o", 1)]}, initial_requests={0})
-    return Program(left, {"p": relay("x")}, times), Program(right, {"r": asker}, times)
-
-
-def last_output(states, composite):
-    return any(queue for state in states for queue in composite.second.visible(state[1])[-1:])
-
-
-def test_composition_to_the_letter_forbids_relaying_between_two_shared_edges_in_one_step():
-    """It would be Inp and Outp of the other side at once, which is no action of it; the flat graph does it."""
-    first, second = echo_programs()
-    machine, composite = joined(first, second)
-    start = (composite.first.initial()[0], composite.second.initial()[0])
-    pairs = states_reached([start], composite.steps, 6)
-    flat = states_reached([composite.flatten(start)], without_outputs(machine), 6)
-    assert {composite.flatten(pair) for pair in pairs} < flat
-    assert not last_output(pairs, composite)
-
-
-def test_a_buffer_node_on_a_shared_edge_gives_the_flat_behaviour_back():
-    """With a buffer between the taking and the sending node no step touches both shared edges."""
-    first, second = echo_programs()
-    buffered = insert_buffer(first, "z")
-    machine, composite = joined(buffered, second)
-    start = (composite.first.initial()[0], composite.second.initial()[0])
-    pairs = states_reached([start], composite.steps, 8)
-    flat = states_reached([composite.flatten(start)], without_outputs(machine), 8)
-    assert {composite.flatten(pair) for pair in pairs} == flat
-    assert last_output(pairs, composite)
-
-
 def test_each_side_under_its_own_clock_is_told_too_early():
     """The Clock must be that of the whole: a side that sees only itself is told of times still on their way."""
     left = ModelGraph(("p",), (Edge("i", destination="p"), Edge("x", "p")))

@@ -21,7 +21,6 @@ from timely.theory.model import (
     Received,
     Request,
     Step,
-    condition_1,
     condition_2,
     g,
     local_states,
@@ -157,13 +156,6 @@ def test_definition_3_counts_only_requests_that_were_not_pending():
 
     held = Program(graph, {"p": Node(frozenset({(None, frozenset({0}))}), react)}, (0, 1))
     assert new_requests(held) == frozenset(), "0 is asked for only where it was pending before the event"
-
-
-def test_condition_1_holds_exactly_if_every_new_request_is_at_or_after_its_event():
-    """Over every single request relation on every shape of times, Condition 1 is that simple comparison."""
-    for times in SHAPES.values():
-        for t, u in product(times, repeat=2):
-            assert (condition_1([Request("p", t, u)], times) is None) == (t <= u)
 
 
 def test_condition_2_looks_at_internal_edges_into_the_node_itself():

@@ -61,36 +61,6 @@ def test_all_words_have_the_normal_form_that_rewriting_gives():
     assert len(WORDS) == 3280
 
 
-def test_all_words_act_as_their_letters():
-    """On every vector long enough the normal form does what the letters did one by one."""
-    vectors = [tuple(range(3, 3 + n)) for n in range(LONGEST + 2)]
-    for word in WORDS:
-        summary = LoopSummary.word(word)
-        for vector in vectors[1:]:
-            expected = act(word, (0, *vector))  # a coordinate more: the outer time is never left
-            if expected is not None and len(expected) >= 1 and _within(word, len(vector)):
-                time = LoopTime(0, vector)
-                outer, counters = expected[0], expected[1:]
-                assert summary.results_in(time) == (LoopTime(outer, counters) if counters else outer)
-
-
-def _within(word, depth):
-    """Does the word never leave more loops than there are?"""
-    for letter in word:
-        depth += {"e": -1, "i": 1, "f": 0}[letter]
-        if depth < 0:
-            return False
-    return True
-
-
-def test_composition_is_concatenation():
-    """Composing normal forms is the normal form of the joined words, for all words that fit in length 7."""
-    short = [word for word in WORDS if len(word) <= 4]
-    for a, b in itertools.product(short, short):
-        if len(a) + len(b) <= LONGEST:
-            assert LoopSummary.word(a).followed_by(LoopSummary.word(b)) == LoopSummary.word(a + b)
-
-
 def test_different_normal_forms_act_differently():
     """The presentation is complete: 247 normal forms of length at most 6, told apart by times long enough."""
     forms = {rewrite(word) for word in WORDS if len(word) <= 6}
