@@ -188,18 +188,6 @@ def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
     assert re.search(r"take_while.py:1[89]", done.stdout)
 
 
-def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(tutorials, tmp_path):
-    """Colours are for terminals that want them; lines are as long as there are columns, at most."""
-    assert "\x1b" not in tutorials("start").stdout
-    terminal = Terminal(tmp_path, "check", "take_while")
-    assert terminal.ended() == 1
-    assert "\x1b[1;31mwrong\x1b[0m" in terminal.shown
-    terminal = Terminal(tmp_path, "check", "take_while", columns=40, NO_COLOR="1")
-    assert terminal.ended() == 1
-    assert "\x1b" not in terminal.shown
-    assert max(map(len, terminal.shown.splitlines())) <= 40
-
-
 def test_watch_judges_what_is_saved(tutorials, tmp_path):
     """Saved, it is judged; keys do the rest; Ctrl-C leaves the terminal as it was."""
     tutorials("start")
@@ -215,15 +203,6 @@ def test_watch_judges_what_is_saved(tutorials, tmp_path):
     terminal.until("q quit")
     terminal.type("\x03")
     assert terminal.ended() == 130
-
-
-def test_watch_ends_by_q(tutorials, tmp_path):
-    """`q` is an end in order."""
-    tutorials("start")
-    terminal = Terminal(tmp_path, "watch")
-    terminal.until("q quit")
-    terminal.type("q")
-    assert terminal.ended() == 0
 
 
 def test_ctrl_c_while_it_judges(tutorials, tmp_path):
@@ -260,21 +239,6 @@ def test_a_refusal_is_a_line(tutorials, tmp_path, file, text, arguments, told): 
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert told in done.stderr
-
-
-def test_an_exercise_that_is_no_more_is_passed_over(tutorials, tmp_path):
-    """In a folder that was begun with an earlier version."""
-    (tmp_path / ".progress.json").write_text('{"now": "of_old", "done": ["of_old"]}')
-    done = tutorials()
-    assert done.returncode == 0
-    assert "next: 0.1 words_a_day" in done.stdout
-
-
-def test_what_an_answer_writes_past_python_is_in_nobody_s_way(command, tmp_path):
-    """A program that it starts may write so, too."""
-    (tmp_path / "take_while.py").write_text(f"import os\n\nos.write(1, b'no end of a line')\n{SOLUTION}")
-    done = command("check", "take_while.py")
-    assert done.stdout.startswith("right: "), done.stdout + done.stderr
 
 
 def paged(tutorials, folder, name):
@@ -339,19 +303,6 @@ def test_a_section_to_read(tutorials):
     assert "8. Ending without notifying upstream" in done.stdout
     assert "How do I write a module?" in tutorials("read", "3").stdout
     assert "The introduction is that of chapter 7: learn read 7" in tutorials("read", "8").stdout
-
-
-def test_numbers_have_no_gaps_that_nobody_explains(tutorials):
-    """Chapters and exercises are numbered one by one; a chapter that has only some sections of its text says so."""
-    from tutorials.contents import CHAPTERS
-
-    assert [chapter.number for chapter in CHAPTERS] == [*range(len(CHAPTERS))]
-    for chapter in CHAPTERS:
-        wanted = [f"{chapter.number}.{n}" for n in range(1, len(chapter.exercises) + 1)]
-        assert [exercise.number for exercise in chapter.exercises] == wanted
-    told = tutorials("list").stdout
-    assert "3  A source, 10 minutes (sections 1 to 3, 12; the others are in chapter 4)" in told
-    assert "7  When is it done, 30 minutes (sections 1 to 6, 10 to 12; the others are in chapters 8 and 11)" in told
 
 
 def test_every_exercise_is_somewhere_to_be_read_for():

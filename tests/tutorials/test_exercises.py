@@ -11,7 +11,7 @@ import pytest
 import pullstream as ps
 from pullstream.checker import RULES
 from tests.sampling import amount
-from tests.tutorials.patches import ANSWERS, answer_named, changed
+from tests.tutorials.patches import ANSWERS, answer_named
 from tutorials.exercises import EXERCISES, exercise_named
 from tutorials.exercises.judges import hints
 from tutorials.judging.judge import judged
@@ -112,29 +112,6 @@ def test_every_kind_that_an_answer_names_is_one():
     exceptions = {*dir(builtins), *dir(ps), *dir(ps.errors)}
     assert named - set(KINDS) - exceptions == set()
     assert set(RULES) <= set(KINDS)
-
-
-@pytest.mark.parametrize(
-    ("change", "result"),
-    [
-        ("two → 2", "one\n2\nthree\nthree four\n"),
-        ("-two\n+2\n three", "one\n2\nthree\nthree four\n"),
-        ("-one\n-...\n-three\n+1", "1\nthree four\n"),
-        ("-three four\n-...\n+3", "one\ntwo\nthree\n3\n"),
-        ("-...\n+0", "0\n"),
-        ("three → 3", None),
-        ("-three\n-...\n-one\n+1", None),
-        ("five → 5", None),
-    ],
-)
-def test_a_change_applies_at_one_place_or_is_refused(change, result):
-    """An answer whose solution has changed must be mended, not tried as it is."""
-    text = "one\ntwo\nthree\nthree four\n"
-    if result is None:
-        with pytest.raises(ValueError, match="must occur once"):
-            changed(text, change, "an answer")
-    else:
-        assert changed(text, change, "an answer") == result
 
 
 def test_a_mistake_in_a_table_is_at_the_table(tmp_path):

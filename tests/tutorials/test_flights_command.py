@@ -11,17 +11,6 @@ from tutorials.flights import data
 from tutorials.flights.__main__ import main
 
 
-def test_help_names_every_option(capsys):
-    """--help tells what is written where, and how to stop."""
-    with pytest.raises(SystemExit) as stop:
-        main(["--help"])
-
-    told = capsys.readouterr().out
-    assert stop.value.code == 0
-    for word in ("--out FOLDER", "--days N", "--master URL", "--data FOLDER", "Ctrl-C"):
-        assert word in told
-
-
 @pytest.mark.parametrize("words", [["--days", "0"], ["--days", "-3"], ["--days", "ten"], ["--days", "1.5"]])
 def test_a_number_of_days_is_a_number_of_days(words, capsys):
     """Anything but a positive whole number is refused, and shown as it was given."""
@@ -43,17 +32,6 @@ def test_a_file_is_no_folder(tmp_path, capsys):
     assert stop.value.code == 2
     assert f"{file} is a file; name a folder for the results" in capsys.readouterr().err
     assert file.read_text() == "mine"
-
-
-def test_a_folder_below_a_file_is_an_error_of_one_line(tmp_path, capsys):
-    """A folder that cannot be made is told in a line, without a traceback."""
-    (tmp_path / "file").write_text("")
-
-    assert main(["--out", str(tmp_path / "file" / "delays")]) == 1
-
-    [told] = capsys.readouterr().err.splitlines()
-    assert told.startswith("flights: ")
-    assert "Not a directory" in told
 
 
 def test_without_the_data_package_the_command_to_install_it_is_named(monkeypatch, tmp_path, capsys):

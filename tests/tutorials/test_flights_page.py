@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tutorials.flights import page, year
-from tutorials.flights.scale import Axis
+from tutorials.flights import page
 
 AIRLINES = {"AA": "American Airlines Inc.", "Z&": "Zig & <Zag>"}
 
@@ -125,13 +124,6 @@ def test_a_day_s_tip_tells_what_its_files_say(written):
     ) in titles
 
 
-def test_rough_days_are_marked(written):
-    """A day of severity 2 or more carries a dot; the legend has one more."""
-    found = checked(written(5, day_2={"severity": 2.0}, day_3={"severity": 1.9}))
-
-    assert len(found.of_class("rough")) == 1 + 1
-
-
 def test_missing_values_are_shown_as_missing(written):
     """A day on which nothing arrived, and whose weather nobody recorded, is neither on time nor calm."""
     found = checked(written(2, day_1={"cancelled": 10, "mean": None, "severity": None}))
@@ -153,34 +145,6 @@ def test_names_are_escaped(written):
     assert data["airlines"]["Z&"]["days"] == [[10, 1, 4.0]] * 4
 
 
-def test_the_picture_is_described(written):
-    """Figure, legend and airlines carry names for those who do not see them; the table says it in words."""
-    found = checked(written(4))
-    labels = [attrs["aria-label"] for attrs in found.of_class("pick")]
-
-    assert "American Airlines Inc.: 4 min late on average, 4 of 40 flights cancelled" in labels
-    assert ("table", {}) in found.seen
-    assert any(attrs.get("role") == "img" and attrs.get("aria-label") for tag, attrs in found.seen if tag == "svg")
-
-
-def test_means_weigh_flights_not_days():
-    """Together, groups have the mean of their flights that arrived; groups without any do not count."""
-    groups = [year.Group(10, 0, 10, 30.0), year.Group(30, 0, 30, 10.0), year.Group(5, 5, 0, None)]
-
-    assert year.together(groups) == year.Group(45, 5, 40, 15.0)
-    assert year.together([]).mean is None
-
-
-def test_the_axis_counts_days_then_weeks():
-    """Up to six weeks a column is a day; then a week that begins on Sunday, also across the first days."""
-    days = [date(2013, 1, 1) + timedelta(number) for number in range(365)]
-
-    assert Axis.of(days[:42]).columns == 42
-    whole = Axis.of(days)
-    assert (whole.weekly, whole.columns) == (True, 53)
-    assert [whole.column(day) for day in (date(2013, 1, 5), date(2013, 1, 6))] == [0, 1]
-
-
 def test_a_link_in_the_place_of_the_page_s_part_is_not_written_to(written, tmp_path, tmp_path_factory):
     """Somebody may have put one there, where others may write to the folder."""
     thesis = tmp_path_factory.mktemp("elsewhere") / "thesis"
@@ -189,18 +153,3 @@ def test_a_link_in_the_place_of_the_page_s_part_is_not_written_to(written, tmp_p
     assert "<svg" in written(2)
     assert thesis.read_text() == "years of work"
     assert not (tmp_path / "index.html").is_symlink()
-
-
-def test_days_of_an_earlier_run_are_told_of(tmp_path):
-    """A year stays where it is when somebody looks at its first days again; what the page leaves out is said."""
-    job = pytest.importorskip("tutorials.flights.job", reason="needs Spark's package")
-    paths = [tmp_path / f"2013-01-{day:02}.jsonl" for day in range(1, 11)]
-    for path in paths[:5]:
-        path.touch()
-    (tmp_path / "index.html").touch()
-    assert job.earlier(tmp_path, paths[:5]) == ""
-    for path in paths:
-        path.touch()
-    told = job.earlier(tmp_path, paths[:5])
-    assert "has 5 days of an earlier run, too (2013-01-06 to 2013-01-10), which are not on the page" in told
-    assert "has a day of an earlier run, too (2013-01-10)" in job.earlier(tmp_path, paths[:9])

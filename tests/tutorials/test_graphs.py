@@ -66,14 +66,6 @@ def test_a_million_edges(capsys):
     compare(adjacency(random_edges(100_000, 1_000_000, seed=7)), 0)
 
 
-def test_the_same_seed_gives_the_same_graph():
-    """A random graph can be made again, and has as many edges as were asked for, none twice, none to itself."""
-    edges = random_edges(50, 400, seed=1)
-    assert edges == random_edges(50, 400, seed=1) != random_edges(50, 400, seed=2)
-    assert len(set(edges)) == 400
-    assert all(a != b for a, b in edges)
-
-
 def test_the_command_prints_what_it_finds():
     """Run as a program it tells of each algorithm."""
     ran = subprocess.run(

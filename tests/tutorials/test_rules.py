@@ -1,15 +1,12 @@
 """The cards of the rules are what the runs of their scenes come to."""
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from pullstream.checker import RULES
 from tutorials.rules.__main__ import FOLDER, cards
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_the_cards_are_those_of_their_runs():

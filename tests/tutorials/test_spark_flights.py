@@ -105,15 +105,6 @@ def test_every_day_of_the_year_equals_pandas(year_of_flights, oracle):
     assert not {"\x1b", "\r"} & {*year_of_flights.out, *year_of_flights.err}
 
 
-@pytest.mark.slow
-def test_the_oracle_meets_the_hard_cases(oracle):
-    """The data hold what the comparison is to cover: airlines of which no flight arrived, a day without weather."""
-    every = [line for day in oracle.values() for line in day]
-
-    assert sum(line["mean_arr_delay"] is None for line in every) == 13
-    assert {line["day"] for line in every if line["weather_severity"] is None} == {"2013-12-31"}
-
-
 def test_ten_days_are_the_first_ten(tmp_path, monkeypatch):
     """--days 10 writes the first ten days, equal to pandas; here in the session that other tests have."""
     expected = computed(10)
@@ -155,21 +146,3 @@ def test_kill_leaves_whole_files_only(flights_job, oracle, tmp_path):
     assert 3 <= len(done.days) < 365
     for name in done.days:
         assert_same(done.folder / name, oracle[name])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (["--master", "local[x]"], "Could not parse Master URL"),
-        (["--data", "/nowhere"], "Path does not exist: file:/nowhere/"),
-    ],
-)
-def test_what_spark_refuses_is_told_in_a_line(flights_job, tmp_path, options, told):
-    """A master that is none, data that are not there: Spark's reason and exit code 1, no traceback, no files."""
-    done = flights_job(tmp_path, *options)
-
-    assert done.code == 1
-    assert told in done.err
-    assert "Traceback" not in done.err
-    assert done.days == []
