@@ -4,16 +4,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from tests.benchmarks import __main__ as command, measuring
 from tests.benchmarks.catalogue import WORKLOADS
-from tests.benchmarks.chart import chart
-from tests.benchmarks.measuring import Failure, Measured
+from tests.benchmarks.measuring import Measured
 from tests.benchmarks.results import Curve, Results, Row
-from tests.benchmarks.tables import page
 from tests.benchmarks.whole.program import Program, measure
 from tests.benchmarks.whole.programs import PROGRAMS
 from tests.benchmarks.workload import BY_HAND, HERE, LIMIT, TOOLKITS, version
@@ -99,24 +96,6 @@ def test_a_wrong_answer_is_an_error_and_no_row(measured, monkeypatch, capsys):
     assert measured.asked.count(("W1", HERE)) == 1  # once is enough
 
 
-def test_an_answer_that_changes_from_run_to_run_is_an_error():
-    workload = WORKLOADS["W1"]
-    answers = iter(range(9))
-    workload.way(HERE, "that changes")(lambda size: lambda: next(answers))
-    try:
-        with pytest.raises(Failure, match="another at run 2"):
-            measuring.measure(workload, f"{HERE}, that changes", 1, 10)
-    finally:
-        del workload.ways[f"{HERE}, that changes"]
-
-
-def test_what_is_not_installed_is_said_and_left_out(measured, monkeypatch, capsys):
-    monkeypatch.setattr("tests.benchmarks.results.version", lambda name: None if name in PEERS else "1")
-    assert run(monkeypatch, "--only", "W1", "--repeat", "1") == 0
-    assert "streamable is not installed, and left out\n" in capsys.readouterr().out
-    assert not {way for _, way in measured.asked} & PEERS
-
-
 def results():
     made = Results("full", 2, loads=[0.1, 1.9], versions={HERE: "1", "streamable": "2"})
     ways = WORKLOADS["W1"].ways
@@ -125,24 +104,6 @@ def results():
         made.rows.append(Row.of(WORKLOADS["W1"], ways[toolkit], 1_000_000, pairs))
     made.curves.append(Curve("stages", "maps in a row", [1, 10, 100], [0.1, 1.0, 10.0], [1.0, 1.0, 1.0]))
     return made
-
-
-def test_the_page_shows_the_figures_and_the_aims():
-    made = results()
-    written = page(made, WORKLOADS, "chart.svg")
-    assert "| pullstream | 1.1 µs | 1.10 (1.00 to 1.20) | 1.10 (1.00 to 1.20) | 1 MB |" in written
-    assert "**1.10 > 1.05** × plain Python; fresh process 1.10 ≤ 1.15" in written
-    assert "| maps in a row | 1 · 10 · 100 | 0.10 · 1.00 · 10 | 1.00 |" in written
-    assert "other programs were running" not in written
-    made.loads = [5.0, 5.0]
-    assert "other programs were running" in page(made, WORKLOADS, "chart.svg")
-
-
-def test_the_chart_has_a_point_for_every_row():
-    drawn = ET.fromstring(chart(results(), WORKLOADS))
-    titles = [title.text for title in drawn.iter("{http://www.w3.org/2000/svg}title")]
-    assert "pullstream: 1.10 × the limit" in titles
-    assert "streamable: 1.10 × the limit" in titles
 
 
 def test_the_command_measures_in_processes_and_writes_the_page(tmp_path):

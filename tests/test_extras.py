@@ -67,18 +67,6 @@ batches = ps.pipe(files.read_parquet("*.parquet", as_="batches"), ps.map(arrow.b
 print([int(columns["n"].sum()) for columns in ps.run(batches)])
 """
 
-WITHOUT_NUMPY = """
-import pullstream as ps
-from adapters import files
-
-with open("b.csv", "w") as file:
-    file.write("n\\n1\\n")
-try:
-    ps.run(ps.pipe(files.read_csv("b.csv"), ps.collect()))
-except ImportError as exc:
-    print(type(exc).__name__, exc)
-"""
-
 
 def named(requirement):
     """The distribution that a requirement is for, as its name is compared."""
@@ -148,11 +136,3 @@ def test_files_are_read_with_their_extra_alone(tmp_path):
     assert {"pandas", "pyspark"} <= blocked
 
     assert told(FILES, tmp_path, blocked) == ["csv [1, 1, 1]", "parquet [1, 1, 1]", "jsonl [1, 1, 1]", "[3]"]
-
-
-@pytest.mark.slow
-def test_who_has_no_numpy_is_told_how_it_is_installed(tmp_path):
-    """pyarrow comes without it."""
-    (line,) = told(WITHOUT_NUMPY, tmp_path, {"numpy"})
-
-    assert line == "ArrowMissing NumPy is not installed: `pip install 'pullstream[files]'`"

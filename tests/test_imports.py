@@ -211,29 +211,3 @@ def test_every_layer_has_a_file(graph):
     """A layer that was renamed is renamed in the list, too."""
     prefixes = {prefix for row in LAYERS for prefix in row}
     assert prefixes <= {prefix for name in graph for prefix in accumulate(name.split("."), "{}.{}".format)}
-
-
-@pytest.mark.parametrize(
-    "arrow",
-    [
-        "import pullstream.program.run",
-        "from pullstream.program import run",
-        "from pullstream.program.run import run",
-        "def late():\n    from pullstream.program.run import run\n    return run",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pullstream.program.run import run",
-        "from importlib import import_module\nimport_module('pullstream.program.run')",
-        "import importlib\nimportlib.import_module('pullstream.program.run')",
-    ],
-)
-def test_a_planted_arrow_is_found(arrow, tmp_path):
-    """However it is written, an import against the layers is seen, and so is the circle that it makes."""
-    for name, text in {
-        "pullstream/program/run.py": "from pullstream.engine.run import Run",
-        "pullstream/engine/run.py": arrow,
-    }.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    planted = import_graph(tmp_path)
-    assert upward(planted) == [("pullstream.engine.run", "pullstream.program.run")]
-    assert circles(planted) == [["pullstream.engine.run", "pullstream.program.run"]]

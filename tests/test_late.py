@@ -144,12 +144,6 @@ def test_a_fold_by_another_name_leads_on(name, hint):
         getattr(ps.agg, name)
 
 
-@pytest.mark.parametrize("name", ["never_heard_of", "race", "take_value", "throwing", "head_of"])
-def test_a_name_that_is_like_no_other_has_no_wrong_hint(name):
-    """Another name is offered only if a slip of the pen explains the difference."""
-    assert "did you mean" not in hints.hint("pullstream", name)
-
-
 def test_every_old_name_has_one_that_exists():
     """A hint that leads nowhere is worse than none."""
     for old, new in hints.RENAMED.items():
@@ -163,39 +157,9 @@ def test_every_old_name_has_one_that_exists():
     assert {re.findall("[a-zA-Z_]+", text)[1] for text in folds} <= {*ps.agg.__all__, "Fold"}
 
 
-PROTOCOL = {"read", "cb", "f", "stream", "diff"}
-"""Words of other libraries that are no functions of theirs."""
-
-
-def translated():
-    """The names in the tables of the pages for users of other libraries, and what each table has for them."""
-    for page in sorted((ROOT / "tutorials/site/pages/coming_from").glob("*.md")):
-        for row in page.read_text().replace("\\|", "").splitlines():
-            if row.startswith("| ") and not row.startswith("| ---"):
-                theirs, ours = row.strip("| ").split(" | ")
-                calls = re.findall("`(?:(?:ops|op|rx|pipe|stream)[.])?([A-Za-z_]+)[`(]", theirs)
-                for name in sorted({*calls, *re.findall(r"pull-(\w+)", theirs)} - {*ps.__all__} - PROTOCOL):
-                    yield pytest.param(name, ours, id=f"{page.stem}-{name}")
-
-
-@pytest.mark.parametrize(("name", "ours"), [*translated()])
-def test_a_name_of_another_library_leads_to_what_its_page_says(name, ours):
-    """The hint has a word of the page's translation."""
-    words = {*re.findall("[a-z_]{3,}|DONE|Batch", ours.lower())} - {"for", "the", "and", "with", "which"}
-    assert words & {*re.findall("[a-z_]{3,}", hints.hint("pullstream", name).lower())}
-
-
 def test_few_names_are_at_the_top():
     """Modules to compose with, what runs them, and what modules are written with; all else has a door of its own."""
     assert len(ps.__all__) <= 120
-
-
-def test_a_program_may_probe_for_names():
-    """What is not there is not there, whoever asks in which way."""
-    assert not hasattr(ps, "live")
-    assert getattr(ps, "nothing_of_the_kind", None) is None
-    with pytest.raises(ImportError, match="cannot import name 'zzzzzz'"):
-        exec("from pullstream import zzzzzz")
 
 
 def module(path):

@@ -115,20 +115,6 @@ def test_types_are_shown_in_short(annotation, text):
     assert f"f{Signature.of(f)}" == text
 
 
-def test_every_kind_of_parameter_is_shown():
-    """In one line, or in several where that is longer than there is room for."""
-
-    def f(a, b=1, /, c: int = 2, *d, e, g=print, **h) -> None:
-        pass
-
-    def k(a, *, b: int):
-        pass
-
-    assert str(Signature.of(f)) == "(a, b=1, /, c: int = 2, *d, e, g=..., **h) -> None"
-    assert str(Signature.of(k)) == "(a, *, b: int)"
-    assert Signature.of(k).format(max_width=10) == "(\n    a,\n    *,\n    b: int,\n)"
-
-
 @pytest.mark.parametrize("package", PUBLIC)
 def test_public_names_alone_are_listed(package):
     """`dir` is what people see when they press Tab."""
