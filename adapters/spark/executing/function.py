@@ -180,7 +180,7 @@ def on_executors(
 
     Raises:
         CompositionError: an argument is invalid, or a module cannot be pickled. Columns, and whether a stream's state
-        can be kept, are checked when the function is called.
+            can be kept, are checked when the function is called.
 
     ```python
     clean = spark.on_executors(ps.map(parse), ps.filter(valid), schema="carrier string, delay double")

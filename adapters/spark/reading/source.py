@@ -72,7 +72,7 @@ def from_dataframe(
 
     Raises:
         CompositionError: when composing; the time does not exist or has an invalid type, or options contradict each
-        other.
+            other.
         NullTimeError: at an ask; a row has no time.
         CapabilityError: at an ask; a row is later than `lateness` allows.
         ShuffleRerunError: at an ask; see above.

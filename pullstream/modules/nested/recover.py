@@ -390,6 +390,6 @@ def retry(
     A time that was open at the failure stays open until the new attempt has passed it or ended.
 
     Raises: ReuseError: the source reads an iterator or another one-shot argument, so it cannot be opened again; the
-        failure is its cause.
+    failure is its cause.
     """
     return opens(Retry(source, times, delay, backoff, on, resume, skip_delivered))
