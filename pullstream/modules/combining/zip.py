@@ -253,9 +253,9 @@ def combine_latest(*sources: Annotated[Source[Any], checks.sources]) -> Source[t
     >>> ps.run(ps.pipe(ps.combine_latest(ps.once("a"), ps.once(1)), ps.collect()))
     [('a', 1)]
 
-    The result begins once every source has given a value. It ends when all sources have ended, or when one ends without
-    a value. Values are used in order of arrival, in turn if several are ready. The time of a tuple is the least upper
-    bound of its values' times. If a source fails, the others are ended after all earlier values have been delivered
-    (R6, R8).
+    The result begins once every source has emitted a value. It ends when all sources have ended, or when one ends
+    without a value. Values are used in order of arrival, in turn if several are ready. The time of a tuple is the least
+    upper bound of its values' times. If a source fails, the others are ended after all earlier values have been
+    delivered (R6, R8).
     """
     return opens(_CombineLatest(*sources))

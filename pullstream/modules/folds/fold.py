@@ -59,7 +59,7 @@ def _named(function: Any) -> str:
 class Fold(Generic[A, R]):
     """A fold of values: a fresh state, how a value changes it, and the result made of it at the end.
 
-    `initial` is a factory, called once for each state; `step` gives the next state, and may change the one it was
+    `initial` is a factory, called once for each state; `step` returns the next state, and may change the one it was
     given; `finish` makes the result (without it, the state is the result). Where results are emitted while the fold
     goes on, by `accumulate`, `scan` and `eager=True`, `finish` must copy a state that `step` changes.
 
@@ -69,8 +69,8 @@ class Fold(Generic[A, R]):
     >>> mean
     Fold(list, <lambda>, <lambda>)
 
-    `merge` puts together the states of two parts of the values, the earlier part first, and may change the one it is
-    given first; so parts can be folded apart, on several machines say, and `merging` folds what came of them:
+    `merge` combines the states of two parts of the values, the earlier part first, and may change that one. So parts
+    can be folded separately, for example on several machines, and `merging` folds their results:
 
     >>> counting = ps.Fold(int, lambda n, _: n + 1, merge=lambda n, more: n + more)
     >>> parts = [ps.pipe(ps.values(part), ps.reduce_by_time(counting.partial())) for part in ("ab", "cde")]

@@ -232,7 +232,7 @@ def windowed(
 
     `windowed(seconds=60, every=10)` emits, every ten seconds, the values that arrived in the last minute. Without
     `every`, each value is in one list. The periods follow trio's clock and start when the first value arrives. A list
-    is given when its period is over, even if nothing else arrives, or sooner if the time of its values is complete. A
+    is emitted when its period is over, even if nothing else arrives, or sooner if the time of its values is complete. A
     period without values emits no list. At most `capacity` values are kept; when the buffer is full, upstream waits for
     the next tick.
     """

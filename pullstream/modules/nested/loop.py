@@ -269,7 +269,7 @@ def loop(
     *,
     capacity: Positive = 1_000_000,
 ) -> Transformer[A, B]:
-    """Send values round in `body`: an `Again(value)` that it answers comes in again, and everything else leaves.
+    """Send values through `body` in rounds: each `Again(value)` enters the next round, and everything else leaves.
 
     >>> import pullstream as ps
     >>> def halve(n):
