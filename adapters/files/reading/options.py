@@ -41,7 +41,8 @@ class Options(TypedDict, total=False):
       a job that is started every night (like Spark's `availableNow`). Everything else is as with `follow`: a file that
       is still being written is left to the next run, and files may be removed once they were read. With times from
       paths, columns or functions, the last time is completed with the files so far, and the next run redoes it as a
-      whole, so keep the files of that time until then.
+      whole, so keep the files of that time until then. Of several such sources in a program, each reads again from the
+      time that the slowest has reached.
     - `filesystem`: an fsspec file system that contains `paths`; `storage_options`: what fsspec needs for URLs.
 
     A run with a journal is refused if a file that an earlier run read has changed. If nothing from that file is
