@@ -3,14 +3,11 @@
 import random
 from contextlib import suppress
 
-import attrs
 import trio
 from trio._core import _run as trio_scheduler
 from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.blueprint import Module
-from pullstream.modules.values.side_branch import SideBranch
 from timely import BEGINNING
 
 
@@ -68,37 +65,15 @@ async def finish(reader, how, begun=None):
     return values
 
 
-def added(*sources):
-    """A dynamic merge of these sources and no others."""
-    merged = ps.dynamic_merge()
-    merged.add(*sources)
-    merged.cap()
-    return merged
-
-
-@attrs.frozen
-class Marked:
-    """A value that goes to a sink of its own, or the failure to say whether it does."""
-
-    value: object
-
-    def given(self):
-        """The value; raise the failure."""
-        if isinstance(self.value, Unseen):
-            raise self.value
-        return self.value
-
-
 def aside(sink, test):
     """Send the values that pass a test to a sink of their own."""
 
-    def mark(value):
-        try:
-            return Marked(value) if test(value) else value
-        except Unseen as exc:
-            return Marked(exc)
+    def check(value):
+        if test(value):
+            raise Unseen
+        return value
 
-    return ps.pipe(ps.map(mark), ps.Transformer((Module("aside", SideBranch, (sink, Marked, Marked.given)),)))
+    return ps.map(check, on_error=ps.pipe(ps.map(lambda failed: failed.value), sink))
 
 
 async def answer(call, *args):

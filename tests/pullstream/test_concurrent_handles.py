@@ -10,8 +10,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.conformance.ready import resolved
-from tests.pullstream.common import added, answer
+from pullstream.conformance.ready import added, resolved
+from tests.pullstream.common import answer
 
 
 def ended():

@@ -19,11 +19,10 @@ import trio
 
 import pullstream as ps
 from pullstream import files
-from pullstream.conformance.ready import COMBINING, TRANSFORMERS, resolved
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS, added, resolved
 from pullstream.errors import JournalError
 from pullstream.incremental import integrate, maintain
 from pullstream.timely import TimeDomainError
-from tests.pullstream.common import added
 from tests.pullstream.counting import Counts, count, run_in_order, stop_clocks
 from tests.sampling import amount
 
