@@ -4,7 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, aside, in_virtual_time, kept, run
+from tests.pullstream.common import Unseen, answer, aside, in_virtual_time, kept, run
 
 LIMITS = [1, 2, 7, 4096]
 
@@ -61,6 +61,29 @@ def test_a_key_without_a_sink(limit, counting, probe):
 
     assert even == [*range(5)]
     assert probe.reasons == [caught.value]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("capacity", [0, 9])
+async def test_a_key_that_fails(limit, capacity, counting, probe, autojump_clock):
+    """The failure names the module and follows what was dealt before it; the time of that value never completes."""
+    logs = [], []
+
+    def key(n):
+        if n == 6:
+            raise Unseen
+        return n % 2
+
+    branches = {number: kept(log, pause=1 - number) for number, log in enumerate(logs)}
+    split = ps.partition(key, branches, capacity=capacity)
+    pipeline = ps.pipe(counting(probe, 9, timed=True), ps.map_time(lambda n: n // 4), split)
+    async with pipeline.open(limit=limit, check="strict") as running:
+        with pytest.raises(Unseen) as caught:
+            await running.result()
+        assert await answer(running.progress.completed, 1) is caught.value
+    assert logs == ([0, 2, 4], [1, 3, 5])
+    assert probe.reasons == [caught.value]
+    assert caught.value.__notes__[0].startswith("raised in partition")
 
 
 def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
