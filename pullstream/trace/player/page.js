@@ -211,7 +211,7 @@ class Page {
   showExplanation(state) {
     const { name, frontier, why } = this.trace.explain(this.explained, state);
     const head = document.createElement("p");
-    head.textContent = `After event ${this.step}, at ${name}: ${front(frontier)}${frontier?.length ? ", because" : ""}`;
+    head.textContent = `After event ${this.step}, at ${name}: ${frontier?.length ? `times ${front(frontier)} may still come, because` : front(frontier)}`;
     const row = document.createElement("ul");
     for (const words of frontier?.length ? why : []) row.append(Object.assign(document.createElement("li"), { textContent: words }));
     const hint = Object.assign(document.createElement("p"), { className: "hint", textContent: "click another module in the graph to explain it" });
