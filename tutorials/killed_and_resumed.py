@@ -51,22 +51,22 @@ def tea_house() -> Generator[Path]:
         yield Path(folder)
 
 
-async def known(sale: Any) -> tuple[str, int]:
+async def price(sale: Any) -> tuple[str, int]:
     """Return the item sold, and the price of the sale."""
     return sale.item, sale.count * {"tea": 3, "rice": 5, "salt": 1}[sale.item]
 
 
-async def asked(sale: Any) -> tuple[str, int]:
+async def slow_price(sale: Any) -> tuple[str, int]:
     """Return the same, from a slow service."""
     await trio.sleep(0.1)
-    return await known(sale)
+    return await price(sale)
 
 
-def takings(priced: Callable[[Any], Awaitable[tuple[str, int]]] = known) -> ps.Pipeline[list[Any]]:
+def takings(pricing: Callable[[Any], Awaitable[tuple[str, int]]] = price) -> ps.Pipeline[list[Any]]:
     """Return the job: for every day, and every item sold on it, the takings since Monday."""
     return ps.pipe(
         files.read_csv("receipts/*.csv", time=files.name_time(r"\d{4}-\d\d-\d\d")),  # each file at the day of its name
-        ps.map_async(priced, concurrency=1),
+        ps.map_async(pricing, concurrency=1),
         ps.accumulate(ps.agg.sum(lambda sold: sold[1]), key=lambda sold: sold[0]),  # continues from day to day
         ps.map(lambda sum_: {"item": sum_[0], "total": sum_[1]}),
         files.write_jsonl("days/{time}.jsonl"),  # appears when its day is complete
@@ -99,7 +99,7 @@ def job(killed_after: str = "") -> None:
         (prices,) = [row.values_in for row in running.counters() if row.module == "map_async"]
         print(f"  requested {prices} prices")
 
-    ps.run(takings(asked), journal="night.journal", beside=looks_on)
+    ps.run(takings(slow_price), journal="night.journal", beside=looks_on)
 
 
 def start(killed_after: str = "") -> "subprocess.Popen[bytes]":
@@ -245,11 +245,11 @@ def refused() -> None:
 
     def amended() -> None:
         Path("receipts/2026-03-02.csv").write_text("item,count\ntea,99\n")
-        ps.run(takings(asked), journal="night.journal")
+        ps.run(takings(slow_price), journal="night.journal")
 
     with tea_house() as folder:
         with suppress(ps.errors.Abandoned):
-            ps.run(takings(asked), journal="night.journal", beside=until_tuesday)
+            ps.run(takings(slow_price), journal="night.journal", beside=until_tuesday)
         for attempt in (lambda: ps.run(takings(), journal="night.journal"), amended):
             try:
                 attempt()
@@ -260,8 +260,8 @@ def refused() -> None:
             trio.run(two_at_once)
         except ps.errors.JournalError as error:
             say(error)
-    # | the journal night.journal belongs to another pipeline: module 2 was map_async(asked, 1) and is now
-    # |   map_async(known, 1). Run the one it belongs to, or start over with another journal. If the completed
+    # | the journal night.journal belongs to another pipeline: module 2 was map_async(slow_price, 1) and is now
+    # |   map_async(price, 1). Run the one it belongs to, or start over with another journal. If the completed
     # |   results are still right, give the program a version: journal=ps.Journal('night.journal', version=...)
     # | receipts/2026-03-02.csv has changed since it was read. New results would not be consistent with those that
     # |   an earlier run with this journal has completed. Put it back as it was (a file is identified by its size,
