@@ -102,7 +102,7 @@ def cycles() -> None:
     # |   output) no step of the outermost loop context is strict: add a feedback or a delay there
 
 
-def fed(kept: set[tuple[str, str]]) -> set[tuple[str, str]]:
+def prune(kept: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """Remove steps that no step leads to, until none is left to remove."""
     while True:
         left = {(start, end) for start, end in kept if any(there == start for _, there in kept)}
@@ -121,8 +121,8 @@ def as_published() -> None:
     whole.
     """
     steps: set[Any] = {("a", "b", FEEDBACK), ("b", "a", FEEDBACK), ("c", "c", IDENTITY), ("c", "d", IDENTITY)}
-    print(sorted(fed({(start, end) for start, end, summary in steps if summary != IDENTITY})))
-    print(sorted(fed({(start, end) for start, end, summary in steps if summary == IDENTITY})))
+    print(sorted(prune({(start, end) for start, end, summary in steps if summary != IDENTITY})))
+    print(sorted(prune({(start, end) for start, end, summary in steps if summary == IDENTITY})))
     print(sorted(find_cycles(steps, set())))
     # | [('a', 'b'), ('b', 'a')]
     # | [('c', 'c'), ('c', 'd')]

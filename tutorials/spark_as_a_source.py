@@ -90,7 +90,7 @@ def committed(folder: Path) -> list[int]:
     return sorted(int(path.name) for path in (folder / "checkpoint" / "commits").glob("[0-9]*"))
 
 
-def written(folder: Path) -> None:
+def show_files(folder: Path) -> None:
     """Print the files of a folder, in order, with their contents."""
     for path in sorted(folder.glob("*.jsonl")):
         print(path.name, *sorted(path.read_text().splitlines()))
@@ -269,10 +269,10 @@ def killed() -> None:
     def program(folder: Path) -> None:
         three_deliveries(folder)
         print(f"it ended with {until_killed(folder, 1)}; committed are {committed(folder)}")
-        written(folder)
+        show_files(folder)
         till(folder)
         print(f"now committed are {committed(folder)}")
-        written(folder)
+        show_files(folder)
 
     in_a_folder(program)
     # | it ended with -9; committed are [0]
