@@ -125,19 +125,52 @@ class Atomic(Faulty):
         file.seek(0)
 
 
-class FailingFile:
-    """A file that is read; each operation is a step."""
+class Through:
+    """The local file system; what is read of its files goes through `part`."""
 
-    def __init__(self, file):
-        self.file = file
+    def __init__(self):
+        self.fs = fsspec.filesystem("file")
+
+    def __getattr__(self, name):
+        return getattr(self.fs, name)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def open(self, path, mode):
+        return ThroughFile(self, path, self.fs.open(path, mode))
+
+
+class ThroughFile:
+    def __init__(self, within, path, file):
+        self.within, self.path, self.file = within, path, file
 
     def __getattr__(self, name):
         return getattr(self.file, name)
 
     def read(self, size=-1):
-        STEPS.step("read a part")
-        return self.file.read(size)
+        return self.within.part(self, size)
 
+
+class FailingReads(Through):
+    """The local file system, for reading; each operation is a step."""
+
+    def __init__(self):
+        super().__init__()
+        self.info, self.find, self.glob = (
+            as_step(f"{name} to read", getattr(self.fs, name)) for name in ("info", "find", "glob")
+        )
+
+    def open(self, path, mode):
+        STEPS.step("open to read")
+        return FailingFile(self, path, self.fs.open(path, mode))
+
+    def part(self, file, size):
+        STEPS.step("read a part")
+        return file.file.read(size)
+
+
+class FailingFile(ThroughFile):
     def seek(self, *place):
         STEPS.step("seek")
         return self.file.seek(*place)
@@ -147,26 +180,6 @@ class FailingFile:
         self.file.close()
         if not closed:
             STEPS.step("close what was read")
-
-
-class FailingReads:
-    """The local file system, for reading; each operation is a step."""
-
-    def __init__(self):
-        self.fs = fsspec.filesystem("file")
-        self.info, self.find, self.glob = (
-            as_step(f"{name} to read", getattr(self.fs, name)) for name in ("info", "find", "glob")
-        )
-
-    def __getattr__(self, name):
-        return getattr(self.fs, name)
-
-    def __repr__(self):
-        return "FailingReads()"
-
-    def open(self, path, mode):
-        STEPS.step("open to read")
-        return FailingFile(self.fs.open(path, mode))
 
 
 def stored():

@@ -7,6 +7,7 @@ import trio
 
 import pullstream as ps
 from tests.adapters.descriptors import opened_files
+from tests.adapters.files.failing import Through
 
 
 def descriptors(folder):
@@ -63,41 +64,21 @@ def opened():
     return descriptors
 
 
-class Held:
-    """A file system whose reads wait until they are released; a file's first bytes arrive at once."""
+class Held(Through):
+    """A file system whose reads wait until they are released; the first ones are free."""
 
-    def __init__(self, fs, *, free=0):
-        self._fs = fs
-        self._free = free
-        self.gate = threading.Event()
-        self.waiting = threading.Event()
-        self.files = []
+    def __init__(self, free):
+        super().__init__()
+        self.free = free
+        self.gate, self.waiting = threading.Event(), threading.Event()
 
-    def __getattr__(self, name):
-        return getattr(self._fs, name)
-
-    def open(self, path, mode="rb", **options):
-        file = HeldFile(self, self._fs.open(path, mode, **options), self._free)
-        self.files.append(file)
-        return file
-
-
-class HeldFile:
-    def __init__(self, held, file, free):
-        self._held = held
-        self._file = file
-        self._free = free
-
-    def __getattr__(self, name):
-        return getattr(self._file, name)
-
-    def read(self, size=-1):
-        if self._free:
-            self._free -= 1
+    def part(self, file, size):
+        if self.free:
+            self.free -= 1
         else:
-            self._held.waiting.set()
-            assert self._held.gate.wait(20)
-        return self._file.read(size)
+            self.waiting.set()
+            assert self.gate.wait(20)
+        return file.file.read(size)
 
 
 @pytest.fixture
@@ -105,8 +86,8 @@ def held():
     """A function that makes a file system whose reads wait, and releases them at the end."""
     made = []
 
-    def make(fs, *, free=0):
-        made.append(Held(fs, free=free))
+    def make(free=0):
+        made.append(Held(free))
         return made[-1]
 
     yield make

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from contextlib import suppress
 
-import fsspec
 import pyarrow as pa
 import pytest
 import trio
@@ -74,7 +73,7 @@ async def test_ended_in_the_middle(kind, way, large, opened, folder):
 async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder):
     """After the grace period the abort fails by name; when the read returns after all, its thread closes the file."""
     path = put("a.txt", "x\n" * 1000)
-    fs = held(fsspec.filesystem("file"))
+    fs = held()
     pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())
     with pytest.raises(ps.errors.ReleaseTimeout, match="read_text"):
         async with pipeline.open(release_timeout=0.05) as running:
@@ -91,7 +90,7 @@ async def test_blocks_that_were_read_do_not_wait_for_a_read_that_hangs(kind, put
     row = {"csv": "1\n", "jsonl": '{"x":1}\n'}[kind]
     path = put("a", "x\n" * (kind == "csv") + row * 1000)
     # The file's mark, and three blocks.
-    fs = held(fsspec.filesystem("file"), free=4)
+    fs = held(free=4)
     make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
     got = []
     source = make(path, as_="tuples", filesystem=fs, block_size=100)
@@ -137,7 +136,7 @@ def test_a_thread_reads_on_while_the_interpreter_ends(put):
 
 
 async def test_other_work_goes_on_while_a_thread_reads(put, held, until):
-    fs = held(fsspec.filesystem("file"))
+    fs = held()
     pipeline = ps.pipe(files.read_text(put("a", "x\n"), filesystem=fs), ps.collect())
     async with pipeline.open() as running:
         await until(fs.waiting.is_set)
