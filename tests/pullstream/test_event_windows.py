@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-import attrs
 import pytest
 import trio
 from hypothesis import given, settings, strategies as st
@@ -83,33 +82,24 @@ MODULES = {
 # ---- sources, delays and schedules at random
 
 
-@attrs.frozen
-class Case:
-    """Rows for some sources, each in the order of its times, and how the run goes."""
-
-    rows: tuple
-    limit: int
-    seed: int
-
-    @property
-    def all(self):
-        """The rows of all sources."""
-        return [row for rows in self.rows for row in rows]
-
-
 rows_of_one = st.lists(st.tuples(st.integers(-5, 12), st.sampled_from("abc"), st.integers(0, 99)), max_size=12)
-cases = st.builds(
-    Case,
+cases = st.tuples(
     st.lists(rows_of_one.map(lambda rows: sorted(rows, key=lambda row: row[0])), min_size=1, max_size=3).map(tuple),
     st.sampled_from([1, 2, 7, 4096]),
     st.integers(0, 1000),
 )
 
 
+def merged(case):
+    """The rows of all sources."""
+    return [*itertools.chain(*case[0])]
+
+
 def ran(case, module):
-    """The (time, value) pairs that come of a case through a module."""
-    sources = [delayed(rows, case.seed + number) for number, rows in enumerate(case.rows)]
-    return run(ps.pipe(ps.merge(*sources), module, ps.collect(timed=True)), case.limit, seed=case.seed)
+    """The (time, value) pairs that come through a module of a case: rows of some sources, a limit and a seed."""
+    each, limit, seed = case
+    sources = [delayed(rows, seed + number) for number, rows in enumerate(each)]
+    return run(ps.pipe(ps.merge(*sources), module, ps.collect(timed=True)), limit, seed=seed)
 
 
 @pytest.mark.parametrize("kind", MODULES)
@@ -120,11 +110,14 @@ def test_what_is_in_windows(kind, case):
     found = ran(case, MODULES[kind]())
     assert [time for time, _ in found] == sorted(time for time, _ in found)
     assert all(time == window.end for time, window in found)
-    expected = sorted(((*bounds, sorted(rows)) for bounds, rows in windows(kind, case.all)), key=lambda each: each[1])
+    expected = sorted(
+        ((*bounds, sorted(rows)) for bounds, rows in windows(kind, merged(case))),
+        key=lambda each: each[1],
+    )
     assert [(window.start, window.end, sorted(window.value)) for _, window in found] == expected
-    if len(case.rows) == 1:
+    if len(case[0]) == 1:
         assert [(window.start, window.end, window.value) for _, window in found] == [
-            (*bounds, rows) for bounds, rows in windows(kind, case.all)
+            (*bounds, rows) for bounds, rows in windows(kind, merged(case))
         ]
 
 
@@ -137,7 +130,9 @@ def test_keys(kind, case):
     for module, of in ((MODULES[kind](key=second), sorted), (MODULES[kind](COUNT, key=second), len)):
         found = ran(case, module)
         expected = {
-            (*bounds, key): of(some) for key, rows in by_key(case.all).items() for bounds, some in windows(kind, rows)
+            (*bounds, key): of(some)
+            for key, rows in by_key(merged(case)).items()
+            for bounds, some in windows(kind, rows)
         }
         results = {(window.start, window.end, window.value[0]): window.value[1] for _, window in found}
         assert {key: sorted(value) if of is sorted else value for key, value in results.items()} == expected
@@ -152,7 +147,7 @@ def test_eager_results(kind, case):
     found = ran(case, MODULES[kind](COUNT, eager=True))
     seen = collections.Counter((window.start, window.value) for _, window in found)
     expected = collections.Counter()
-    for (start, _), rows in windows(kind, case.all):
+    for (start, _), rows in windows(kind, merged(case)):
         expected.update((start, number + 1) for number in range(len(rows)))
         expected[start, len(rows)] += 1
     assert seen == expected
