@@ -1,7 +1,7 @@
 """The state of a join: values of a source by time and key, until no more values can match them."""
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
@@ -23,7 +23,7 @@ class MatchState:
     def __init__(self, *, marks: bool = False) -> None:
         self.size = 0
         """Number of kept values."""
-        self._times: dict[Hashable, dict[Hashable, list[Any]]] = {}
+        self._times: dict[Hashable, defaultdict[Hashable, list[Any]]] = {}
         self._heap: list[Any] | None = []
         self._matched: dict[Hashable, set[Hashable]] | None = {} if marks else None
         """The matched keys, by time."""
@@ -33,17 +33,13 @@ class MatchState:
         groups = self._times.get(time)
         first = groups is None
         if groups is None:
-            groups = self._times[time] = {}
+            groups = self._times[time] = defaultdict(list)
             if self._heap is not None and is_total(time):
                 heappush(self._heap, time)
             else:
                 self._heap = None
         for key, value in zip(keys, values, strict=True):
-            group = groups.get(key)
-            if group is None:
-                groups[key] = [value]
-            else:
-                group.append(value)
+            groups[key].append(value)
         self.size += len(values)
         return first
 
