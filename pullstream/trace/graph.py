@@ -106,7 +106,7 @@ def loops_of(locations: Sequence[Location]) -> list[Json]:
         for members in _connected(joined):
             names = [place.name for place in locations if place.node in members and _leaves(place, deep, level)]
             # The way out has the loop's name. A part that is drawn alone, and never leaves the loop, has none.
-            title = f"{names[0] if names else 'loop'}, in rounds{' of rounds' * (level - 1)}"
+            title = f"{names[0] if names else 'loop'}, in {'inner ' * (level - 1)}rounds"
             mine = len(frames)
             frames.append({"title": title, "modules": sorted(members), "beside": None, "within": within})
             look(members, level + 1, mine)

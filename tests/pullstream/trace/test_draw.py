@@ -58,7 +58,7 @@ def test_a_loop_in_a_loop_is_a_frame_in_a_frame():
 
     outer = drawn.index('subgraph f0["again, in rounds"]')
     assert drawn[outer + 1] == 'm1["again ingress<br>times: into loop"]'
-    first, last = drawn.index('subgraph f1["loop, in rounds of rounds"]'), drawn.index("end")
+    first, last = drawn.index('subgraph f1["loop, in inner rounds"]'), drawn.index("end")
     for name in ("loop ingress", "map", "loop feedback"):
         assert any(f'["{name}' in line for line in drawn[first:last])
     assert drawn[last + 1] == "end"
