@@ -161,8 +161,8 @@ def lesson_5() -> None:
     distance of a neighbour, plus one. On day 2 a shorter road is opened. On day 3 a road is closed that is on no
     shortest path, and nothing changes. On day 4 no path is left to c and d.
 
-    Every system can add a road. The test is to close one: c and d must not go on proving to each other that they can be
-    reached. They do not, because each round keeps its own results and retracts exactly those.
+    To add a road is easy. The test is to close one: c and d must not keep each other reachable. They do not, because
+    each round keeps its own results and retracts exactly those.
     """
     show(maintain(distances), ROADS)
     # | day 1: ('a', 0) 1

@@ -8,8 +8,8 @@ correct, they need not be computed again, and the missing ones are added. The fi
 file appears, whole, when its day is complete, and not before. The other two need a *journal*: a file in which the run
 records the times that have completed at its sinks, and the state of its modules as of those times.
 
-Below, a tea house keeps its receipts, a file a day, and wants its takings since Monday. A slow service knows the
-prices, so there is time to be killed in.
+Below, a tea house keeps its receipts, a file a day, and wants its takings since Monday. A slow service has the
+prices, so the job runs long enough to be killed.
 """
 
 import os

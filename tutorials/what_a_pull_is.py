@@ -106,7 +106,8 @@ def limits() -> None:
 
     Asking for a million values one by one is slow in Python. So an ask has a limit, `ask(limit)`, and the answer holds
     at least one value and never more than the limit (R2). Nothing waits to fill a batch: the slow table answers with
-    the one row it has, while values in memory come as many as asked for. The drawing shows the limit after `Ans1`.
+    the one row it has, and a list in memory with as many values as were asked for. The drawing shows the limit after
+    `Ans1`.
     """
 
     async def scene(reader: Reader) -> None:
@@ -422,7 +423,7 @@ def times() -> None:
     # |   values may still produce from 1 -> books
     # | has Batch(time=2, values=[(2, 'salt')])
     # | day 1 is complete
-    # | values, composed at what_a_pull_is.py:414, went back in time: it answered (1, 'tea'), at 1, after it had
+    # | values, composed at what_a_pull_is.py:415, went back in time: it answered (1, 'tea'), at 1, after it had
     # |   said that nothing before 2 would come. Sort it, or leave its times to ps.stamp(..., lateness=...) below
     # |   (R12)
 
