@@ -412,13 +412,14 @@ def test_files_that_are_needed_again_must_exist(folder, journal):
     """A followed file that was read, but whose time is not complete, is requested again."""
     following = folder / "in"
     following.mkdir()
-    (following / "a").write_text("x\n")
-    (following / "b").write_text("x\n")
+    (following / "a").write_text("0\n")
+    # The second time completes after the file was begun, so the journal knows of it.
+    (following / "b").write_text("1\n2\n3\n")
 
     def make():
-        return files.read_text(following, follow=True, every=0.01)
+        return files.read_text(following, follow=True, every=0.01, time=int)
 
-    killed(make(), 1, journal)
+    killed(make(), 2, journal)
     (following / "b").unlink()
     refused(make(), journal, "in/b is gone, and is needed again.*Put it back")
 
