@@ -36,7 +36,7 @@ class Difference:
         count = len(self.steps)
         if not count:
             return f"{head}\n  Two runs in the normal order differ. Is there chance, a clock, or state that is kept?"
-        needed = f"  It takes {count} of {self.out_of} deviations from the normal order:"
+        needed = f"  Caused by {count} of {self.out_of} deviations from the normal order:"
         return "\n".join([head, needed, *(f"  {number}. {step}" for number, step in enumerate(self.steps, 1))])
 
 

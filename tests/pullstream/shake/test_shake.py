@@ -311,7 +311,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
 
     assert main(["shake", target, "--seeds", "30"]) == 1
     out = capsys.readouterr().out
-    assert "It takes 1 of" in out
+    assert "Caused by 1 of" in out
     seed = out.rpartition("--seed ")[2].split()[0]
     assert main(["shake", target, "--seed", seed, "--trace", str(tmp_path / "it.trace")]) == 1
     assert "<html" in (tmp_path / "it.trace.html").read_text()
@@ -339,7 +339,7 @@ def test_the_commands_of_the_guide(tmp_path, monkeypatch, capsys):
         printed += capsys.readouterr().out
     # Which seed is the first one may change with the engine.
     numbers = re.compile(r"\d+")
-    for told in re.findall(r"^(seed .*|  It takes .*)$", page, re.MULTILINE):
+    for told in re.findall(r"^(seed .*|  Caused by .*)$", page, re.MULTILINE):
         assert numbers.sub("N", told) in numbers.sub("N", printed)
     assert "<html" in Path("shaken.trace.html").read_text()
 
