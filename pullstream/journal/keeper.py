@@ -14,7 +14,7 @@ from pullstream.engine.keeping import StateSaver
 from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.sidecar.location import NOTHING, Ending, Location, above
+from pullstream.engine.sidecar.location import NOTHING, Ending, Location
 from pullstream.errors import JournalError
 from pullstream.journal.program import ProgramVersion
 from pullstream.journal.store import Journal, JournalContents, JournalStore, Record, SavedNotes, SinkState, unpickled
@@ -213,7 +213,7 @@ class Keeper(StateSaver):
 
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
         """Note that a sink has finished, with all its effects complete."""
-        if any(source.ending is Ending.COMPLETE for source in self._for_now.get(location, ())):
+        if self._ended_for_now(location):
             return
         try:
             data = pickled(result, "it is the result")
@@ -264,15 +264,13 @@ class Keeper(StateSaver):
                 self._frontiers[location] = merged(self._frontiers[location], now)
         return dict(self._frontiers)
 
-    def _to_come(self, sink: Location, now: Antichain[Any]) -> Antichain[Any] | None:
-        """The frontier of a sink as if the sources that ended only for now had not; None if it is unknown.
+    def _ended_for_now(self, sink: Location) -> list[Location]:
+        return [source for source in self._for_now.get(sink, ()) if source.ending is Ending.COMPLETE]
 
-        While a source goes on that does not end for now, such as a live one, it is the present frontier.
-        """
-        sources = self._for_now.get(sink, [])
-        over = [source for source in sources if source.ending is Ending.COMPLETE]
-        others = (each for each in above(sink) if each not in sources and not each.upstreams)
-        if not over or (now.elements and any(each.ending is Ending.RUNNING for each in others)):
+    def _to_come(self, sink: Location, now: Antichain[Any]) -> Antichain[Any] | None:
+        """The frontier of a sink as if the sources that ended only for now had not; None if it is unknown."""
+        over = self._ended_for_now(sink)
+        if not over:
             return now
         keeping, frontiers = self._stream, self._run.scope.sidecar.frontiers
         counts: list[dict[Any, int]] = [{} for _ in frontiers.places]
@@ -317,11 +315,20 @@ class Keeper(StateSaver):
 
     async def until_recorded(self, location: Location, time: Hashable) -> None:
         """Wait until the journal has everything that follows from a time at a module's output as complete."""
-        while not Cut(self._stream.consequences, self._written).output_done(location, time):
+        consequences = self._stream.consequences
+        while not Cut(consequences, self._written).output_done(location, time):
             if self.trouble is not None:
                 raise self.trouble
             if self._over:
                 raise JournalError(f"the effects of {time!r} at {location}, were not recorded: the run is ending")
+            if not Cut(consequences, self._look()).output_done(location, time):
+                sinks = consequences.sinks_below(location)
+                others = {str(source): None for sink in sinks for source in self._ended_for_now(sink)}
+                raise JournalError(
+                    f"the journal cannot record that {time!r} is complete at {location}: {' and '.join(others)}, has "
+                    f"ended, and a later run may have more values for it. Give each of these sources a pipeline and a "
+                    f"journal of its own"
+                )
             self._urgent.set()
             await self._recorded.wait()
 

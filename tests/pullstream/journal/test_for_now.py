@@ -4,9 +4,10 @@ import pytest
 
 import pullstream as ps
 from pullstream.authoring import Outside
+from pullstream.errors import JournalError
 
 
-def numbers(first, end, *, for_now):
+def numbers(first, end, *, for_now, waits=False):
     """A source of numbers, each at its own time, of which there are some more in every run."""
 
     @ps.source
@@ -22,6 +23,8 @@ def numbers(first, end, *, for_now):
 
         async def produce(self, limit):
             self.location.advance(self.next)
+            if waits and self.next > first:
+                await self.location.until_fulfilled(self.next - 1)
             if self.next == end:
                 return ps.DONE
             self.next += 1
@@ -57,3 +60,11 @@ def test_a_sink_that_has_had_enough_has_ended_for_good(sink, tmp_path):
         return ps.run(ps.pipe(numbers(first, end, for_now=True), ps.tee(sink, ps.collect())), journal=journal)
 
     assert [run(0, 3), run(3, 5), run(5, 5)] == [(0, list(range(end))) for end in (3, 5, 5)]
+
+
+@pytest.mark.parametrize("for_now", [True, False])
+def test_no_time_is_recorded_for_which_a_source_may_have_more(for_now, tmp_path):
+    """Of one that ended for now, later values would be dropped; a source that waits for the record hears of it."""
+    one, other = numbers(0, 1, for_now=True), numbers(0, 4, for_now=for_now, waits=True)
+    with pytest.raises(JournalError, match=r"that 1 is complete at Numbers.*: Numbers.*, has ended, and a later"):
+        ps.run(ps.pipe(ps.merge(one, other), ps.collect()), journal=tmp_path / "journal")
