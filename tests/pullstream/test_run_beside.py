@@ -82,6 +82,14 @@ async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
     assert trio.current_time() < 3
 
 
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, autojump_clock):
+    """That something looks on and hears of the failure does not mean that the block has."""
+    with trio.fail_after(300), pytest.raises(ZeroDivisionError):
+        async with ps.pipe(slowly(0, 1), ps.map(lambda n: 1 / n), ps.drain()).open(beside=beside):
+            await trio.sleep_forever()
+
+
 async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
     """Its failure is the run's: the source is released, nothing completes, and the opener is told."""
     released = []
@@ -106,6 +114,58 @@ async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
     assert isinstance(running.failure, LookupError)
     with pytest.raises(ps.errors.Abandoned):
         await running.progress.completed(50)
+
+
+async def test_what_it_raises_at_the_end_is_raised(autojump_clock):
+    """Last words that fail are heard, alone after a good end and beside the run's failure after another."""
+
+    async def failing_at_last(running):
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise LookupError("last words")
+
+    with pytest.raises(LookupError, match="last words"):
+        async with ps.pipe(slowly(1), ps.collect()).open(beside=failing_at_last) as running:
+            assert await running.result() == [1]
+    with pytest.raises(ExceptionGroup) as caught:
+        async with ps.pipe(slowly(0), ps.map(lambda n: 1 / n), ps.drain()).open(beside=failing_at_last) as running:
+            await running.result()
+    assert {type(exc) for exc in caught.value.exceptions} == {LookupError, ZeroDivisionError}
+
+
+async def test_it_may_end_early_or_abort(autojump_clock):
+    """Returning changes nothing; `abort` and `finish` work as everywhere."""
+
+    async def returning(running):
+        pass
+
+    async def stopping(running):
+        await trio.sleep(1.5)
+        await running.finish()
+
+    async def aborting(running):
+        await trio.sleep(1.5)
+        await running.abort()
+
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=returning) as running:
+        assert await running.result() == [1, 2, 3]
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=stopping) as running:
+        assert await running.result() == [1, 2]
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=aborting) as running:
+        with pytest.raises(ps.errors.Abandoned):
+            await running.result()
+    assert isinstance(running.failure, ps.errors.Abandoned)
+
+
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_an_abort_is_no_trouble_for_it(beside, autojump_clock):
+    """That what it waited for will not come any more is not reported again, also where several sinks end in turn."""
+    async with ps.pipe(slowly(1, 2, 3), ps.tee(ps.collect(), ps.drain())).open(beside=beside) as running:
+        await trio.sleep(1.5)
+        await running.abort()
+    with pytest.raises(ps.errors.Abandoned):
+        await running.result()
 
 
 async def without_it():
@@ -138,6 +198,19 @@ def test_what_cannot_look_on_is_refused(beside, told):
         ps.run(ps.pipe(ps.unfold(None, lambda _: (opened.append(1), None)), ps.take(1), ps.collect()), beside=beside)
     assert f"beside= at {__file__}" in str(caught.value)
     assert not opened
+
+
+async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
+    """An exception before the first task of the run is there reaches the caller, and nobody waits for ever."""
+    from pullstream.engine.run import Run
+
+    def broken(self, task, *args):
+        raise RuntimeError("no room for another task")
+
+    monkeypatch.setattr(Run, "spawn_watch", broken)
+    with trio.fail_after(300), pytest.raises(RuntimeError, match="no room"):
+        async with ps.pipe(ps.values("ab"), ps.collect()).open(beside=LOOKERS[0]):
+            pytest.fail("it was opened")
 
 
 # ---- how many times are done

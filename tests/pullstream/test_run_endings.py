@@ -8,6 +8,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.engine.sidecar.sidecar import Sidecar
 from tests.pullstream.common import Unseen
 
 
@@ -40,6 +41,14 @@ async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
         with pytest.raises(ps.errors.Abandoned):
             await running.result()
     assert released == [True]
+
+
+async def test_leaving_the_block_waits_for_the_end(autojump_clock):
+    """A block that is left early does not cut the stream short."""
+    got = []
+    async with ps.pipe(ps.values([1, 2]), ps.map_async(trio.sleep, 1), ps.drain(got.append)).open():
+        pass
+    assert got == [None, None]
 
 
 async def test_a_failure_is_the_same_object_each_time(autojump_clock):
@@ -110,3 +119,15 @@ def test_ctrl_c(sent, twice, tmp_path):
     assert out.splitlines()[-1] == "interrupted", err
     assert "released" in out or twice
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["1.jsonl", "2.jsonl"]
+
+
+async def test_trouble_at_the_very_end_is_told(monkeypatch):
+    """Should the sidecar itself fail when the run ends, the run fails with that, and does not hang."""
+
+    def broken(sidecar, failure, *, abandoned):
+        raise ZeroDivisionError("in the sidecar")
+
+    monkeypatch.setattr(Sidecar, "end", broken)
+    with trio.fail_after(300), pytest.raises(ZeroDivisionError, match="in the sidecar"):
+        async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
+            await running.result()

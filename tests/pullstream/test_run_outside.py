@@ -4,6 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 
 
 @ps.sink
@@ -44,6 +45,43 @@ async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_
     assert len(written) <= complete + 1
     with pytest.raises(ps.errors.Abandoned):
         await running.progress.completed(len(written) + 1)
+
+
+async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
+    """The run's own tasks go on as long as the block does, so a shielded wait in it comes to an end."""
+
+    async def double(n):
+        await trio.sleep(0.1)
+        return 2 * n
+
+    with trio.move_on_after(0.15):
+        async with ps.pipe(ps.values(range(5)), ps.map_async(double, 1), ps.collect()).open() as running:
+            with trio.fail_after(100) as scope:
+                scope.shield = True
+                assert await running.result() == [0, 2, 4, 6, 8]
+
+
+async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
+    """A sink that returns early is complete only when upstream has let go without trouble."""
+
+    @ps.source
+    class Leaky(ps.authoring.Kernel):
+        async def produce(self, limit):
+            return ps.Batch(0, [1])
+
+        async def release(self):
+            raise Unseen
+
+    @ps.sink
+    async def first(upstream, ctx):
+        await upstream.ask()
+
+    running = ps.pipe(Leaky(), first()).open()
+    with pytest.raises(Unseen):
+        async with running:
+            await running.progress.completed(5)
+    with pytest.raises(Unseen):
+        await running.progress.completed(5)
 
 
 async def test_progress_before_opening_says_so():

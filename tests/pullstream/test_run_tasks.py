@@ -58,3 +58,27 @@ def test_one_that_fails_when_all_is_done():
     """A task that raises when it is cancelled, at the end of the run, is heard of as well."""
     with pytest.raises(Unseen, match="at the end"):
         ps.run(ps.pipe(planted(fails_at_the_end), ps.take(3), ps.collect()))
+
+
+async def test_a_block_hears_of_it():
+    """A block that waits for something else is left, as with any failure of the stream."""
+    with trio.fail_after(5), pytest.raises(Unseen):
+        async with ps.pipe(planted(fails), ps.drain()).open():
+            await trio.sleep_forever()
+
+
+async def test_a_clean_up_that_raises_a_group_is_told():
+    """Also where that group is raised from None: it came of the cancellation."""
+    begun = trio.Event()
+
+    async def untidy(_):
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ExceptionGroup("of its clean-up", [Unseen("one"), Unseen("two")]) from None
+
+    with pytest.raises(ExceptionGroup, match="of its clean-up"):
+        async with ps.pipe(ps.once(1), ps.map_async(untidy, concurrency=1), ps.drain()).open() as running:
+            await begun.wait()
+            await running.abort()
