@@ -135,12 +135,19 @@ SAME = {
         ),
     )
     * 2,
+    "single dispatch": (
+        "@functools.singledispatch\ndef f(n): return n\n@f.register(int)\ndef _(n): return 2\nstage = ps.map(f)",
+    )
+    * 2,
 }
 
 OTHER = {
     "a lambda": "stage = ps.map(lambda n: n + ?)",
+    "what a lambda calls": ("stage = ps.map(lambda n: n?)", ".a", ".b"),
+    "an operator": ("def f(n): return n <? 2\nstage = ps.map(f)", "", "="),
     "zeros": ("stage = ps.map(lambda n: ?0.0)", "", "-"),
     "kinds of ones": ("stage = ps.map(lambda n: ?)", "1", "True"),
+    "a branch": ("def f(n):\n    if ?: return 1\n    return 2\nstage = ps.map(f)", "n", "not n"),
     "what is tried": (
         "def f(n):\n    ?\n        b()\n    except E:\n        pass\nstage = ps.map(f)",
         "a()\n    try:",
@@ -152,6 +159,8 @@ OTHER = {
     "a closure": "def times(k): return lambda n: n * k\nstage = ps.map(times(?))",
     "a list in a closure": ("def of(k): return lambda n: k[n]\nstage = ps.map(of([1, ?]))", "2", "3"),
     "a helper": "def g(n): return n + ?\ndef f(n): return g(n)\nstage = ps.map(f)",
+    "a helper behind a comprehension": "def g(n): return n + ?\nstage = ps.map(lambda n: [g(m) for m in n])",
+    "the names of a call's arguments": ("stage = ps.map(lambda n: dict(?=n))", "a", "b"),
     "a helper in a package's module": (
         "p = types.ModuleType('p'); p.sub = types.ModuleType('p.sub')\n"
         "def g(n): return n + ?\np.sub.g = g; del g\nstage = ps.map(lambda n: p.sub.g(n))"
