@@ -75,42 +75,35 @@ class TestInterrupts:
         quiet(errors)
 
 
-class TestRetries:
-    @pytest.fixture
-    def retries(self, alone):
-        return alone[0]["retries"]
-
-    @pytest.mark.parametrize("action", ["count", "from_dataframe"])
-    def test_the_users_error_is_the_error(self, retries, action):
-        """Later attempts cannot read the source; their error is the failure of the first attempt."""
-        _, text, _ = retries[action]
+def test_the_first_error_of_a_retried_task_is_the_error(alone):
+    """Later attempts cannot read the source; their error is the failure of the first attempt, or a worker's death."""
+    retries = alone[0]["retries"]
+    for action in ("count", "from_dataframe"):
+        text = retries[action][1]
         error, note = text.index("ValueError: row 1234 is bad"), text.index("(Spark then retried the task")
         assert error < note < text.index("can be read once") < text.index(".persist()")
         assert "raised in map(parse)" in text
+    assert retries["from_dataframe"][::2] == ["SparkJobError", "ValueError"]
+    text = retries["killed"][1]
+    assert text.index("Python worker exited unexpectedly") < text.index("can be read once")
 
-    def test_its_type_is_known(self, retries):
-        """The driver's error has the type of the exception on the executor."""
-        assert retries["from_dataframe"][::2] == ["SparkJobError", "ValueError"]
 
-    def test_a_dead_worker_is_the_error(self, retries):
-        """The error says that the worker died, not that the user read something twice."""
-        text = retries["killed"][1]
-        assert text.index("Python worker exited unexpectedly") < text.index("can be read once")
+def test_retried_tasks_change_nothing(alone):
+    """However they fail, and whatever they had sent: a partition is delivered when it is complete.
 
-    def test_kept_rows_are_read_again(self, retries):
-        """With `replay`, a retried task gets its rows, each once."""
-        assert retries["kept"] == [[50_000, 50_000 * 49_999 // 2]]
+    With `replay`, a retried task gets its rows, each once.
+    """
+    retries = alone[0]["retries"]
+    assert retries["kill"] is retries["raise"] is True
+    assert retries["kept"] == [[50_000, 50_000 * 49_999 // 2]]
+    assert retries["jobs"] == []
 
-    def test_retried_tasks_change_nothing(self, retries):
-        """However they fail, and whatever they had sent: a partition is delivered when it is complete."""
-        assert retries["kill"] is retries["raise"] is True
-        assert retries["jobs"] == []
 
-    def test_stopping_the_session_during_a_read_leaves_nothing(self, alone):
-        """The action fails, the source is released, and the server's thread ends."""
-        found = alone[0]["stopped"]
-        assert found.pop("error")
-        assert found == {"released": True, "left": []}
+def test_stopping_the_session_during_a_read_leaves_nothing(alone):
+    """The action fails, the source is released, and the server's thread ends."""
+    found = alone[0]["stopped"]
+    assert found.pop("error")
+    assert found == {"released": True, "left": []}
 
 
 @pytest.mark.slow
