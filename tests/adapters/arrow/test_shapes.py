@@ -10,15 +10,12 @@ from itertools import groupby
 import pytest
 from hypothesis import given, strategies as st
 
-import pullstream as ps
 from adapters.arrow import (
     ArrowRows,
-    NullTimeError,
     Shape,
     arrow_rows,
     by_column,
     in_utc,
-    shape_argument,
     values,
 )
 
@@ -70,18 +67,8 @@ class TestForms:
         shape = Shape("rows")
         assert [shape.of(batch(a=[1]))[0]._fields, shape.of(batch(b=[1]))[0]._fields] == [("a",), ("b",)]
 
-    @pytest.mark.parametrize("as_", ["row", None, 3])
-    def test_an_unknown_form_is_refused(self, as_):
-        with pytest.raises(ps.CompositionError, match=r"read\(\) at .*test_shapes.* 'dicts' or 'batches'"):
-            shape_argument("read", as_)
-
 
 class TestRuns:
-    def test_a_null_time_is_refused_by_name(self):
-        """A row without a time belongs to no batch; the message names the column."""
-        with pytest.raises(NullTimeError, match=r"no time in 1 of the next 2 rows: 'day' is null"):
-            list(Shape("rows").timed(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
-
     @given(st.lists(st.integers(0, 3), max_size=30), st.booleans())
     def test_runs_are_the_groups_of_equal_time(self, times, in_order):
         """Times and values equal those of `itertools.groupby`; in one batch if the times are in order."""
