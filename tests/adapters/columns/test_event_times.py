@@ -71,7 +71,7 @@ def test_the_advice_for_a_late_row_fits_the_options(options, advice):
     """`late` needs a lateness, so it is no advice where none is given."""
     rows = ps.values([{"t": 9}, {"t": 3}])
 
-    with pytest.raises(CapabilityError, match=rf"row 2, {{'t': 3}}, is at 3, but 9 has already {advice}"):
+    with pytest.raises(CapabilityError, match=rf"too late: row 2, {{'t': 3}}, is at 3, but 9 has already {advice}"):
         ps.run(ps.pipe(rows, columns.stamp("t", **options), ps.drain()))
 
 

@@ -13,7 +13,6 @@ from adapters import columns  # noqa: E402 - where polars is installed
 @pytest.mark.parametrize(
     ("rows", "why", "alone"),
     [
-        ([{"a": 1}, {"b": 1}], "do not have the same columns", "no column 'a', a new column 'b'"),
         ([{"a": 1}, (1,)], "do not have the same columns", "needs rows with named columns"),
         ([1, 2], "needs rows with named columns, but got 1", "needs rows with named columns, but got 1"),
         ([{"a": 1}, {"a": "x"}], "column 'a'", "the column 'a' is int64, and cannot hold 'x' \\(str\\), value 2: "),

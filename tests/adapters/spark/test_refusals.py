@@ -100,8 +100,6 @@ MISTAKES = {
         "needs at least one transformer": transforming(),
         r"part 1, values\(\[1\]\), is a source": transforming(ps.values([1])),
         r"part 2, drain\(\), is a sink": transforming(ps.map(len), ps.drain()),
-        r"is no module; call it to get the module: flatten\(\)": transforming(ps.flatten),
-        r"is no module; a plain function goes into map\(<lambda>\)": transforming(lambda row: row),
         "needs the argument 'schema'": lambda _: spark.on_executors(ps.map(len)),
         "got as_='table'": {"as_": "table"},
         r"needs a Spark DataFrame, but got \[1\]": lambda given: transforming(ps.map(len))(given)([1]),
