@@ -278,6 +278,12 @@ def test_map_batches_fails_by_the_list():
     assert run(ps.map_batches(all_even, on_error="skip"), limit=1) == [0, 2, 4]
 
 
+def test_a_call_that_cannot_be_awaited_fails_the_stream():
+    """A function that gives nothing to await is a mistake of the program: no policy applies."""
+    with pytest.raises(TypeError, match="use map"):
+        run(ps.map_async(even, 2, on_error="skip"))
+
+
 # ---- the error
 
 
@@ -310,6 +316,22 @@ def test_an_interruption_ends_the_stream(stop):
 
 
 # ---- a sink for failed values, beside the main one
+
+
+@pytest.mark.parametrize(
+    ("policy", "rows"),
+    [
+        ("result", ["map -> on_error"]),
+        (ps.drain(), ["map", "into on_error", "on_error", "on_error[aside]", "drain"]),
+    ],
+)
+async def test_a_policy_has_the_name_that_was_written(policy, rows):
+    """In counters, and so in displays and explanations, it is `on_error`; in the blueprint an argument, and no more."""
+    source = ps.pipe(ps.values([1]), ps.map(even, on_error=policy))
+    async with ps.pipe(source, ps.collect()).open() as running:
+        await running.result()
+    assert [row.module for row in running.counters()] == ["values", *rows, "collect"]
+    assert repr(source) == f"pipe(values([1]), map(even, on_error={policy!r}))"
 
 
 @pytest.mark.parametrize("limit", LIMITS)

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import functools
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -244,3 +245,29 @@ def test_a_future_belongs_to_its_loop():
     with pytest.raises(ps.CompositionError, match="Pass that loop as loop="):
         ps.from_asyncio(loop.create_future())
     loop.close()
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["alone", "in a group"])
+async def test_what_was_on_its_way_is_no_failed_release(grouped):
+    """What asyncio's code raises by itself, as the stream is being aborted, came too late: nobody asks any more."""
+    begun = trio.Event()
+    token = trio.lowlevel.current_trio_token()
+
+    async def fail(_):
+        await asyncio.sleep(0)
+        token.run_sync_soon(begun.set)
+        # The loop is busy, so that a cancellation comes too late for what runs there.
+        time.sleep(0.1)  # noqa: ASYNC251
+        raise OSError("its own")
+
+    async def in_a_group(_):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail(_))
+            await asyncio.sleep(60)
+
+    call = ps.asyncio_call(in_a_group if grouped else fail)
+    async with ps.pipe(ps.once(1), ps.map_async(call, concurrency=1), ps.drain()).open() as running:
+        await begun.wait()
+        await running.abort()
+    with pytest.raises(ps.errors.Abandoned):
+        await running.result()

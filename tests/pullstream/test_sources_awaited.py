@@ -8,7 +8,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import finish
+from tests.pullstream.common import Unseen, finish
 
 
 class Numbers:
@@ -29,6 +29,30 @@ async def test_an_async_iterable_is_reusable(limit, autojump_clock):
     pipeline = ps.pipe(ps.from_async_iterable(Numbers(4), time=lambda n: n // 2), ps.collect(timed=True))
     for _ in range(2):
         assert await ps.arun(pipeline, limit=limit) == [(0, 0), (0, 1), (1, 2), (1, 3)]
+
+
+class Unclosable:
+    """An async iterator that cannot be closed."""
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        await trio.lowlevel.checkpoint()
+        return 1
+
+    async def aclose(self):
+        raise Unseen
+
+
+@pytest.mark.parametrize("count", [0, 2])
+async def test_an_async_iterator_is_read_once(count):
+    """A failure of closing is raised, also where nothing was read; a second run is refused by name."""
+    pipeline = ps.pipe(ps.from_async_iterable(Unclosable()), ps.take(count), ps.collect())
+    with pytest.raises(Unseen):
+        await ps.arun(pipeline)
+    with pytest.raises(ps.errors.ReuseError, match="from_async_iterable"):
+        await ps.arun(pipeline)
 
 
 async def test_from_awaitable(autojump_clock):
