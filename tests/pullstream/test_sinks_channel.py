@@ -1,5 +1,7 @@
 """to_channel: back-pressure, endings, completion."""
 
+import math
+
 import pytest
 import trio
 
@@ -18,6 +20,21 @@ async def test_a_closed_receiver_is_an_abort(counting, probe, autojump_clock):
             await running.progress.completed(3)
     assert probe.reasons == [None]
     assert probe.balanced
+
+
+@pytest.mark.parametrize("how", ["failure", "abort"])
+async def test_the_channel_is_closed_in_every_ending(how, counting, probe, autojump_clock):
+    """A receiver is never left waiting."""
+    send, receive = trio.open_memory_channel(math.inf)
+    source = counting(probe, 3, delay=1, timed=True, failure=KeyError() if how == "failure" else None)
+    try:
+        async with ps.pipe(source, ps.to_channel(send)).open() as running:
+            if how == "abort":
+                await trio.sleep(1.5)
+                await running.abort()
+    except KeyError:
+        assert how == "failure"
+    assert [value async for value in receive] == ([0, 1, 2] if how == "failure" else [0])
 
 
 async def test_a_second_run_is_refused():

@@ -9,8 +9,10 @@ import time
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.engine.edge.lane import Lane
 from tests.pullstream.common import Unseen
 
 
@@ -56,6 +58,23 @@ async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_cloc
                 if value > 1:
                     await values.running.progress.completed(value // 2 - 1)
                 assert values.running.progress.frontier().less_equal(value // 2)
+
+
+@pytest.mark.parametrize("read", ["iterate", "aiterate"])
+def test_reading_asks_for_many_times_at_once(read, monkeypatch):
+    """A thousand times cost a few asks, not one ask each."""
+    asks = []
+    ask = Lane.ask
+    monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
+    source = ps.values(range(1000), time=lambda n: n)
+
+    async def main():
+        async with ps.aiterate(source) as values:
+            return [value async for value in values]
+
+    got = list(ps.iterate(source)) if read == "iterate" else trio.run(main, clock=MockClock())
+    assert got == list(range(1000))
+    assert len(asks) < 100
 
 
 def test_iterate_is_lazy(counting, probe):
@@ -158,6 +177,7 @@ async def test_inside_trio_it_is_refused():
 PROGRAM = """
 import sys, trio, time
 import pullstream as ps
+from pullstream.engine.edge.lane import Lane
 
 @ps.source
 async def source(ctx, slow):
@@ -204,6 +224,7 @@ def test_ctrl_c_and_the_end_of_the_program(where):
 IN_ASYNCIO = """
 import asyncio, os, signal, sys, threading, time
 import pullstream as ps
+from pullstream.engine.edge.lane import Lane
 
 # Loaded before the clock begins.
 ps.iterate, ps.interval
@@ -262,6 +283,7 @@ def test_a_second_ctrl_c_does_not_wait():
 STUCK = """
 import os, signal, sys, threading, time, traceback
 import pullstream as ps
+from pullstream.engine.edge.lane import Lane
 
 def interrupts(n):
     os.kill(os.getpid(), signal.SIGINT)

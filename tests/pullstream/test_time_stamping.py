@@ -1,5 +1,6 @@
 """`stamp`, `stamp_epochs`, `map_time`, `delay`: which times, when they complete, and what goes wrong."""
 
+import datetime as dt
 import math
 import re
 
@@ -221,3 +222,20 @@ def test_a_lateness_of_another_kind_is_told():
     told = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Use numbers, or dates and a timedelta"
     with pytest.raises(TypeError, match=told):
         ps.run(pipeline)
+
+
+@pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])
+async def test_a_branch_that_goes_back_in_time_holds_its_times_beside_one_that_does_not(others, autojump_clock):
+    """Minutes of seconds on one branch of a fork: they complete when the seconds do, not with the other branch."""
+    seconds = moving(*(step for n in (60, 61, 62) for step in (ps.Batch(n, [n]), 1)))
+    minutes = ps.fork(ps.map_time(lambda second: second // 60), others)
+    counts = ps.pipe(seconds, minutes, ps.count_by_key(lambda _: "n"), ps.collect(timed=True))
+    async with counts.open() as running:
+        assert (1, ("n", 3)) in await running.result()
+
+
+def test_a_delay_past_the_last_time_is_refused():
+    """There is no such date, so the value has no time."""
+    days = ps.values([1], time=lambda _: dt.date.max)
+    with pytest.raises(ValueError, match=r"delay.*there is no time .* later than .*9999"):
+        ps.run(ps.pipe(days, ps.delay(dt.timedelta(1)), ps.collect()))

@@ -13,6 +13,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.authoring import Outside
+from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import JournalStore
 
 OVER = (
@@ -357,3 +358,25 @@ def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
 
 async def nothing(self):
     """A keeper that has not come to record anything yet."""
+
+
+async def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypatch):
+    """Nothing is recorded from then on: a source that waits for it would wait for ever."""
+
+    @ps.source
+    class Once(ps.authoring.Kernel[int]):
+        given = False
+
+        async def produce(self, limit):
+            if self.given:
+                self.location.advance(1)
+                with trio.move_on_after(5, shield=True):
+                    await self.location.until_fulfilled(0)
+            self.given = True
+            return ps.Batch(0, [0])
+
+    monkeypatch.setattr(Keeper, "record", nothing)
+    with pytest.raises(ps.errors.JournalError, match="were not recorded: the run is ending"):
+        async with ps.pipe(Once(), ps.drain()).open(journal=path) as running:
+            await trio.testing.wait_all_tasks_blocked()
+            await running.finish()
