@@ -4,20 +4,16 @@ The ready-made modules, and one for each way of writing a module: as a generator
 completed times, as a kernel.
 """
 
-import random
-from contextlib import nullcontext
-from functools import cache
 from inspect import isfunction, signature
 from typing import get_origin
 
-import attrs
 import pytest
 import trio
 from more_itertools import collapse
 
 import pullstream as ps
-from pullstream.conformance import READY, Cell, Subject, conformance
-from pullstream.conformance.ready import SINKS, TRANSFORMERS, calling
+from pullstream.conformance import READY, Subject, conformance
+from pullstream.conformance.ready import SINKS, calling
 from pullstream.conformance.trial import Trial
 from tests.sampling import amount
 
@@ -98,64 +94,6 @@ def test_the_grid_is_large():
     sizes = {subject.name: len(Trial(subject).cells) for subject in SUBJECTS}
     assert sum(sizes.values()) > 100_000
     assert min(sizes[subject.name] for subject in SUBJECTS if subject not in SINKS) > 200
-
-
-def gives_numbers(subject: Subject) -> bool:
-    """Whether what it makes of numbers are numbers, which do not go back, so that any other can stand below it."""
-
-    async def main():
-        outcome, _ = await Trial(attrs.evolve(subject, ascending=True)).drive(Cell(values=5))
-        numbers = [value for _, value in outcome.values]
-        return all(isinstance(value, int) for value in numbers) and numbers == sorted(numbers)
-
-    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-@cache
-def stackable() -> list[Subject]:
-    return [subject for subject in TRANSFORMERS if subject.ordered and gives_numbers(subject)]
-
-
-def row_of(chosen: list[Subject]) -> Subject:
-    """Some transformers, one below the other, expected of only what is expected of each."""
-
-    def make(function):
-        given = [[function] * subject.around + [nullcontext()] * subject.resource for subject in chosen]
-        return ps.pipe(*(subject.make(*arguments) for subject, arguments in zip(chosen, given, strict=True)))
-
-    flags = ("batches", "timing", "flushes", "grows", "reopens", "keeps")
-    return Subject(
-        " -> ".join(subject.name for subject in chosen),
-        make,
-        around=True,
-        ascending=True,
-        # What one makes of the numbers may be nothing to the next.
-        silent=True,
-        # What is asked for ahead may fail when nobody wants it any more; and a `take` that has enough ends what is
-        # above it, where something below may still fail of what it gave.
-        absorbs=any(subject.absorbs or subject.grows or subject.name.startswith("take") for subject in chosen),
-        **{flag: any(getattr(subject, flag) for subject in chosen) for flag in flags},
-    )
-
-
-def ends_unseen(chosen: list[Subject]) -> bool:
-    """Whether a `take` may have enough, and end what is above it, though nobody has asked what is below for more."""
-    takes = [number for number, subject in enumerate(chosen) if subject.name.startswith("take")]
-    return bool(takes) and any(subject.grows or subject.timing for subject in chosen[takes[0] + 1 :])
-
-
-def rows(number: int, seed: int) -> list[Subject]:
-    """Some rows of two to four transformers of the table, without two of the same name."""
-    chance = random.Random(seed)
-    drawn = [[chance.choice(stackable()) for _ in range(chance.randint(2, 4))] for _ in range(number)]
-    made = [row_of(chosen) for chosen in drawn if not ends_unseen(chosen)]
-    return list({row.name: row for row in made}.values())
-
-
-def test_rows_of_modules():
-    """What holds for each module holds for any row of them, in any order of the scheduler."""
-    for seed in range(amount(1, 20)):
-        conformance(*rows(amount(8, 30), 1 + seed), cells=amount(12, 40), seeds=2).check()
 
 
 ELSEWHERE = {
