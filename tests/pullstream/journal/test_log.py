@@ -56,6 +56,15 @@ def holding(*records):
     return contents
 
 
+def test_records_are_read_in_their_order(path):
+    """Later ones change what earlier ones said, and notes are all kept."""
+    written(path, ONE, TWO)
+    contents = held(path)
+    assert contents == holding(ONE, TWO)
+    assert contents.memory == {1: {b"m": b"2"}}
+    assert contents.notes == {2: [b"noted", b"more", b"again"]}
+
+
 def test_a_record_that_was_cut_short_is_taken_back(path):
     """At whichever byte: what came before holds, and more can be written behind it."""
     first, second = written(path, ONE, TWO)
