@@ -85,6 +85,12 @@ def test_nothing_past_the_match_is_produced(sink, counting, probe):
     assert probe.balanced
 
 
+def test_find_may_ask_for_more(counting, probe):
+    """A larger limit is what it asks for at most."""
+    ps.run(ps.pipe(counting(probe, 100), ps.find(lambda n: n == 9, limit=4)))
+    assert probe.asked[0] == max(probe.asked) == 4
+
+
 @pytest.mark.parametrize("how", ["end", "failure", "abort", "cancel", "block", "release"])
 async def test_on_end(how, counting, probe, autojump_clock):
     """Called once, after the source was released, with what the run raises; Abandoned, whoever ends it."""

@@ -428,3 +428,17 @@ def test_another_python_is_refused_and_may_be_vouched_for(path, monkeypatch):
         monkeypatch.undo()
         ps.run(pipeline, journal=path)
     assert halves(MINE, path, ["1"]) == list(range(1, 11))
+
+
+def test_a_handle_is_what_it_looks_like():
+    """One that shows what is behind it is another where that is another; in which process it is, is nothing."""
+    from adapters.spark.reading.timed import TimedFrame
+
+    def of(**given):
+        handle = object.__new__(TimedFrame)
+        for name, value in {"names": ("day",), "time": None, **given}.items():
+            object.__setattr__(handle, name, value)
+        return fingerprint(ps.pipe(ps.values([1]), ps.map(handle.__repr__), ps.drain()))
+
+    assert difference(of(), of()) == ""
+    assert "module 2" in difference(of(), of(time="hour"))
