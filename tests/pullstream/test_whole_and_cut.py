@@ -17,6 +17,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
@@ -204,3 +205,21 @@ def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(dom
                 came = outcome(rows, noting(calls, bad), cut=cut, limit=limit)
                 seen.append(([call for call, before in itertools.pairwise([*calls, None]) if call != before], came))
             assert seen[0] == seen[1], (seed, limit)
+
+
+@pytest.mark.parametrize(
+    ("module", "kept", "most"),
+    [
+        (ps.pipe(*[ps.count_by_key()] * 3), 10_000, 200),
+        (ps.unique_by_time(lambda n: 1 // (n % 10), on_error="skip"), 9_000, 100),
+    ],
+    ids=str,
+)
+def test_times_that_complete_together_cost_one_look(module, kept, most, monkeypatch):
+    """A batch of a thousand times is looked at a few times, and not for every time, with a policy for failures too."""
+    stop_clocks(monkeypatch.setattr)  # a pause for the garbage of earlier tests would count as slow work
+    looks = []
+    look = Eventful._look
+    monkeypatch.setattr(Eventful, "_look", lambda self, times: looks.append(times) or look(self, times))
+    assert len(ps.run(ps.pipe(ps.values(range(10_000), time=int), module, ps.collect()), limit=1000)) == kept
+    assert 0 < len(looks) < most

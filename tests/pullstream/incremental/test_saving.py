@@ -48,3 +48,28 @@ def test_what_is_read_again_is_what_was_there(seed):
         if rnd.random() < 0.3:
             trace, saving = again, saving_again
     assert len(trace)
+
+
+class Written(dict):
+    """A memory that counts how many changes are written to it."""
+
+    changes = 0
+
+    def __setitem__(self, key, value):
+        self.changes += len(value)
+        super().__setitem__(key, value)
+
+
+def test_a_change_of_a_large_group_saves_few_others():
+    """However large it is."""
+    trace, memory = KeyedTrace(Order()), Written()
+    saving = Saving(0, trace)
+    for n in range(10_000):
+        trace.add("k", n, (), 1)
+    saving.save(memory)
+    memory.changes = 0
+    for n in range(100):
+        trace.add("k", 37 * n, (), -1)
+        trace.add("k", 10_000 + n, (), 1)
+        saving.save(memory)
+    assert memory.changes <= 100 * 2 * SLOT

@@ -1,0 +1,62 @@
+"""Where nothing waits, modules look between steps what is complete: no task for an ask, no time read ahead."""
+
+import pytest
+
+import pullstream as ps
+from tests.pullstream.common import per_time
+from tests.pullstream.counting import count
+
+
+def numbers(count, begin=0, step=1):
+    return ps.values(range(begin, count, step), time=lambda n: n)
+
+
+def counts(number):
+    return [ps.count_by_key() for _ in range(number)]
+
+
+SHAPES = {
+    "five in a row": lambda n: ps.pipe(numbers(n), *counts(5)),
+    "with stages between": lambda n: ps.pipe(
+        numbers(n),
+        ps.count_by_key(),
+        ps.map(str),
+        ps.filter(bool),
+        ps.unique_by_time(),
+        ps.filter_not(bool),
+        ps.count_by_key(),
+    ),
+    "kinds": lambda n: ps.pipe(
+        numbers(n), ps.sort_by_time(), ps.accumulate(ps.agg.count()), ps.reduce_by_time(ps.agg.count())
+    ),
+    "windows": lambda n: ps.pipe(numbers(n), ps.count_by_key(), ps.tumbling(3, ps.agg.count()), ps.count_by_key()),
+    "times anew": lambda n: ps.pipe(
+        numbers(n),
+        ps.count_by_key(),
+        ps.map_time(lambda time: time),
+        ps.timed(),
+        ps.scan(lambda _, pair: pair[0], 0),
+        ps.count_by_key(),
+        ps.map_time(lambda _: 0),
+        ps.stamp(lambda pair: pair[0], lateness=1, late="drop"),
+        ps.count_by_key(),
+    ),
+    "groups": lambda n: ps.pipe(numbers(n), ps.batch(2), ps.windowed(2, 2), ps.count_by_key(str)),
+    "below what waits": lambda n: ps.pipe(numbers(n), per_time(), ps.count_by_key(), per_time(), ps.batch(2)),
+    "merge, and two": lambda n: ps.pipe(ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)), *counts(2)),
+    "loop": lambda n: ps.pipe(numbers(n), ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n))),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_task_is_begun_for_a_time(name):
+    """However many times there are."""
+
+    def begun(number):
+        async def run():
+            await ps.arun(ps.pipe(SHAPES[name](number), ps.drain()))
+            return 0
+
+        return count(run).tasks
+
+    assert abs(begun(300) - begun(100)) < 20
