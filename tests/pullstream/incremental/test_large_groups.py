@@ -97,3 +97,26 @@ def test_a_change_does_not_look_through_the_group_that_it_is_of(name, order, fir
     """With a hundred times as many values it looks at a few more of them."""
     small, large = (looks(GROUPS[name], order(), size, first=first) for size in (100, 10_000))
     assert large < 2.5 * small, (small, large)
+
+
+@pytest.mark.parametrize("order", [Order, LatticeOrder])
+def test_what_an_index_keeps_follows_what_there_is_and_not_what_has_been(order):
+    """Values come and go, those that are asked for and those that never are; times go by."""
+    order = order()
+    flow = Dataflow(GROUPS["min"], order)
+    values = [*range(200)]
+    kept = []
+    for n in range(2_000):
+        if order.compacts:
+            order.reach([Product(n, 0)])
+        time = (Product(n, 0),) if order.compacts else ()
+        new = values if n == 0 else [values[n % 200] + 200]
+        flow.take("pairs", time, [((0, value), 1) for value in new] + [((0, value - 200), -1) for value in new if n])
+        if n:
+            values[n % 200] = new[0]
+        flow.run(time)
+        # Where all traces were gone through it is made anew when it is asked for.
+        if n > 400 and (index := flow.region.traces[0]._indexes.get(0)) is not None:
+            kept.append(len(index._heap) + len(index._new) + len(index.values) + len(index.times))
+    assert len(kept) > 1_500
+    assert max(kept) < 200 * 6

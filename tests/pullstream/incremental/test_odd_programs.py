@@ -3,14 +3,16 @@
 import re
 from functools import partial
 
+import attrs
 import pytest
 
 import pullstream as ps
 from pullstream.errors import CapabilityError, CompositionError
 from pullstream.incremental import maintain
 from pullstream.incremental.module import Dataflow
-from pullstream.incremental.trace import Order
+from pullstream.incremental.trace import LatticeOrder, Order
 from tests.pullstream.incremental.programs import run
+from timely import Product
 
 
 def notes_of(caught):
@@ -136,3 +138,48 @@ def test_times_that_were_in_one_order_may_not_come_beside_one_another():
     source = ps.values([(time, ("r", 1)) for time in times], time=lambda _: (1, 1))
     with pytest.raises(CapabilityError, match="have no order. Use map_time"):
         ps.run(ps.pipe(source, at_their_times(), maintain(lambda records: records.count()), ps.collect()))
+
+
+@attrs.frozen
+class Beside:
+    """Two numbers, each in its own order; when both have come can be told, and no latest time before both."""
+
+    a: int
+    b: int
+
+    def __le__(self, other):
+        return self.a <= other.a and self.b <= other.b
+
+    def sort_key(self):
+        return self.a + self.b
+
+    def join(self, other):
+        return Beside(max(self.a, other.a), max(self.b, other.b))
+
+
+def test_times_need_no_meet():
+    """Without one less is forgotten."""
+    order = LatticeOrder()
+    flow = Dataflow(lambda records: records.reduce(lambda key, values: [len(values)]), order)
+    out = []
+    for n in range(20):
+        time = Beside(n, 0)
+        order.reach([time, Beside(0, n + 1)])
+        flow.take("records", (time,), [(("k", n), 1)])
+        out += flow.run((time,))
+    assert out[-1] == ("", ("k", 20), 1)
+
+
+def test_nothing_is_kept_of_a_key_that_is_gone():
+    """However large it was: not even from when on it is worth to look at it again."""
+    order = LatticeOrder()
+    flow = Dataflow(lambda edges: edges.join(edges), order)
+    for key in range(50):
+        time = Product(key, 0)
+        order.reach([time])
+        for diff in (1, -1):
+            flow.take("edges", (time,), [((key, n), diff) for n in range(10)])
+        flow.run((time,))
+    (trace,) = flow.region.traces
+    assert not trace.updates
+    assert not trace._ripe

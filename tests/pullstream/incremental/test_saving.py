@@ -73,3 +73,16 @@ def test_a_change_of_a_large_group_saves_few_others():
         trace.add("k", 10_000 + n, (), 1)
         saving.save(memory)
     assert memory.changes <= 100 * 2 * SLOT
+
+
+def test_nothing_is_saved_of_a_key_that_is_gone():
+    """Large or small."""
+    trace, memory = KeyedTrace(Order()), {}
+    saving = Saving(0, trace)
+    for diff in (1, -1):
+        for n in range(3 * SLOT):
+            trace.add("many", n, (), diff)
+        trace.add("few", 1, (), diff)
+        saving.save(memory)
+        assert bool(memory) is (diff > 0)
+    assert not saving._large
