@@ -54,9 +54,16 @@ def run_killed(seconds, early, look, *arguments):
         return process.returncode == 0
 
 
-def kill_over_and_over(tmp_path, kills, seed, journal):
-    """Start run after run with the same data, and kill each again and again until it finishes."""
-    dice = random.Random(seed)
+@pytest.mark.parametrize(
+    ("kills", "journal"),
+    [
+        (amount(1, 20), True),
+        pytest.param(60, False, marks=pytest.mark.slow),
+        pytest.param(200, True, marks=pytest.mark.slow),
+    ],
+)
+def test_a_killed_program_leaves_the_same_bytes(tmp_path, kills, journal):
+    dice = random.Random(kills)
     data, whole = tmp_path / "data", tmp_path / "whole"
     write_data(data, dice)
     seconds = finished(data, whole)
@@ -84,18 +91,6 @@ def kill_over_and_over(tmp_path, kills, seed, journal):
         names = str(out).encode(), str(whole).encode()
         assert {name: found.replace(*names) for name, found in content(out).items()} == expected
         assert [*out.rglob(".pullstream-*"), *out.rglob("*.part")] == []
-
-
-@pytest.mark.parametrize(
-    ("kills", "journal"),
-    [
-        (amount(1, 20), True),
-        pytest.param(60, False, marks=pytest.mark.slow),
-        pytest.param(200, True, marks=pytest.mark.slow),
-    ],
-)
-def test_a_killed_program_leaves_the_same_bytes(tmp_path, kills, journal):
-    kill_over_and_over(tmp_path, kills, kills, journal)
 
 
 def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):

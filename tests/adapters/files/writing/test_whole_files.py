@@ -86,20 +86,14 @@ def test_the_number_of_files_is_the_status(tmp_path):
     assert "2 files written, 0 under way" in str(trio.run(main))
 
 
-def slow_disk(monkeypatch, ready):
-    """Make syncs to disk wait for an event."""
-    real = Disk.flush
+async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatch):
+    ready, taken, real = threading.Event(), [], Disk.flush
 
     def flush(disk, path):
         assert ready.wait(10)
         real(disk, path)
 
     monkeypatch.setattr(Disk, "flush", flush)
-
-
-async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatch):
-    ready, taken = threading.Event(), []
-    slow_disk(monkeypatch, ready)
     source = ps.pipe(ps.values(range(200), time=int), ps.tap(taken.append))
     async with ps.pipe(source, files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
         while len(taken) <= committer.AHEAD:  # noqa: ASYNC110 - nobody sets an event

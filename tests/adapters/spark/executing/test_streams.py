@@ -6,7 +6,6 @@ import random
 import time
 from collections import defaultdict
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -18,7 +17,6 @@ from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
-ROOT = Path(__file__).parents[4]
 EPOCH = 1_000_000
 END = 100_000
 DELAY = 2
@@ -156,23 +154,21 @@ def committed(root):
     return [path.name for path in (root / "state" / "commits").glob("*") if path.name.isdigit()]
 
 
-def check_killed(session, root, kills):
-    arrivals = Arrivals(root / "in", kills, 4 * kills + 2)
-    for _ in range(kills):
-        goal = len(committed(root)) + 1
-        arguments = [arrivals.folder, root / "state", root / "out"]
-        # A fast machine may have come to the end before.
-        killed(
-            "executing.program", *arguments, ready=lambda goal=goal: len(committed(root)) >= goal, after=1, java=True
-        )
-    started(keyed(landing(session, arrivals.folder)), root / "state", root / "out").awaitTermination()
-    assert written(session, root / "out") == in_one_run(arrivals, root / "state")
-
-
 @pytest.mark.slow
 def test_killed_and_restarted(stateful, tmp_path):
     """The state of every key is in Spark's checkpoint."""
-    check_killed(stateful, tmp_path, amount(1, 20))
+    state, out, kills = tmp_path / "state", tmp_path / "out", amount(1, 20)
+    arrivals = Arrivals(tmp_path / "in", kills, 4 * kills + 2)
+
+    def ready():
+        return len(committed(tmp_path)) >= goal
+
+    for _ in range(kills):
+        goal = len(committed(tmp_path)) + 1
+        # A fast machine may have come to the end before.
+        killed("executing.program", arrivals.folder, state, out, ready=ready, after=1, java=True)
+    started(keyed(landing(stateful, arrivals.folder)), state, out).awaitTermination()
+    assert written(stateful, out) == in_one_run(arrivals, state)
 
 
 def fails(row):
