@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import pytest
 import trio
@@ -223,3 +224,56 @@ async def test_where_trio_does_not_tell_nothing_is_seen_and_that_is_said_once(mo
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("pullstream", "WARNING")
     assert "StalledError" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    "lacks", ["nothing", "the nursery", "the nursery's status", "the status", "its scope", "its parent", "its state"]
+)
+def test_what_trio_has_to_tell_is_looked_for(lacks):
+    """An attribute that is not there, or is something else by now, is noticed before anything rests on it."""
+    status = SimpleNamespace(_scope=trio.CancelScope(), _parent=None, effectively_cancelled=False)
+    nursery = SimpleNamespace(_parent_waiting_in_aexit=False, cancel_scope=SimpleNamespace(_cancel_status=status))
+    task = SimpleNamespace(_cancel_status=status)
+    match lacks:
+        case "the nursery":
+            del nursery._parent_waiting_in_aexit
+        case "the nursery's status":
+            del nursery.cancel_scope._cancel_status
+        case "the status":
+            del task._cancel_status
+        case "its scope":
+            status._scope = None
+        case "its parent":
+            del status._parent
+        case "its state":
+            status.effectively_cancelled = lambda: False
+    assert blocked.supported(task, nursery) == (lacks == "nothing")
+
+
+async def test_this_trio_tells():
+    """What the toolkit looks for in a task and a nursery is there, and means what it is taken for."""
+    async with trio.open_nursery() as nursery:
+        task = trio.lowlevel.current_task()
+        assert blocked.supported(task, nursery)
+        assert blocked.joined(task) is None
+        assert not blocked.may_be_cancelled(task)
+
+        async def look():
+            await trio.testing.wait_all_tasks_blocked()
+            assert blocked.joined(task) is nursery
+            with blocked.own_scope():
+                assert not blocked.may_be_cancelled(trio.lowlevel.current_task())
+            with trio.CancelScope() as scope:
+                await trio.lowlevel.checkpoint()
+                assert blocked.may_be_cancelled(trio.lowlevel.current_task())
+                with trio.CancelScope(shield=True) as inner:
+                    await trio.lowlevel.checkpoint()
+                    assert blocked.may_be_cancelled(trio.lowlevel.current_task())
+                    assert not blocked.may_be_cancelled(trio.lowlevel.current_task(), inner)
+                with blocked.own_scope(shield=True):
+                    assert not blocked.may_be_cancelled(trio.lowlevel.current_task())
+                    scope.cancel()
+                    assert not blocked.may_be_cancelled(trio.lowlevel.current_task())
+                assert blocked.may_be_cancelled(trio.lowlevel.current_task(), scope)
+
+        nursery.start_soon(look)
