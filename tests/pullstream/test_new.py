@@ -148,3 +148,12 @@ def test_a_subject(conformance):
         "Again: conformance(Subject('much', ...), replay='values=",
     ):
         assert again in out
+
+
+def test_other_runs_of_pytest_import_nothing():
+    """The plugin is loaded in every run of an environment that has the toolkit: it costs these nothing."""
+    program = (
+        f"import runpy, sys; runpy.run_path({str(PLUGIN)!r}); print('pullstream' in sys.modules, 'trio' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"

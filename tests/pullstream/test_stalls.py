@@ -49,6 +49,15 @@ async def test_the_classic_is_named(autojump_clock):
     assert "awaiting has not acknowledged a batch at 1, and is the module that waits" in text
 
 
+@pytest.mark.parametrize("check", [False, True])
+def test_a_stall_is_noticed_by_run_as_well(check):
+    """What waits for Ctrl-C, or for a violation, is nothing that could move the stream."""
+
+    pool = ps.worker_pool(ps.filter(lambda n: n % 2))
+    with pytest.raises(ps.StalledError):
+        ps.run(ps.pipe(ps.values(range(8)), pool, ps.collect()), check=check)
+
+
 def dead_end():
     """Two values go in, and none comes out: a third is not let in."""
     return ps.in_flight(ps.filter(lambda n: n > 6), 1)

@@ -1,5 +1,6 @@
 """Stages that keep one value or none of each: take, skip, filter_not, tap, unique, duplicates, scan."""
 
+import operator
 from itertools import dropwhile, takewhile
 
 import more_itertools
@@ -40,6 +41,16 @@ def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
     # What a module below does to the state that it was given is not the step's doing.
     new = ps.pipe(ps.scan(lambda _, n: [n], []), ps.tap(lambda state: state.append("read")))
     assert through([1, 2, 3], new, limit=limit) == [[1, "read"], [2, "read"], [3, "read"]]
+
+
+@settings(deadline=None)
+@given(values, st.sampled_from([None, 1, 2, 5]), limits)
+def test_unique_and_non_unique_share_the_values(data, capacity, limit):
+    """Every value passes exactly one of the two, whatever they remember."""
+    numbered = list(enumerate(data))
+    first = through(numbered, ps.unique(operator.itemgetter(1), capacity=capacity), limit=limit)
+    again = through(numbered, ps.duplicates(operator.itemgetter(1), capacity=capacity), limit=limit)
+    assert sorted(first + again) == numbered
 
 
 @settings(deadline=None)
@@ -94,6 +105,15 @@ def test_nothing_past_the_match_is_produced(counting, probe, last, limit):
     assert probe.reasons == [None]
     assert probe.balanced
     assert not probe.ended
+
+
+async def test_ahead_asks_for_more_at_a_time(edge, counting, probe):
+    """`ahead` is how many it may ask for; never more than it is asked for itself."""
+    async with edge(ps.pipe(counting(probe, 99), ps.take(lambda n: n < 10, ahead=8))) as reader:
+        for limit in (100, 4, 100, 100):
+            answer = await reader.ask(limit)
+    assert probe.asked == [8, 4]
+    assert answer is ps.DONE
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -164,3 +184,33 @@ async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, pro
         await finish(reader, ending, begun)
         assert len(ends) == 1
     assert [exc and str(exc) for exc in ends] == [ENDINGS[ending]]
+
+
+@ps.source
+class Stuck(ps.authoring.Kernel[int]):
+    """Its release fails."""
+
+    async def produce(self, limit):
+        return ps.Batch(0, [1])
+
+    async def release(self):
+        raise Unseen("release")
+
+
+async def test_on_end_hears_of_a_release_that_failed(edge):
+    """What is upstream failed to let go: on_end is called with that, and the confirmation raises it."""
+    ends = []
+    async with edge(ps.pipe(Stuck(), ps.tap(lambda _: None, on_end=ends.append))) as reader:
+        await reader.ask(1)
+        with pytest.raises(Unseen, match="release") as raised:
+            await reader.abort()
+    assert ends == [raised.value]
+
+
+async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, probe):
+    """What on_end raises is raised to whoever ends the stream, when the source has let go (R8)."""
+    async with edge(ps.pipe(counting(probe, 9), ps.tap(lambda _: None, on_end=raising))) as reader:
+        await reader.ask(1)
+        with pytest.raises(Unseen):
+            await reader.abort()
+        assert probe.released == 1
