@@ -324,20 +324,3 @@ def test_ctrl_c_while_a_function_blocks_the_stream(where, printed):
     """The loop waits until it returns; a second Ctrl-C leaves it where it is."""
     done = subprocess.run([sys.executable, "-c", STUCK, where], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout.splitlines(), done.stderr, done.returncode) == (printed, "", 0)
-
-
-@pytest.mark.parametrize("read", ["iterate", "aiterate"])
-def test_reading_asks_for_many_times_at_once(read, monkeypatch):
-    """A thousand times cost a few asks, not one ask each."""
-    asks = []
-    ask = Lane.ask
-    monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
-    source = ps.values(range(1000), time=lambda n: n)
-
-    async def main():
-        async with ps.aiterate(source) as values:
-            return [value async for value in values]
-
-    got = list(ps.iterate(source)) if read == "iterate" else trio.run(main, clock=MockClock())
-    assert got == list(range(1000))
-    assert len(asks) < 100
