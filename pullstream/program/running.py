@@ -249,7 +249,8 @@ class Running(Generic[R]):
         """Stop in an orderly way and keep the results so far: sources end, and values in flight complete.
 
         Returns when the run has ended; `result` then returns the results. Times that a source has given only in part
-        complete with that part. In contrast, `abort` completes nothing.
+        complete with that part. This includes the sources that `flat_map` and `flatten` open: from now on they are
+        empty, so a value that waits for its own emits nothing. In contrast, `abort` completes nothing.
 
         >>> import trio, pullstream as ps
         >>> async def main():
