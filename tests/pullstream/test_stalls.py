@@ -74,6 +74,27 @@ def test_a_dead_end_behind_iterate():
         list(ps.iterate(ps.pipe(ps.values(range(8)), dead_end())))
 
 
+async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
+    """A sink may wait for what a task outside of the run does with a lane of its reader."""
+
+    @ps.sink
+    async def lending(upstream, ctx):
+        lanes.append(upstream.lane())
+        await running.progress.completed(1)
+        return "complete"
+
+    async def ask():
+        await trio.sleep(50)
+        for _ in range(3):
+            await lanes[0].ask()
+            await trio.sleep(50)
+
+    lanes = []
+    async with trio.open_nursery() as nursery, ps.pipe(timed(1, 2, 3), lending()).open() as running:
+        nursery.start_soon(ask)
+        assert await running.result() == "complete"
+
+
 # ---- what a program outside may still do
 
 

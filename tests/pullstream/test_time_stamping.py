@@ -80,6 +80,13 @@ def test_what_is_late_goes_where_it_was_told_to(limit, bound):
             timed(ps.values(ROWS), ps.stamp(lambda n: n, lateness=bound), limit=limit)
 
 
+def test_lateness_of_dates():
+    """Whatever can be subtracted from the times."""
+    moments = [dt.datetime(2013, 1, 1, hour, tzinfo=dt.UTC) for hour in (3, 1, 2, 9, 8)]
+    stamped = ps.stamp(lambda moment: moment, lateness=dt.timedelta(hours=2))
+    assert timed(ps.values(moments), stamped) == [(moment, moment) for moment in moments]
+
+
 async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clock):
     """A time is complete when one has come that is more than the lateness later."""
     source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [3]), 1, ps.Batch(0, [2]), 1, ps.Batch(0, [5]), 1)

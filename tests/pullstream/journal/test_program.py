@@ -217,6 +217,7 @@ OTHER = {
     "a source inside a function": "inner = ps.values([?])\nstage = ps.flat_map(lambda n: inner)",
     "a policy": ("stage = ps.map(int?)", "", ", on_error='skip'"),
     "a name": ("stage = ps.map(int)?", "", ".named('n')"),
+    "an option by name": "stage = ps.stamp(int, lateness=?)",
     "an option": ("stage = ps.map_async(trio.sleep, ?)", "2", "3"),
 }
 """Programs with a question mark, and two of what stands in its place; by default 1 and 2."""
