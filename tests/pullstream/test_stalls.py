@@ -240,6 +240,15 @@ def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
     assert not caplog.records
 
 
+async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock):
+    """A task outside that waits for a completion, hears of the stall, and goes on: the run has ended all the same."""
+    with trio.fail_after(100), pytest.raises(ps.StalledError):
+        async with ps.pipe(ps.values(range(8)), dead_end(), ps.collect()).open() as running:
+            with pytest.raises(ps.StalledError):
+                await running.progress.completed(0)
+            await trio.sleep_forever()
+
+
 # ---- what trio tells
 
 

@@ -9,7 +9,7 @@ import pytest
 import pullstream as ps
 from pullstream.incremental import maintain
 from pullstream.incremental.module import Dataflow
-from pullstream.incremental.trace import Order
+from pullstream.incremental.trace import LatticeOrder, Order
 from tests.pullstream.incremental.programs import GRAPHS, PROGRAMS
 from tests.sampling import amount
 from timely import Product, join, less_equal
@@ -88,6 +88,29 @@ def test_each_program_gives_at_every_time_what_it_would_from_nothing(name, domai
     """Records come and go at random, in any order of their times."""
     for seed in range(amount(6, 136)):
         check(name, seed, domain, *(() if seed < 6 else (20, 5) if name in GRAPHS else (30, 5)))
+
+
+def test_what_is_forgotten_of_old_times_is_missed_by_nobody(monkeypatch):
+    """The same without compaction; and with it there is less."""
+    kept = {}
+    for compacts in (True, False):
+        monkeypatch.setattr(LatticeOrder, "compacts", compacts)
+        for name in PROGRAMS:
+            check(name, 1, "products")
+        kept[compacts] = kept_of(rounds=60)
+    assert kept[True] < kept[False] / 3, kept
+
+
+def kept_of(rounds):
+    """How many changes are kept of a node whose edges come and go for a long time."""
+    order = LatticeOrder()
+    flow = Dataflow(lambda edges: edges.map(lambda edge: edge).reduce(lambda node, values: [len(values)]), order)
+    for n in range(rounds):
+        time = Product(n, 0)
+        order.reach([time])
+        flow.take("edges", (time,), [((0, n), 1)] if n < 5 else [((0, n), 1), ((0, n - 1), -1)])
+        flow.run((time,))
+    return sum(map(len, flow.region.traces))
 
 
 def test_a_change_costs_what_changes():
