@@ -27,7 +27,7 @@ class Suspended(ABC):
 class Inline:
     """A module that its owner may run without an edge, as `group_by` runs one per key (see `InlineRow`).
 
-    It is a `PassOn` or a `Notified` that overrides nothing but the methods that compute results from values and
+    It is a `PassOn` or a `Notified`. The owner calls nothing but the methods that compute results from values and
     completions. It requests completions of the times of its values only, and holds and answers no other times.
     """
 

@@ -21,7 +21,7 @@ from ..order import BEGINNING, less_equal
 from ..tracker import Tracker
 
 Report = Callable[[Any, int], None]
-"""Called with (time, +1 or -1) forevery capability that is created or dropped."""
+"""Called with (time, +1 or -1) for every capability that is created or dropped."""
 
 
 class Output:
