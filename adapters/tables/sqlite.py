@@ -45,7 +45,7 @@ class SqliteTable(SqlTable):
     @override
     def connect(self) -> None:
         path = self.plan.target.location
-        self._connection = sqlite3.connect(path, _TRY, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(path, timeout=_TRY, isolation_level=None, check_same_thread=False)
         if not self.execute("SELECT 1 FROM sqlite_master"):
             # Readers of a new database do not wait for its writer, nor the writer for them.
             self.execute("PRAGMA journal_mode = WAL")
