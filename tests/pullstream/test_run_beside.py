@@ -1,5 +1,7 @@
 """What looks on while a pipeline runs: it sees how many times are done, and changes nothing but by failing."""
 
+import datetime as dt
+
 import pytest
 import trio
 import trio.testing
@@ -236,3 +238,15 @@ async def test_without_anything_beside_the_first_call_begins_to_count(autojump_c
         assert running.progress.times_done() == 0
         await running.result()
     assert running.progress.times_done() in (2, 3)
+
+
+async def test_every_sink_has_a_frontier_of_its_own(autojump_clock):
+    """Also where their times are of two kinds, which have no least time together."""
+    days = [dt.date(2026, 3, day) for day in (2, 3, 4)]
+    numbered = ps.pipe(ps.map_time(lambda day: day.day), ps.drain().named("numbers"))
+    async with ps.pipe(slowly(*days), ps.tee(ps.drain().named("days"), numbered)).open(beside=forever) as running:
+        await trio.sleep(1.5)
+        found = {name: list(frontier) for name, frontier in running.progress.frontiers()}
+        await running.result()
+    assert found == {"days": [days[1]], "numbers": [3]}
+    assert running.progress.times_done() == 6

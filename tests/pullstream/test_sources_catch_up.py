@@ -4,6 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import Unseen
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -39,3 +40,25 @@ def test_there_is_no_gap(seed):
     old = ps.flat_map(lambda _: read())
     source = ps.catch_up(ps.pipe(ps.once(None), old), ps.from_callback(register))
     assert ps.run(ps.pipe(source, ps.collect())) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+async def test_failures_come_after_what_was_before(which, counting, new_probe, autojump_clock):
+    """Of the old: at once, the new is told. Of the new: after all the old, and what was new before."""
+    old, new = new_probe(), new_probe()
+    failure = Unseen()
+    source = ps.catch_up(
+        counting(old, 3, delay=1, timed=True, failure=failure if which == "old" else None),
+        counting(new, 2 if which == "new" else 5000, failure=failure if which == "new" else None),
+    )
+    got = []
+    with pytest.raises(Unseen) as caught:
+        async with ps.pipe(source, ps.drain(got.append)).open():
+            pass
+    assert caught.value is failure
+    assert got == ([0, 1, 2] if which == "old" else [0, 1, 2, 0, 1])
+    assert old.balanced
+    assert new.balanced
+    assert old.acquired == new.acquired == 1
+    assert (old if which == "new" else new).ended == (which == "new")
+    assert new.reasons == [failure]

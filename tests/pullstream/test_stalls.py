@@ -249,6 +249,15 @@ async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock)
             await trio.sleep_forever()
 
 
+async def test_the_source_is_told_why(counting, probe, autojump_clock):
+    """A deadlock is a failure: what is released hears of it, and whoever asks outside."""
+    with pytest.raises(ps.StalledError) as caught:
+        async with ps.aiterate(ps.pipe(counting(probe, 9), dead_end())) as values:
+            await anext(values)
+    assert probe.reasons == [caught.value]
+    assert probe.balanced
+
+
 # ---- what trio tells
 
 

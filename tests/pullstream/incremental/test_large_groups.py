@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from pullstream.incremental import ranked
+from pullstream.incremental import MultiplicityError, ranked
 from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import LatticeOrder, Order
 from tests.pullstream.incremental.test_against_recomputing import DOMAINS, check
@@ -55,6 +55,18 @@ GROUPS = {
     "count": lambda pairs: pairs.count(),
     "min in a loop": lambda pairs: pairs.iterate(lambda found: found.concat(pairs).min()),
 }
+
+
+@pytest.mark.parametrize("order", [Order, LatticeOrder])
+def test_a_value_that_goes_more_often_than_it_came_is_found(order):
+    """Also in a group with an index, which looks only at what has changed."""
+    flow = Dataflow(GROUPS["min"], order())
+    time = () if order is Order else (Product(0, 0),)
+    flow.take("pairs", time, [((0, n), 1) for n in range(2 * ranked.LARGE)])
+    flow.run(time)
+    flow.take("pairs", time, [((0, 9999), -1)])
+    with pytest.raises(MultiplicityError):
+        flow.run(time)
 
 
 def looks(program, order, size, *, first):
