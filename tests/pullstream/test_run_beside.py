@@ -250,3 +250,25 @@ async def test_every_sink_has_a_frontier_of_its_own(autojump_clock):
         await running.result()
     assert found == {"days": [days[1]], "numbers": [3]}
     assert running.progress.times_done() == 6
+
+
+@pytest.mark.parametrize("beside", LOOKERS)
+async def test_a_stall_of_which_only_it_hears_ends_the_run(beside, autojump_clock):
+    """A deadlock in which nobody in the run waits for a completion fails, even if what looks on swallows it."""
+
+    async def swallowing(running):
+        try:
+            await beside(running)
+        except ps.StalledError:
+            await trio.sleep_forever()
+
+    @ps.sink
+    async def taking_turns(upstream, ctx):
+        await upstream.ask()
+        await never.wait()
+        await upstream.lane().ask()
+
+    with pytest.raises(ps.StalledError):
+        async with ps.pipe(ps.values([1]), taking_turns()).open(beside=swallowing) as running:
+            never = running._run.signal()
+            await running.result()
