@@ -144,6 +144,12 @@ def test_a_fold_by_another_name_leads_on(name, hint):
         getattr(ps.agg, name)
 
 
+@pytest.mark.parametrize("name", ["never_heard_of", "race", "take_value", "throwing", "head_of"])
+def test_a_name_that_is_like_no_other_has_no_wrong_hint(name):
+    """Another name is offered only if a slip of the pen explains the difference."""
+    assert "did you mean" not in hints.hint("pullstream", name)
+
+
 def test_every_old_name_has_one_that_exists():
     """A hint that leads nowhere is worse than none."""
     for old, new in hints.RENAMED.items():
@@ -160,6 +166,14 @@ def test_every_old_name_has_one_that_exists():
 def test_few_names_are_at_the_top():
     """Modules to compose with, what runs them, and what modules are written with; all else has a door of its own."""
     assert len(ps.__all__) <= 120
+
+
+def test_a_program_may_probe_for_names():
+    """What is not there is not there, whoever asks in which way."""
+    assert not hasattr(ps, "live")
+    assert getattr(ps, "nothing_of_the_kind", None) is None
+    with pytest.raises(ImportError, match="cannot import name 'zzzzzz'"):
+        exec("from pullstream import zzzzzz")
 
 
 def module(path):

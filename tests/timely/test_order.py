@@ -8,6 +8,7 @@ import random
 from datetime import UTC, date, datetime, time as clock_time, timedelta, timezone
 from decimal import Decimal
 
+import attrs
 import pytest
 from hypothesis import given, strategies as st
 
@@ -213,6 +214,29 @@ def test_partial_orders_are_followed_for_long(kind, seed):
             there.add(time)
             times.update(time, 1)
         assert times.frontier == Antichain(there)
+
+
+@pytest.mark.parametrize("order", [range, lambda n: reversed(range(n))], ids=["up", "down"])
+def test_times_of_a_partial_order_that_ascend_cost_few_comparisons(order):
+    """A bounded number for each, however many are there."""
+    compared = 0
+
+    @attrs.frozen(order=False)
+    class Counted:
+        n: int
+
+        def __le__(self, other):
+            nonlocal compared
+            compared += 1
+            return self.n <= other.n
+
+    times = MutableAntichain()
+    for n in order(1_000):
+        times.update(Counted(n), 1)
+    for n in range(1_000):
+        assert times.frontier == Antichain([Counted(n)])
+        times.update(Counted(n), -1)
+    assert compared < 8 * 1_000
 
 
 @given(st.lists(st.tuples(small, st.integers(-2, 2))))

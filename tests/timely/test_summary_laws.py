@@ -1,6 +1,6 @@
 """Every kind of summary on every kind of time: a path gives what its steps give, and comparing promises no more."""
 
-# ruff: noqa: DTZ001, DTZ901 - comparisons are the subject, in every direction; and naive times, too
+# ruff: noqa: SIM300, DTZ001, DTZ901 - comparisons are the subject, in every direction; and naive times, too
 
 import itertools
 import math
@@ -249,3 +249,12 @@ def test_half_a_day_is_no_advance_among_dates():
         tracker.update(start, begin, -1)
         tracker.propagate()
         assert not tracker.frontier(graph.place(Target(0, 1))).elements
+
+
+def test_a_step_to_another_domain_is_no_advance():
+    """It may lead back within the same one: it is above no other path, and advances nothing."""
+    back = MapTime(lambda t: t // 60, converts=True)
+    assert not IDENTITY <= back
+    assert not IDENTITY <= Delay(1).followed_by(back)
+    assert not Delay(1).followed_by(back).strict
+    assert not Componentwise((back, Delay(1))).strict

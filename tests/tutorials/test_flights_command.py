@@ -34,6 +34,17 @@ def test_a_file_is_no_folder(tmp_path, capsys):
     assert file.read_text() == "mine"
 
 
+def test_a_folder_below_a_file_is_an_error_of_one_line(tmp_path, capsys):
+    """A folder that cannot be made is told in a line, without a traceback."""
+    (tmp_path / "file").write_text("")
+
+    assert main(["--out", str(tmp_path / "file" / "delays")]) == 1
+
+    [told] = capsys.readouterr().err.splitlines()
+    assert told.startswith("flights: ")
+    assert "Not a directory" in told
+
+
 def test_without_the_data_package_the_command_to_install_it_is_named(monkeypatch, tmp_path, capsys):
     """The error says what to type."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -1,11 +1,45 @@
 """Answers of many times at an edge: given out one time after another, or whole; what passes, and what is in flight."""
 
+from contextlib import nullcontext
+
+import numpy as np
 import pytest
 
 import pullstream as ps
+from pullstream.authoring import Traits
 from pullstream.resuming.resuming import drop_in
 from tests.pullstream.common import run
-from timely import TimeDomainError
+from timely import Product, TimeDomainError
+from timely.order import minimal
+
+
+@ps.source
+class Answers(ps.authoring.Kernel):
+    """Gives these answers, cut to what was asked for, and holds every time until its last value is answered."""
+
+    traits = Traits(trusted=True, follows=True)
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def acquire(self):
+        for answer in self.answers:
+            for time in answer.times if isinstance(answer, ps.Batch) else ():
+                self.location.hold(time)
+        self.location.drop_capability()
+
+    async def produce(self, limit):
+        if not self.answers:
+            return ps.DONE
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        if len(answer.values) > limit:
+            self.answers.insert(0, answer.part(limit))
+            answer = answer.part(0, limit)
+        for time in answer.times:
+            self.location.drop(time)
+        return answer
 
 
 def many(times):
@@ -41,6 +75,56 @@ def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
     assert got == [(3, 0), (4, 1)]
 
 
+# ---- lanes
+
+
+TIMES = {
+    "out of order": [3, 1, 1, 4, 1, 5, 9, 2, 6, 3],
+    "pairs": [Product(0, 1), Product(1, 0), Product(1, 0), Product(2, 2), Product(0, 1), Product(0, 3), Product(4, 0)],
+}
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("how", ["abort", "error", "end"])
+@pytest.mark.parametrize("domain", ["out of order", "pairs"])
+def test_nothing_passes_after_a_termination(domain, how, other, check):
+    """By whichever lane it comes: what no lane was given never will be, and is not in flight any more (R5)."""
+    seen = []
+
+    @ps.transformer
+    class Terminates(ps.authoring.Kernel):
+        async def produce(self, limit):
+            upstream = self.upstream
+            lane = upstream.lane() if other else upstream
+            seen.append(pairs(await upstream.ask(9)))
+            if how == "end":
+                upstream.edge.end_here()
+            elif how == "abort":
+                await lane.abort()
+            else:
+                await lane.error(reason)
+            try:
+                seen.append(await upstream.ask(9))
+            except OSError:
+                seen.append(ps.DONE)
+            seen.append((upstream.edge.handover.rest, set(upstream.arriving())))
+            if how == "error":
+                raise reason
+            return ps.DONE
+
+    reason = OSError("enough")
+    with pytest.raises(OSError, match="enough") if how == "error" else nullcontext():
+        by_hand(drain, Answers(many(TIMES[domain])), Terminates(), check=check)
+    # What an error has ended is not complete, and what an abort has ended is nobody's.
+    assert seen == [[(TIMES[domain][0], 0)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
+
+
+async def drain(upstream, ctx):
+    while await upstream.ask(ctx.limit) is not ps.DONE:
+        pass
+
+
 # ---- rights
 
 
@@ -74,3 +158,11 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
         with pytest.raises(ps.errors.CapabilityError, match="went back in time"):
             ps.run(ps.pipe(Given(), asks()))
     assert got == given
+
+
+def test_batches_of_arrays_are_equal_or_not():
+    """Arrays compare value by value, and not at all if their lengths differ."""
+    batch = ps.Batch(1, np.array([1, 2]))
+    others = [ps.Batch(1, np.array(values)) for values in ([1, 2], [1, 3], [1], [1, 2, 3])]
+
+    assert [batch == other for other in others] == [True, False, False, False]
