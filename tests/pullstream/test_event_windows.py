@@ -1,9 +1,11 @@
 """Windows in event time: what is in them, when they come, and what is complete meanwhile."""
 
 import collections
+import contextlib
 import functools
 import itertools
 import math
+import weakref
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -230,6 +232,33 @@ def test_values_that_wait_are_not_sorted_again_for_each_batch(small, monkeypatch
     times = [number * 7919 % 2000 for number in range(2000)]
     assert len(ps.run(ps.pipe(Together(times, small), ps.sessions(1), ps.collect()))) == 2000
     assert next(looks) < 20 * 2000
+
+
+class Large:
+    """A value that takes much memory."""
+
+
+def test_a_value_that_waits_does_not_keep_its_batch():
+    """One value of each batch waits for long; the others are in sessions that are over."""
+    alive = weakref.WeakSet()
+
+    @ps.source
+    async def times(ctx):
+        held = contextlib.ExitStack()
+        for time in range(0, 1000, 10):
+            with held:
+                later = contextlib.ExitStack()
+                later.enter_context(ctx.hold(time))
+            held, values = later, [Large() for _ in range(10)]
+            alive.update(values)
+            yield ps.Batch.of([*range(time, time + 9), 10**6 + time], values)
+            del values
+            assert len(alive) < 500
+        held.close()
+
+    assert (
+        sum(window.value for window in ps.run(ps.pipe(times(), ps.sessions(2, ps.agg.count()), ps.collect()))) == 1000
+    )
 
 
 @pytest.mark.parametrize("failing", range(3))

@@ -42,6 +42,12 @@ _ORDER: Final = attrgetter("end", "number")
 """Sessions with equal ends close in the order in which they began."""
 
 
+def _apart(run: _Run) -> _Run:
+    """The same run, which keeps its own values and not the whole batch that brought them."""
+    time, start, stop, values = run
+    return run if stop - start == len(values) else (time, 0, stop - start, values[start:stop])
+
+
 @attrs.define(eq=False)
 class _Session:
     """A session that is not over, with the state of its values."""
@@ -74,6 +80,8 @@ class _Sessions(Windowed, Resumable):
         self._waiting: list[_Run] = []
         """Waiting values, in the order of times; they begin at `_begin`."""
         self._begin = 0
+        self._passed = 0
+        """The number of runs that have entered sessions since those that wait have been taken out of their batches."""
         self._arrived: list[_Run] = []
         """Waiting values that have arrived since: they are put in order when the first of them gets its turn."""
         self._least: Any = None
@@ -211,11 +219,12 @@ class _Sessions(Windowed, Resumable):
                         self.give(end, [self._result(session)])
                         room -= enough
             self._now = time
+        self._passed += place - self._begin
         self._begin = place
-        if 2 * place > len(waiting):
-            # In bulk, which is faster. What waits on keeps its own values, and not the whole batch that brought them.
-            waiting[:] = [(time, 0, stop - start, values[start:stop]) for time, start, stop, values in waiting[place:]]
-            self._begin = 0
+        if self._passed > len(waiting) - place:
+            # In bulk, which is faster.
+            waiting[:] = map(_apart, waiting[place:])
+            self._begin = self._passed = 0
         self._close_over(last, room)
 
     def _first_end(self, instead: Any = None) -> Any:
