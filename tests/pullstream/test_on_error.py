@@ -185,12 +185,14 @@ def limits(name):
 
 @pytest.mark.parametrize("name", MODULES)
 async def test_a_failed_value_is_left_out_and_counted(name):
-    """With "skip" everything else is as without it; counters say how many values were left out, each once."""
+    """With "skip" everything else is as without it; counters say of which module how many were left out."""
     result, failed = expected(name)
     for limit in limits(name):
         async with composed(name, "skip").open(limit=limit) as running:
             assert await running.result() == result
-            assert sum(row.skipped for row in running.counters()) == (2 if name == "find" else len(failed))
+            skipped = {row.module: row.skipped for row in running.counters() if row.skipped}
+            assert [module.partition(" -> ")[0] for module in skipped] == [name.partition(",")[0]]
+            assert sum(skipped.values()) == (2 if name == "find" else len(failed))
 
 
 @pytest.mark.parametrize("name", sorted(MODULES.keys() - NO_SINK))

@@ -170,6 +170,41 @@ def test_what_a_time_raises_ends_the_run(shape, make):
         expect(shape, make, calls, failure, check=check)
 
 
+@ps.source
+async def quiet(ctx):
+    yield ps.Batch(0, ["a"])
+    yield ps.Batch(2, ["b"])
+    await trio.sleep_forever()
+
+
+def test_it_comes_out_at_once_though_the_source_is_quiet():
+    """The ask that waits raises what a function of times has raised in a look, and an abort long after that is done."""
+    told = []
+
+    @ps.sink
+    async def aborts(upstream, ctx):
+        async def ask(lane):
+            with pytest.raises(TypeError, match="unsupported operand") as caught:
+                await lane.ask()
+            told.append((trio.current_time(), caught.value))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, upstream.lane())
+            await trio.sleep(100)
+            told.append((trio.current_time(), await upstream.abort()))
+
+    stages = ps.pipe(ps.count_by_key(str), ps.stamp_epochs(2, nest=True), ps.map_time(lambda time: time // 2))
+
+    async def main():
+        async with ps.pipe(quiet(), stages, aborts()).open() as running:
+            await running.result()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    (early, raised), (late, confirmed) = told
+    assert (early, late, confirmed) == (0, 100, ps.DONE)
+    assert any(note.startswith("raised in map_time, composed at") for note in raised.__notes__)
+
+
 def lanes(held, source, later, failure, *, check=False):
     """Run a sink of two lanes, one of which is cancelled later; the other is told, and the run is over."""
     told = []
@@ -196,3 +231,20 @@ def lanes(held, source, later, failure, *, check=False):
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
     assert not held
     return told
+
+
+def failing_at_one(raised):
+    def fails(time):
+        if time >= 1:
+            raise raised
+        return time
+
+    return ps.map_time(fails)
+
+
+@pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
+def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
+    """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""
+    held, raised = [], Unseen("at a time")
+    source = ps.pipe(numbers(held), failing_at_one(raised), module)
+    assert lanes(held, source, 0.05, Unseen) == [raised]
