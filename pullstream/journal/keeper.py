@@ -269,9 +269,11 @@ class Keeper(StateSaver):
 
     def _to_come(self, sink: Location, now: Antichain[Any]) -> Antichain[Any] | None:
         """The frontier of a sink as if the sources that ended only for now had not; None if it is unknown."""
-        over = self._ended_for_now(sink)
+        ended = self._ended_for_now(sink)
+        over = [source for source in ended if not source.superseded]
         if not over:
-            return now
+            # Where a live source took over and has ended, too, what was recorded last stands.
+            return now if now.elements or not ended else None
         keeping, frontiers = self._stream, self._run.scope.sidecar.frontiers
         counts: list[dict[Any, int]] = [{} for _ in frontiers.places]
         for source in over:

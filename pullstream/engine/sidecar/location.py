@@ -280,6 +280,8 @@ class Location(Metered):
     """The status text that a module written as a function gives."""
     summaries: Sequence[Summary | Sequence[Summary]] = ()
     """The summaries of the traits, guarded against exceptions of functions of times."""
+    superseded = False
+    """Whether another source goes on where this one ends, and so brings what may come of its data later."""
     cuts = False
     """Whether no path leads through it: its times do not follow from those at its inputs."""
     ending = Ending.RUNNING

@@ -13,6 +13,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
+from pullstream.engine.sidecar.location import above
 from pullstream.modules.flow.prefetch import Prefetch
 from pullstream.modules.sources.values import values
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
@@ -27,6 +28,13 @@ class _CatchUp(Prefetch):
         self._between = sync
         self._sync = Backlog(self)
         self._listening = False
+
+    @override
+    def placed(self) -> None:
+        super().placed()
+        old = self.inputs[1].edge.location
+        for location in (old, *above(old)):
+            location.superseded = True
 
     @override
     async def acquire(self) -> None:

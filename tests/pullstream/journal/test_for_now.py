@@ -62,6 +62,18 @@ def test_a_sink_that_has_had_enough_has_ended_for_good(sink, tmp_path):
     assert [run(0, 3), run(3, 5), run(5, 5)] == [(0, list(range(end))) for end in (3, 5, 5)]
 
 
+def test_live_values_go_on_where_the_stored_ones_end(tmp_path):
+    """What the stored ones may get later came live: it does not keep the journal from recording."""
+
+    def run(first, now, end):
+        caught_up = ps.catch_up(numbers(first, now, for_now=True), numbers(now, end, for_now=False, waits=True))
+        summed = ps.pipe(caught_up, ps.scan(lambda a, b: a + b, 0), ps.collect())
+        return ps.run(summed, journal=ps.Journal(tmp_path / "journal", version="1"))
+
+    assert run(0, 3, 6) == [0, 1, 3, 6, 10, 15]
+    assert run(3, 7, 9) == [0, 1, 3, 6, 10, 15, 21, 28, 36]
+
+
 @pytest.mark.parametrize("for_now", [True, False])
 def test_no_time_is_recorded_for_which_a_source_may_have_more(for_now, tmp_path):
     """Of one that ended for now, later values would be dropped; a source that waits for the record hears of it."""
