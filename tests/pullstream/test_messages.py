@@ -1016,7 +1016,6 @@ SLIPS = [
         "found is None: the step of a fold must return the new state",
     ),
     (ps.unfold(0, lambda state: state + 1), "must return a pair"),
-    (ps.unfold(0, lambda state: (1, 2, 3)), "must return a pair"),
     (ps.pipe(ps.values([7]), ps.map(lambda n: n.date)), r"datetime\.fromtimestamp\(row\.at / 1_000_000, UTC\)"),
     (ps.pipe(ps.values([7]), ps.map(lambda n: n.price)), r"'price'\nraised in map"),
     (ps.values(["9:00", "10:00"], time=str), "letter by letter"),
