@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+import trio
 
 import pullstream as ps
 from pullstream.authoring import Traits
@@ -123,6 +124,42 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
 async def drain(upstream, ctx):
     while await upstream.ask(ctx.limit) is not ps.DONE:
         pass
+
+
+async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
+    """A lane is left after another one has heard of the end: what it had in flight is over, though nothing moves."""
+    told = []
+
+    @ps.source
+    class Leaves(ps.authoring.Kernel):
+        def __init__(self, *sources):
+            self.traits = Traits(sources=sources)
+
+        async def produce(self, limit):
+            one, two = self.inputs
+            kept = await two.ask(9)
+            if kept is ps.DONE:
+                return ps.DONE
+            batch = await one.ask_many(9)
+            assert batch == many([3, 4])
+            assert await one.lane().ask(9) is ps.DONE
+            await trio.sleep(1)
+            await one.abort()
+            await trio.sleep(9)
+            return kept
+
+    two = Leaves(Answers(many([3, 4])), Answers(ps.Batch(9, ["a"])))
+    async with ps.pipe(two, ps.drain()).open() as running:
+
+        async def wait():
+            await running.progress.completed(4)
+            told.append(trio.current_time() - began)
+
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await running.result()
+    assert told == [1.0]
 
 
 # ---- rights
