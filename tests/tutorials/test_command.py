@@ -20,6 +20,7 @@ import pytest
 
 from tests.tutorials.patches import answer_named
 from tutorials.command.line import main
+from tutorials.command.terminal import show
 from tutorials.exercises import EXERCISES, exercise_named
 
 ROOT = Path(__file__).parents[2]
@@ -186,6 +187,25 @@ def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
     assert done.returncode == 3
     assert "spin: " in done.stdout
     assert re.search(r"take_while.py:1[89]", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "told"),
+    [
+        (True, {}, "\x1b[1;31mwrong\x1b[0m: it"),
+        (True, {"NO_COLOR": "1"}, "wrong: it"),
+        (True, {"TERM": "dumb"}, "wrong: it"),
+        (False, {}, "wrong: it"),
+    ],
+)
+def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(terminal, environment, told, monkeypatch, capsys):
+    """Colours are for terminals that want them."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, value)
+    show("wrong: it")
+    assert capsys.readouterr().out == f"{told}\n"
 
 
 def test_watch_judges_what_is_saved(tutorials, tmp_path):

@@ -127,6 +127,36 @@ def test_a_folder_that_is_no_site_is_not_made_anew(tmp_path, capsys):
     assert kept.read_text() == "years of work"
 
 
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        (["rich"], "the site needs rich, which is not installed here: run `pip install '.[display]'`"),
+        (
+            ["zensical", "mkdocstrings", "rich"],
+            "mkdocstrings, rich, which is not installed here: run `pip install --group docs '.[display]'`",
+        ),
+    ],
+)
+def test_what_is_not_installed_is_named_and_nothing_is_left(missing, told, tmp_path, monkeypatch, capsys):
+    """The site that is there already stays, too."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in missing else name)
+    (tmp_path / "zensical.toml").write_text("a site of this command")
+    for folder in (tmp_path, tmp_path / "new"):
+        with pytest.raises(SystemExit, match="2"):
+            main([str(folder)])
+        assert told in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == [tmp_path / "zensical.toml"]
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    """The next one would refuse a part of a site."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr("tutorials.site.__main__.assemble", lambda folder: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        main([str(tmp_path / "site")])
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site, built and served."""

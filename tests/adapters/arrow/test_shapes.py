@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from adapters.arrow import (
     ArrowRows,
+    NullTimeError,
     Shape,
     arrow_rows,
     by_column,
@@ -69,6 +70,11 @@ class TestForms:
 
 
 class TestRuns:
+    def test_a_null_time_is_refused_by_name(self):
+        """A row without a time belongs to no batch; the message names the column."""
+        with pytest.raises(NullTimeError, match=r"no time in 1 of the next 2 rows: 'day' is null\. Give every row"):
+            list(Shape("rows").timed(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
+
     @given(st.lists(st.integers(0, 3), max_size=30), st.booleans())
     def test_runs_are_the_groups_of_equal_time(self, times, in_order):
         """Times and values equal those of `itertools.groupby`; in one batch if the times are in order."""

@@ -241,6 +241,15 @@ def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
     assert data_of(trace)["verdict"]["verdict"] == "none"
 
 
+def test_bytes_that_are_no_letter_are_refused(tmp_path):
+    """They are not shown as a value that never was."""
+    traced_bytes = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode()
+    file = tmp_path / "run.ndjson"
+    file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
+    with pytest.raises(TraceError, match="is incomplete"):
+        Trace.read(file)
+
+
 @pytest.mark.parametrize(
     "about",
     [
