@@ -396,11 +396,17 @@ class TestAccess:
 
         assert listening(server._port) == {"127.0.0.1"}
 
-    @pytest.mark.parametrize("port", ["http", "65536"])
-    def test_an_impossible_port_is_reported(self, context, port):
+    @pytest.mark.parametrize(
+        ("port", "message"),
+        [("http", "must be a port number.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*to a free port")],
+    )
+    def test_an_unavailable_port_is_reported(self, context, server, port, message):
+        """With the name of the setting."""
+        port = str(server._port) if port == "taken" else port
         context.getConf = lambda: {"spark.pullstream.port": port}
-        with pytest.raises(spark.CannotListen, match=f"spark.pullstream.port must be a port number.*is '{port}'"):
+        with pytest.raises(spark.CannotListen, match=message) as caught:
             SourceServer(context)
+        assert "spark.pullstream.port" in str(caught.value)
 
     def test_closing_leaves_nothing(self, context):
         """Neither a thread nor a socket; stopping the context also closes it."""
