@@ -149,6 +149,19 @@ async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module,
     assert found == [(1, "a3"), (2, "b2"), (3, "c")]
 
 
+@pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
+async def test_what_is_not_taken_of_a_batch_while_a_complete_time_waits_is_in_flight(module, edge, autojump_clock):
+    """With a slow consumer the rest of a multi-time batch waits: no value of it is kept, and its times stay open."""
+    source = ps.pipe(ps.values(range(1000), time=lambda n: n), module(0.1))
+    async with edge(source) as reader:
+        for _ in range(5):
+            batch = await reader.ask(1)
+            await trio.sleep(10)
+            assert min(reader.edge.module.location.held) == batch.time + 1
+            assert len(reader.edge.module.location.held) <= 2
+        await reader.abort()
+
+
 @ps.source
 class Arriving(ps.authoring.Kernel):
     """Answers several values at a time, at random instants."""
