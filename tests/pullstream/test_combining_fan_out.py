@@ -190,3 +190,26 @@ def test_it_is_waited_for(limit):
     assert side == [1, 3, 5, 7, "done"]
     with pytest.raises(Unseen):
         run(ps.pipe(ps.values([9, 3]), ps.map(inner(5)), ps.flatten(), ps.collect()), limit, check=False)
+
+
+async def test_the_time_of_a_value_that_was_not_dealt_is_not_complete(autojump_clock):
+    """The source has gone on to a later time in the same batch, and no branch has the value."""
+
+    @ps.sink
+    async def slow(upstream, ctx):
+        while await upstream.ask(10) is not ps.DONE:
+            await trio.sleep(1)
+
+    def key(number):
+        if number == 1:
+            raise ValueError(number)
+        return "all"
+
+    pipeline = ps.pipe(ps.values(range(3), time=lambda number: number), ps.partition(key, {"all": slow()}))
+    completed = []
+    with pytest.raises(ValueError, match="1"):
+        async with pipeline.open() as running:
+            for time in range(3):
+                await running.progress.completed(time)
+                completed.append(time)
+    assert completed == [0]
