@@ -197,7 +197,7 @@ async def test_the_time_of_a_value_that_was_not_dealt_is_not_complete(autojump_c
 
     @ps.sink
     async def slow(upstream, ctx):
-        while await upstream.ask(10) is not ps.DONE:
+        async for _ in ctx.batches(upstream):
             await trio.sleep(1)
 
     def key(number):
