@@ -29,8 +29,11 @@ def driver() -> Any:
 
 
 @cache
-def _pickles() -> Any:
-    """Return a way to write single values."""
+def _pickles_class() -> Any:
+    """Return the class of ways to write single values.
+
+    No instance is kept: the driver reports each that is left at the exit of a process, in hundreds of lines.
+    """
     base: Any = driver().PyObjectSerDe
 
     class Pickles(base):
@@ -48,7 +51,7 @@ def _pickles() -> Any:
             length = int.from_bytes(data[offset:begin], "big")
             return pickle.loads(bytes(data[begin : begin + length])), 4 + length  # noqa: S301 - from a state
 
-    return Pickles()
+    return Pickles
 
 
 class _OfItems:
@@ -59,7 +62,7 @@ class _OfItems:
 
     def __init__(self, data: bytes | None = None) -> None:
         kind = getattr(driver(), self.kind)
-        self.sketch = kind(self.size) if data is None else kind.deserialize(data, _pickles())
+        self.sketch = kind(self.size) if data is None else kind.deserialize(data, _pickles_class()())
 
     def add(self, value: Any) -> Self:
         """Add a value."""
@@ -72,7 +75,7 @@ class _OfItems:
         return self
 
     def __reduce__(self) -> Any:
-        return type(self), (self.sketch.serialize(_pickles()),)
+        return type(self), (self.sketch.serialize(_pickles_class()()),)
 
 
 class Quantiles(_OfItems):
