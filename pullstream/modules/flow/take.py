@@ -69,12 +69,9 @@ class _TakeWhile(PerBatch, Inline):
         """Add to an answer what else is there at once. All of it is held here until it is in flight below."""
         values, times = [*first.values], [*first.times]
         held: dict[Hashable, None] = {}
-        failed = self.edge.handover
-        more: Batch[Any] | Done | Unanswered = first
-        while isinstance(more, Batch) and self.most and failed.failure is None and len(values) < limit:
-            if clocks.monotonic() > until:
-                break
-            for time in more.times:
+        failed, batch = self.edge.handover, first
+        while self.most and failed.failure is None and len(values) < limit and clocks.monotonic() <= until:
+            for time in batch.times:
                 if time not in held:
                     self.location.hold(time)
                     held[time] = None
@@ -83,11 +80,14 @@ class _TakeWhile(PerBatch, Inline):
             except BaseException as exc:  # noqa: BLE001 - raised at the next ask
                 self.edge.fail_next(exc, values)
                 break
-            if isinstance(more, Batch):
-                values += more.values
-                times += more.times
-        if more is DONE:
-            self.most = 0
+            if not isinstance(more, Batch):
+                if more is DONE:
+                    # The next ask is answered with that, and upstream is not asked again (R9).
+                    self.most = 0
+                break
+            batch = more
+            values += batch.values
+            times += batch.times
         for time in held:
             self.location.drop(time)
         return Batch.of(times, values)
