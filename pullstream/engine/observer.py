@@ -95,9 +95,9 @@ class Observer:
         """Hear that something waits at some places."""
 
     def left(self, watch: Any) -> None:
-        """Hear that a wait ends, settled or not."""
+        """Hear that a wait ends, met or not."""
 
-    def settled(self, watch: Any) -> None:
+    def met(self, watch: Any) -> None:
         """Hear that a wait has nothing left to wait for."""
 
     def over(self, location: Any) -> None:

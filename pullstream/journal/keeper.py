@@ -234,7 +234,7 @@ class Keeper(StateSaver):
             with trio.move_on_after((clocks.monotonic() - began) * (1 / SHARE - 1)):
                 await self._urgent.wait()
             self._urgent = trio.Event()
-            await sidecar.moved(sidecar.sinks, before)
+            await sidecar.until_moved(sidecar.sinks, before)
 
     async def record(self) -> None:
         """Record what is complete now, if it is more than before. It is on the disk when this returns."""

@@ -35,7 +35,7 @@ class Progress:
         """
         for location in self._resolve(at):
             with _about(time, [location]):
-                await self._sidecar.settled(location, time)
+                await self._sidecar.until_complete(location, time)
             if location.ending in (Ending.FAILED, Ending.ABANDONED) and location.frontier.less_equal(time):
                 if location.failure is not None:
                     raise location.failure
@@ -127,7 +127,7 @@ class FrontierChanges:
     async def __anext__(self) -> Antichain[Any]:
         while (now := [location.frontier for location in self._locations]) == self._last:
             self._over()
-            await self._sidecar.moved(self._locations, now)
+            await self._sidecar.until_moved(self._locations, now)
         self._last = now
         return Antichain(time for frontier in now for time in frontier)
 

@@ -184,14 +184,14 @@ def fulfilled(consequences: Sequence[Consequence], now: Frontiers) -> bool:
 def fulfilment(location: Location, time: Hashable, consequences: Sequence[Consequence]) -> Watch:
     """A wait until everything that a time leads to is complete at the outputs of all sinks, or cannot be any more."""
 
-    def settled(now: Frontiers) -> bool:
+    def met(now: Frontiers) -> bool:
         ends = (each.sink.ending for each in consequences)
         return fulfilled(consequences, now) or any(end in (Ending.FAILED, Ending.ABANDONED) for end in ends)
 
     return Watch(
         location,
         [each.sink.output for each in consequences],
-        settled,
+        met,
         lambda: f"waits until everything that {time!r} leads to is complete",
         wanted=[(each.sink.output, time) for each in consequences for time in each.times],
     )

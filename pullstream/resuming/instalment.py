@@ -269,7 +269,7 @@ class InstalmentRun(StateSaver):
         if any(inside is not sidecar for inside in sidecar.waits.values()):
             # Streams inside have times of their own, of which only they know.
             return self._tick + 1
-        wishes: list[Wish] = [cast("Wish", waiter.settled) for waiter in sidecar.waiters]
+        wishes: list[Wish] = [cast("Wish", waiter.met) for waiter in sidecar.waiters]
         hints: list[Any] = [waiter.time for waiter in sidecar.waiters]
         places = [place for waiter in sidecar.waiters for place in waiter.places]
         held_back = [time for batch in self._answers for time in batch.times if not complete(time)]

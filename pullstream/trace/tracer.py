@@ -112,7 +112,7 @@ class Tracer(Observer, trio.abc.Instrument):
                     self._awaited[place, watch.time] = count - 1
 
     @override
-    def settled(self, watch: Watch) -> None:
+    def met(self, watch: Watch) -> None:
         if watch.time is not None:
             self._traffic.changed()
             self._completed(watch, self._complete(watch))

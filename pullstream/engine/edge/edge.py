@@ -211,16 +211,16 @@ class Edge(Generic[T]):
         """The modules downstream that carry something from a time to later ones, as a state or in a later window."""
         return list(self.scope.keeping.carrying(self.location))
 
-    def settled(self, watch: Watch) -> bool:
-        """Whether a watch is settled, as of now."""
+    def met(self, watch: Watch) -> bool:
+        """Whether a watch is met, as of now."""
         sidecar = self.scope.sidecar
         for place in watch.places:
             sidecar.frontiers.observe(place)
         sidecar.propagate()
-        return sidecar.answered(watch)
+        return sidecar.is_met(watch)
 
     async def until(self, watches: Sequence[Watch], changed: Signal) -> None:
-        """Wait until one of the watches is settled, or `changed` is set.
+        """Wait until one of the watches is met, or `changed` is set.
 
         Raises: Exception: one of the watches failed.
         """
@@ -338,7 +338,7 @@ class Edge(Generic[T]):
         """Serve an abort, or an error with its reason (R5, R6)."""
         if self.close(reason):
             return await self.confirm()
-        if not self._requests.settled:
+        if not self._requests.at_rest:
             ticket = trio.Event()
             self._requests.enqueue(ticket)
             await self._confirmed(ticket)
@@ -489,7 +489,7 @@ class Edge(Generic[T]):
     async def _turn(self) -> bool:
         """Wait for this ask's turn; False if the stream has ended instead, and the ask can be answered with that."""
         requests = self._requests
-        if requests.settled:
+        if requests.at_rest:
             return False
         ticket = self.run.signal()
         requests.enqueue(ticket)
@@ -587,7 +587,7 @@ class Edge(Generic[T]):
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
                     self._keep(exc)
                 try:
-                    await self._settle()
+                    await self._release()
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
                     self._keep(exc)
                 else:
@@ -610,7 +610,7 @@ class Edge(Generic[T]):
             requests.state is OPEN and self._at_once and not (requests.busy or self.waits) and self._dismisses_at_once()
         )
 
-    async def _settle(self) -> None:
+    async def _release(self) -> None:
         """Wait for the code under way, then release, both within the run's grace period."""
         requests = self._requests
         if not (self.waits or requests.working):

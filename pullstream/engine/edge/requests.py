@@ -98,7 +98,7 @@ class EdgeRequests:
         return self.state is not OPEN and self.state is not CLOSING
 
     @property
-    def settled(self) -> bool:
+    def at_rest(self) -> bool:
         """Whether the edge has ended and no request waits for an answer: a new one is answered at once."""
         return self.over and not self.busy
 

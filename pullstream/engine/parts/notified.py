@@ -137,7 +137,7 @@ class Notified(PolledKernel[Any]):
     def forget(self, time: Hashable) -> None:
         """Take back the request for `time`, and its hold."""
         del self.requests[time]
-        self._settle(time)
+        self._drop_owed(time)
 
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
         """Answer results at `time`, in the order in which they are given; an empty sequence is ignored."""
@@ -183,7 +183,7 @@ class Notified(PolledKernel[Any]):
 
     # ----
 
-    def _settle(self, time: Hashable) -> None:
+    def _drop_owed(self, time: Hashable) -> None:
         if time in self._owed:
             self.location.drop(self._owed.pop(time))
 
@@ -248,7 +248,7 @@ class Notified(PolledKernel[Any]):
             out = given[0][1] if len(given) == 1 else joined([results for _, results in given])
             self.ready.put(of_runs([(time, len(results)) for time, results in given], out))
         for time in self._done:
-            self._settle(time)
+            self._drop_owed(time)
         self._done.clear()
         for time in self._let_go:
             self.location.drop(time)

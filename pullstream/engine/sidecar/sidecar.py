@@ -68,9 +68,9 @@ class Sidecar(Counts):
         self.acknowledged: dict[Claim, None] = {}
         self.waiters: dict[Watch, None] = {}
         self._waiting_at: dict[int, dict[Watch, None]] = {}
-        """The waiters by the places that may settle them: where a frontier moves, or a module ends."""
+        """The waiters by the places where they may be met: where a frontier moves, or a module ends."""
         self._to_check: dict[Watch, None] = {}
-        """The waiters that may be settled by now; the next read checks these and no others."""
+        """The waiters that may be met by now; the next read checks these and no others."""
         self.waits: dict[Watch, Sidecar] = {} if outer is None else outer.waits
         """All waits in the whole run, with their sidecars."""
         self._news: Signal | None = None
@@ -204,7 +204,7 @@ class Sidecar(Counts):
 
     @override
     def propagate(self, but: Location | None = None) -> None:
-        """Propagate all updates, and wake the waiters that they settle.
+        """Propagate all updates, and wake the waiters that are met by then.
 
         Streams inside are read too, except for those of the module at the location `but`.
         """
@@ -218,24 +218,24 @@ class Sidecar(Counts):
         for place in self.frontiers.propagate():
             self._check_at(place)
         if self.waiters:
-            self._wake_settled()
+            self._wake_met()
         if self._observer is not None:
             self._observer.read()
 
-    def _wake_settled(self) -> None:
+    def _wake_met(self) -> None:
         # When a function of times has raised, all present waiters fail, and so do all later ones.
         to_check, self._to_check = self._to_check if self.trouble is None else dict(self.waiters), {}
         for waiter in to_check:
             if waiter not in self.waiters:
                 continue
             try:
-                settled = self.answered(waiter)
+                met = self.is_met(waiter)
             except BaseException as exc:  # noqa: BLE001 - as above
                 # A time that cannot be compared here is a failure of its waiter.
-                settled, waiter.failure = True, exc
-            if not settled and self.trouble is not None:
-                settled, waiter.failure = True, self.trouble
-            if settled:
+                met, waiter.failure = True, exc
+            if not met and self.trouble is not None:
+                met, waiter.failure = True, self.trouble
+            if met:
                 self.leave(waiter)
                 waiter.event.set()
 
@@ -296,7 +296,7 @@ class Sidecar(Counts):
     # ---- waiting
 
     async def until(self, waiters: Sequence[Watch], signal: Signal | None = None, *, deadline: float = inf) -> None:
-        """Wait until `signal` is set, by a settled waiter or by other code, or until the deadline.
+        """Wait until `signal` is set, by a waiter that is met or by other code, or until the deadline.
 
         Raises: Exception: the wait of one of them failed.
         """
@@ -318,7 +318,7 @@ class Sidecar(Counts):
             waiter.check()
 
     def attend(self, waiter: Watch) -> None:
-        """Set `waiter.event` once the waiter is settled; `leave` cancels that."""
+        """Set `waiter.event` once the waiter is met; `leave` cancels that."""
         if self._observer is not None:
             self._observer.awaited(waiter)
         for place in waiter.places:
@@ -331,12 +331,12 @@ class Sidecar(Counts):
         self.waits[waiter] = self
         self.begin_looking()
 
-    def answered(self, waiter: Watch) -> bool:
+    def is_met(self, waiter: Watch) -> bool:
         """Whether a waiter has nothing left to wait for, as of the last read."""
-        settled = waiter.settled(self.frontiers)
-        if settled and self._observer is not None:
-            self._observer.settled(waiter)
-        return settled
+        met = waiter.met(self.frontiers)
+        if met and self._observer is not None:
+            self._observer.met(waiter)
+        return met
 
     def leave(self, waiter: Watch) -> None:
         """Remove a waiter."""
@@ -374,13 +374,13 @@ class Sidecar(Counts):
             if self.waiters or self._ended:
                 self.propagate()
 
-    async def settled(self, location: Location, time: Hashable) -> None:
+    async def until_complete(self, location: Location, time: Hashable) -> None:
         """Wait until a time is complete at a module's output, or the module has ended."""
         watch = completion(location, [location.output], time)
-        complete = watch.settled
-        watch.settled = lambda now: location.ending is not Ending.RUNNING or complete(now)
+        complete = watch.met
+        watch.met = lambda now: location.ending is not Ending.RUNNING or complete(now)
         await self.until([watch])
 
-    async def moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
+    async def until_moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
         """Wait until the frontier of one of these locations has changed, or one of them has ended."""
         await self.until([movement(locations, frontiers)])

@@ -19,13 +19,13 @@ W = TypeVar("W")
 
 @attrs.define(eq=False)
 class Watch:
-    """A wait at some places of the graph, until their frontiers settle it."""
+    """A wait at some places of the graph, until their frontiers meet its condition."""
 
     owner: Location
     places: Sequence[int]
-    """The places where a moving frontier, or an ending module, may settle the wait."""
-    settled: Callable[[Frontiers], bool]
-    """Whether there is nothing left to wait for."""
+    """The places where a moving frontier, or an ending module, may meet the condition."""
+    met: Callable[[Frontiers], bool]
+    """The condition: whether there is nothing left to wait for."""
     says: Callable[[], str]
     """Returns the rest of the sentence that begins with the owner."""
     time: Hashable = None
@@ -33,7 +33,7 @@ class Watch:
     wanted: Sequence[tuple[int, Hashable]] = ()
     """The times that must become complete, and where; for the explanation of a stall."""
     event: Signal = attrs.field(init=False)
-    """Set once the wait is settled."""
+    """Set once the wait is met."""
     failure: BaseException | None = attrs.field(default=None, init=False)
     looks_on: bool = attrs.field(factory=LOOKS_ON.get, init=False)
     """Whether the wait is only an observer's: no part of the run depends on it."""

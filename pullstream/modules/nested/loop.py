@@ -119,7 +119,7 @@ class _Ingress(PolledAsking[Any]):
         if outside:
             if self._may_enter(outside.first):
                 return self._enter(outside, limit)
-        elif outside.reached() and self.edge.settled(self._drained()):
+        elif outside.reached() and self.edge.met(self._drained()):
             return DONE
         return self.pending()
 
@@ -153,7 +153,7 @@ class _Ingress(PolledAsking[Any]):
             inside.clear()
             return True
         # A later time cannot be complete before an earlier one.
-        while done := [earlier for earlier in inside.first if self.edge.settled(self._finished(earlier))]:
+        while done := [earlier for earlier in inside.first if self.edge.met(self._finished(earlier))]:
             for earlier in done:
                 del inside[earlier]
         if time in inside:
