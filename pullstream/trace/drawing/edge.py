@@ -1,17 +1,18 @@
 """The edge diagram: lifelines of modules, and requests and answers between them, from top to bottom."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from textwrap import wrap
 
 from pullstream.trace.drawing.messages import Message, lifelines, messages_of
-from pullstream.trace.drawing.svg import arrow, drawing, element, line, short, text
+from pullstream.trace.drawing.svg import arrow, drawing, element, short, text
 from pullstream.trace.file import Trace
 
 WIDTH = 360
 """The width of a drawing: legible on a small phone."""
 
 ROW, TOP = 30, 64
-LETTER = 7.3
+LETTER, SMALL = 7.3, 6.4
+"""The widths of a letter of a message, and of other text."""
 MOST = 200
 """The most messages to draw."""
 
@@ -40,46 +41,59 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
         + text(x, 38, mark, "small soft", "middle")
         for x, name, mark in zip(at, names, marks, strict=True)
     ]
-    rows: list[str] = []
+    page = _Page(at)
     y: float = TOP
     shown, left_out = messages[:MOST], len(messages) - MOST
     for message in shown:
         start, end = at[message.sender], at[message.receiver]
-        bad = "bad" if message.offence else ""
+        bad = " bad" if message.offence else ""
         if start == end:
-            rows.append(_note(start, y, message.words, bad, last=message.sender == len(names) - 1))
+            # A dot on the lifeline, with the event's text beside it.
+            page.rows.append(element("circle", cx=start, cy=y - 4, r=4, class_=f"head{bad}"))
+            x, anchor = (start - 9, "end") if start == right else (start + 9, "start")
+            page.write(message.words, x, y, f"small{bad}", anchor)
             y += ROW - 6
-            y = _offence(rows, y, message.offence)
-            continue
-        kind = f"{'answer ' if message.answer else ''}{bad}".strip()
-        inset = 5 if end > start else -5
-        rows.append(arrow(start + inset / 2, y, end - inset / 2, kind))
-        words = short(message.words, WIDTH - 24, LETTER)
-        # Above the arrow if there is room; otherwise from its outer end on, past the module in the middle.
-        x, anchor = (start + end) / 2, "middle"
-        if len(words) * LETTER > apart - 8:
-            x, anchor = (8, "start") if min(start, end) == left else (WIDTH - 8, "end")
-        rows.append(text(x, y - 6, words, f"mono {bad}".strip(), anchor))
-        y = _offence(rows, y + ROW, message.offence)
+        else:
+            inset = 2.5 if end > start else -2.5
+            page.rows.append(arrow(start + inset, y, end - inset, f"{'answer' * message.answer}{bad}".strip()))
+            # Above the arrow if there is room; otherwise from its outer end on, past the module in the middle.
+            x, anchor = (start + end) / 2, "middle"
+            if len(message.words) * LETTER > apart - 8:
+                x, anchor = (8, "start") if min(start, end) == left else (WIDTH - 8, "end")
+            page.write(message.words, x, y - 6, f"mono{bad}", anchor, per_letter=LETTER)
+            y += ROW
+        for part in wrap(message.offence, 50, break_long_words=False, break_on_hyphens=False):
+            page.write(part, WIDTH / 2, y - 10, "small bad", "middle")
+            y += 16
+        y += 6 if message.offence else 0
     if left_out > 0:
-        rows.append(text(WIDTH / 2, y - 6, f"… and {left_out} more", "small soft", "middle"))
+        page.write(f"… and {left_out} more", WIDTH / 2, y - 6, "small soft", "middle")
         y += ROW
     bottom = y - 10
-    lives = [line(x, 46, x, bottom, "line faint") for x in at]
-    frame = [element("g", [*lives, *heads, *rows])]
+    frame = [element("g", [*page.lives(bottom), *heads, *page.rows])]
     told = "; ".join(f"{names[message.sender]}: {message.words}" for message in shown)
     return drawing(WIDTH, bottom + 12, title, told or "Nothing passed.", frame)
 
 
-def _note(x: float, y: float, words: str, bad: str, *, last: bool) -> str:
-    """Draw a dot on a lifeline, with the event's text beside it."""
-    dot = element("circle", cx=x, cy=y - 4, r=4, class_=f"head {bad}".strip())
-    return dot + text(x - 9 if last else x + 9, y, words, f"small {bad}".strip(), "end" if last else "start")
+class _Page:
+    """The rows of a drawing, and the places where their text is on a lifeline."""
 
+    def __init__(self, at: Sequence[float]) -> None:
+        self.rows: list[str] = []
+        self._crossed: dict[float, list[float]] = {x: [] for x in at}
 
-def _offence(rows: list[str], y: float, words: str) -> float:
-    """Draw the broken rule below; return where the next row begins."""
-    for part in wrap(words, 50, break_long_words=False, break_on_hyphens=False):
-        rows.append(text(WIDTH / 2, y - 10, part, "small bad", "middle"))
-        y += 16
-    return y + 6 if words else y
+    def write(self, words: str, x: float, y: float, class_: str, anchor: str, *, per_letter: float = SMALL) -> None:
+        """Write text, shortened so that it ends in the drawing."""
+        words = short(words, {"start": WIDTH - 8 - x, "middle": WIDTH - 24, "end": x - 8}[anchor], per_letter)
+        wide = len(words) * per_letter
+        begin = x - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+        for life, crossed in self._crossed.items():
+            if begin - 3 < life < begin + wide + 3:
+                crossed.append(y)
+        self.rows.append(text(x, y, words, class_, anchor))
+
+    def lives(self, bottom: float) -> Iterator[str]:
+        """Draw the lifelines, with a gap for each text on them, because a drawing does not know the background."""
+        for x, crossed in self._crossed.items():
+            gaps = "".join(f"V{y - 12:.0f}M{x:.0f} {y + 4:.0f}" for y in crossed)
+            yield element("path", d=f"M{x:.0f} 46{gaps}V{bottom:.0f}", class_="line faint")

@@ -5,8 +5,7 @@ from html import escape
 
 STYLE = """
 svg:root{color:#1f2328;background:#fff}
-svg:root .mono{paint-order:stroke;stroke:#fff;stroke-width:4px}
-@media (prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#0d1117}svg:root .mono{stroke:#0d1117}}
+@media (prefers-color-scheme:dark){svg:root{color:#e6edf3;background:#0d1117}}
 text{font:13px/1 system-ui,sans-serif;fill:currentColor}
 .name{font-weight:600}.small{font-size:11.5px}.mono{font-family:ui-monospace,monospace;font-size:12px}
 .line{stroke:currentColor;fill:none}.faint{stroke-opacity:.35}.soft{opacity:.72}

@@ -9,7 +9,9 @@ import pytest
 import pullstream as ps
 from pullstream import trace
 from pullstream.trace import planned
+from pullstream.trace.drawing.edge import draw_messages
 from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, layout_of
+from pullstream.trace.drawing.messages import Message
 
 ROUND = ps.loop(ps.map(lambda n: ps.Again(n - 1) if n > 3 else n))
 
@@ -288,3 +290,28 @@ def test_what_is_no_module_is_not_drawn(given, advice):
     """The hint is the one that `pipe` gives."""
     with pytest.raises(ps.CompositionError, match=rf"draw\(\) at .*test_draw.py:\d+ .* is not a module; {advice}"):
         trace.draw(given)
+
+
+def test_text_and_lifelines_keep_apart():
+    """All text ends in the drawing, and a lifeline leaves a gap for text on it: of messages, notes and broken rules."""
+
+    def messages(long):
+        for number, answer in enumerate((False, True) * 2):
+            sides = (number // 2, number // 2 + 1)
+            yield Message(*(sides[::-1] if answer else sides), f"Ans1=value({'x' * long})", answer)
+        yield from (Message(life, life, "2024-02-29T12:30:00 acknowledged", answer=False) for life in range(3))
+        yield Message(0, 1, "abort2", answer=False, offence=f"R6: it has {'many ' * long}upstreams")
+
+    for long in (1, 8, 20, 60):
+        svg = ET.fromstring(draw_messages(list(messages(long)), ["collect", "map", "values"], "Long text"))
+        lives = [
+            re.findall(r"(\d+) (\d+)V(\d+)", each.get("d")) for each in svg.iterfind(".//{*}path[@class='line faint']")
+        ]
+        assert len(lives) == 3
+        for each in list(svg.iterfind(".//{*}text"))[6:]:
+            wide = len(each.text) * (7.2 if "mono" in each.get("class") else 6)
+            begin = float(each.get("x")) - wide * {"start": 0, "middle": 0.5, "end": 1}[each.get("text-anchor")]
+            y = float(each.get("y"))
+            assert 0 < begin < begin + wide < 360
+            for x, top, bottom in (map(int, piece) for life in lives for piece in life):
+                assert not (begin < x < begin + wide and top < y + 3 and bottom > y - 11), each.text
