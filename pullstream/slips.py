@@ -50,7 +50,6 @@ _IN_OUR_CODE: Final = {
     "to values of one kind",
     "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text, and a reader's "
     "schema={'n': 'int64'} the column 'n' of files; concat_values(str) joins text",
-    "cannot unpack non-iterable": "the function must return a pair of a value and the next state, or None to end",
     "positional argument": "the function is called with other arguments than it takes: see the signature in the help "
     "of its module",
 }

@@ -16,7 +16,9 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.traits import PROMPT, Traits
+from pullstream.frames import shown
 from pullstream.modules.sources.batcher import Batcher, stamped
 from pullstream.protocol import DONE, Batch, Done
 
@@ -208,7 +210,13 @@ class _Unfolded:
     def __iter__(self) -> Iterator[Any]:
         state = self._state
         while (pair := self._function(state)) is not None:
-            value, state = pair
+            try:
+                value, state = pair
+            except (TypeError, ValueError):
+                got = shown(result_of(self._function, pair))
+                raise TypeError(
+                    f"the function of unfold returned {got}. It must return a pair (value, next_state), or None to end"
+                ) from None
             yield value
 
 
