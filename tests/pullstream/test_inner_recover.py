@@ -153,6 +153,28 @@ async def test_retry_waits_longer_each_time(autojump_clock):
     assert opened == [0, 1, 4, 13]
 
 
+@pytest.mark.parametrize(
+    ("reset_after", "expected"), [(None, [0, 6, 13]), (5.5, [0, 6, 13]), (5, [0, 6, 12, 14])], ids=str
+)
+async def test_an_attempt_that_has_lasted_resets_the_count_and_the_wait(reset_after, expected, autojump_clock):
+    """If it has lasted at least `reset_after` seconds, its failure counts as the first one."""
+    start = trio.current_time()
+    opened = []
+
+    @ps.source
+    async def feed(ctx):
+        opened.append(trio.current_time() - start)
+        yield 1
+        await trio.sleep(5 if len(opened) < 3 else 0)
+        raise Unseen
+
+    feed = ps.retry(feed(), 2, delay=1, reset_after=reset_after)
+    with pytest.raises(Unseen) as caught:
+        await ps.arun(ps.pipe(feed, ps.collect()))
+    assert opened == expected
+    assert "retry gave up after 3 attempts" in caught.value.__notes__
+
+
 def caught_later():
     instead = failing([(2, "x"), (3, "y")], None, delay=10)
     return ps.pipe(failing([(1, "a"), (2, "b")], Unseen(), delay=1), ps.catch(lambda _: instead))

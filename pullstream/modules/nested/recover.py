@@ -8,7 +8,7 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Module, Natural, Source, Sync, Transformer, checks
+from pullstream.blueprint import Blueprint, Call, Module, Natural, Seconds, Source, Sync, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import B, V
 from pullstream.decorators import opens, source, transformer
@@ -223,20 +223,27 @@ class Retry(Waking[Any], Recovering, Finishing):
     traits = Traits(trusted=True, follows=True)
 
     _source: Source[Any]
-    _left: int | None
+    _times: int | None
     _delay: float
     _backoff: float
     _on: Failures
     _resume: Callable[[Any], Source[Any]] | None
     _skips: bool
+    _reset_after: float
     _next_attempt = -inf
     """The moment at which the source may be opened again."""
-    _attempts = 1
+    _failures = 0
+    """The number of failures since the beginning, or since an attempt that lasted for `reset_after`."""
+    _next_delay: float = attrs.field(init=False)
+    """The seconds to wait after the next failure."""
     _failure: BaseException | None = attrs.field(init=False, default=None)
     """The failure of the last attempt, until the next one is opened."""
     _skip = 0
     _given = 0
     _last = None
+
+    def __attrs_post_init__(self) -> None:
+        self._next_delay = self._delay
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -249,8 +256,10 @@ class Retry(Waking[Any], Recovering, Finishing):
         try:
             batch = lane.poll(limit)
         except self._on as failure:
-            if self._left == 0:
-                failure.add_note(f"retry gave up after {self._attempts} attempts")
+            if trio.current_time() - self._opened >= self._reset_after:
+                self._failures, self._next_delay = 0, self._delay
+            if self._failures == self._times:
+                failure.add_note(f"retry gave up after {self._failures + 1} attempts")
                 raise
             self._failure = failure
             self._again(lane)
@@ -275,11 +284,13 @@ class Retry(Waking[Any], Recovering, Finishing):
     @override
     def finish(self) -> None:
         # The open attempt ends by itself, and the next one is empty.
-        self._delay, self._next_attempt = 0.0, -inf
+        self._delay = self._next_delay = 0.0
+        self._next_attempt = -inf
         self.changed()
 
     def _open(self) -> None:
         failed, self._failure = self._failure, None
+        self._opened = trio.current_time()
         try:
             self.begin(self._next())
         except ReuseError as refused:
@@ -293,15 +304,13 @@ class Retry(Waking[Any], Recovering, Finishing):
 
     def _again(self, lane: Lane[Any]) -> None:
         """Freeze the open times of the failed stream, until the next attempt."""
-        self._attempts += 1
-        if self._left is not None:
-            self._left -= 1
+        self._failures += 1
         self.frozen = Antichain(self.mirrored())
         self.location.mirror(self.frozen)
         self.current = None
         forget_inner(self, [lane])
-        self._next_attempt = trio.current_time() + self._delay
-        self._delay *= self._backoff
+        self._next_attempt = trio.current_time() + self._next_delay
+        self._next_delay *= self._backoff
 
     def _next(self) -> Source[Any]:
         if self._resume is None or self.frozen is None or not self._given:
@@ -354,6 +363,7 @@ def retry(
     *,
     delay: Annotated[float, _delay] = 0.0,
     backoff: Annotated[float, _backoff] = 2.0,
+    reset_after: Seconds | None = None,
     on: Annotated[Failures, _failures] = Exception,
     resume: Annotated[Function[V, Source[V]] | None, _resume] = None,
     skip_delivered: bool = False,
@@ -376,10 +386,11 @@ def retry(
     [1, 2]
 
     Before the first new attempt it waits `delay` seconds, and before each later one `backoff` times as long. Both
-    `times` and the wait count all failures of the run. Neither starts again when values are delivered: those may be the
-    same values again, and a source that always fails at the same place would be opened forever. For a source that
-    never ends, such as a feed, `times=None, delay=5, backoff=1` waits five seconds each time. Only failures of type
-    `on` (a type, or a tuple of types) are retried; by default every `Exception`.
+    `times` and the wait count all failures of the run. Delivered values do not reset them: those may be the same values
+    again, and a source that always fails at the same place would be opened forever. For a source that runs for weeks
+    and fails now and then, pass `reset_after`: if an attempt has lasted that many seconds, by trio's clock, when it
+    fails, both start again. So `retry(feed(), 5, delay=1, reset_after=60)` gives up after six failures in a row. Only
+    failures of type `on` (a type, or a tuple of types) are retried; by default every `Exception`.
 
     A new attempt starts from the beginning. Values delivered before are delivered again, except at times that were
     already complete: nothing is repeated there. So a sum of a time that was open counts them twice; `skip_delivered`
@@ -392,4 +403,5 @@ def retry(
     Raises: ReuseError: the source reads an iterator or another one-shot argument, so it cannot be opened again; the
     failure is its cause.
     """
-    return opens(Retry(source, times, delay, backoff, on, resume, skip_delivered))
+    reset = inf if reset_after is None else reset_after
+    return opens(Retry(source, times, delay, backoff, on, resume, skip_delivered, reset))
