@@ -11,7 +11,6 @@ import weakref
 from _thread import interrupt_main
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from queue import SimpleQueue
 from types import FrameType
 from typing import Generic, Self
@@ -22,7 +21,7 @@ from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import READS, Call, Site, Source
 from pullstream.engine.runtime.blocked import own_scope, running_program
-from pullstream.engine.runtime.interrupts import Interrupts, current_task, is_users
+from pullstream.engine.runtime.interrupts import Interrupts, current_task, runs_users
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program.aiterate import Reading, reading
@@ -224,7 +223,7 @@ class _Producer(Generic[T]):
 
     def _stuck(self) -> bool:
         """Whether the loop waits for a user's function to return."""
-        return self._waiting and any(map(is_users, islice(_frames(self._thread.ident or 0), 1)))
+        return self._waiting and runs_users(next(_frames(self._thread.ident or 0), None))
 
     def _call(self, function: Callable[[], None]) -> None:
         self._started.wait()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import traceback
 from collections import deque
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -125,7 +125,7 @@ def test_it_says_where_it_struck(monkeypatch):
 
 
 def test_a_second_one_ends_what_keeps_everything_waiting():
-    """It is raised in the user's function; a third one where that calls nothing of Python's at all."""
+    """It is raised in the user's function, or in what that calls; a third one where nothing of Python's runs at all."""
     rounds = []
 
     def endless(n):
@@ -133,10 +133,17 @@ def test_a_second_one_ends_what_keeps_everything_waiting():
             rounds.append(n)
             signal.raise_signal(signal.SIGINT)
 
+    def endless_in_a_library(n):
+        while True:
+            rounds.append(n)
+            with ExitStack() as stack:
+                stack.callback(signal.raise_signal, signal.SIGINT)
+
     with handling(signal.default_int_handler):
-        with pytest.raises(KeyboardInterrupt):
-            ps.run(ps.pipe(ps.values([1]), ps.map(endless), ps.collect()))
-        assert rounds == [1, 1]
+        for number, blocks in enumerate((endless, endless_in_a_library)):
+            with pytest.raises(KeyboardInterrupt):
+                ps.run(ps.pipe(ps.values([number]), ps.map(blocks), ps.collect()))
+        assert rounds == [0, 0, 1, 1]
         with pytest.raises(KeyboardInterrupt):
             ps.run(ps.pipe(ps.values([signal.SIGINT] * 9), ps.map(signal.raise_signal), ps.collect()))
 

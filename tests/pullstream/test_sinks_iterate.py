@@ -302,12 +302,12 @@ from pullstream.engine.edge.lane import Lane
 
 def interrupts(n):
     os.kill(os.getpid(), signal.SIGINT)
-    if sys.argv[1] == "stuck":
+    if sys.argv[1] != "once":
         main = threading.main_thread().ident
         while [frame.name for frame in traceback.extract_stack(sys._current_frames()[main])[-2:]] != ["wait", "wait"]:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(3000)
+        (time.sleep if sys.argv[1] == "asleep" else threading.Event().wait)(3000)
     time.sleep(0.1)
     print("returned")
 
@@ -319,7 +319,9 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize(("where", "printed"), [("once", ["returned", "left"]), ("stuck", ["left"])])
+@pytest.mark.parametrize(
+    ("where", "printed"), [("once", ["returned", "left"]), ("asleep", ["left"]), ("in_a_library", ["left"])]
+)
 def test_ctrl_c_while_a_function_blocks_the_stream(where, printed):
     """The loop waits until it returns; a second Ctrl-C leaves it where it is."""
     done = subprocess.run([sys.executable, "-c", STUCK, where], capture_output=True, text=True, timeout=60, check=False)

@@ -170,7 +170,7 @@ class Interrupts(Standing):
     def raises(self, frame: FrameType) -> bool:
         """Whether an interrupt is raised at once, where it strikes."""
         if len(self.kept) == 2 and not self.noticed:
-            return is_users(frame)
+            return runs_users(frame)
         return len(self.kept) > 2 and _package(frame) not in UNDERNEATH
 
     @override
@@ -201,7 +201,7 @@ class Spared(Standing):
     @override
     def on_signal(self, signum: int, frame: FrameType | None) -> None:
         self.times += 1
-        at_once = self.times > 1 and frame is not None and is_users(frame)
+        at_once = self.times > 1 and runs_users(frame)
         theirs = _alive(signum, self.theirs[signum])
         # A loop and no recursion: with thousands of open pipelines, as many handlers stand in a row.
         while isinstance(spared := _standing(theirs), Spared):
@@ -221,15 +221,16 @@ def interruptible() -> bool:
     )
 
 
-def is_users(frame: FrameType) -> bool:
-    """Whether the running code is the user's: not the toolkit's, nor trio's, nor the standard library's."""
-    package = _package(frame)
-    return package not in OURS and package not in UNDERNEATH and package not in sys.stdlib_module_names
+def runs_users(frame: FrameType | None) -> bool:
+    """Whether a user's function is running, or the standard library for it, and neither the toolkit nor trio."""
+    while frame is not None and _package(frame) in sys.stdlib_module_names:
+        frame = frame.f_back
+    return frame is not None and _package(frame) not in OURS | UNDERNEATH
 
 
 def _users_line(frame: FrameType | None) -> str:
     """The note that names the innermost line of the user's among those that were running; empty if there is none."""
-    while frame is not None and not is_users(frame):
+    while frame is not None and _package(frame) in OURS | UNDERNEATH | sys.stdlib_module_names:
         frame = frame.f_back
     if frame is None:
         return ""
