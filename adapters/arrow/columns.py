@@ -20,18 +20,25 @@ def values(column: Array) -> list[Any]:
     a zone counts as UTC, and fractions of a microsecond are cut off. All other values are those of `to_pylist`.
     """
     pa = pyarrow()
+    types = pa.types
     if _holds(column.type):
         column = _in_microseconds(column)
         column = column.cast(_mapped(column.type, lambda _: pa.int64()))
-    elif pa.types.is_duration(column.type):
+    elif types.is_duration(column.type):
         column = column.cast(pa.duration("us"), safe=column.type.unit != "ns")
     kind = column.type
-    plain = pa.types.is_primitive(kind) and not pa.types.is_time(kind) and column.null_count == 0
-    if plain or pa.types.is_date32(kind) or pa.types.is_decimal(kind):
-        # Through NumPy: thirty times faster for dates, and a missing date is still None.
-        numpy()
-        return column.to_numpy(zero_copy_only=False).tolist()
-    return column.to_pylist()
+    if types.is_date32(kind):
+        check(column)
+    elif not types.is_decimal(kind) and (column.null_count or not (_is_number(kind) or types.is_duration(kind))):
+        return column.to_pylist()
+    # Through NumPy: thirty times faster for dates, and a missing date is still None.
+    numpy()
+    return column.to_numpy(zero_copy_only=False).tolist()
+
+
+def _is_number(kind: DataType) -> bool:
+    types = pyarrow().types
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
 def decoded(column: Array) -> Array:
@@ -55,11 +62,10 @@ def by_column(batch: RecordBatch) -> dict[str, Any]:
 
 
 def _array(column: Array) -> Any:
-    types, np = pyarrow().types, numpy()
-    if types.is_timestamp(column.type):
-        column = _in_microseconds(column).cast(pyarrow().int64())
-    kind = column.type
-    if column.null_count == 0 and (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+    pa, np = pyarrow(), numpy()
+    if pa.types.is_timestamp(column.type):
+        column = _in_microseconds(column).cast(pa.int64())
+    if column.null_count == 0 and _is_number(column.type):
         return column.to_numpy(zero_copy_only=False)
     # NumPy would turn lists of equal length into a two-dimensional array.
     array = np.empty(len(column), object)
@@ -74,11 +80,20 @@ def converted(kind: DataType) -> bool:
 
 
 def check(column: Array) -> None:
-    """Refuse a column whose instants or durations are too large for microseconds, before `values` converts it."""
+    """Refuse what `values` cannot convert: instants and durations beyond microseconds, dates that Python lacks."""
+    pa = pyarrow()
     if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
-    elif pyarrow().types.is_duration(column.type):
+    elif pa.types.is_duration(column.type):
         values(column)
+    elif pa.types.is_date32(column.type):
+        # NumPy would make ints of those for which Python has no date.
+        try:
+            pa.compute.min_max(column).as_py()
+        except OverflowError as exc:
+            raise ValueError(
+                "a date is not in the years 1 to 9999: cast the column to string, or leave it out"
+            ) from exc
 
 
 def run_starts(*columns: Array) -> Array:
@@ -221,16 +236,20 @@ def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) ->
     types = pyarrow().types
     if types.is_timestamp(kind):
         return what(kind)
+    if types.is_dictionary(kind):
+        return _holds(kind.value_type, what)
     children = range(kind.num_fields) if types.is_nested(kind) else ()
     return any(_holds(kind.field(number).type, what) for number in children)
 
 
 def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
-    """A type with `of` applied to every timestamp in it."""
+    """A type with `of` applied to every timestamp in it; a dictionary becomes plain."""
     pa = pyarrow()
     types = pa.types
     if types.is_timestamp(kind):
         return of(kind)
+    if types.is_dictionary(kind):
+        return _mapped(kind.value_type, of)
     if types.is_struct(kind):
         return pa.struct([_field(field, of) for field in kind])
     if types.is_map(kind):

@@ -127,6 +127,9 @@ class TestValues:
             (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.timestamp("us"))), [[("k", 1)]]),
             (pa.array([None, {"t": 1}], STRICT), [None, {"t": 1}]),
             (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
+            (pa.array([1, None], pa.timestamp("us")).dictionary_encode(), [1, None]),
+            (pa.array([dt.date(2020, 1, 1)], pa.date64()), [dt.date(2020, 1, 1)]),
+            (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), [pa.MonthDayNano([1, 2, 3])]),
             (pa.array([None, None]), [None, None]),
             (pa.array([], pa.int64()), []),
         ],
@@ -137,6 +140,14 @@ class TestValues:
         got = values(column)
         assert got == expected
         assert [type(value) for value in got] == [type(value) for value in expected]
+
+    @pytest.mark.parametrize("days", [3_000_000, -1_000_000])
+    def test_dates_that_python_lacks_are_refused(self, days):
+        """The reader refuses them, and no one gets numbers in their place."""
+        dates = pa.array([days, None, 0], pa.date32())
+        for refused in (lambda: values(dates), lambda: Shape().of(batch(day=dates))):
+            with pytest.raises(ValueError, match=r"a date is not in the years 1 to 9999: cast the column"):
+                refused()
 
 
 class TestZones:
