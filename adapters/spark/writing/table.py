@@ -49,14 +49,14 @@ def write_table(
     an error, an abort or a kill there are only whole partitions. An existing time is replaced, so writing it again
     changes nothing. Between removing the old partition and adding the new one there is a short gap; if the program is
     killed in it, the next run restores the old one. The next run also removes leftovers of a killed run. Only one
-    program at a time may write to a table, with one sink; a second sink in the same program is refused. On an object
-    store a rename is a copy and not atomic: use `format="delta"` there, which writes a transaction, and needs the
-    package delta-spark.
+    program at a time may write to a table, with one sink; a second sink in the same program is refused, and a program
+    stops with an error at its next time if another one has begun to write. On an object store a rename is a copy and
+    not atomic: use `format="delta"` there, which writes a transaction, and needs the package delta-spark.
 
     **With Spark Connect**, Spark itself replaces the partitions (by dynamic overwrite), which also appear as a whole.
     The rows of a time travel with the query, at most 256 MB as Arrow, and the server keeps those of a job of more than
     32 MB until the session is stopped. If the server dies while it replaces a time, that time is missing until it is
-    written again.
+    written again. A second program that writes there is not noticed.
 
     Values wait for their time's completion on this machine, in memory and, above 64 MB in all, in temporary files.
     Times that complete while Spark writes are written together by the next job; at most 64 wait. `options` are those of
@@ -66,7 +66,8 @@ def write_table(
         CompositionError: the target, the schema, the format or the time's column is invalid; when composing, or at the
             first ask for DDL, which is parsed then.
         FileBusyError: another run, or another sink of this run, is writing there.
-        TableTargetError: a time cannot name a partition, or a folder cannot be renamed.
+        TableTargetError: a time cannot name a partition, an existing table has another format, partition or columns, a
+            folder cannot be renamed, or another program has begun to write.
         SchemaError: a value does not match the schema.
         SparkJobError: Spark could not write.
 

@@ -2,9 +2,11 @@
 
 import datetime as dt
 import itertools
+import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import attrs
@@ -38,7 +40,8 @@ class TableFolder:
     """A table's folder in any file system that Spark supports.
 
     Everything that is not in place yet is in its hidden folder `.pullstream`, which Spark and pyarrow skip: `new-…`
-    contains new partitions, and `old-…` replaced ones, until the new ones are in place.
+    contains new partitions, and `old-…` replaced ones, until the new ones are in place. `writer-…` marks the program
+    that writes. The next program removes the mark, so that a former one that is not dead notices it.
     """
 
     def __init__(self, session: "SparkSession", path: str) -> None:
@@ -48,35 +51,44 @@ class TableFolder:
         self._root = self._path_of(path)
         self._files = self._root.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
         self._root = self._files.makeQualified(self._root)
+        self._hidden = self._path_of(self._root, HIDDEN)
+        self._mark = self._path_of(self._hidden, f"writer-{uuid4().hex}")
         self.name: str = self._root.toString()
 
-    def mend(self) -> None:
-        """Restore folders that a killed run had moved away, and remove its leftovers."""
-        hidden = self._path_of(self._root, HIDDEN)
-        for left in self._folders(hidden):
+    def take_over(self) -> None:
+        """Restore folders that a killed run had moved away, remove its leftovers, and set a mark."""
+        for left in self._folders(self._hidden):
             if left.getName().startswith("old-"):
                 for folder in self._folders(left):
                     place = self._path_of(self._root, folder.getName())
                     if not self._files.exists(place):
                         self._rename(folder, place)
-        self._files.delete(hidden, True)  # noqa: FBT003 - Java's
+        self._files.delete(self._hidden, True)  # noqa: FBT003 - Java's
+        self._files.mkdirs(self._mark)
+
+    def leave(self) -> None:
+        """Remove the mark, and the hidden folder if no one else uses it."""
+        self._files.delete(self._mark, True)  # noqa: FBT003
+        if self._files.exists(self._hidden) and not len(self._files.listStatus(self._hidden)):
+            self._files.delete(self._hidden, False)  # noqa: FBT003
 
     def new_folder(self) -> str:
         """The path of a new hidden folder for writing."""
-        return str(self._path_of(self._root, f"{HIDDEN}/new-{uuid4().hex}").toString())
+        return str(self._path_of(self._hidden, f"new-{uuid4().hex}").toString())
 
     def publish(self, new: str) -> None:
         """Move every folder of `new` into place, replacing existing ones; each appears as a whole or not at all.
 
         Raises:
-            TableTargetError: one cannot be moved; the existing folder was restored. Or `new` is gone.
+            TableTargetError: one cannot be moved; the existing folder was restored. Or another program writes here.
         """
-        if not self._files.exists(self._path_of(new)):
+        marks = [mark for folder in self._folders(self._hidden) if (mark := folder.getName()).startswith("writer-")]
+        if marks != [self._mark.getName()] or not self._files.exists(self._path_of(new)):
             raise TableTargetError(
-                f"write_table: {new}, which Spark has written, is gone. Another program has begun to write to the "
-                f"table, or has removed {HIDDEN}: let one program at a time write to it"
+                f"write_table: another program has begun to write to {self.name}, or has removed {HIDDEN} there, so "
+                f"this one stops. Let one program at a time write to the table, and run this one again"
             )
-        old = self._path_of(self._root, f"{HIDDEN}/old-{uuid4().hex}")
+        old = self._path_of(self._hidden, f"old-{uuid4().hex}")
         for folder in self._folders(self._path_of(new)):
             place = self._path_of(self._root, folder.getName())
             before = self._path_of(old, folder.getName())
@@ -94,18 +106,17 @@ class TableFolder:
                 self._files.delete(old, True)  # noqa: FBT003
                 raise
         self._files.delete(old, True)  # noqa: FBT003
-        self.discard(new)
 
     def discard(self, new: str) -> None:
-        """Remove a written folder, and the hidden folder if no one else uses it."""
+        """Remove a written folder."""
         self._files.delete(self._path_of(new), True)  # noqa: FBT003
-        hidden = self._path_of(self._root, HIDDEN)
-        if self._files.exists(hidden) and not len(self._files.listStatus(hidden)):
-            self._files.delete(hidden, False)  # noqa: FBT003
 
     def _rename(self, source: Any, target: Any) -> None:
         if not self._files.rename(source, target):
-            raise TableTargetError(f"{source.toString()} could not be renamed to {target.toString()}")
+            raise TableTargetError(
+                f"write_table: {source.toString()} could not be renamed to {target.toString()}. Check the rights in "
+                f"the table's folder, and run this again: it restores what is in {HIDDEN}"
+            )
 
     def _folders(self, path: Any) -> Iterator[Any]:
         if self._files.exists(path):
@@ -118,6 +129,9 @@ JOINED_BYTES = 8 << 20
 """The bytes of rows to join for Spark."""
 
 _KINDS: Mapping[type, str] = {int: "long", dt.date: "date", str: "string"}
+
+_NULLS = ("", "__HIVE_DEFAULT_PARTITION__")
+"""The names that Spark reads as a null."""
 
 _jobs = itertools.count(1)
 
@@ -202,16 +216,19 @@ class TablePartitions:
     def _spool(self, time: Hashable) -> Spool:
         # Compare exact types: a bool is an int and a datetime is a date, but they would name other partitions.
         kind = type(time)
-        if kind not in _KINDS or (self._kind or kind) is not kind or time == "":
-            raise TableTargetError(
-                f"write_table({self._plan.target!r}): the time {time!r} ({kind.__name__}) cannot name a partition: "
-                f"times must be all whole numbers, all dates or all non-empty strings. Convert them with ps.map_time"
-            )
-        if self._kind is None:
-            self._kind = kind
-            self._full = deepcopy(self._schema).add(self._plan.time, _KINDS[kind])
-            self._arrow = arrow_schema(self._full)
-        return Partition(self._arrow, time)
+        if kind in _KINDS and (self._kind or kind) is kind and time not in _NULLS:
+            if self._kind is None:
+                self._kind = kind
+                self._full = deepcopy(self._schema).add(self._plan.time, _KINDS[kind])
+                self._arrow = arrow_schema(self._full)
+            # A number of more than 64 bits, and a text that is not Unicode.
+            with suppress(OverflowError, UnicodeEncodeError):
+                return Partition(self._arrow, time)
+        raise TableTargetError(
+            f"write_table({self._plan.target!r}): the time {time!r} ({kind.__name__}) cannot name a partition: times "
+            f"must be all whole numbers of 64 bits, all dates or all texts (not empty, nor {_NULLS[1]}). Convert them "
+            f"with ps.map_time"
+        )
 
     def cancel(self) -> None:
         """Cancel `write`, from another thread."""
@@ -219,6 +236,10 @@ class TablePartitions:
 
     def close(self) -> None:
         """Release the folder, so that others can write there."""
+        if self._folder is not None:
+            # If Spark has ended, the next run removes the mark.
+            with suppress(Exception):
+                self._folder.leave()
         if self._claimed is not None:
             del _busy[self._claimed]
 
@@ -252,7 +273,7 @@ class TablePartitions:
             folder = TableFolder(self._session, path)
             self._claim(folder.name)
             self._folder = folder
-            folder.mend()
+            folder.take_over()
         new = self._folder.new_folder()
         try:
             writer.save(new)
@@ -281,16 +302,41 @@ class TablePartitions:
     def _replace(self, writer: "DataFrameWriter", spools: Sequence[Spool]) -> None:
         """Replace partitions in one Delta transaction."""
         times = ", ".join(_literal(spool.time) for spool in spools)
-        writer.mode("overwrite").option("replaceWhere", f"`{self._plan.time}` IN ({times})").save(self._plan.target)
+        writer.mode("overwrite").option("replaceWhere", f"{_quoted(self._plan.time)} IN ({times})").save(
+            self._plan.target
+        )
 
     def _location(self) -> str:
-        """Get the location of the table, which is created if it does not exist."""
-        if not self._session.catalog.tableExists(self._plan.target):
-            columns = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in self._full)
-            partitioned = f"USING {self._plan.format} PARTITIONED BY (`{self._plan.time}`)"
-            self._session.sql(f"CREATE TABLE {self._plan.target} ({columns}) {partitioned}")
-        described = self._session.sql(f"DESCRIBE TABLE EXTENDED {self._plan.target}").filter("col_name = 'Location'")
-        return cast("Any", described.first()).data_type
+        """Get the location of the table, which is created if it does not exist.
+
+        Raises:
+            TableTargetError: partitions in the plan's format would be no part of it.
+        """
+        plan, session = self._plan, self._session
+        if not session.catalog.tableExists(plan.target):
+            columns = ", ".join(f"{_quoted(field.name)} {field.dataType.simpleString()}" for field in self._full)
+            partitioned = f"USING {plan.format} PARTITIONED BY ({_quoted(plan.time)})"
+            session.sql(f"CREATE TABLE {plan.target} ({columns}) {partitioned}")
+        # As JSON, because a column may have the name of any of the other rows.
+        (described,) = session.sql(f"DESCRIBE TABLE EXTENDED {plan.target} AS JSON").collect()
+        table: dict[str, Any] = json.loads(described[0])
+        kind = str(table.get("provider", table["type"])).lower()
+        columns, partitioned = [column["name"] for column in table["columns"]], table.get("partition_columns", [])
+        if (
+            kind not in (plan.format, "hive")
+            or list(map(str.casefold, partitioned)) != [plan.time.casefold()]
+            or not {*map(str.casefold, self._full.names)} <= {*map(str.casefold, columns)}
+        ):
+            raise TableTargetError(
+                f"write_table({plan.target!r}, catalog=True) needs a table in {plan.format} with the columns "
+                f"{self._full.names}, partitioned by {[plan.time]}, but this one is in {kind}, with the columns "
+                f"{columns}, partitioned by {partitioned}. Write to another name, or drop the table first"
+            )
+        return table["location"]
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
 
 
 def _literal(time: Hashable) -> str:

@@ -73,11 +73,23 @@ def files(monkeypatch):
 
 
 @pytest.fixture
-def folder(files, tmp_path):
+def opened(files, tmp_path):
+    """Makes a folder as a program does that begins to write."""
     hadoop = SimpleNamespace(fs=SimpleNamespace(Path=HadoopPath))
     jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
     context = SimpleNamespace(_jvm=jvm, _jsc=SimpleNamespace(hadoopConfiguration=lambda: None))
-    return TableFolder(SimpleNamespace(sparkContext=context), str(tmp_path))
+
+    def make():
+        folder = TableFolder(SimpleNamespace(sparkContext=context), str(tmp_path))
+        folder.take_over()
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def folder(opened):
+    return opened()
 
 
 def write(folder, content):
@@ -102,6 +114,7 @@ def test_folders_are_moved_into_place(folder, tmp_path):
     """They replace existing ones; nothing else is left."""
     write(folder, "old")
     write(folder, "new")
+    folder.leave()
     assert found(tmp_path) == {f"time={time}/part": "new" for time in (1, 2, 3)}
     assert not (tmp_path / ".pullstream").exists()
 
@@ -115,26 +128,58 @@ def test_a_folder_that_cannot_be_moved_leaves_the_existing_one(folder, files, tm
     with pytest.raises(TableTargetError, match="could not be renamed to .*time=2"):
         write(folder, "new")
     was = {"time=2/part": "old", "time=3/part": "old"} if before else {}
+    folder.leave()
     assert found(tmp_path) == {"time=1/part": "new", **was}
     assert not (tmp_path / ".pullstream").exists()
 
 
-def test_a_folder_that_cannot_be_restored_is_kept_for_the_next_run(folder, files, tmp_path):
-    """It is in the hidden folder, from which `mend` restores it."""
+def test_a_folder_that_cannot_be_restored_is_kept_for_the_next_run(folder, opened, files, tmp_path):
+    """It is in the hidden folder, from which the next run restores it."""
     write(folder, "old")
     files.refused = {("new-", "time=2"), ("old-", "time=2")}
     with pytest.raises(TableTargetError, match="old-.* could not be renamed to .*time=2"):
         write(folder, "new")
     files.refused.clear()
-    folder.mend()
+    folder.leave()
+    opened()
     assert found(tmp_path) == {"time=1/part": "new", "time=2/part": "old", "time=3/part": "old"}
 
 
 def test_written_folders_that_are_gone_are_not_taken_for_published(folder, tmp_path):
-    """Another program has begun to write, and has removed what it took for leftovers."""
-    new = Path(folder.new_folder())
-    (new / "time=1").mkdir(parents=True)
-    folder.mend()
-    with pytest.raises(TableTargetError, match=r"new-.*, which Spark has written, is gone"):
-        folder.publish(str(new))
+    """Someone has removed the hidden folder, or only what was written."""
+    for gone in ("", "new"):
+        new = Path(folder.new_folder())
+        (new / "time=1").mkdir(parents=True)
+        shutil.rmtree(new if gone else new.parent)
+        with pytest.raises(TableTargetError, match=r"another program has begun to write to .*, or has removed"):
+            folder.publish(str(new))
+        folder.take_over()
     assert not found(tmp_path)
+
+
+def test_a_program_notices_that_another_one_has_begun(folder, opened, tmp_path):
+    """At any moment, also between two writes, and after the other one has ended; the other one is not disturbed."""
+    write(folder, "one")
+    other = opened()
+    with pytest.raises(TableTargetError, match="another program has begun to write to"):
+        write(folder, "two")
+    folder.leave()
+    write(other, "three")
+    other.leave()
+    assert not (tmp_path / ".pullstream").exists()
+    with pytest.raises(TableTargetError, match="Let one program at a time write to the table"):
+        write(folder, "four")
+    assert found(tmp_path) == {f"time={time}/part": "three" for time in (1, 2, 3)}
+
+
+def test_programs_that_begin_at_once_do_not_both_write(opened, files, monkeypatch, tmp_path):
+    """Each may remove leftovers before the other has set its mark; the first to write sees both marks."""
+    one = opened()
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "delete", lambda *_: None)
+        other = opened()
+    with pytest.raises(TableTargetError, match="another program"):
+        write(one, "one")
+    one.leave()
+    write(other, "other")
+    assert found(tmp_path) == {f"time={time}/part": "other" for time in (1, 2, 3)}

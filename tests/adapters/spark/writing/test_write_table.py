@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import trio
 
 import pullstream as ps
 from adapters import files, spark
+from adapters.spark.writing import table_partitions
 from adapters.stopping import stoppably
 from tests.adapters.spark.helpers import on_both
 
@@ -40,6 +42,14 @@ def expected(count=40):
 
 
 SCHEMA = "item STRING, n BIGINT"
+
+
+@pytest.fixture
+def table(session):
+    """The name of a table, which is dropped afterwards."""
+    session.sql("DROP TABLE IF EXISTS some_sales")
+    yield "some_sales"
+    session.sql("DROP TABLE IF EXISTS some_sales")
 
 
 class TestContents:
@@ -91,16 +101,12 @@ class TestContents:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def test_a_table_by_name(self, session):
-        """It is created if it does not exist, and its new partitions are found by its name."""
-        session.sql("DROP TABLE IF EXISTS some_sales")
-        try:
-            for count in (20, 40):
-                ps.run(ps.pipe(sales(count), spark.write_table("some_sales", SCHEMA, catalog=True, session=session)))
-            rows = session.table("some_sales").collect()
-            assert sorted((row.time, row.item, row.n) for row in rows) == expected()
-        finally:
-            session.sql("DROP TABLE IF EXISTS some_sales")
+    def test_a_table_by_name(self, session, table):
+        """It is created if it does not exist, and its new partitions are found by its name, whatever its columns."""
+        for count in (20, 40):
+            sink = spark.write_table(table, "Location STRING, `a``b` BIGINT", catalog=True, session=session)
+            ps.run(ps.pipe(sales(count), sink))
+        assert sorted((time, item, n) for item, n, time in session.table(table).collect()) == expected()
 
     def test_a_time_is_complete_when_it_is_in_place(self, session, tmp_path):
         """Code that waits for the completion of a day can read the day."""
@@ -114,10 +120,61 @@ class TestContents:
 
 
 class TestRefusals:
-    def test_a_time_that_cannot_name_a_partition(self, session, tmp_path):
-        rows = ps.values([("a", 1)], time=lambda row: (1, 2))
-        with pytest.raises(spark.TableTargetError, match=r"\(1, 2\) \(tuple\) cannot name a partition"):
+    @pytest.mark.parametrize("wrong", [(1, 2), True, 1 << 63, "", "\ud800", "__HIVE_DEFAULT_PARTITION__"])
+    def test_a_time_that_cannot_name_a_partition(self, session, tmp_path, wrong):
+        rows = ps.values([("a", 1)], time=lambda _: wrong)
+        named = re.escape(f"the time {wrong!r} ({type(wrong).__name__}) cannot name a partition")
+        with pytest.raises(spark.TableTargetError, match=named):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
+        assert not names(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("made", "why"),
+        [
+            ("TABLE {} (item STRING, n BIGINT, time BIGINT) USING orc PARTITIONED BY (time)", "is in orc"),
+            ("TABLE {} (item STRING, n BIGINT, time BIGINT) USING parquet", r"partitioned by \[\]"),
+            (
+                "TABLE {} (item STRING, time BIGINT) USING parquet PARTITIONED BY (time)",
+                "the columns .'item', 'time'.,",
+            ),
+            ("VIEW {} AS SELECT 1 AS one", "is in view"),
+        ],
+    )
+    def test_a_table_that_is_made_otherwise(self, session, table, made, why):
+        """Partitions in it could not be read, or would lack columns; nothing is written there."""
+        try:
+            session.sql(f"CREATE {made.format(table)}")
+            with pytest.raises(spark.TableTargetError, match=why):
+                ps.run(ps.pipe(sales(), spark.write_table(table, SCHEMA, catalog=True, session=session)))
+            assert session.table(table).count() == why.count("view")
+        finally:
+            if "VIEW" in made:
+                session.sql(f"DROP VIEW {table}")
+
+    def test_another_program_that_begins_to_write_stops_this_one(self, session, tmp_path, monkeypatch):
+        """This one notices it at its next time, and does not replace what the other one has written."""
+        pushed = ps.pushable(1000)
+
+        def written(rows):
+            return ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session))
+
+        async def main():
+            async with written(ps.pipe(pushed, ps.stamp(lambda row: row[1] // 10))).open() as running:
+                await pushed.push(("mine", 0))
+                await pushed.push(("mine", 10))
+                await running.progress.completed(0)
+                with monkeypatch.context() as elsewhere:
+                    # Another program does not have this program's list of writers.
+                    elsewhere.setattr(table_partitions, "_busy", {})
+                    async with written(sales()).open() as other:
+                        assert await other.result() == [0, 1, 2, 3]
+                pushed.end()
+                with pytest.raises(spark.TableTargetError, match="another program has begun to write to"):
+                    await running.result()
+
+        trio.run(main)
+        assert found(session, tmp_path) == expected()
+        assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
 
     @on_both
     def test_a_folder_with_two_writers_is_refused(self, chosen, tmp_path):
