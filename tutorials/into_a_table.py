@@ -124,7 +124,7 @@ def start() -> "subprocess.Popen[bytes]":
 def a_transaction_a_day() -> None:
     """1. From a folder of files to a table.
 
-    `write_rows` creates the table from the first rows, or uses the one that is there. `time="day"` adds a column for
+    `write_rows` creates the table from the first time, or uses the one that is there. `time="day"` adds a column for
     the time. With `mode="upsert"`, a row replaces the one with the same key, so the second table always has the numbers
     as of the last complete day. Both sinks commit a day when it is complete, each in a transaction of its own.
     """

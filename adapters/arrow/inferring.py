@@ -182,24 +182,17 @@ def _with_decimals(kind: DataType, other: DataType) -> DataType:
     return kind
 
 
-def derived_schema(
-    path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered, *, partly: bool = False
-) -> Schema:
-    """Return the narrowest schema that holds all values, which go to `path`; `partly`, those up to one that fits none.
+def derived_schema(path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered) -> Schema:
+    """Return the narrowest schema that holds all values, which go to `path`.
 
     >>> derived_schema("here", [[{"n": 1}, {"n": None}], [{"n": 1.5}]])
     n: double
 
     Raises:
-        SchemaError: the values are not rows, or have no common columns, and with `partly` already the first ones.
+        SchemaError: the values are not rows, or a column has values without a common type.
     """
     columns = Columns(path, None, lambda _: None)
     columns.place = place
     for some in values:
-        try:
-            columns.batches(some)
-        except SchemaError:
-            if not partly or columns.schema is None:
-                raise
-            break
+        columns.batches(some)
     return columns.fix()

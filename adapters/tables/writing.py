@@ -2,20 +2,22 @@
 
 import datetime as dt
 import os
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Awaitable, Container, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from typing_extensions import override
 
 from pullstream import Batch, Context, Sink
 from pullstream.authoring import LOG, Call, Module, bound
+from pullstream.timely import Antichain
 
 from ..arrow import (
     OpenTimes,
     Schema,
-    SchemaError,
     Spool,
     derived_schema,
     pyarrow,
@@ -32,7 +34,7 @@ from .table import table_of
 from .target import Address, Mode, Name, RowsPlan, TableError
 
 FIRST_ROWS: Final = 8192
-"""The most rows that wait for their schema to be derived."""
+"""The most rows that wait for the columns to be derived."""
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -74,8 +76,9 @@ def write_rows(
 
     `time` names a column for the time: if rows have it, its values must be their times, else it is added. Rows are as
     in `files.write_parquet`; Arrow record batches are the fastest. The columns are those of the `schema`, or of the
-    existing table, or are derived from the first rows. Each value is stored unchanged or refused. Rows of open times
-    wait in memory and, above 64 MB in all, in temporary files.
+    existing table, or are derived from the first time to be complete: from those of its rows that are among the first
+    8,192 of all. Each value is stored unchanged or refused. Rows of open times wait in memory and, above 64 MB in all,
+    in temporary files.
 
     One run at a time writes to a table, with one sink. If it was written with a journal, other journals are refused.
 
@@ -189,7 +192,7 @@ class RowsCommitter(SpoolCommitter):
     @override
     async def commit(self, times: Sequence[Hashable]) -> None:
         for time in times:
-            with (self.spools or self._derive()).complete([time]) as [spool]:
+            with (self.spools or self._derive(time)).complete([time]) as [spool]:
                 await stoppably(self._commit, self._table.cancel, time, spool)
             self.written.append(time)
             if self._ctx.memory.saves:
@@ -218,20 +221,18 @@ class RowsCommitter(SpoolCommitter):
 
     # ---- columns
 
-    def _derive(self) -> OpenTimes:
-        plan, pa, first = self._plan, pyarrow(), self._first
-        runs = [run for batch in first for run in batch.runs()]
-        place = partial(row_place, runs=[(run.time, row_count(run.values)) for run in runs])
-        derived = partial(derived_schema, f"write_rows() to {plan.shown}", place=place)
-        try:
-            schema = derived([batch.values for batch in first])
-        except SchemaError:
-            # The times before the refused row can be committed. It is refused again when rows are added.
-            schema = derived([run.values for run in runs], partly=True)
-            if any(map(pa.types.is_null, schema.types)):
-                raise
+    def _derive(self, complete: Hashable = None) -> OpenTimes:
+        """Derive the columns from the first time that is complete or, before any is, from the one that will be first.
+
+        Rows at other times have no say: how many of them have arrived depends on the limit of the run.
+        """
+        plan, pa = self._plan, pyarrow()
+        head = list(_head(self._first, FIRST_ROWS))
+        time: Any = next(iter(Antichain(time for time, _ in head))) if complete is None else complete
+        some = [values for each, values in head if each == time]
+        place = partial(row_place, runs=[(time, sum(map(row_count, some)))])
+        schema = derived_schema(f"write_rows() to {plan.shown}", some, place)
         if plan.time is not None and plan.time not in schema.names:
-            time = runs[0].time
             if type(time) not in _TIMES:
                 raise plan.refused(
                     f"the time {time!r} cannot be the value of the column {plan.time!r}: convert the times with "
@@ -241,9 +242,11 @@ class RowsCommitter(SpoolCommitter):
             kind = pa.timestamp("us", "UTC") if aware else pa.type_for_alias(_TIMES[type(time)])
             schema = schema.append(pa.field(plan.time, kind))
         if empty := [field.name for field in schema if pa.types.is_null(field.type)]:
-            raise plan.refused(f"the column {empty[0]!r} has only nulls in the first rows: give a schema=")
+            raise plan.refused(
+                f"the column {empty[0]!r} has only nulls at the first time, {time!r}, so it has no type: give a schema="
+            )
         opened = self._use(self._table.columns(None, schema))
-        for batch in first:
+        for batch in self._first:
             opened.add(batch)
         self._first = []
         return opened
@@ -264,3 +267,15 @@ class RowsCommitter(SpoolCommitter):
             why = f"the time {exc}: convert the times with ps.map_time to numbers, dates or text"
             raise self._plan.refused(why) from None
         return Spool(self._schema, time)
+
+
+def _head(batches: Iterable[Batch[Any]], rows: int) -> Iterator[tuple[Hashable, Sequence[Any]]]:
+    """The values with the first rows, and their times; a value that is an Arrow batch is not cut."""
+    for run in chain.from_iterable(batch.runs() for batch in batches):
+        values = run.values
+        if row_count(values) > rows:
+            values = values[: 1 + bisect_left(range(len(values)), rows, key=lambda at: row_count(run.values[: at + 1]))]
+        yield run.time, values
+        rows -= row_count(values)
+        if rows <= 0:
+            return

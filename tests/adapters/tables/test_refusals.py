@@ -179,7 +179,7 @@ def test_columns_that_do_not_fit(base):
         write(ps.values([{"price": 1}], time=lambda _: 9), base)
     with pytest.raises(tables.SchemaError, match="its column 'sold' is int64, and not string"):
         write(sales(9), base, schema={"sold": "string"})
-    with pytest.raises(tables.SchemaError, match="only nulls in the first rows: give a schema="):
+    with pytest.raises(tables.SchemaError, match="only nulls at the first time, 0, so it has no type: give a schema="):
         write(ps.values([{"a": None}]), base, "empty")
     with pytest.raises(tables.SchemaError, match="there is no column 'id'; the columns are"):
         write(sales(3), base, "keyed", mode="upsert", key="id")

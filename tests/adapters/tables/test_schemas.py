@@ -85,3 +85,32 @@ def test_a_time_without_rows_that_its_column_cannot_hold(base):
     source = ps.values([pa.record_batch({"day": pa.array([], "int64")})], time=lambda _: "Monday")
     with pytest.raises(tables.SchemaError, match="the time of the row is 'Monday' .str., and the column is int64"):
         write(source, base, mode="replace_time", time="day")
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("limit", [1, 2, 64])
+@pytest.mark.parametrize("lateness", [0, 100])
+@pytest.mark.parametrize("later", [{"n": 2, "note": "new"}, {"n": 2.5}])
+def test_columns_are_derived_from_the_first_complete_time(base, later, lateness, limit):
+    """Whether rows at later times have arrived by then or not, which depends on the limit and on the lateness."""
+    rows = [{"day": 1, "n": 1}, {"day": 1, "n": 7}, {"day": 2, "n": 2}, {"day": 3, **later}]
+    source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row["day"], lateness=lateness))
+    with pytest.raises(tables.SchemaError, match="row 1 of the time 3"):
+        ps.run(ps.pipe(source, tables.write_rows(base.target, "sales")), limit=limit)
+    assert base.query("SELECT * FROM sales") == [(1, 1), (1, 7), (2, 2)]
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("limit", [1, 2, 64])
+@pytest.mark.parametrize("first", [3, 4, 6, 100])
+@pytest.mark.parametrize("of", [dict, lambda row: pa.RecordBatch.from_pylist([row])], ids=["dicts", "batches"])
+def test_only_the_first_rows_give_the_columns(base, of, first, limit, monkeypatch):
+    """The rows of all times are counted."""
+    from adapters.tables import writing
+
+    monkeypatch.setattr(writing, "FIRST_ROWS", first)
+    rows = [(5, {"n": 1, "late": 2}), (1, {"n": 1}), (1, {"n": 2}), (3, {"x": 0}), (1, {"n": 3, "more": 4})]
+    source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0], lateness=100), ps.map(lambda row: of(row[1])))
+    with pytest.raises(tables.SchemaError, match="no column 'late'; the columns are") as refused:
+        ps.run(ps.pipe(source, tables.write_rows(base.target, "sales")), limit=limit)
+    assert ("n int64, more int64;" if first > 4 else "are n int64;") in str(refused.value)
