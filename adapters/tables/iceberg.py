@@ -85,7 +85,7 @@ class IcebergTable(LakeTable):
         keys = ", ".join(map(repr, (_TIMES, _COUNT, _JOURNAL)))
         schema, table = self._identifier
         return (
-            f"remove its records first, with `table.transaction()` as a context manager and its "
+            f"remove {self.records} first, with `table.transaction()` as a context manager and its "
             f"`remove_properties({keys})`; or delete the table with its rows: "
             f"`catalog.drop_table(({schema!r}, {table!r}))`. Do not remove its folder, which the catalog refers to"
         )

@@ -143,7 +143,7 @@ class SqlTable(TargetTable):
         name = self.record_name.replace("'", "''")
         tables = map(self.name.beside, (TIMES, TARGETS))
         sql = " ".join(f"DELETE FROM {table} WHERE name = '{name}';" for table in tables)
-        return f"remove its records first: {sql}"
+        return f"remove {self.records} first: {sql}"
 
     def _record(self, entry: Entry) -> None:
         targets, times, name = self.name.beside(TARGETS), self.name.beside(TIMES), self.record_name

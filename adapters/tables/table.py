@@ -110,9 +110,10 @@ class TargetTable(ABC):
             if found is not None and there.type not in {field.type, self.stored(field.type)}:
                 raise plan.refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
             if found is None and self.kind(field.type) is None:
+                parts = ", such as (key, {'n': 1}) to {'item': key, 'n': 1}" if pa.types.is_struct(field.type) else ""
                 raise plan.refused(
                     f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
-                    f"with ps.map, or give another type with schema="
+                    f"with ps.map{parts}, or give another type with schema="
                 )
         if plan.mode == "upsert" and plan.target.kind == "iceberg" and found is not None:
             for name in found.names:
@@ -161,6 +162,12 @@ class TargetTable(ABC):
     @abstractmethod
     def forgetting(self) -> str:
         """Return what to do if the records are no longer true, for messages."""
+
+    @property
+    def records(self) -> str:
+        """The things to remove to start over. Without its records, "append" would write rows twice."""
+        again = ", and the rows of these times, which are written again," if self.plan.mode == "append" else ""
+        return f"its records{again if self.exists else ''}"
 
     def text(self, exc: BaseException) -> str:
         """Return the driver's message, on one line and without the password."""

@@ -10,7 +10,7 @@ BESIDE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "batching": "the output does not depend on how many values are asked for at once or on how they arrive",
         "times": "values emitted at a time depend only on the values at that time",
-        "early": "work at a time is done after that is complete at the input, and before it is complete downstream",
+        "early": "a result comes when its time is complete, and a time is complete downstream when its work is done",
         "holding": "a time is held only as long as something at it is pending",
         "order": "the output does not depend on which task ran first",
         "state": "each run begins anew",

@@ -1021,7 +1021,7 @@ SLIPS = [
     (ps.pipe(ps.values([7]), ps.map(lambda n: n.date)), r"datetime\.fromtimestamp\(row\.at / 1_000_000, UTC\)"),
     (ps.pipe(ps.values([7]), ps.map(lambda n: n.price)), r"'price'\nraised in map"),
     (ps.values(["9:00", "10:00"], time=str), "letter by letter"),
-    (ps.merge(ps.values([1], time=int), ps.values("a", time=str)), r"times of one type, with time= or stamp"),
+    (ps.merge(ps.values([1], time=int), ps.values("a", time=str)), r"times of one type, with time=, stamp"),
     (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record.price)), r"write value\['price'\]"),
     (ps.pipe(ps.values([{}, {"a": 1}]), ps.sort_by_time()), "no common order: give a key"),
     (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record["prise"])), r"did you mean the key 'price'\?"),

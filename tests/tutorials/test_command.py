@@ -153,7 +153,9 @@ def test_start_and_reset_lose_nothing(tutorials, tmp_path):
 
 def test_verdicts_are_json_for_programs(tutorials, tmp_path):
     """One line for each, with the exit code, the kind and the line."""
-    tutorials("start", "mine")
+    assert "learn watch --folder mine " in tutorials("start", "mine").stdout
+    for elsewhere in ("check", "next", "watch"):
+        assert "answers/ has no answers: " in tutorials(elsewhere).stderr
     (tmp_path / "mine" / "take_while.py").write_text(TEMPLATE + "\n")
     done = tutorials("check", "--all", "--json", "--folder", "mine")
     (verdict,) = map(json.loads, done.stdout.splitlines())

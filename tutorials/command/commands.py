@@ -8,7 +8,7 @@ from textwrap import fill, indent
 from typing import Final
 
 from pullstream.trace import Trace, page_of
-from tutorials.command.folder import Folder
+from tutorials.command.folder import FOLDER, Folder
 from tutorials.command.terminal import bar, paged, show, width
 from tutorials.contents import CHAPTERS, Chapter, chapter_numbered
 from tutorials.exercises import EXERCISES, Exercise, exercise_named
@@ -20,13 +20,12 @@ from tutorials.lesson import introduction, tell
 ANSWERS: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "answers"
 """The answers that the judge is tested with: a name and the kinds of mistake, then a line on what it does."""
 
-START: Final = "python -m pullstream learn start   puts a template for each exercise into a folder, answers"
-
 
 def where(folder: Folder) -> int:
     """Show the progress, and what is next."""
     if not folder.begun:
-        show(f"Chapters to read, exercises to do, and a judge of your answers.\n\n{START}")
+        show("Chapters to read, exercises to do, and a judge of your answers.\n")
+        show(f"python -m pullstream learn start   puts a template for each exercise into a folder, {FOLDER}")
         show("python -m pullstream learn list    shows all chapters and exercises")
         show(f"python -m pullstream learn read {CHAPTERS[0].number}  is the first chapter")
         return 0
@@ -38,8 +37,8 @@ def where(folder: Folder) -> int:
     now = folder.next() if folder.is_done(folder.now) else folder.now
     if now is not None:
         show(f"next: {now.told}, {now.title} ({folder.answer(now)})\n")
-        show("python -m pullstream learn watch   judges it whenever you save it")
-        show("python -m pullstream learn hint    gives a hint, a clearer one each time")
+        show(f"python -m pullstream learn watch{folder.option}   judges it whenever you save it")
+        show(f"python -m pullstream learn hint{folder.option}    gives a hint, a clearer one each time")
         show(f"python -m pullstream learn read {now.read}   is where to read about it")
     return 0
 
@@ -103,8 +102,7 @@ def check(folder: Folder, name: str | None = None, *, all: bool = False, json: b
 
 def next(folder: Folder, *, skip: bool = False) -> int:
     """Show the current exercise; go on to the next one if it is done, or to be skipped."""
-    if not folder.begun:
-        raise LookupError(START)
+    folder.expect()
     exercise = folder.next() if skip or folder.is_done(folder.now) else folder.now
     if exercise is None:
         show("All answers are right.")
@@ -179,6 +177,8 @@ def _file(folder: Folder, exercise: Exercise, name: str | None) -> Path:
 
 
 def _judged(folder: Folder, exercise: Exercise, file: Path, trace: Path | None = None) -> Verdict:
+    if not file.exists():
+        folder.expect()
     verdict = judged_apart(exercise, file, trace=trace)
     if folder.begun and verdict.code != 2:
         # Show the verdict even if the folder is read-only.

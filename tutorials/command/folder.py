@@ -1,6 +1,7 @@
 """A learner's folder: an answer per exercise, and the progress."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ from tutorials.exercises import EXERCISES, Exercise
 STATE: Final = ".progress.json"
 FOLDER: Final = "answers"
 
-README: Final = """Your answers. Each file has its task at the top.
+README: Final = """Your answers. Each file has its task at the top. In this folder:
 
     python -m pullstream learn          where you are, and what is next
     python -m pullstream learn watch    judges a file whenever you save it
@@ -42,6 +43,19 @@ class Folder:
     def begun(self) -> bool:
         """Whether the folder has been started."""
         return (self.path / STATE).exists()
+
+    def expect(self) -> None:
+        """Raise a LookupError that says what to do if the folder has not been started."""
+        if not self.begun:
+            raise LookupError(
+                f"{self.path}/ has no answers: `python -m pullstream learn start` makes it; "
+                f"if yours are elsewhere, add --folder FOLDER"
+            )
+
+    @property
+    def option(self) -> str:
+        """The option that commands need to find the folder from here."""
+        return "" if self.path in {Path(), Path(FOLDER)} else f" --folder {shlex.quote(str(self.path))}"
 
     def start(self) -> list[Path]:
         """Copy a template for every exercise without an answer; return the new files."""

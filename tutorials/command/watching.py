@@ -17,8 +17,7 @@ KEYS: Final = "n next   h hint   l list   c check all   r run again   q quit"
 
 def watch(folder: Folder) -> int:
     """Judge saved files until the learner quits."""
-    if not folder.begun:
-        raise LookupError(commands.START)
+    folder.expect()
     before = _saved(folder)
     with keys() as key:
         show(commands.task(folder, folder.now))

@@ -1,7 +1,7 @@
 """2.1 What is printed, and one ahead.
 
 First: what does this program print at each limit? It prints "reads" when the source is asked for a value, and "gets"
-when the sink has a batch. Fill in the lists, a string for each line.
+when the sink has a batch. Fill in the lists, a string for each line, such as "reads 8" or "gets [8, 9]".
 
     def read(n):                          # called for each value, when it is asked for
         print(f"reads {n}")

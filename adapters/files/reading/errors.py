@@ -30,7 +30,7 @@ def by_name(path: str, reader: str) -> str:
     """Return a hint on another reader, if a file that `reader` cannot read has the name of another format."""
     suffix = PurePath(path).suffix
     other = _READERS.get(suffix, reader)
-    return "" if other == reader else f"; its name ends in {suffix}: use {other}"
+    return "" if other == reader else f"; its name ends in {suffix}: use {other}, or a pattern that leaves it out"
 
 
 _READERS: Final = {

@@ -140,8 +140,9 @@ class ArrowFormat(_Typed):
 
     def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[RecordBatch]:
         ipc = import_module("pyarrow.ipc")
+        unreadable = f"is not readable Arrow IPC{by_name(file.path, 'read_arrow')}"
         if compression_of(file.path, self.compression) is None:
-            with explained(file, raw, "is not readable Arrow IPC"):
+            with explained(file, raw, unreadable):
                 begin = raw.read(6)
                 raw.seek(0)
                 if begin == b"ARROW1":
@@ -150,7 +151,7 @@ class ArrowFormat(_Typed):
                     for number in range(start.at, reader.num_record_batches):
                         yield reader.get_batch(number)
                     return
-        with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, "is not readable Arrow IPC"):
+        with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, unreadable):
             if stream.plain and file.size == 0:
                 raise FileReadError(file.path, "is empty, and so not Arrow IPC")
             for number, batch in enumerate(ipc.open_stream(stream.arrow)):

@@ -283,6 +283,8 @@ class FilesReader:
             first = "Files are read in the order of their times; if the values contain times, read them"
         else:
             first = "Sort the input, or read it"
+        if self._plan.follow and self._plan.time is not None:
+            first = f"If the file has arrived too late, move it away or give it later times. {first}"
         return f"{first} without time= and set times below, with some lateness: {below} (R12)"
 
     def _failed(self, bad: Bad, time: Hashable | None) -> Batch[Any] | None:

@@ -88,7 +88,8 @@ class Meeting:
                 raise TimeDomainError(
                     f"{self._kernel.location}: its sources have times of two domains, which have no common order: "
                     f"{self._time!r} ({type(self._time).__name__}) and {time!r} ({type(time).__name__}). Give all "
-                    f"sources times of one type, with time= or stamp(...) in each: a source without either is at 0",
+                    f"sources times of one type, with time=, stamp(...) or map_time(...) in each: a source without "
+                    f"any of these is at 0",
                 ) from None
         self._time = time
 

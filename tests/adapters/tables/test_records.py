@@ -21,6 +21,11 @@ def test_a_journal_and_its_table(base, tmp_path):
         write(sales(9), base, journal=other)
     with pytest.raises(tables.TableError, match="and this run is without one: its times may be others"):
         write(sales(9), base)
+    if base.kind != "delta":
+        with pytest.raises(
+            tables.TableError, match="remove its records, and the rows of these times, which are written"
+        ):
+            write(sales(9), base, journal=other)
     first.unlink()
     assert write(sales(9), base, journal=first) == [2]
     assert sold(base) == list(range(9))

@@ -116,6 +116,18 @@ def test_values_of_all_kinds_come_back(base):
     assert (None,) * 7 in found
 
 
+def test_several_results_of_a_key(base):
+    """What `aggregate` gives is no row of columns that a SQL database has: the message shows how to make one."""
+    results = ps.pipe(ps.values(["tea"]), ps.aggregate(key=str, n=ps.agg.count()))
+    if base.kind in {"sqlite", "postgresql"}:
+        with pytest.raises(
+            tables.SchemaError, match=r"'f1', struct<n: int64>: .* such as \(key, {'n': 1}\) to {'item': key"
+        ):
+            write(results, base)
+    write(ps.pipe(results, ps.map(lambda pair: {"item": pair[0], **pair[1]})), base)
+    assert base.query("SELECT item, n FROM sales") == [("tea", 1)]
+
+
 def test_decimals(base):
     source = ps.values([(Decimal("1.25"),)])
     if base.kind == "sqlite":

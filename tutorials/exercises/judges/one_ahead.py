@@ -53,7 +53,7 @@ def differs(said, printed):
     number = first_difference(said, printed)
     if number == len(printed):
         return f"but it prints only {number} lines"
-    return f"but line {number + 1} is another" if number < len(said) else f"but it prints more than {number} lines"
+    return f"but line {number + 1} is different" if number < len(said) else f"but it prints more than {number} lines"
 
 
 def run_at(limit):

@@ -74,6 +74,18 @@ def test_the_last_day_is_repeated_with_its_new_files(inbox, tmp_path):
     assert run(inbox, tmp_path, time=time) == ([(2, [6]), (3, [10])], [1, 6, 10])
 
 
+def test_a_late_file_with_times_in_a_column(inbox, tmp_path):
+    def night():
+        sales = files.read_csv(inbox, time="day", available=True)
+        return ps.run(ps.pipe(sales, ps.map(tuple), ps.collect()), journal=tmp_path / "journal")
+
+    (inbox / "a.csv").write_text("day,n\n1,5\n2,6\n")
+    assert night() == [(1, 5), (2, 6)]
+    (inbox / "b.csv").write_text("day,n\n1,7\n")
+    with pytest.raises(ps.errors.CapabilityError, match=r"b.csv:2: goes back .* too late, move it away or give"):
+        night()
+
+
 def test_a_file_that_is_still_written_is_for_the_next_run(inbox, tmp_path):
     put(inbox, a=[1], b=[2])
 

@@ -290,6 +290,24 @@ def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
     assert len(read(ps.pipe(files.read_jsonl(path), below))) == len(rows)
 
 
+def test_a_folder_with_files_of_two_formats(put, folder, failing):
+    """The error names the reader of the other file, and shows nothing of its bytes."""
+    sales = pa.table({"day": [1], "item": ["tea"]})
+    put("in/a.csv", "day,item\n1,tea\n")
+    pq.write_table(sales, folder / "in/b.parquet")
+    got, error = failing(files.read_csv(folder / "in", time="day"), files.FileReadError)
+    assert [tuple(row) for row in got] == [(1, "tea")]
+    path = folder / "in/b.parquet"
+    told = "is not CSV in this encoding: its header has null characters; its name ends in .parquet: use read_parquet"
+    assert str(error) == f"{path}: {told}, or a pattern that leaves it out"
+    put("wide.csv", "a,b\n1,2\n".encode("utf-16-le"))
+    assert "null characters; check encoding=" in str(
+        failing(files.read_csv(folder / "wide.csv"), files.FileReadError)[1]
+    )
+    _, error = failing(files.read_arrow(folder / "in/a.csv"), files.FileReadError)
+    assert "is not readable Arrow IPC; its name ends in .csv: use read_csv" in str(error)
+
+
 @pytest.mark.parametrize("path", ["x.jsonl", "in/*.ndjson", "x.jsonl.gz", ["a.csv", "b.jsonl"]])
 def test_read_csv_refuses_json_lines(path):
     with pytest.raises(ps.CompositionError, match=r"which is JSON Lines: use read_jsonl"):
