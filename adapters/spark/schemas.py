@@ -17,7 +17,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     """Convert a schema to Spark's: from DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
 
     `site` is where the module was composed, if not at this call. A schema without columns is refused, unless it
-    `may_be_empty`; empty DDL is always refused.
+    `may_be_empty`; empty DDL is always refused. So are columns of types that Arrow lacks.
     """
     types: Any = of_extra("spark", "pyspark.sql.types", SparkMissing)
     errors: Any = of_extra("spark", "pyspark.errors", SparkMissing)
@@ -30,6 +30,9 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
             struct = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
         else:
             struct = schema
+        if isinstance(struct, types.StructType):
+            # Refuses what Arrow lacks: intervals of months.
+            arrow_schema(struct)
     except errors.PySparkException as exc:
         raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
     if not isinstance(struct, types.StructType) or not (struct.fields or may_be_empty):

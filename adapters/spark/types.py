@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter as DataStreamWriter
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle as StatefulProcessorHandle
-    from pyspark.sql.types import StructType as StructType
+    from pyspark.sql.types import StructField as StructField, StructType as StructType
 else:
     Column = DataFrame = DataFrameWriter = DataStreamWriter = Row = SparkContext = SparkSession = Any
-    StatefulProcessorHandle = StreamingQuery = StructType = Any
+    StatefulProcessorHandle = StreamingQuery = StructField = StructType = Any

@@ -12,7 +12,7 @@ from pullstream.errors import JournalError
 from pullstream.types import Blueprint
 
 from ...arrow import As, Schema, shape_argument
-from ..columns import TIMES, check_frame, column, functions, looked_up
+from ..columns import check_frame, functions, typed_column
 from ..errors import SparkMissing, refused
 from ..schemas import arrow_schema, spark_schema
 from ..types import Column, DataFrame, StructType
@@ -20,9 +20,11 @@ from .keyed import KeyedPlan
 from .partition import PartitionPlan
 from .shipping import keyed, pickled, shipped
 
-_refusal = partial(refused, "on_executors")
+_NAME = "on_executors"
+_refusal = partial(refused, _NAME)
 
-KEYS = TIMES | {"boolean", "binary", "decimal"}
+_KEYS = ("boolean", "binary", "decimal")
+"""The Spark types that a key may have and a time may not."""
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -54,25 +56,27 @@ class OnExecutors:
             CompositionError: the schema, the time or a key is invalid for this DataFrame; or, for streams of keys, the
                 session or a module does not support them.
         """
-        check_frame("on_executors", df)
-        schema = spark_schema("on_executors", self.schema)
+        check_frame(_NAME, df)
+        schema = spark_schema(_NAME, self.schema)
         if df.isStreaming and (self.by or self.time is not None):
             return self._streams(df, schema)
-        keys = [_column(df, "by", key) for key in self.by]
-        times = [] if self.time is None else [_column(df, "time", self.time)]
-        plan = PartitionPlan(*self._plan(df, keys, times[0][0] if times else None, schema))
-        marks = [column for _, column in (*keys, *times)]
+        keys, names = self._keys(df)
+        times = [] if self.time is None else [typed_column(_NAME, df, "time", self.time)]
+        plan = PartitionPlan(*self._plan(df, names, times[0][1].name if times else None, schema))
+        marks = [*keys, *(column for column, _ in times)]
         if keys:
-            df = df.repartition(*marks[: len(keys)])
+            df = df.repartition(*keys)
         if marks:
             df = df.sortWithinPartitions(*marks)
         return cast("Any", _numbered(df, marks)).mapInArrow(shipped(pickled(self.modules, plan)), schema)
 
-    def _plan(
-        self, df: "DataFrame", keys: "Sequence[tuple[str, Column]]", time: str | None, schema: "StructType"
-    ) -> tuple[Any, ...]:
-        """The fields of the executors' plan."""
-        names = tuple(name for name, _ in keys)
+    def _keys(self, df: "DataFrame") -> "tuple[list[Column], tuple[str, ...]]":
+        """The columns of the keys, and their names."""
+        keys = [typed_column(_NAME, df, "by", key, _KEYS) for key in self.by]
+        return [column for column, _ in keys], tuple(field.name for _, field in keys)
+
+    def _plan(self, df: "DataFrame", names: tuple[str, ...], time: str | None, schema: "StructType") -> tuple[Any, ...]:
+        """The fields of the executors' plan; `names` are those of the keys."""
         places = {name: 1 + place for place, name in enumerate(names)}
         if time is not None:
             places.setdefault(time, 0)
@@ -86,37 +90,25 @@ class OnExecutors:
                 "has a stream for each key of a streaming DataFrame, at the times of its watermark: give both by= and "
                 "time=, or neither to process rows as they come"
             )
-        time, column = _column(df, "time", self.time)
-        (field,) = df.select(column).schema.fields
-        if _WATERMARK not in field.metadata or df.columns.count(time) != 1:
+        _, field = typed_column(_NAME, df, "time", self.time)
+        if _WATERMARK not in field.metadata or df.columns.count(field.name) != 1:
             raise _refusal(
                 f"uses the watermark of a streaming DataFrame, but time={self.time!r} is not its column: "
                 f"df.withWatermark(column, delay) sets the column, and how late rows may be; map_time() makes other "
                 f"times"
             )
-        keys = [_column(df, "by", key) for key in self.by]
+        keys, names = self._keys(df)
         _check_session(df)
-        numbered = _numbered(df, [key for _, key in keys])
-        plan = KeyedPlan(*self._plan(df, keys, time, schema), columns=arrow_schema(numbered.schema))
+        numbered = _numbered(df, keys)
+        plan = KeyedPlan(*self._plan(df, names, field.name, schema), columns=arrow_schema(numbered.schema))
         try:
             plan.instalments.ahead()
         except JournalError as exc:
             raise CompositionError(f"on_executors() at {self.site} cannot keep a stream's state: {exc}") from None
         processor = keyed(pickled(self.modules, plan))
-        micros = functions(df).unix_micros(numbered.columns[df.columns.index(time)])
+        micros = functions(df).unix_micros(numbered.columns[df.columns.index(field.name)])
         rows: Any = numbered.select("*", micros.alias("t")).groupBy(*numbered.columns[len(df.columns) :])
         return cast("DataFrame", rows.transformWithState(processor, schema, "Append", "EventTime"))
-
-
-def _column(df: "DataFrame", option: str, given: Any) -> "tuple[str, Column]":
-    """A column's name, and the column; a type that cannot be a time or a key is refused."""
-    chosen = column(df, option, given, _refusal)
-    (field,) = looked_up(lambda: df.select(chosen).schema.fields, df, f"{option}={given!r}", _refusal)
-    kind = field.dataType.simpleString()
-    if kind.partition("(")[0] not in (KEYS if option == "by" else TIMES):
-        names = "a DATE, a TIMESTAMP, a whole number or a STRING" + ", BOOLEAN, BINARY, DECIMAL" * (option == "by")
-        raise _refusal(f"cannot use {option}={given!r}, which is of type {kind}: cast it to {names}")
-    return field.name, chosen
 
 
 def _numbered(df: "DataFrame", marks: "Sequence[Column]") -> "DataFrame":

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from ...arrow import Array, RecordBatch, pyarrow
+from ...arrow.package import numpy
 from ..errors import ShuffleRerunError
 from ..types import SparkSession
 from .arrow_rdd import map_stages
@@ -84,17 +85,13 @@ def digest(batches: Iterable[RecordBatch]) -> tuple[int, int]:
     return rows, total % (1 << 64)
 
 
-def _numpy() -> Any:
-    return import_module("numpy")
-
-
 def _mixed(values: Any) -> Any:
     return import_module("pandas").util.hash_array(values, categorize=False)
 
 
 def _of_rows(columns: Iterable[Array], rows: int) -> Any:
     """Hash the values of each row."""
-    np = _numpy()
+    np = numpy()
     hashes = np.zeros(rows, np.uint64)
     for column in columns:
         hashes = hashes * np.uint64(_ODD) + _of_values(column)
@@ -103,7 +100,7 @@ def _of_rows(columns: Iterable[Array], rows: int) -> Any:
 
 def _of_values(column: Array) -> Any:
     """Hash each value of a column."""
-    np, pa = _numpy(), pyarrow()
+    np, pa = numpy(), pyarrow()
     kind, types = column.type, pa.types
     if types.is_struct(kind):
         hashes = _of_rows(column.flatten(), len(column))
@@ -130,7 +127,7 @@ def _of_values(column: Array) -> Any:
 
 def _of_lists(column: Array) -> Any:
     """Hash each list: the sum of its elements' hashes, each with its place, by differences of running sums."""
-    np = _numpy()
+    np = numpy()
     lengths = column.value_lengths().fill_null(0).to_numpy().astype(np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths

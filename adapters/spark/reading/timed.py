@@ -1,7 +1,6 @@
 """A DataFrame with the column or expression for its rows' time, and its Arrow batches as values with their times."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -11,7 +10,7 @@ from pullstream import Batch
 from pullstream.authoring import of_extra
 
 from ...arrow import As, RecordBatch, Shape, in_utc, pyarrow
-from ..columns import TIMES, Refusal, check_frame, column, functions, looked_up
+from ..columns import check_frame, functions, typed_column
 from ..errors import SparkMissing, distinct, refused
 from ..types import Column, DataFrame
 
@@ -48,47 +47,25 @@ class TimedFrame:
 def timed(df: "DataFrame", time: "str | Column | None" = None, module: str = "from_dataframe") -> TimedFrame:
     """Check a DataFrame and its time; no job is started, and errors are those of a module."""
     check_packages()
-    refusal = partial(refused, module)
-    _check_frame(module, df, refusal)
+    check_frame(module, df)
+    if df.isStreaming:
+        raise refused(module, "reads a DataFrame that is not a stream, but got a streaming one: use from_streaming")
+    distinct(module, df.columns)
     # Spark resolves column names again, and fails for names with dots, so the columns are renamed by position.
     plain = [f"c{position}" for position in range(len(df.columns))]
     if time is None:
         # Rows without columns would be lost.
         frame = df.toDF(*plain) if plain else df.select(functions(df).lit(0).alias(TIME))
         return TimedFrame(frame, tuple(df.columns))
-    chosen = column(df, "time", time, refusal)
-    shown = repr(time) if isinstance(time, str) else str(time)
-
-    def look() -> "tuple[DataFrame, str]":
-        frame = df.select("*", chosen.alias(TIME))
-        return frame, frame.schema[TIME].dataType.simpleString()
-
-    frame, kind = looked_up(look, df, f"time={shown}", refusal)
-    if kind not in TIMES:
-        raise refusal(
-            f"cannot use time={shown}, which is of type {kind}: a time must be a DATE, a TIMESTAMP, a whole number or "
-            f"a STRING, so cast it to one of them, for example with to_date or floor"
-        )
-    return TimedFrame(frame.toDF(*plain, TIME), tuple(df.columns), shown, kind)
+    chosen, field = typed_column(module, df, "time", time)
+    frame = df.select("*", chosen).toDF(*plain, TIME)
+    return TimedFrame(frame, tuple(df.columns), repr(time), field.dataType.simpleString())
 
 
 def check_packages() -> None:
     """Refuse to continue if Python packages that Spark needs are missing."""
     for name in ("pyspark", "pyarrow", "pandas"):
         of_extra("spark", name, SparkMissing)
-
-
-def _check_frame(module: str, df: Any, refusal: Refusal) -> None:
-    check_frame(module, df)
-    if df.isStreaming:
-        raise refusal("reads a DataFrame that is not a stream, but got a streaming one: use from_streaming")
-    distinct(module, df.columns)
-    kinds = {field.name: field.dataType.simpleString() for field in df.schema}
-    months = [name for name, kind in kinds.items() if "interval year" in kind or "interval month" in kind]
-    if months:
-        raise refusal(
-            f"cannot read {', '.join(months)}: PyArrow has no intervals of months: cast them to STRING or INT"
-        )
 
 
 @attrs.frozen(eq=False)

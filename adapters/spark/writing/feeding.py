@@ -12,7 +12,7 @@ import trio
 from pullstream import DONE, Batch, Context, Reader, Sink, Source, pipe
 from pullstream.authoring import Done, Module, Site, without_cancelled
 
-from ...arrow import ArrowRows, Packing, RecordBatch, pyarrow, serialized
+from ...arrow import Packing, RecordBatch, row_count, serialized
 from . import frames
 
 ROWS = 10_000
@@ -123,7 +123,6 @@ class BatchJoiner:
         self._ctx = ctx
         self._nursery = nursery
         self._most = 1
-        self._tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
         self._asking = False
         self._answer: Batch[Any] | Done | None = None
         self._failure: BaseException | None = None
@@ -156,13 +155,10 @@ class BatchJoiner:
                 deadline = trio.current_time() + LINGER
             values = batch.values
             parts.append(values)
-            if not isinstance(values, ArrowRows) and isinstance(values[0], self._tables):
-                # Each value has many rows, so ask for one at a time.
-                self._most = 1
-                count += sum(table.num_rows for table in values)
-            else:
-                self._most = self._ctx.limit
-                count += len(values)
+            rows = row_count(values)
+            # If a value has many rows, ask for one at a time.
+            self._most = self._ctx.limit if rows == len(values) else 1
+            count += rows
             if trio.current_time() > deadline:
                 break
         return parts

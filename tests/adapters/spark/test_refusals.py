@@ -95,6 +95,9 @@ MISTAKES = {
         r"needs a streaming Spark DataFrame, but got \[1\] \(list\)": {"df": [1]},
         "is not a stream: use from_dataframe": lambda given: spark.from_streaming(given.days, checkpoint="x"),
         "several columns named at": lambda given: spark.from_streaming(given.stream.select("at", "at"), checkpoint="x"),
+        "cannot read span: .* cast them to STRING or INT": lambda given: spark.from_streaming(
+            given.stream.selectExpr("make_ym_interval(1) AS span"), checkpoint="x"
+        ),
     },
     "on_executors": {
         "needs at least one transformer": transforming(),
@@ -104,6 +107,8 @@ MISTAKES = {
         "got as_='table'": {"as_": "table"},
         r"needs a Spark DataFrame, but got \[1\]": lambda given: transforming(ps.map(len))(given)([1]),
         "cannot read the schema 'a lung': .*Unsupported data type \"LUNG\"": {"schema": "a lung"},
+        "cannot read the schema 'a interval': .*not supported in conversion to Arrow": {"schema": "a interval"},
+        "cannot read span: PyArrow has no intervals": lambda given: transforming(ps.map(len))(given)(given.spans),
         "needs its columns as a schema": {"schema": 3},
         "several columns named a": {"schema": "a long, a int"},
         "has no column for time='dya'; its columns are id, day, text, real": {"time": "dya"},
