@@ -72,6 +72,29 @@ def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe)
     assert max(probe.asked) <= 64
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        lambda slow: ps.pipe(slow, ps.timeout(60)),
+        lambda slow: ps.zip(slow, ps.integers()),
+        lambda slow: ps.combine_latest(slow, ps.once(0)),
+        lambda slow: ps.merge_sorted(slow, ps.once(0)),
+        lambda slow: ps.catch_up(slow, ps.empty()),
+    ],
+    ids=["timeout", "zip", "combine_latest", "merge_sorted", "catch_up"],
+)
+def test_slow_work_above_a_module_that_asks_in_its_own_step_is_given_little(rest):
+    """Also where it lets others run only when upstream has answered."""
+    lengths = []
+
+    def note(values):
+        lengths.append(len(values))
+        return values
+
+    ps.run(ps.pipe(rest(ps.pipe(ps.values(range(200)), ps.map_batches(note), ps.tap(lambda _: doze()))), ps.drain()))
+    assert max(lengths) <= 64
+
+
 def test_work_that_becomes_slow_is_given_less_again(counting, probe):
     """A sink that has asked for hundreds of quick values asks for a few when each of them takes a millisecond."""
     slow = ps.map(lambda n: doze() if n >= 2_000 else n)

@@ -83,7 +83,11 @@ class Pace:
         """Add the work since the mark, and begin anew there."""
         run = self._run
         now = run.clock.now()
-        self._spent += run.clock.waited(max(self._mark, run.turn), now)
+        if run.turn > self._mark and (longest := run.clock.waited(self._mark, now)) > 2 * BREATH:
+            # A module has let others run, but only after it had kept them waiting for long.
+            self._spent += longest
+        else:
+            self._spent += run.clock.waited(max(self._mark, run.turn), now)
         self._mark = now
 
 
