@@ -142,6 +142,22 @@ def test_a_value_does_not_wait_for_the_next_of_a_slow_iterator(time_of):
     assert seen.index(-20) > seen.index(20) + 1
 
 
+def test_a_value_that_take_by_a_test_passes_on_does_not_wait_for_a_slow_one():
+    """Neither the first one nor one after a slow one; while values come quickly, they are passed on together."""
+    seen = []
+
+    def numbers():
+        for n in range(40):
+            if n in {1, 3}:
+                time.sleep(0.02)
+            seen.append(n)
+            yield n
+
+    ps.run(ps.pipe(ps.values(numbers()), ps.take(lambda _: True), ps.drain(lambda n: seen.append(-n))))
+    assert seen[:8] == [0, 0, 1, -1, 2, -2, 3, -3]
+    assert seen.index(-20) > seen.index(20) + 1
+
+
 @ps.sink
 async def of_events(upstream, ctx):
     async for event in ctx.events(upstream):

@@ -12,16 +12,15 @@ from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
-from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
-from pullstream.engine.runtime import clocks
+from pullstream.engine.parts.together import Together
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
-from pullstream.protocol import DONE, Batch, Done, Unanswered
+from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 
 
@@ -48,49 +47,13 @@ class _Take(PassOn, Inline, Resumable):
         return batch
 
 
-class _TakeWhile(PerBatch, Inline):
+class _TakeWhile(Together, Inline):
     def __init__(
         self, test: Callable[[Any], object], *, last: bool = False, ahead: int = 1, on_error: object = "fail"
     ) -> None:
         self._test = guarded(test) if catches(on_error) else test
         self._last = last
         self.most = ahead
-
-    @override
-    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        began = clocks.monotonic()
-        answer = super().poll(limit)
-        if isinstance(answer, Batch) and len(answer.values) < limit:
-            # Values are asked for a few at a time; those that are there at once make one answer.
-            return self._with_more(answer, limit, began + BREATH)
-        return answer
-
-    def _with_more(self, first: Batch[Any], limit: int, until: float) -> Batch[Any]:
-        """Add to an answer what else is there at once. All of it is held here until it is in flight below."""
-        values, times = [*first.values], [*first.times]
-        held: dict[Hashable, None] = {}
-        failed, batch = self.edge.handover, first
-        while self.most and failed.failure is None and len(values) < limit and clocks.monotonic() <= until:
-            for time in batch.times:
-                if time not in held:
-                    self.location.hold(time)
-                    held[time] = None
-            try:
-                more = super().poll(min(self.most, limit - len(values)))
-            except BaseException as exc:  # noqa: BLE001 - raised at the next ask
-                self.edge.fail_next(exc, values)
-                break
-            if not isinstance(more, Batch):
-                if more is DONE:
-                    # The next ask is answered with that, and upstream is not asked again (R9).
-                    self.most = 0
-                break
-            batch = more
-            values += batch.values
-            times += batch.times
-        for time in held:
-            self.location.drop(time)
-        return Batch.of(times, values)
 
     @override
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
