@@ -115,11 +115,13 @@ class FanIn(PolledAsking[Any]):
         self.going = 0
         """The number of inputs that have not ended."""
         self._inputs: dict[Lane[Any], Input] = {}
+        self._numbers = count()
         for lane in self.inputs:
             self.enter(Input(lane))
 
     def enter(self, each: Input) -> None:
         """Add an input."""
+        each.number = next(self._numbers)
         self.all.append(each)
         self.empty.append(each)
         self.going += 1
@@ -154,6 +156,14 @@ class FanIn(PolledAsking[Any]):
             if isinstance(answer, BaseException):
                 self.failure_above = self.failure_above or answer
         each.came(answer)
+        self.came(each)
+
+    def came(self, each: Input) -> None:
+        """Note that an input has values, or its ending."""
+
+    def asked(self, each: Input) -> bool:
+        """Whether an ask to an input is outstanding."""
+        return self.asking(each.lane)
 
     async def until_complete(self, times: Iterable[Hashable]) -> None:
         """Wait until an input has answered, or one of the times is complete in all inputs."""
@@ -171,20 +181,12 @@ class ManyInputs(FanIn):
 
     @override
     async def acquire(self) -> None:
-        self._numbers = count()
         self.having: list[Input] = []
         """The inputs with unused values, ordered by number."""
         await super().acquire()
 
     @override
-    def enter(self, each: Input) -> None:
-        super().enter(each)
-        each.number = next(self._numbers)
-
-    @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        super().arrived(lane, answer)
-        each = self._inputs[lane]
+    def came(self, each: Input) -> None:
         if each:
             insort(self.having, each, key=NUMBER)
 

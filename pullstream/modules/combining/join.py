@@ -10,8 +10,7 @@ from pullstream.blueprint import Call, OneOf, Positive, Source, checks, together
 from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.fan_in import FanIn
+from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.location import Location
@@ -226,9 +225,8 @@ class _Join(FanIn):
                 self.ask_beside(side.each.lane, min(side.pace.next(), room))
 
     @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        super().arrived(lane, answer)
-        next(side for side in self._sides if side.each.lane is lane).pace.took()
+    def came(self, each: Input) -> None:
+        self._sides[each.number].pace.took()
         self._stale = True
 
     @override

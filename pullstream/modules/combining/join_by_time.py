@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from pullstream.blueprint import Call, Source
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.traits import Traits
@@ -193,14 +192,13 @@ class JoinByTime(FanIn):
         for number, (each, side) in enumerate(zip(self.all, self.kept, strict=True)):
             other, behind = self.all[1 - number], self.kept[1 - number]
             near = side.size <= max(self._ahead, behind.size) or other.ending is not None
-            if near and each.ending is None and not self.asking(each.lane):
+            if near and each.ending is None and not self.asked(each):
                 self.ask_beside(each.lane, side.pace.next())
         return not any(self.all)
 
     @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        super().arrived(lane, answer)
-        next(side for each, side in zip(self.all, self.kept, strict=True) if each.lane is lane).pace.took()
+    def came(self, each: Input) -> None:
+        self.kept[each.number].pace.took()
 
 
 @attrs.frozen

@@ -1,6 +1,7 @@
 """`zip` and `combine_latest`: tuples of the values of several sources."""
 
 import builtins
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from functools import reduce
 from itertools import repeat
@@ -11,7 +12,6 @@ from typing_extensions import override
 from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.blueprint.variables import A, B, C, D
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input, ManyInputs
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import JournalError, LengthError
@@ -29,18 +29,17 @@ class _Zip(ManyInputs):
         self._mode = mode
         self._fill = fill
         self._rows = 0
-        self._first = 0
-        """The inputs before this one are known to have a value for the next row."""
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        asked = self.ask_inputs(limit)
         there = self.having
         # A source that has failed has not ended: what it lacks is not padded.
         padded = self._mode == "padded" and self.failure_above is None
         ended = len(self.all) - self.going if padded else 0
         if there and len(there) + ended == len(self.all):
             return self._batch(there, min(limit, *(each.left for each in there)))
-        return DONE if self._over() else self.ask_inputs(limit)
+        return DONE if self._over() else asked
 
     def _batch(self, there: Sequence[Input], count: int) -> Batch[Any]:
         if self.scope.keeping.saves:
@@ -61,7 +60,6 @@ class _Zip(ManyInputs):
         parts = [each.take(count) if each else None for each in self.all]
         self.empty += [each for each in there if not each]
         self.having = [each for each in there if each]
-        self._first = 0
         columns = [repeat(self._fill, count) if part is None else part.values for part in parts]
         rows = list(builtins.zip(*columns, strict=True))
         self._rows += count
@@ -82,11 +80,11 @@ class _Zip(ManyInputs):
 
     def _over(self) -> bool:
         if self._mode == "shortest" and self.all:
-            # As with the builtin, the first source without a next value decides, whatever the later ones have.
-            while self.all[self._first]:
-                self._first += 1
-            first = self.all[self._first]
-            if first.reached() is not None or self.asking(first.lane):
+            # As with the builtin, the first source without a next value decides, whatever the later ones have. All
+            # sources before it have one, so their numbers are their positions.
+            there = self.having
+            first = self.all[bisect_left(range(len(there)), 1, key=lambda place: there[place].number - place)]
+            if first.reached() is not None or self.asked(first):
                 return first.done
         if self.failure_above is not None:
             raise self.failure_above
@@ -186,9 +184,9 @@ class _CombineLatest(ManyInputs):
         return DONE if not self.going or self._hopeless else self.ask_inputs(limit)
 
     @override
-    def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        super().arrived(lane, answer)
-        if answer is DONE and self._latest[self._inputs[lane].number] is _NONE:
+    def came(self, each: Input) -> None:
+        super().came(each)
+        if each.done and self._latest[each.number] is _NONE:
             self._hopeless = True
 
     def _gather(self, rows: list[tuple[Any, ...]], times: list[Hashable], limit: int) -> None:
