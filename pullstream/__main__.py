@@ -4,17 +4,23 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from pullstream.conformance.command import add_check, check_modules
+from pullstream.conformance.places import place_of
 from pullstream.doctor import add_doctor, examine
+from pullstream.errors import PullstreamError
 from pullstream.learn import add_learn, learn
 from pullstream.new import add_new, make_new
 from pullstream.shake.command import add_shake, shake_pipeline
 from pullstream.trace.command import add_view, view_trace
 
+EXPECTED: Final = (LookupError, TypeError, ValueError, SyntaxError, OSError, PullstreamError)
+"""Exceptions that say what a command cannot do. Others come from the user's code, or are faults of the toolkit's."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the command's exit code."""
+    """Run the command line and return the command's exit code: 2 if it cannot do what it is for."""
     parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users, learners and authors of modules.")
     commands = parser.add_subparsers(dest="command", required=True)
     add_check(commands)
@@ -39,7 +45,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # What reads the output, such as `head`, has enough. Python must not write the rest when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as exc:
+        why = _why(exc)
+        if not why:
+            raise
+        print(f"python -m pullstream {given.command}: {why}", file=sys.stderr)  # noqa: T201 - a command line
+        return 2
     return code
+
+
+def _why(exc: Exception) -> str:
+    """Say what stopped a command, with the line if the user's code raised it; "" for a fault of the toolkit's."""
+    notes: list[str] = getattr(exc, "__notes__", [])
+    if not notes and (place := place_of(exc)) is not None:
+        notes = [f"raised at {place}"]
+    if not (notes or isinstance(exc, EXPECTED)):
+        return ""
+    says_it = isinstance(exc, (PullstreamError, OSError)) or type(exc) in EXPECTED
+    return "\n  ".join([str(exc) if says_it else f"{type(exc).__name__}: {exc}", *notes])
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 import argparse
 import keyword
 import re
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any, Final
+
+from pullstream.errors import PullstreamError
 
 TEMPLATE: Final = Path(__file__).parent / "template"
 """The template folder. Files that Python or its tools would pick up here end in `.txt`."""
@@ -25,19 +28,32 @@ def add_new(commands: Any) -> None:
 
 
 def make_new(given: argparse.Namespace) -> int:
-    """Run the command; return 2 if the name is invalid or taken, or the folder exists."""
+    """Run the command; return its exit code.
+
+    Raises:
+        PullstreamError: the name is invalid or taken, or the folder exists.
+    """
     folder = Path(given.name)
     package = re.sub(r"[-.]+", "_", folder.name).lower()
     if wrong := _wrong(folder.name, package):
-        print(f"{folder.name!r} cannot be the name of a package: {wrong}")  # noqa: T201 - the command's output
-        return 2
+        raise PullstreamError(f"{folder.name!r} cannot be the name of a package: {wrong}")
     if folder.exists():
-        print(f"{folder} already exists: nothing was changed")  # noqa: T201
-        return 2
+        raise PullstreamError(f"{folder} already exists: nothing was changed")
     if package == "tests" or find_spec(package) is not None:
         # Its tests would import one package in place of the other.
-        print(f"{package!r} is already the name of another package: nothing was changed")  # noqa: T201
-        return 2
+        raise PullstreamError(f"{package!r} is already the name of another package: nothing was changed")
+    try:
+        _fill(folder, package)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    tests = f"cd {folder} && python -m pip install -e '.[test]' && python -m pytest"
+    print(f"created {folder}; run its tests with: {tests}")  # noqa: T201 - the command's output
+    return 0
+
+
+def _fill(folder: Path, package: str) -> None:
+    """Make the files of the template in a new folder."""
     for path in sorted(TEMPLATE.rglob("*")):
         if path.is_file():
             parts = [package if part == "package" else part for part in path.relative_to(TEMPLATE).parts]
@@ -45,9 +61,6 @@ def make_new(given: argparse.Namespace) -> int:
             made = made.with_name(made.name.removesuffix(".txt"))
             made.parent.mkdir(parents=True, exist_ok=True)
             made.write_text(Template(path.read_text("utf-8")).substitute(project=folder.name, package=package), "utf-8")
-    tests = f"cd {folder} && python -m pip install -e '.[test]' && python -m pytest"
-    print(f"created {folder}; run its tests with: {tests}")  # noqa: T201
-    return 0
 
 
 def _wrong(name: str, package: str) -> str:

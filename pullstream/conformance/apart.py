@@ -1,42 +1,25 @@
 """A process for each module under test, so that a module that spins, blocks or exits affects nothing else."""
 
 import faulthandler
-import inspect
 import multiprocessing
 import os
 import re
 import signal
 import sys
-import sysconfig
 import tempfile
 import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
 from pickle import dumps, loads
 from typing import Any, Final, cast
 
-import trio
-
+from pullstream.conformance.places import is_authors, place_of, shown_place
 from pullstream.conformance.report import Trouble
 from pullstream.errors import PullstreamError
-from pullstream.frames import OURS, chain, users_frames
 
 Send = Callable[[object], None]
 
 _FRAME: Final = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
-
-_ROOT: Final = Path(__file__).parents[2]
-_NOBODYS: Final = tuple(
-    f"{folder}{os.sep}"
-    for folder in (
-        *(_ROOT / package for package in OURS),
-        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
-        # It may lie elsewhere: on PYTHONPATH, or beside the author's files.
-        Path(inspect.getfile(trio)).parent,
-    )
-)
-"""Folders that contain no author's files: the toolkit's and the libraries'."""
 
 
 def can_be_apart() -> bool:
@@ -125,30 +108,3 @@ def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: fl
     where = f"; it is in {frames[0][2]}, line {frames[0][1]}" if frames else ""
     place = shown_place(frames[0][0], int(frames[0][1])) if frames else None
     return Trouble("spin", f"it has not finished within {limit:g} seconds of real time{where}", place)
-
-
-def is_authors(filename: str) -> bool:
-    """Whether a file may belong to the module's author: not to the toolkit or a library."""
-    return not filename.startswith((*_NOBODYS, "<"))
-
-
-def shown_place(filename: str, line: int) -> str:
-    """Return a file and line for display: relative to the working directory if it is below."""
-    path = Path(filename)
-    here = Path.cwd()
-    return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{line}"
-
-
-def place_of(exc: BaseException) -> str | None:
-    """Return the innermost line of the author's code at which an exception, or its cause, was raised."""
-    for each in chain(exc):
-        found: str | None = None
-        traceback = users_frames(each.__traceback__)
-        while traceback is not None:
-            filename = traceback.tb_frame.f_code.co_filename
-            if is_authors(filename):
-                found = shown_place(filename, traceback.tb_lineno)
-            traceback = traceback.tb_next
-        if found is not None:
-            return found
-    return None

@@ -13,7 +13,8 @@ from typing import Any, Final, Self, cast
 import attrs
 
 from pullstream.blueprint import Blueprint
-from pullstream.conformance.apart import Send, apart, can_be_apart, shown_place
+from pullstream.conformance.apart import Send, apart, can_be_apart
+from pullstream.conformance.places import shown_place
 from pullstream.conformance.report import ConformanceError
 from pullstream.errors import PullstreamError
 from pullstream.modules.sinks.committer import STEPS, Committer

@@ -17,9 +17,10 @@ import trio.testing
 from pullstream.blueprint import Blueprint, Site
 from pullstream.conformance.apart import Send, apart, can_be_apart
 from pullstream.conformance.cells import Cell, sample
+from pullstream.conformance.places import defined
 from pullstream.conformance.report import Finding, Report
 from pullstream.conformance.subject import Subject
-from pullstream.conformance.targets import defined, subject_of
+from pullstream.conformance.targets import subject_of
 from pullstream.conformance.trial import Trial
 from pullstream.conformance.words import in_words
 from pullstream.engine.runtime.blocked import running_program

@@ -3,14 +3,13 @@
 import ast
 import importlib
 import importlib.util
-import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from pullstream.blueprint import Blueprint, Site
-from pullstream.conformance.apart import place_of
+from pullstream.blueprint import Blueprint
+from pullstream.conformance.places import defined, place_of
 from pullstream.conformance.subject import Subject
 
 
@@ -81,13 +80,3 @@ def _call(target: str, expression: str, home: Any) -> tuple[str, Callable[..., B
     code = compile(ast.fix_missing_locations(ast.Expression(call)), target, "eval")
     # The arguments are computed anew for each module.
     return ast.unparse(call.func), lambda *given: eval(code, {**vars(home), "_given": given})  # noqa: S307 - the user's own command line
-
-
-def defined(function: Any) -> Site | None:
-    """Return the line where a function is defined, because the line that composes its module is inside the kit."""
-    function = inspect.unwrap(function)
-    try:
-        filename, (_, line) = inspect.getsourcefile(function), inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        return None
-    return None if filename is None else Site(filename, line)

@@ -14,12 +14,12 @@ import attrs
 import trio
 
 from pullstream.blueprint import Sink, Source
-from pullstream.conformance.apart import is_authors, place_of, shown_place
 from pullstream.conformance.bench import Bench, Outcome
 from pullstream.conformance.cells import Cell, grid
 from pullstream.conformance.drive_sink import SinkDriver
 from pullstream.conformance.drive_stream import StreamDriver
 from pullstream.conformance.partners import CallableRaised, SourceFailed
+from pullstream.conformance.places import is_authors, place_of, shown_place
 from pullstream.conformance.report import Finding, Trouble
 from pullstream.conformance.subject import Subject
 from pullstream.conformance.words import in_words

@@ -3,19 +3,13 @@
 import argparse
 import sys
 from pathlib import Path
-from traceback import extract_tb
-from typing import Any, Final
+from typing import Any
 
 from pullstream.conformance.targets import subject_of
-from pullstream.errors import PullstreamError
-from pullstream.frames import users_frames
 from pullstream.shake.report import Difference, Shaken
 from pullstream.shake.shaking import shake
 from pullstream.trace.file import Trace
 from pullstream.trace.view import page_of
-
-EXPECTED: Final = (LookupError, TypeError, ValueError, PullstreamError)
-"""Exceptions that say what cannot be simulated; others come from the user's code."""
 
 
 def add_shake(commands: Any) -> None:
@@ -54,26 +48,12 @@ def add_shake(commands: Any) -> None:
 def shake_pipeline(given: argparse.Namespace) -> int:
     """Run the command; return the exit code."""
     sys.path.insert(0, "")
-    try:
-        make = subject_of(given.target).make
-        report = shake(make, given.seeds, seed=given.seed, journal=given.journal, compare=given.compare)
-        told = str(report)
-        if report.differences and given.trace is not None:
-            told += f"\n\n{_played(report.differences[0], given.trace)}"
-    except EXPECTED as exc:
-        notes: list[str] = getattr(exc, "__notes__", [])
-        print("\n  ".join([f"python -m pullstream shake: {_told(exc)}", *notes]), file=sys.stderr)  # noqa: T201 - a command line
-        return 2
-    print(told + _again(report, given))  # noqa: T201 - a command line
+    make = subject_of(given.target).make
+    report = shake(make, given.seeds, seed=given.seed, journal=given.journal, compare=given.compare)
+    print(f"{report}{_again(report, given)}")  # noqa: T201 - a command line
+    if report.differences and given.trace is not None:
+        print(f"\n{_played(report.differences[0], given.trace)}")  # noqa: T201 - a command line
     return 0 if report.ok else 1
-
-
-def _told(exc: BaseException) -> str:
-    """Return the text of an exception; if code of the user's raised it, with its type and line."""
-    frames = extract_tb(users_frames(exc.__traceback__))
-    if isinstance(exc, PullstreamError) or not frames:
-        return str(exc)
-    return f"{type(exc).__name__}: {exc}, raised at {frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}"
 
 
 def _again(report: Shaken, given: argparse.Namespace) -> str:

@@ -1,10 +1,10 @@
 """The command `python -m pullstream view TRACE`: make a page that plays a trace."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
+from pullstream.errors import PullstreamError
 from pullstream.trace.file import Trace, TraceError
 from pullstream.trace.verdict import judge
 from pullstream.trace.view import page_of
@@ -23,21 +23,16 @@ def add_view(commands: Any) -> None:
 
 
 def view_trace(given: argparse.Namespace) -> int:
-    """Make the page; return the exit code: 1 if the model refuses the trace, 2 if it cannot be read."""
+    """Make the page; return the exit code: 1 if the model refuses the trace."""
     path: Path = given.trace
     page: Path = given.output or path.with_suffix(".html")
-    if page == path:
-        return _refused(f"the page would overwrite the trace, {path}: name another file, -o PAGE")
+    if page.resolve() == path.resolve():
+        raise PullstreamError(f"the page would overwrite the trace, {path}: name another file, -o PAGE")
+    trace = Trace.read(path)
     try:
-        trace = Trace.read(path)
-        verdict = judge(trace)
-        page.write_text(page_of(trace, path.stem), encoding="utf-8")
-    except (OSError, TraceError) as exc:
-        return _refused(exc)
+        verdict, content = judge(trace), page_of(trace, path.stem)
+    except Exception as exc:
+        raise TraceError(f"the trace {path} is damaged: {type(exc).__name__}: {exc}. Run the program again") from exc
+    page.write_text(content, encoding="utf-8")
     print(f"{page}\n{verdict}")  # noqa: T201 - a command line
     return 0 if verdict.ok else 1
-
-
-def _refused(why: object) -> int:
-    print(f"python -m pullstream view: {why}", file=sys.stderr)  # noqa: T201 - a command line
-    return 2

@@ -64,8 +64,27 @@ def test_what_cannot_be_made_changes_nothing(name, said, tmp_path, monkeypatch, 
 
     assert main(["new", name]) == 2
 
-    assert said in capsys.readouterr().out
+    assert said in capsys.readouterr().err
     assert [path.name for path in tmp_path.rglob("*")] == ["here"]
+
+
+def test_a_package_that_cannot_be_written_is_taken_away(tmp_path, monkeypatch, capsys):
+    """On a full disk, a part of it would be in the way of the next attempt."""
+    monkeypatch.chdir(tmp_path)
+    write, written = Path.write_text, []
+
+    def fills(path, *args):
+        if len(written) == 3:
+            raise OSError(28, "No space left on device", str(path))
+        written.append(path)
+        return write(path, *args)
+
+    monkeypatch.setattr(Path, "write_text", fills)
+
+    assert main(["new", "shop-streams"]) == 2
+
+    assert "python -m pullstream new: [Errno 28] No space left" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_fixture_finds_what_the_marker_wants(tmp_path):

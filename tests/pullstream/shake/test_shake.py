@@ -28,6 +28,10 @@ def breaks_down():
     raise KeyError("tea")
 
 
+def divides():
+    return 1 // 0
+
+
 def failing():
     return ps.pipe(ps.values([2, 1, 0]), ps.map_async(slowly, 2), ps.map(lambda n: 1 // n), ps.collect())
 
@@ -318,7 +322,13 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["shake", "tests.pullstream.shake.scenes:calls", "--seeds", "2"]) == 0
     assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
     assert main(["shake", "tests.pullstream.shake.test_shake:breaks_down"]) == 2
-    assert re.search(rf"KeyError: 'tea', raised at {__file__}:\d+, in breaks_down", capsys.readouterr().err)
+    assert re.search(r"KeyError: 'tea'\n  raised at \S*test_shake.py:\d+", capsys.readouterr().err)
+    assert main(["shake", "tests.pullstream.shake.test_shake:divides"]) == 2
+    assert re.search(r"ZeroDivisionError: .*\n  raised at \S*test_shake.py:\d+", capsys.readouterr().err)
+    assert main(["shake", target, "--seed", seed, "--trace", str(tmp_path / "no_folder" / "it.trace")]) == 2
+    said = capsys.readouterr()
+    assert "Caused by 1 of" in said.out, "what took long to find is printed anyway"
+    assert "No such file or directory" in said.err
     assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "20"]) == 1
     assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
 

@@ -292,7 +292,12 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     (tmp_path / "run.html").write_text(traced(days(), limit=1))
     assert main(["view", str(tmp_path / "run.html")]) == 2
     assert "would overwrite the trace" in capsys.readouterr().err
+    (tmp_path / "link.html").symlink_to("run.html")
+    assert main(["view", str(tmp_path / "run.html"), "-o", str(tmp_path / "link.html")]) == 2
     assert (tmp_path / "run.html").read_text().startswith('{"trace":1')
+    (tmp_path / "odd.ndjson").write_text((tmp_path / "run.html").read_text().replace('"steps":', '"stops":'))
+    assert main(["view", str(tmp_path / "odd.ndjson")]) == 2
+    assert re.search(r"view: the trace \S+odd.ndjson is damaged: KeyError: 'steps'\.", capsys.readouterr().err)
     lines = traced(days(), limit=1).splitlines()
     stamps = next(n for n, line in enumerate(lines) if '"stamps"' in line)
     (tmp_path / "broken.ndjson").write_text("\n".join(lines[:stamps] + lines[stamps + 1 :]))
