@@ -151,16 +151,17 @@ def _factory(made: Any, blueprint: type[Blueprint]) -> Any:
     composes = _composes(made)
     if _is_class(composes, blueprint):
         return factory(made, composes)
-    if inspect.iscoroutinefunction(made) if blueprint is Sink else inspect.isasyncgenfunction(made):
+    wanted = inspect.iscoroutinefunction if blueprint is Sink else inspect.isasyncgenfunction
+    if wanted(made) and not isinstance(made, partial):
         _takes(kind, made, supplied)
         opening = partial(_Body if blueprint is Sink else _generator, made)
         return factory(made, blueprint, opening, supplied, gives=_given_by(made, kind, blueprint))
-    wanted = (
+    what = (
         "an async function (upstream, ctx, ...)"
         if blueprint is Sink
         else "an async generator function (one with a yield) or a Kernel class"
     )
-    raise CompositionError(f"@{kind} at {Site.here()} decorates {wanted}, not {made!r}{_instead(kind, made)}")
+    raise CompositionError(f"@{kind} at {Site.here()} decorates {what}, not {made!r}{_instead(kind, made)}")
 
 
 def _given_by(made: Any, kind: str, blueprint: Any) -> Any:
@@ -204,6 +205,8 @@ class _Body:
 
 def _instead(kind: str, made: object) -> str:
     """Return a hint for what to decorate instead."""
+    if isinstance(made, partial):
+        return "; decorate the function itself, and give its arguments when you compose the module"
     if inspect.isgeneratorfunction(made):
         name = made.__name__
         return f"; write async def {name}" + (f", or read what it yields with values({name}())" * (kind == "source"))

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final, Literal, Self, get_args
 
 import attrs
+from attrs.validators import ge
 from more_itertools import interleave_longest
 
 VALUES: Final = (0, 1, 2, 3, 4, 5)
@@ -54,13 +55,13 @@ class Cell:
     `seed` is for trio's scheduler, which runs the tasks of a step in random order, so that a cell always runs the same.
     """
 
-    values: int = 3
+    values: int = attrs.field(default=3, validator=ge(0))
     ending: SourceEnding = "done"
     delayed: bool = False
     timed: bool = False
-    limit: int = 1
+    limit: int = attrs.field(default=1, validator=ge(1))
     way: Way = "end"
-    position: int = 0
+    position: int = attrs.field(default=0, validator=ge(0))
     moment: float | None = None
     waits: bool = True
     again: bool = False
@@ -122,7 +123,10 @@ class Cell:
                 raise ValueError(
                     f"a cell consists of name=value pairs with the names {', '.join(kinds)}, but got {word!r}"
                 )
-            given[name] = _read(kinds[name], value)
+            try:
+                given[name] = _read(kinds[name], value)
+            except ValueError as exc:
+                raise ValueError(f"a cell cannot have {word!r}: {exc}") from None
         return cls(**given)
 
 

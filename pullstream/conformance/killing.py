@@ -108,8 +108,11 @@ def kills(
     True
 
     Raises:
+        ValueError: `number` or `limit` is not positive.
         PullstreamError: this system cannot copy a process, or an undisturbed run failed.
     """
+    if limit <= 0 or (number is not None and number <= 0):
+        raise ValueError(f"kills() needs positive numbers, and got number={number!r} and limit={limit!r}")
     if not can_be_apart():
         raise PullstreamError("kills() copies this process for each run, and this system cannot: use Linux or macOS")
     trial = _KillTrial(make, read, values, limit)

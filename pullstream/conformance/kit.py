@@ -99,12 +99,18 @@ def conformance(
     process without a limit. `progress` is called with the name of each module before it runs.
 
     Raises:
-        CompositionError: an argument is none of these.
+        CompositionError: there is no module, or an argument is none of these.
         LookupError: a name was not found.
+        ValueError: `cells`, `seeds` or `limit` is not positive, or `replay` is not a cell.
         PullstreamError: called inside trio; in an async test, call it in a thread.
     """
     site = Site.here()
     subjects = [module if isinstance(module, str) else _subject(module, site, expectations) for module in modules]
+    if not subjects:
+        raise CompositionError("conformance() needs at least one module to run")
+    for name, number in {"cells": cells, "seeds": seeds, "limit": limit}.items():
+        if number is not None and number <= 0:
+            raise ValueError(f"conformance() needs a positive number for {name}, or None, and got {number!r}")
     if running_program() is not None:
         raise PullstreamError("conformance() starts a trio program, and one is running here: use a plain function")
     plan = GridPart(cells, seeds, seed, Cell.parse(replay) if isinstance(replay, str) else replay)

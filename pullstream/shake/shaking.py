@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, get_args
 
+from pullstream.engine.runtime.blocked import running_program
+from pullstream.errors import PullstreamError
 from pullstream.shake.choices import Choice, Choices
 from pullstream.shake.judging import Check, Compare, Wrong
 from pullstream.shake.lives import Lives, folder_for
@@ -54,12 +56,15 @@ def shake(
     Raises:
         ValueError: `seeds` is less than 1, or `compare` is unknown.
         TypeError: `make` takes a folder, and there is no journal; or the other way round.
-        PullstreamError: this version of trio cannot be simulated, the undisturbed run is wrong, or two of them differ.
+        PullstreamError: this version of trio cannot be simulated, the undisturbed run is wrong, or two of them differ;
+            or it is called inside trio: in an async test, call it in a thread.
     """
     if seeds < 1:
         raise ValueError(f"shake() needs at least 1 seed, and was given {seeds}")
     if compare not in get_args(Compare):
         raise ValueError(f"shake() compares {', '.join(map(repr, get_args(Compare)))}, and was given {compare!r}")
+    if running_program() is not None:
+        raise PullstreamError("shake() starts trio programs, and one is running here: use a plain function")
     gc.collect()
     kinds: Counter[str] = Counter()
     differences: list[Difference] = []

@@ -313,9 +313,10 @@ class Simulation(trio.abc.Instrument):
     def _made(self) -> list[Any]:
         made = self._make()
         parts: list[Any] = [*made] if isinstance(made, tuple) else [made]
-        if not isinstance(parts[0], Pipeline):
+        if not (parts and isinstance(parts[0], Pipeline) and all(map(callable, parts[1:]))):
             raise CompositionError(
-                f"shake() needs a function that returns a complete pipeline, and it returned {parts[0]!r}"
+                f"shake() needs a function that returns a complete pipeline, alone or in a tuple with async functions, "
+                f"and it returned {made!r}"
             )
         given = cast("Pipeline[Any]", parts[0])
         if self._disk is not None:

@@ -10,7 +10,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.__main__ import main
-from pullstream.conformance import Cell, ConformanceError, Subject, conformance
+from pullstream.conformance import Cell, ConformanceError, Subject, conformance, kills
 from pullstream.conformance.trial import Trial
 from tests.pullstream.judged import wrong
 
@@ -80,9 +80,25 @@ def test_a_cell_is_said_in_a_line():
     trial = Trial(Subject("map", ps.map, around=True))
     assert all(Cell.parse(str(cell)) == cell for cell in trial.cells)
     assert str(Cell(values=4, way="abort", moment=0.05)) == "values=4 limit=1 way=abort moment=0.05"
-    for text in ("values", "value=3", "way=up", "again=yes"):
-        with pytest.raises(ValueError, match=text.partition("=")[2] or text):
+    for text in ("values", "value=3", "way=up", "again=yes", "values=two", "moment=late"):
+        with pytest.raises(ValueError, match=f"a cell .*{text}'"):
             Cell.parse(text)
+    for text in ("limit=0", "values=-1", "position=-2"):
+        with pytest.raises(ValueError, match=f"'{text.partition('=')[0]}' must be >= "):
+            Cell.parse(text)
+
+
+def test_settings_that_run_nothing_are_refused():
+    """A test without a cell would pass, and a limit of no seconds would accuse every module."""
+    for setting in ({"cells": 0}, {"cells": -1}, {"seeds": 0}, {"limit": 0}, {"limit": -1.5}):
+        ((name, number),) = setting.items()
+        with pytest.raises(ValueError, match=rf"a positive number for {name}, or None, and got {number}"):
+            conformance(ps.take(2), **setting)
+    with pytest.raises(ps.CompositionError, match="at least one module"):
+        conformance()
+    for setting in ({"number": 0}, {"limit": 0}):
+        with pytest.raises(ValueError, match="positive numbers, and got number="):
+            kills(ps.collect, dict, **setting)
 
 
 @pytest.mark.sampled(1)

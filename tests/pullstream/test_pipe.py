@@ -144,6 +144,7 @@ def test_the_table_of_compositions(parts, kind):
         (ps.tee, r"at least one sink"),
         (lambda: ps.transformer(3), r"@transformer .*decorates an async generator"),
         (lambda: ps.sink(len), r"@sink .*decorates an async function"),
+        (lambda: ps.sink(partial(not_a_generator, 3)), r"@sink .* not functools\.partial.*; decorate the function"),
     ],
 )
 def test_what_can_mean_nothing_is_refused_when_composing(compose, words):

@@ -296,8 +296,23 @@ def test_what_never_ends_is_refused(module, says, monkeypatch):
 
 def test_what_is_no_pipeline_is_refused():
     """By name, with what it is."""
-    with pytest.raises(ps.CompositionError, match=r"returns a complete pipeline, and it returned values"):
-        shake(lambda: ps.values("ab"))
+    for made, shown in (
+        (ps.values("ab"), "values"),
+        ((), r"\(\)"),
+        ((calls(), calls()), r"\(.*, .*\)"),
+    ):
+        with pytest.raises(ps.CompositionError, match=rf"a complete pipeline, .* it returned {shown}"):
+            shake(lambda made=made: made)
+
+
+def test_a_trio_program_cannot_shake():
+    """It runs programs of its own, as the message says."""
+
+    async def main():
+        shake(calls, 1)
+
+    with pytest.raises(ps.PullstreamError, match=r"shake\(\) starts trio programs, and one is running here"):
+        trio.run(main)
 
 
 def test_another_trio_is_refused(monkeypatch):
