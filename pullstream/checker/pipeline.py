@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from pullstream.checker.edge import Partner, WatchedEdge, Watching
 from pullstream.checker.lanes import RunEdge
-from pullstream.checker.resource import Resource, watch
-from pullstream.checker.rights import verify_rights
+from pullstream.checker.own_calls import watch
+from pullstream.checker.resource import Resource
 from pullstream.checker.rules import Violation
 from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.edge.edge import Edge
@@ -56,7 +56,6 @@ class Checker(Observer, Watching):
         record.machine, record.consumer = edge, consumer
         record.resource = Resource(record)
         watch(edge.module)
-        verify_rights(record)
         self._above[edge.location] = record
         if len(self._edges) < KEPT:
             self._edges.append(record)

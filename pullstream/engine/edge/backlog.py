@@ -97,7 +97,7 @@ class Backlog:
     """The least times from each position of the first batch, once they were needed."""
 
     def __init__(self, owner: Located | None = None) -> None:
-        self._owner = owner
+        self.owner = owner
         self._counted = owner is not None
         """Whether the least times of the values left are counted somewhere."""
         self.head: Batch[Any] = _EMPTY
@@ -236,8 +236,8 @@ class Backlog:
 
     def count(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
         """Count the least times of values that wait, in place of those `before`."""
-        assert self._owner is not None
-        location = self._owner.location
+        assert self.owner is not None
+        location = self.owner.location
         for time in now:
             location.hold(time)
         for time in before:

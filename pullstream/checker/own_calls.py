@@ -1,0 +1,61 @@
+"""A module's calls of its own methods, verified: it acquires and releases (R10), and uses its right to times (R12)."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, Final
+
+from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.handover import may_answer
+from pullstream.engine.parts.notified import Notified
+from pullstream.protocol import Batch
+
+WATCHED: Final = "__watched__"
+"""Marks the classes made here."""
+
+
+def watch(module: Any) -> None:
+    """Verify a module's acquisitions and releases, and the times at which a `Notified` holds or gives results."""
+    if isinstance(module, Notified):
+        _override(module, acquire=_acquire, release=_release, notify=_notify)
+        _override(module.ready, put=_put)
+    else:
+        _override(module, acquire=_acquire, release=_release)
+
+
+def _override(watched: Any, **methods: Callable[..., Any]) -> None:
+    """Put methods over those of an object, by a subclass, so that its own calls are seen, too.
+
+    None of its attributes is replaced. There is one subclass for all objects of a class.
+    """
+    kind: Any = type(watched)
+    made = [below for below in kind.__subclasses__() if WATCHED in vars(below)]
+    namespace = {"__slots__": (), "__module__": kind.__module__, WATCHED: True, **methods}
+    watched.__class__ = made[0] if made else type(kind.__name__, (kind,), namespace)
+
+
+async def _acquire(module: Any) -> None:
+    await module.__edge__.observer.resource.acquire(super(type(module), module).acquire)
+
+
+async def _release(module: Any) -> None:
+    await module.__edge__.observer.resource.release(super(type(module), module).release)
+
+
+def _put(ready: Backlog, batch: Batch[Any]) -> None:
+    for time in dict.fromkeys(batch.times):
+        how = f"in `receive`, call notify({time!r}, {time!r}), not remind({time!r}), which holds nothing"
+        _verify(ready.owner, time, "gave results at", how)
+    super(type(ready), ready).put(batch)
+
+
+def _notify(module: Any, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
+    how = "call it in `receive`, while a batch at that time is in flight"
+    _verify(module, owed, f"called notify({time!r}, {owed!r}) and so held", how)
+    super(type(module), module).notify(time, owed, before=before)
+
+
+def _verify(module: Any, time: Hashable, what: str, how: str) -> None:
+    """Verify the right to a time when it is used: from then on it is held, whether or not it was complete before."""
+    edge = module.__edge__
+    if not may_answer(edge.location, [] if edge.location.cuts else edge.inputs, time):
+        record = edge.observer.resource.edge
+        record.violated("R12", record.above, f"it {what} {time!r} without holding it: {how}", says_how=True)
