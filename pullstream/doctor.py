@@ -133,10 +133,8 @@ def _versions(extra: str, names: Sequence[str]) -> Iterator[Remark]:
     if missing := _missing(names):
         command = "pip install pullstream" if extra == "pullstream" else f"pip install 'pullstream[{extra}]'"
         yield Remark(extra, f"without {', '.join(missing)}", command, broken=extra == "pullstream")
-    elif names and extra == "pullstream":
-        yield Remark("needs", there)
     elif names:
-        yield Remark(extra, there)
+        yield Remark("needs" if extra == "pullstream" else extra, there)
 
 
 def _missing(names: Sequence[str]) -> list[str]:

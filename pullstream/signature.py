@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, UnionType
-from typing import Any, ForwardRef, Literal, Self, TypeGuard, TypeVar, Union, get_args, get_origin
+from typing import Any, ForwardRef, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import Unpack, override
 
@@ -87,6 +87,8 @@ def _short(annotation: Any) -> str:
         return "None"
     if annotation is ...:
         return "..."
+    if isinstance(annotation, list):
+        return f"[{', '.join(map(_short, cast('list[Any]', annotation)))}]"
     if isinstance(annotation, TypeVar):
         return annotation.__name__
     if isinstance(annotation, (str, ForwardRef)):
@@ -102,16 +104,8 @@ def _short(annotation: Any) -> str:
     if origin is None:
         return str(getattr(annotation, "__name__", _without_paths(repr(annotation))))
     name: str = getattr(origin, "__name__", _without_paths(repr(origin)))
-    shown = [_shorts(part) if _is_list(part) else _short(part) for part in parts]
+    shown = [*map(_short, parts)]
     return name if {*shown} <= _NOTHING else f"{name}[{', '.join(shown)}]"
-
-
-def _is_list(part: Any) -> TypeGuard[list[Any]]:
-    return isinstance(part, list)
-
-
-def _shorts(annotations: list[Any]) -> str:
-    return f"[{', '.join(map(_short, annotations))}]"
 
 
 _NOTHING = {"Any", "[Any]", "[Any, Any]", "[]", "...", "[object]", "object"}

@@ -44,7 +44,6 @@ class Bench:
         self.raised = CallableRaised(f"at {cell.position}")
         self.struck = False
         self.resource = Usage()
-        self.reopens = subject.reopens
         numbers = ALIKE if cell.alike else NUMBERS
         self._numbers: Sequence[int] = sorted(numbers) if subject.ascending else numbers
         self.ledgers: list[Usage] = []
@@ -114,17 +113,20 @@ class Bench:
         """Check that everything opened was opened once and is closed."""
         for ledger in (self.resource, *self.ledgers):
             found = f"{_times('opened', ledger.opened)}, and {_times('closed', ledger.closed)}"
-            balanced = ledger.balanced or (self.reopens and ledger.opened == ledger.closed)
+            balanced = ledger.balanced or (self.subject.reopens and ledger.opened == ledger.closed)
             expect(balanced, "R10", f"{when}, its resource had been {found}")
 
-    def may_fail(self, failure: BaseException, subject: Subject) -> None:
+    def may_fail(self, failure: BaseException) -> None:
         """Raise unless an undisturbed module may fail with this error: never for a broken rule."""
         if isinstance(failure, PullstreamError):
             raise failure
+        subject, advice = self.subject, ""
         if failure in (self.failure, self.raised) or subject.absorbs or subject.timing:
             return
+        if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
+            advice = "its input is the numbers 0 to 5; if it needs other values, make them with values=lambda n: ..."
         what = f"it failed by itself though nothing disturbed it: {failure!r}"
-        raise Trouble("failure", what, advice=_way_out(failure, subject)) from failure
+        raise Trouble("failure", what, advice=advice) from failure
 
     def was_told(self, *reasons: BaseException | None) -> None:
         """Check that every open source was notified of the end once, with one of the reasons (R6)."""
@@ -165,12 +167,6 @@ class Bench:
 
 def _times(done: str, count: int) -> str:
     return {0: f"never {done}", 1: f"{done} once", 2: f"{done} twice"}.get(count, f"{done} {count} times")
-
-
-def _way_out(failure: BaseException, subject: Subject) -> str:
-    if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
-        return "its input is the numbers 0 to 5; if it needs other values, make them with values=lambda n: ..."
-    return ""
 
 
 def _placed(made: Blueprint, site: Site | None) -> Blueprint:

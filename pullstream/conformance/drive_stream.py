@@ -86,7 +86,7 @@ class StreamDriver:
         elif self.ending is DONE and not self.subject.absorbs:
             bench.was_told(None)
         elif isinstance(self.ending, BaseException):
-            bench.may_fail(self.ending, self.subject)
+            bench.may_fail(self.ending)
 
     async def _terminate(self, reader: Reader[Any]) -> None:
         await self._take(reader, self.cell.position)

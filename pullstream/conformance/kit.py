@@ -147,7 +147,6 @@ class _Judging:
         self._expectations = expectations
         self._cell = Cell()
         self._found: list[Finding] = []
-        self._cells = 1
         self.count = 0
 
     def run(self, limit: float | None) -> list[Finding]:

@@ -387,23 +387,3 @@ SINKS: Final = (
 
 READY: Final = (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
 """All ready-made modules."""
-
-_BY_THE_CLOCK: Final = "has no place in a run with a journal"
-_ACROSS_TIMES: Final = "pairs values of different times"
-_INSIDE: Final = "inside another module"
-
-JOURNAL_REFUSES: Final = {
-    "stamp_epochs by the clock": _BY_THE_CLOCK,
-    "combine_latest": _BY_THE_CLOCK,
-    "zip": _ACROSS_TIMES,
-    "zip, strict": _ACROSS_TIMES,
-    "zip, padded": _ACROSS_TIMES,
-    "group_by, one at a time": _INSIDE,
-    "worker_pool, as ready": _INSIDE,
-    "worker_pool, dynamic": _INSIDE,
-}
-"""Rows that keep state across times without a journal, and why a run with a journal refuses them.
-
-`zip` is refused when it pairs such values; the last three because of the `take` inside them. All other rows keep
-nothing across times, receive their input again, or save their state.
-"""

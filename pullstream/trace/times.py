@@ -1,5 +1,6 @@
 """Times in a trace: written as JSON, read back as the original values, and displayed."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -20,6 +21,8 @@ _SHORT = Repr()
 _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 40, 60, 24
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 4
 
+_ADDRESS: Final = re.compile(" at 0x[0-9a-fA-F]+")
+
 
 class NotInTrace(Exception):
     """A question that a trace cannot answer: how times of an unknown type compare, or what a step makes of one."""
@@ -36,18 +39,14 @@ class Opaque:
 
 
 def shown(value: object) -> str:
-    """Return a short text for a value, the same in every run: without memory addresses."""
+    """Return a short text for a value, the same in every run: without memory addresses and control characters."""
     if value.__class__ is int or value.__class__ is str:
         text = repr(value)
         if len(text) < _SHORT.maxlong:
             return text
-    text = _SHORT.repr(value)
-    return _without_address(text) if " at 0x" in text else text
-
-
-def _without_address(text: str) -> str:
-    head, *rest = text.split(" at 0x")
-    return head + "".join(part.lstrip("0123456789abcdef") for part in rest)
+    text = _ADDRESS.sub("", _SHORT.repr(value))
+    # The repr of a class of the user's may have characters that no file or drawing can have.
+    return text if text.isprintable() else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def encode(value: Any) -> Json:

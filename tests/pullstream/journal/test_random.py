@@ -9,9 +9,9 @@ import trio
 from hypothesis import example, given, settings, strategies as st
 
 import pullstream as ps
-from pullstream.conformance.ready import JOURNAL_REFUSES
 from pullstream.journal.log import sync_folder
 from pullstream.shake import shake
+from tests.pullstream.journal.test_ready import JOURNAL_REFUSES
 from tests.pullstream.programs import OWN, QUIET, ROWS, Program, number, programs
 from tests.pullstream.test_programs import ALONE, FREE_JOINS, IN_ANY_ORDER
 from tests.sampling import amount

@@ -315,3 +315,17 @@ def test_text_and_lifelines_keep_apart():
             assert 0 < begin < begin + wide < 360
             for x, top, bottom in (map(int, piece) for life in lives for piece in life):
                 assert not (begin < x < begin + wide and top < y + 3 and bottom > y - 11), each.text
+
+
+def test_control_characters_are_written_as_escapes(tmp_path):
+    """A drawing with one is not well-formed, and a lone surrogate cannot be written."""
+
+    class Odd:
+        def __repr__(self):
+            return "odd\x1b\n\x00\ud800"
+
+    path = tmp_path / "run.ndjson"
+    ps.run(ps.pipe(ps.values([Odd()]), ps.map(id), ps.drain()), limit=1, trace=path)
+    svg = ET.fromstring(trace.draw_edge(trace.Trace.read(path), "map"))
+
+    assert r"AnsT1=value(odd\x1b\n\x00\ud800)" in [each.text for each in svg.iterfind(".//{*}text")]
