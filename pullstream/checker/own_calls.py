@@ -1,7 +1,7 @@
 """A module's calls of its own methods, verified: it acquires and releases (R10), and uses its right to times (R12)."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.handover import may_answer
@@ -26,31 +26,36 @@ def _override(watched: Any, **methods: Callable[..., Any]) -> None:
 
     None of its attributes is replaced. There is one subclass for all objects of a class.
     """
-    kind: Any = type(watched)
+    kind = cast("Any", type(watched))
     made = [below for below in kind.__subclasses__() if WATCHED in vars(below)]
     namespace = {"__slots__": (), "__module__": kind.__module__, WATCHED: True, **methods}
     watched.__class__ = made[0] if made else type(kind.__name__, (kind,), namespace)
 
 
+def _plain(watched: Any) -> Any:
+    """The object with its own methods."""
+    return cast("Any", super(type(watched), watched))
+
+
 async def _acquire(module: Any) -> None:
-    await module.__edge__.observer.resource.acquire(super(type(module), module).acquire)
+    await module.__edge__.observer.resource.acquire(_plain(module).acquire)
 
 
 async def _release(module: Any) -> None:
-    await module.__edge__.observer.resource.release(super(type(module), module).release)
+    await module.__edge__.observer.resource.release(_plain(module).release)
 
 
 def _put(ready: Backlog, batch: Batch[Any]) -> None:
     for time in dict.fromkeys(batch.times):
         how = f"in `receive`, call notify({time!r}, {time!r}), not remind({time!r}), which holds nothing"
         _verify(ready.owner, time, "gave results at", how)
-    super(type(ready), ready).put(batch)
+    _plain(ready).put(batch)
 
 
 def _notify(module: Any, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
     how = "call it in `receive`, while a batch at that time is in flight"
     _verify(module, owed, f"called notify({time!r}, {owed!r}) and so held", how)
-    super(type(module), module).notify(time, owed, before=before)
+    _plain(module).notify(time, owed, before=before)
 
 
 def _verify(module: Any, time: Hashable, what: str, how: str) -> None:
