@@ -40,6 +40,8 @@ LATER = {
     "flatten, sources": INSIDE,
     "flatten, side by side": INSIDE,
     "take 2": ENDS,
+    "take_times 2": ENDS,
+    "take by a test, up to 2": f"{VALUES}, and then {ENDS}",
     "take by a test, with the last": ENDS,
     "several": ENDS,
     "stamp": VALUES,
@@ -254,6 +256,7 @@ async def to_rest(script, inputs, pace):
     """Take the steps of a script, each when all tasks are blocked."""
     for each in inputs:
         each.advance(0)
+    await wait_all_tasks_blocked()
     for what, number, much in script.steps(len(inputs)):
         each = inputs[number]
         if what == "permit":
