@@ -348,3 +348,15 @@ def test_times_without_a_place_are_refused(kind, time, caplog):
         ps.run(pipeline, beside=wait, check="strict")
     assert told in ([], [None], [caught.value])
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("kind", MODULES)
+async def test_what_holds_a_time_without_a_place_is_explained(kind, autojump_clock):
+    """The question is not at fault: it is told where the time is held, though nobody knows what becomes of it."""
+    pushed = ps.pushable(1)
+    async with ps.pipe(pushed, MODULES[kind](), ps.collect()).open() as running:
+        pushed.advance("monday")
+        (blocking,) = running.progress.explain("monday")
+        assert (blocking.holder, blocking.time) == ("pushable", "monday")
+        pushed.end()
+        assert await running.result() == []

@@ -207,7 +207,6 @@ class Frontiers:
                 raise
             except BaseException as exc:  # noqa: BLE001 - as above
                 self._report(exc)
-                return []
         # Those held or in flight upstream, without paths: where they may lead is unknown.
         stamps, graph = self.stamps, self.graph()
         return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]
