@@ -1,9 +1,12 @@
 """A run that nothing else looks at: `arun` and `run` do the same as a block that waits for the result, in one task."""
 
+import gc
+
 import pytest
 import trio
 
 import pullstream as ps
+from pullstream.engine.runtime.deadlock import DeadlockDetector
 from tests.pullstream.common import Unseen, in_virtual_time
 
 
@@ -151,3 +154,17 @@ async def test_the_sinks_of_such_a_run_have_no_task_of_their_own():
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one)
     assert seen == [True, False]
+
+
+def detectors():
+    gc.collect()
+    return sum(isinstance(each, DeadlockDetector) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("way", [by_block, ps.arun])
+async def test_nothing_stays_of_a_run_that_has_ended(way, autojump_clock):
+    """A task may run thousands, one after another, which wait and are looked at meanwhile."""
+    before = detectors()
+    for _ in range(2):
+        await way(ps.pipe(ps.values("abc"), ps.map_async(later, 1), ps.prefetch(1), ps.collect()))
+    assert detectors() == before
