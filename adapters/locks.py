@@ -19,7 +19,11 @@ def lock(file: int) -> None:
 
 def close(file: int) -> None:
     """Close a file that may be locked, or that `lock` has refused."""
-    _LOCKED.discard(file)
+    if file in _LOCKED:
+        # A child forked before the file was noted, or after the next line, has a copy, which would keep the lock.
+        fcntl: Any = import_module("fcntl")
+        fcntl.flock(file, fcntl.LOCK_UN)
+        _LOCKED.discard(file)
     os.close(file)
 
 

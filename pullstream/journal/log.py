@@ -303,10 +303,15 @@ class JournalLog:
 
     def close(self) -> None:
         """Close the file and release the lock."""
+        for file in self.detached():
+            # A child forked just now, or just after the file was opened, has a copy, which would keep the lock.
+            _unlock(file)
+            os.close(file)
+
+    def detached(self) -> list[int]:
+        """Return the open files, which the caller closes; the journal can no longer be used."""
         files, self._file, self._new = (self._file, self._new), -1, -1
-        for file in files:
-            if file >= 0:
-                os.close(file)
+        return [file for file in files if file >= 0]
 
     def trouble(self, exc: OSError) -> JournalError:
         """Make the error for a file that cannot be used."""
@@ -353,6 +358,12 @@ def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def _unlock(file: int) -> None:
+    if os.name == "posix":
+        fcntl: Any = import_module("fcntl")
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
 def _literal(name: str) -> str:
     """Escape a name for a glob pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
@@ -382,7 +393,8 @@ def _sync(file: int) -> None:
 def _forked() -> None:
     """Close all journals in a forked child: it takes no part in the run, and would keep the lock if its parent died."""
     for log in list(_open):
-        log.close()
+        for file in log.detached():
+            os.close(file)
 
 
 if hasattr(os, "register_at_fork"):

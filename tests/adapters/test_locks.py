@@ -10,10 +10,12 @@ from adapters.tables.table import FileLock
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such locks here")
 
 
-def test_a_forked_child_keeps_no_lock(tmp_path, monkeypatch):
+@pytest.mark.parametrize("when", ["opened", "locked", "closed"])
+def test_a_forked_child_keeps_no_lock(when, tmp_path, monkeypatch):
     """The next run may begin when the process that held it is gone, even if children of it live on.
 
     Another thread may fork just before the file is locked: a child's copy of the descriptor would keep that lock, too.
+    The same goes for a fork when the file was just opened, and for one when it is about to be closed.
     """
     path = tmp_path / "lock"
     file = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -33,25 +35,28 @@ def test_a_forked_child_keeps_no_lock(tmp_path, monkeypatch):
         children.append(child)
         os.read(ready, 1)
 
-    def after_a_fork(*args):
-        fork()
-        flock(*args)
+    def after_a_fork(call):
+        return lambda *args: (patch.undo(), fork(), call(*args))
 
     fcntl = pytest.importorskip("fcntl")
-    flock = fcntl.flock
+    if when == "opened":
+        fork()
     with monkeypatch.context() as patch:
-        patch.setattr(fcntl, "flock", after_a_fork)
+        patch.setattr(fcntl, "flock", after_a_fork(fcntl.flock))
         locks.lock(file)
     fork()
 
     with path.open() as other:
         with pytest.raises(BlockingIOError):
             locks.lock(other.fileno())
-        locks.close(file)
+        with monkeypatch.context() as patch:
+            if when == "closed":
+                patch.setattr(os, "close", after_a_fork(os.close))
+            locks.close(file)
         locks.lock(other.fileno())
 
-    os.write(end, b"xx")
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    os.write(end, b"x" * len(children))
+    assert {os.waitpid(child, 0)[1] for child in children} == {0}
     for each in (ready, begun, ends, end):
         os.close(each)
 

@@ -366,9 +366,22 @@ def full_disk(*_):
 # ---- who has it
 
 
-@pytest.mark.parametrize("before", ["", "os.fsync = lambda file: (fork(), sync(file))"], ids=["open", "replaced"])
-def test_a_forked_child_does_not_keep_the_journal(before, path):
-    """A child outlives a parent that was killed, and has no part in its run; also one forked as the file is made."""
+FORKS = {
+    "open": ("", "fork()"),
+    "replaced": ("os.fsync = lambda file: (fork(), sync(file))", "fork()"),
+    "opened": ("os.open = lambda *given: (setattr(os, 'open', opened), opened(*given), fork())[1]", "journal.close()"),
+    "closed": ("", "os.close = lambda file: (setattr(os, 'close', closed), fork(), closed(file)); journal.close()"),
+}
+"""What is changed before a journal is opened, and what is called then, by the moment of the fork."""
+
+
+@pytest.mark.parametrize("when", FORKS)
+def test_a_forked_child_does_not_keep_the_journal(when, path):
+    """A child outlives a parent that has closed it or was killed, and has no part in its run."""
+    before, after = FORKS[when]
+    records = () if when == "replaced" else (ONE,)
+    if records:
+        written(path, *records)
     program = f"""
 import os, sys, time
 from pathlib import Path
@@ -380,18 +393,18 @@ def fork():
     else:
         os.write(writing, b"!")
         time.sleep(60)
-sync = os.fsync
+sync, opened, closed = os.fsync, os.open, os.close
 {before}
 journal = JournalStore(Path({str(path)!r}))
 journal.contents()
-fork()
+{after}
 os._exit(0)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     parent = subprocess.Popen([sys.executable, "-c", program], env=environment, start_new_session=True)
     parent.wait()
     try:
-        assert held(path) == JournalContents()
+        assert held(path) == holding(*records)
     finally:
         os.killpg(parent.pid, 9)
 
