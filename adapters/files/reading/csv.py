@@ -273,7 +273,8 @@ def read_csv(
     `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. Values with
     line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the `block_size`, or
     to the end of the file, is then an error of its line, and reading continues with the next line. Without it, a row
-    with a line break in a value is an error as a whole. Lines end in a line feed, optionally after a carriage return.
+    with a line break in a value is an error as a whole if it is less than about 8 times the `block_size` long. Of a
+    longer one, each line is read as a row. Lines end in a line feed, optionally after a carriage return.
 
     A row that cannot be read (too many fields, an invalid number, invalid UTF-8) is an error that names its line. With
     `on_error` (see `map`) the row is skipped and counted, revealed or diverted, as bytes. For `paths`, the other

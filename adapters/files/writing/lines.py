@@ -61,10 +61,11 @@ def write_jsonl(
       bytes, and for a growing file the offset. An older manifest is replaced; any other file there is refused.
     - A time that is done according to the journal is not written again. If one of its files was removed since, the
       resumed run logs this (not for URLs, and not if there is nothing left to do).
-    - A second run of the same user to the same target is refused while the first one lives (for a URL: on the same
-      machine).
+    - A second run of the same user to the same target is refused while the first one lives (for a URL, or a network
+      disk on which machines do not see each other's locks: on the same machine).
     - For a URL, a file is made on the local disk (`TMPDIR`) and then uploaded: directly to an object store, elsewhere
       under another name and then moved, which is as atomic as the file system's `mv`. `storage_options` go to fsspec.
+      If runs on two machines write to one URL, each file is whole, and of two with the same name the last one stays.
 
     The result is the list of the files in the order in which they appeared: paths, or str for URLs.
 

@@ -22,6 +22,10 @@ SYNCS: Final = 4
 """The number of files that are synced at once."""
 
 
+UPLOADS: Final = 3
+"""The number of times that a file is uploaded if its upload disappears before it is moved."""
+
+
 class Local:
     """Renames files into place; files that have appeared survive a power cut."""
 
@@ -150,11 +154,21 @@ class Remote:
             if self._beside is None:
                 self._fs.put_file(str(path), place)
             else:
-                self._put += 1
-                beside = f"{self._beside}/{self._put}.part"
-                self._fs.makedirs(self._beside, exist_ok=True)
+                self._put_and_move(path, place, self._beside)
+
+    def _put_and_move(self, path: Path, place: str, folder: str) -> None:
+        self._put += 1
+        beside = f"{folder}/{self._put}.part"
+        for left in reversed(range(UPLOADS)):
+            try:
+                self._fs.makedirs(folder, exist_ok=True)
                 self._fs.put_file(str(path), beside)
                 self._fs.mv(beside, place)
+                break
+            except FileNotFoundError:
+                # A run on another machine, which began or ended at this moment, has taken it for a dead run's.
+                if not left:
+                    raise
 
     def shown(self, target: str) -> str:
         """A target as the caller sees it."""

@@ -104,6 +104,8 @@ class Faulty(MemoryFileSystem):
 
     def mv(self, path1, path2, **kwargs):
         STEPS.step("rename")
+        if self._strip_protocol(path1) not in self.store:
+            raise FileNotFoundError(path1)
         self.store[self._strip_protocol(path2)] = self.store.pop(self._strip_protocol(path1))
 
 

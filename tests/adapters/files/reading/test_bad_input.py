@@ -103,6 +103,19 @@ def test_bad_rows_are_found_with_their_lines(text, expected, size, put, read):
     assert not [bad for bad in found if isinstance(bad, ps.Failed) and "on_error" in str(bad.error)], "it is set"
 
 
+@pytest.mark.parametrize(("within", "whole"), [(20, True), (40, False)])
+def test_a_value_with_line_breaks_that_is_longer_than_eight_blocks(within, whole, put, read):
+    """Its end is not looked for any further, so each of its lines is a row, unless values may have line breaks."""
+    value = "6,z\n" * within
+    path = put("a.csv", f'x,y\n1,"{value}"\n2,b\n')
+    options = {"as_": "tuples", **INT_X, "block_size": 16, "on_error": "result"}
+    row = f'1,"{value}"'.encode()
+    lines = [(b'1,"6,z', 2), *[(6, "z")] * (within - 1), (b'"', within + 2)]
+    assert parts(read(files.read_csv(path, **options))) == [*([(row, 2)] if whole else lines), (2, "b")]
+    allowed = pc.ParseOptions(newlines_in_values=True)
+    assert read(files.read_csv(path, parse_options=allowed, **options)) == [(1, value), (2, "b")]
+
+
 def test_bad_rows_are_skipped_and_counted(put):
     path = put("a.csv", BAD_CSV)
     pipeline = ps.pipe(files.read_csv(path, as_="tuples", schema={"x": "int64"}, on_error="skip"), ps.collect())

@@ -1,6 +1,7 @@
 """Only one run writes to a target, visible files are complete, and leftovers of a killed run are removed."""
 
 import threading
+from contextlib import nullcontext
 
 import pytest
 
@@ -46,6 +47,26 @@ def test_runs_on_two_machines_do_not_mix_their_uploads(store, tmp_path, monkeypa
     one.publish([(tmp_path / "one", "faulty://bucket/1.txt")])
 
     assert stored() == {"faulty://bucket/1.txt": b"one", "faulty://bucket/2.txt": b"other"}
+
+
+@pytest.mark.parametrize("begun", [2, 3])
+def test_a_run_on_another_machine_removes_an_upload(begun, store, tmp_path, monkeypatch):
+    """It takes the upload for a dead run's when it begins: the file is uploaded again, but not for ever."""
+    target = Target.of("write_text", "faulty://bucket/{time}.txt")
+    remote, others = Remote(target, None), [Remote(target, None) for _ in range(begun)]
+    remote.open(".pullstream-x")
+    (tmp_path / "made").write_text("whole")
+    move = Faulty.mv
+
+    def moved(*args, **options):
+        if others:
+            others.pop().open(".pullstream-x")
+        move(*args, **options)
+
+    monkeypatch.setattr(Faulty, "mv", moved)
+    with pytest.raises(FileNotFoundError) if begun == 3 else nullcontext():
+        remote.publish([(tmp_path / "made", "faulty://bucket/1.txt")])
+    assert stored() == ({} if begun == 3 else {"faulty://bucket/1.txt": b"whole"})
 
 
 @pytest.mark.parametrize("target", ["{tmp_path}/{{time}}.txt", "faulty://bucket/{{time}}.txt"])
