@@ -42,8 +42,11 @@ _IN_USERS_CODE: Final = {
 }
 """The same for exceptions that code of the user's raised."""
 
+_PRODUCE: Final = "a kernel's produce is awaited: write `async def produce(self, limit):`"
+
 _IN_OUR_CODE: Final = {
-    "object Batch can't be used in 'await'": "a kernel's produce is awaited: write `async def produce(self, limit):`",
+    "object Batch can't be used in 'await'": _PRODUCE,
+    "object Done can't be used in 'await'": _PRODUCE,
     "unhashable type": "a key must be hashable: give a function that returns a string, a number or a tuple",
     "'NoneType'": "a value is None: leave it out with filter(lambda value: value is not None), or replace it with map",
     "not supported between instances": "these values have no common order: give a key or another function, or map them "

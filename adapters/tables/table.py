@@ -91,7 +91,7 @@ class TargetTable(ABC):
                 f"{', '.join(schema.names)}: rename some, with ps.map for example"
             )
         if plan.schema is not None and plan.time is not None and plan.time not in plan.schema.names:
-            raise plan.refused(f"the schema has no column {plan.time!r}, which is to have the time: add it")
+            raise plan.refused(f"the schema has no column {plan.time!r}, which holds the times: add it")
         for field in schema:
             if found is not None and field.name not in found.names:
                 raise plan.refused(f"it has no column {field.name!r}; its columns are {', '.join(found.names)}")

@@ -120,13 +120,11 @@ class Bench:
         """Raise unless an undisturbed module may fail with this error: never for a broken rule."""
         if isinstance(failure, PullstreamError):
             raise failure
-        subject, advice = self.subject, ""
+        subject = self.subject
         if failure in (self.failure, self.raised) or subject.absorbs or subject.timing:
             return
-        if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
-            advice = "its input is the numbers 0 to 5; if it needs other values, make them with values=lambda n: ..."
         what = f"it failed by itself though nothing disturbed it: {failure!r}"
-        raise Trouble("failure", what, advice=advice) from failure
+        raise Trouble("failure", what, advice=way_out(failure, subject)) from failure
 
     def was_told(self, *reasons: BaseException | None) -> None:
         """Check that every open source was notified of the end once, with one of the reasons (R6)."""
@@ -167,6 +165,13 @@ class Bench:
 
 def _times(done: str, count: int) -> str:
     return {0: f"never {done}", 1: f"{done} once", 2: f"{done} twice"}.get(count, f"{done} {count} times")
+
+
+def way_out(failure: BaseException, subject: Subject) -> str:
+    """Return the advice to give a module other values, if a failure may come of numbers."""
+    if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
+        return "its input is the numbers 0 to 5; if it needs other values, make them with values=lambda n: ..."
+    return ""
 
 
 def _placed(made: Blueprint, site: Site | None) -> Blueprint:

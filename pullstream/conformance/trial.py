@@ -14,7 +14,7 @@ import attrs
 import trio
 
 from pullstream.blueprint import Sink, Source
-from pullstream.conformance.bench import Bench, Outcome
+from pullstream.conformance.bench import Bench, Outcome, way_out
 from pullstream.conformance.cells import Cell, grid
 from pullstream.conformance.drive_sink import SinkDriver
 from pullstream.conformance.drive_stream import StreamDriver
@@ -317,7 +317,10 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
         return Trouble("R6" if isinstance(rest, ReleaseTimeout) else "hang", str(rest), place)
     if isinstance(rest, PullstreamError) and match:
         return Trouble(match[1], str(rest), place, exact=isinstance(rest, ProtocolError) and rest.says_how)
-    return Trouble("failure" if isinstance(rest, Exception) else "crash", f"it raised {rest!r}", place)
+    if not isinstance(rest, Exception):
+        return Trouble("crash", f"it raised {rest!r}", place)
+    advice = way_out(rest, driver.bench.subject) if isinstance(driver, SinkDriver) else ""
+    return Trouble("failure", f"it raised {rest!r}", place, advice)
 
 
 def _right(time: Any, driver: StreamDriver | SinkDriver) -> str:

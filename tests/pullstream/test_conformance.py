@@ -159,6 +159,15 @@ async def names(upstream, ctx):
         yield ps.Batch(batch.time, [record["name"] for record in batch.values])
 
 
+@ps.sink
+async def longest(upstream, ctx):
+    """A sink of text."""
+    best = ""
+    async for batch in ctx.batches(upstream):
+        best = max([best, *batch.values], key=len)
+    return best
+
+
 @ps.source
 async def goes_back(ctx):
     yield ps.Batch(2, "a")
@@ -170,6 +179,7 @@ async def goes_back(ctx):
     [
         (refuses_repeats, "failure", "differ=True", {"differ": True}),
         (names, "failure", "values=lambda n", {"values": lambda n: {"name": f"name {n}"}}),
+        (longest, "failure", "values=lambda n", {"values": str}),
         (goes_back, "R12", "yield in time order, or hold the earlier time before going on", None),
     ],
 )

@@ -857,6 +857,18 @@ class NoAsync(ps.authoring.Kernel[int]):
 
 
 @ps.source
+class EndsWithoutAsync(ps.authoring.Kernel[int]):
+    def produce(self, limit):
+        return ps.DONE
+
+
+@ps.transformer
+class ForgetsAwait(ps.authoring.Kernel[int]):
+    async def produce(self, limit):
+        return self.upstream.ask(limit)
+
+
+@ps.source
 class Odd(ps.authoring.Kernel):
     def __init__(self, answer):
         self.answer = answer
@@ -967,6 +979,8 @@ SLIPS = [
     (ps.pipe(THREE, NoAsync()), r"write `async def produce\(self, limit\):`"),
     (Odd(None), r"^R2: Odd, composed at .*test_messages.py.*answers Batch"),
     (Odd(7), "answers Batch"),
+    (ps.pipe(THREE, ForgetsAwait()), "answered a coroutine: write `await` before the call of Lane.ask"),
+    (EndsWithoutAsync(), r"write `async def produce\(self, limit\):`"),
     (Odd(ps.Batch(0, [0] * 5000)), "answered 5000 values to an ask for 1 to 16"),
     (ps.pipe(THREE, LeavesOut()), "0 values to an ask .* Ask upstream again"),
     (gives(ps.Batch([1], 0)), r"Batch\(0, \[1\]\)"),

@@ -157,6 +157,26 @@ def test_a_build_that_fails_leaves_nothing(tmp_path, monkeypatch):
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize(
+    ("docstring", "told"),
+    [
+        ("Add one.\n\nArgs:\n    m: A number.\n", "Parameter 'm' does not appear in the function signature"),
+        pytest.param("As [this][broken.none].", "unresolved autoref `broken.none`", marks=pytest.mark.slow),
+    ],
+)
+def test_a_docstring_that_is_wrong_fails_the_build(docstring, told, tmp_path, monkeypatch, capfd):
+    """A parameter that does not exist, or a reference that leads nowhere."""
+    if find_spec("zensical") is None:
+        pytest.skip("there is no Zensical here: pip install '.[docs]'")
+    (tmp_path / "broken.py").write_text(f"def one_more(n: int) -> int:\n    {docstring!r}\n    return n + 1\n")
+    page = "# One\n\n::: broken.one_more\n"
+    monkeypatch.setattr("tutorials.site.__main__.ROOT", tmp_path)
+    monkeypatch.setattr("tutorials.site.__main__.SECTIONS", {})
+    monkeypatch.setattr("tutorials.site.__main__.assemble", lambda pages: (pages / "index.md").write_text(page))
+    assert main([str(tmp_path / "site")]) == 1
+    assert told in capfd.readouterr().out
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site, built and served."""

@@ -52,10 +52,25 @@ def main(arguments: Sequence[str]) -> int:
         # The next call would refuse a partial site.
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    built = subprocess.run([sys.executable, "-m", "zensical", "build"], cwd=folder, check=False)
-    dead = sorted(dead_links(folder / "html")) if built.returncode == 0 else []
+    code, warnings = built(folder)
+    dead = sorted(dead_links(folder / "html")) if code == 0 else []
     print(*dead, sep="\n", end="\n" if dead else "")
-    return built.returncode or bool(dead)
+    return code or bool(dead or warnings)
+
+
+def built(folder: Path) -> tuple[int, list[str]]:
+    """Build the site; return the exit code, and the warnings of griffe about docstrings, which Zensical ignores."""
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    warnings: list[str] = []
+    process = subprocess.Popen(  # noqa: S603 - nothing of it is from outside
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    with process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            if line.startswith("griffe: "):
+                warnings.append(line)
+    return process.returncode, warnings
 
 
 def ours(folder: Path) -> bool:

@@ -1,6 +1,7 @@
 """Checks of a module's answer: it is a batch, with times, with a sequence of values, and not too many of them (R2)."""
 
 from collections.abc import Iterable, Mapping, Set as AbstractSet, Sized
+from inspect import iscoroutine
 from typing import Any, cast
 
 from pullstream.protocol import Batch
@@ -8,6 +9,9 @@ from pullstream.protocol import Batch
 
 def mistake(answer: object, limit: int) -> str:
     """The mistake in an answer to an ask for at most `limit` values; empty if there is none."""
+    if iscoroutine(answer):
+        answer.close()
+        return f"a coroutine: write `await` before the call of {answer.__qualname__}"
     if not isinstance(answer, Batch):
         return f"{answer!r}: a module answers Batch(time, values) or DONE"
     batch = cast("Batch[Any]", answer)

@@ -191,9 +191,7 @@ class Notified(PolledKernel[Any]):
     def placed(self) -> None:
         if not hasattr(self, "requests"):
             who = type(self).__name__
-            raise CompositionError(
-                f"{self.location}, was made without super().__init__(): {who}.__init__ is to call it"
-            )
+            raise CompositionError(f"{self.location}, was made without super().__init__(): call it in {who}.__init__")
         pace = Pace(self.run, self.most()) if self.own_pace else None
         self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=True, pace=pace)
 
