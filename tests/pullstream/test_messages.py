@@ -604,8 +604,8 @@ def test_a_class_that_forgets_what_it_is_made_of_is_told():
             lambda: ps.retry(times=3),
             (
                 "needs the argument 'source'. retry is not a transformer: a pipe begins with it, and it reads the "
-                "sources in its arguments. Write retry(source, times=..., delay=..., backoff=..., reset_after=..., on=..., resume=..., "
-                "skip_delivered=...)"
+                "sources in its arguments. Write retry(source, times=..., delay=..., backoff=..., reset_after=..., "
+                "on=..., resume=..., skip_delivered=...)"
             ),
         ),
         (
