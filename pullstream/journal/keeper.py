@@ -1,6 +1,6 @@
 """The journal during a run: restores the state of the last run and records what this run completes."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -56,6 +56,8 @@ class Keeper(StateSaver):
         """The results in the journal: a result may come after everything at its sink is complete."""
         self._for_now: dict[Location, list[Location]] = {}
         """Sinks, with the sources above them that end only for now: a later run may have more."""
+        self._later: dict[tuple[Location, tuple[Location, ...]], Antichain[Any] | None] = {}
+        """The times that later runs may bring to a sink, for the sources that have ended for now."""
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
         self._saved = JournalContents()
         """The contents saved by earlier runs; modules take their parts out of it."""
@@ -270,10 +272,17 @@ class Keeper(StateSaver):
     def _to_come(self, sink: Location, now: Antichain[Any]) -> Antichain[Any] | None:
         """The frontier of a sink as if the sources that ended only for now had not; None if it is unknown."""
         ended = self._ended_for_now(sink)
-        over = [source for source in ended if not source.superseded]
+        over = tuple(source for source in ended if not source.superseded)
         if not over:
             # Where a live source took over and has ended, too, what was recorded last stands.
             return now if now.elements or not ended else None
+        if (sink, over) not in self._later:
+            self._later[sink, over] = self._from_later_runs(sink, over)
+        later = self._later[sink, over]
+        return None if later is None else now.union(later)
+
+    def _from_later_runs(self, sink: Location, over: Iterable[Location]) -> Antichain[Any] | None:
+        """The times that later runs of ended sources may bring to a sink; None if they are unknown."""
         keeping, frontiers = self._stream, self._run.scope.sidecar.frontiers
         counts: list[dict[Any, int]] = [{} for _ in frontiers.places]
         for source in over:
@@ -288,7 +297,7 @@ class Keeper(StateSaver):
             # Only its holds say what it may give; it nests times of its own in those of its input.
             for outer in tracker.frontier(below.ports[0].place):
                 tracker.update(below.output, (outer, BEGINNING), 1)
-        return Antichain([*now.elements, *tracker.frontier(sink.output)])
+        return tracker.frontier(sink.output)
 
     def _record(self, frontiers: dict[Location, SinkFrontiers]) -> Record:
         sinks = {

@@ -5,6 +5,7 @@ import pytest
 import pullstream as ps
 from pullstream.authoring import Outside
 from pullstream.errors import JournalError
+from pullstream.timely import Tracker
 
 
 def numbers(first, end, *, for_now, waits=False):
@@ -80,3 +81,18 @@ def test_no_time_is_recorded_for_which_a_source_may_have_more(for_now, tmp_path)
     one, other = numbers(0, 1, for_now=True), numbers(0, 4, for_now=for_now, waits=True)
     with pytest.raises(JournalError, match=r"that 1 is complete at Numbers.*: Numbers.*, has ended, and a later"):
         ps.run(ps.pipe(ps.merge(one, other), ps.collect()), journal=tmp_path / "journal")
+
+
+def test_what_an_ended_source_may_bring_later_is_found_once(tmp_path, monkeypatch):
+    """And not for each record: the graph of a run may be large, and so may the number of its records."""
+    trackers = []
+
+    def counted(graph, **options):
+        trackers.append(Tracker(graph, **options))
+        return trackers[-1]
+
+    monkeypatch.setattr("pullstream.journal.keeper.Tracker", counted)
+    ended, other = numbers(50, 50, for_now=True), numbers(0, 20, for_now=False, waits=True)
+    collected = ps.pipe(ps.merge(ended, other), ps.collect())
+    assert ps.run(collected, journal=tmp_path / "journal") == list(range(20))
+    assert len(trackers) == 1
