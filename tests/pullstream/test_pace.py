@@ -103,9 +103,13 @@ def test_work_that_becomes_slow_is_given_less_again(counting, probe):
     assert probe.asked[-1] <= 16
 
 
+@pytest.mark.parametrize("journal", [False, True])
 @pytest.mark.parametrize("time_of", [None, lambda n: n], ids=["one time", "a time a value"])
-def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of):
-    """Also the first one; once calls are quick, several come in one answer, and a failure after those before it."""
+def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of, journal, tmp_path):
+    """Also the first one; once calls are quick, several come in one answer, and a failure after those before it.
+
+    With a journal, too, which saves a state time by time.
+    """
     seen = []
 
     def call(n):
@@ -117,8 +121,10 @@ def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of):
         return -n
 
     source = ps.values(range(50)) if time_of is None else ps.values(range(50), time=time_of)
+    kept = ps.Journal(tmp_path / "journal", version="1") if journal else None
+    slow = ps.pipe(ps.map(call), ps.filter(lambda _: True), ps.scan(lambda _, n: n))
     with pytest.raises(ZeroDivisionError):
-        ps.run(ps.pipe(source, ps.map(call), ps.filter(lambda _: True), ps.drain(seen.append)), check=True)
+        ps.run(ps.pipe(source, slow, ps.drain(seen.append)), check=True, journal=kept)
     assert seen[:8] == [0, 0, 1, -1, 2, -2, 3, -3]
     assert [n for n in seen if n > 0] == list(range(1, 41))
     assert seen[-1] == -39

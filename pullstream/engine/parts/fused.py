@@ -227,8 +227,11 @@ class Segment(PassOn, Inline, Resumable):
         self._quick = self.run.clock.waited(began, self.run.clock.now()) <= BREATH
         count = self._careful if self._quick else 1
         loop.send((islice(values, count - 1), *others))
-        if len(batch.values) > count:
-            self._left, self._quick = batch.part(count), False
+        self._leave(batch, count)
+
+    def _leave(self, batch: Batch[Any], taken: int) -> None:
+        if len(batch.values) > taken:
+            self._left, self._quick = batch.part(taken), False
 
     def _add_loop(self, loops: list[Loop]) -> None:
         make, _ = _loop(self._kinds, many=loops is self._timed, trial=not loops)
@@ -244,9 +247,13 @@ class Segment(PassOn, Inline, Resumable):
         if not isinstance(batch, Batch):
             return batch
         self._left = None
-        self._careful = 0 if self._saves else limit
-        answer = self.answer(batch)
+        self._careful = limit
+        # The state of a stage is saved time by time.
+        first = next(batch.runs()) if self._saves else batch
+        answer = self.answer(first)
         self._careful = 0
+        if first is not batch and self.__edge__.handover.failure is None:
+            self._leave(batch, len(first.values) - (0 if self._left is None else len(self._left.values)))
         if self._left is not None:
             self.upstream.ack_but(self._left)
         elif answer is not None and self.__edge__.handover.failure is None:
