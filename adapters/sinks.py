@@ -8,7 +8,7 @@ import trio
 from typing_extensions import override
 
 from pullstream import Batch, Context, Reader
-from pullstream.authoring import Committer
+from pullstream.authoring import Committer, Emits
 
 from .arrow import OpenTimes
 
@@ -17,6 +17,7 @@ from .arrow import OpenTimes
 class SinkBody:
     """Makes a sink's body for each run: that of a committer. The plan holds the sink's arguments."""
 
+    emits = Emits.PER_TIME
     make: Callable[[Any], Committer[Any]]
     plan: Any
 

@@ -44,7 +44,8 @@ check receives a `Call`. `bound` only checks which arguments there are. Ready-ma
 the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest` and `advice` make hints. `Site` is
 the line that composed a module, for messages. A blueprint consists of `Module` and `OneShot` parts, for composing
 without a function; `present` shortens a function's signature in its help. `publish` does so for all names of a
-package, and gives hints for missing ones.
+package, and gives hints for missing ones. A module says when it `Emits`, so that a run can warn of a pipeline that
+never gives a result.
 
 **Failures, value by value**
 
@@ -109,6 +110,7 @@ if TYPE_CHECKING:
         Call as Call,
         Count as Count,
         Each as Each,
+        Emits as Emits,
         Instance as Instance,
         Key as Key,
         Module as Module,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Pace, PassOn, Unanswered, opens
+from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Emits, Pace, PassOn, Unanswered, opens
 
 from ..arrow import ArrowRows
 from .expressions import Expression, check_names, expressions, named_expressions, roots
@@ -147,6 +147,7 @@ class _Filtering(_PerRow):
 
 
 @transformer
+@Emits.AT_ONCE
 def select(*columns: Annotated[Any, expressions], **named: Annotated[Any, named_expressions]) -> Transformer[Any, Any]:
     """Compute the columns of each row: a row of the given columns and expressions for every row.
 
@@ -167,6 +168,7 @@ def select(*columns: Annotated[Any, expressions], **named: Annotated[Any, named_
 
 
 @transformer
+@Emits.AT_ONCE
 def with_columns(
     *columns: Annotated[Any, expressions], **named: Annotated[Any, named_expressions]
 ) -> Transformer[Any, Any]:
@@ -184,6 +186,7 @@ def with_columns(
 
 
 @transformer
+@Emits.AT_ONCE
 def filter(*predicates: Annotated[Any, expressions]) -> Transformer[Any, Any]:
     """Keep the rows for which all predicates are true; null counts as false.
 

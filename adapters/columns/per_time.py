@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import Call, Sync, opens
+from pullstream.authoring import Call, Emits, Sync, opens
 
 from ..arrow import ArrowRows
 from .by_time import ByTime
@@ -44,6 +44,7 @@ class _PerTime(ByTime[list[ArrowRows]]):
 
 
 @transformer
+@Emits.PER_TIME
 def per_time(
     query: Annotated[Callable[[Any], Any], Sync("a query is a polars query, which cannot be awaited", "a LazyFrame")],
 ) -> Transformer[Any, Any]:
@@ -73,6 +74,7 @@ def _columns(call: Call, by: Sequence[Any]) -> tuple[str, ...]:
 
 
 @transformer
+@Emits.PER_TIME
 def sort_by_time(*by: Annotated[Any, _columns], descending: bool = False) -> Transformer[Any, Any]:
     """Sort the rows of each time by columns; deliver times in order, each when it is complete.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from typing_extensions import override
 
 from pullstream import Batch, Transformer, transformer
-from pullstream.authoring import Call, opens
+from pullstream.authoring import Call, Emits, opens
 
 from ..arrow import ArrowRows, RecordBatch
 from .aggregates import Aggregate, aggregates, first
@@ -185,6 +185,7 @@ def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
 
 
 @transformer
+@Emits.PER_TIME
 def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _results]) -> Transformer[Any, Any]:
     """Aggregate the rows of each time and key; emit a row for each key when the time is complete.
 
@@ -209,6 +210,7 @@ def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _res
 
 
 @transformer
+@Emits.PER_TIME
 def reduce_by_time(**named: Annotated[Any, aggregates]) -> Transformer[Any, Any]:
     """Aggregate all rows of each time; emit one row when the time is complete.
 
@@ -224,6 +226,7 @@ def reduce_by_time(**named: Annotated[Any, aggregates]) -> Transformer[Any, Any]
 
 
 @transformer
+@Emits.AT_ONCE
 def distinct(*keys: Annotated[Any, key_names]) -> Transformer[Any, Any]:
     """Keep the first row with each key at each time; without keys, rows are compared as a whole.
 

@@ -9,7 +9,18 @@ import attrs
 from typing_extensions import override
 
 from pullstream import Batch, Sink, Transformer, transformer
-from pullstream.authoring import NOT_YET, Ascending, Backlog, Done, LateOption, Traits, Unanswered, not_negative, opens
+from pullstream.authoring import (
+    NOT_YET,
+    Ascending,
+    Backlog,
+    Done,
+    Emits,
+    LateOption,
+    Traits,
+    Unanswered,
+    not_negative,
+    opens,
+)
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
 
@@ -264,6 +275,7 @@ class _Stamping(EventTimes):
 
 
 @transformer
+@Emits.AT_OTHER_TIMES
 def stamp(
     at: Annotated[str, column_name], /, *, lateness: Annotated[Any, not_negative] = None, late: Late = "error"
 ) -> Transformer[Any, Any]:

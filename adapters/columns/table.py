@@ -3,6 +3,7 @@
 from typing import Any
 
 from pullstream import DONE, Context, Reader, sink
+from pullstream.authoring import Emits
 
 from ..arrow import ArrowRows
 from .frames import ColumnReader, Frame, frame_of_all
@@ -10,6 +11,7 @@ from .package import pl
 
 
 @sink
+@Emits.AT_THE_END
 async def collect_table(upstream: Reader[Any], ctx: Context) -> Frame:
     """Collect all rows in one polars DataFrame, which notebooks display as a table; no rows are created.
 

@@ -9,7 +9,20 @@ import trio
 from typing_extensions import TypeVar, override
 
 from pullstream import DONE, Batch, Source
-from pullstream.authoring import Backlog, Call, Carries, Count, Done, Kernel, Module, Outside, Traits, bound, seconds
+from pullstream.authoring import (
+    Backlog,
+    Call,
+    Carries,
+    Count,
+    Done,
+    Emits,
+    Kernel,
+    Module,
+    Outside,
+    Traits,
+    bound,
+    seconds,
+)
 
 from ..arrow import As, RecordBatch, Shape, pyarrow, run_starts, shape_argument, values
 from ..stopping import stoppably
@@ -141,6 +154,7 @@ def _source(plan: "ReadingPlan", positional: tuple[Any, ...], own: dict[str, Any
 class ReadingPlan:
     """The arguments of a source; makes its kernel for each run."""
 
+    emits = staticmethod(Emits.if_following)
     module: str
     cursor: Callable[[], RowCursor]
     follow: bool

@@ -14,6 +14,7 @@ from pullstream.blueprint.checks import (
     Sync as Sync,
     TimeOf as TimeOf,
 )
+from pullstream.blueprint.emits import Emits as Emits
 from pullstream.blueprint.factory import (
     Call as Call,
     Example as Example,

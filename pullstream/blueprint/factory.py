@@ -21,6 +21,7 @@ from typing import Annotated, Any, Final, Never, TypeAlias, TypeVar, Union, cast
 import attrs
 
 from pullstream.blueprint.advice import nearest
+from pullstream.blueprint.emits import Emits
 from pullstream.blueprint.modules import Blueprint, Module, Source
 from pullstream.blueprint.site import Site
 from pullstream.errors import CompositionError
@@ -80,6 +81,11 @@ class Made:
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Make a run's work, new for each run."""
         return self.factory.opening(*args, **options)
+
+    @property
+    def emits(self) -> Any:
+        """The moment at which the module emits, as the decorated function says; see `Emits`."""
+        return getattr(self.factory.__wrapped__, "emits", Emits.UNKNOWN)
 
 
 class Form:

@@ -19,6 +19,8 @@ import trio.testing
 import pullstream as ps
 from pullstream import files, spark
 from pullstream.authoring import Notified
+from pullstream.blueprint import Emits
+from pullstream.conformance.ready import TRANSFORMERS
 from pullstream.program.endless import never_gives
 from timely import TimelyError
 
@@ -1174,6 +1176,7 @@ ENDLESS = [
     (ps.interval(1), ps.map(str), files.write_text("a.txt")),
     (ps.repeat(1), ps.sort_by_time(), ps.drain()),
     (files.read_text("a.txt", follow=True), ps.concat_values()),
+    (ps.interval(1), ps.skip(2), ps.unique_by_time(), ps.tumbling(3), ps.drain()),
 ]
 ENDING = [
     (ps.integers(), ps.take(2), ps.collect()),
@@ -1184,6 +1187,9 @@ ENDING = [
     (ps.values([1]), ps.collect()),
     (files.read_text("a.txt"), ps.concat_values()),
     (interval(), ps.collect()),
+    (ps.interval(1), ps.reduce_by_time(ps.agg.count(), eager=True), ps.drain()),
+    (files.read_text("a.txt", follow=True), ps.sort_by_time(), ps.drain()),
+    (files.read_text("a.txt", follow=False), ps.collect()),
 ]
 
 
@@ -1193,6 +1199,15 @@ ENDING = [
 def test_an_endless_source_into_a_module_that_waits_for_the_end_is_told(parts, told):
     """Where the composition shows that no result can come; what may end is not mentioned."""
     assert re.search(told, never_gives(ps.pipe(*parts)))
+
+
+def test_every_transformer_says_when_it_emits():
+    """Except those that may end the stream, or that do as the parts in their arguments do: no new one is forgotten."""
+    subjects = [subject for subject in TRANSFORMERS if not (subject.around or subject.resource)]
+    modules = [module for subject in subjects for module in subject.make().modules]
+    unknown = {module.name for module in modules if Emits.of(module) is Emits.UNKNOWN}
+    ends = {"take", "take_times", "timeout", "catch", "abortable"}
+    assert unknown == ends | {"pausable", "loop", "worker_pool"}
 
 
 def test_an_endless_run_is_remarked_when_it_begins(caplog):

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypedDict, get_type_hints
 
 from pullstream import Source
-from pullstream.authoring import Call, Count, Module, OneOf, seconds, with_policy
+from pullstream.authoring import Call, Count, Emits, Module, OneOf, seconds, with_policy
 
 from ...arrow import As, schema_argument, shape_argument
 from ..names import compression_argument, known_options
@@ -139,6 +139,8 @@ def tabular_source(
 
 class _Opened:
     """Makes the kernel of a plan; its repr shows only the paths."""
+
+    emits = staticmethod(Emits.if_following)
 
     def __init__(self, plan: ReadPlan) -> None:
         self._plan = plan

@@ -8,7 +8,7 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Count, Instance, Module, Seconds, Transformer
+from pullstream.blueprint import Blueprint, Call, Count, Emits, Instance, Module, Seconds, Transformer
 from pullstream.blueprint.parts import Onward, Same
 from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import opens, transformer
@@ -70,6 +70,7 @@ def _count(call: Call, count: Any) -> Any:
 
 
 @transformer
+@Emits.AT_ONCE
 def rate_limit(count: Annotated[int, _count], per: Seconds = 1.0) -> Same[V]:
     """Let at most `count` values pass in any `per` seconds; delay the others, and drop nothing.
 
@@ -268,6 +269,7 @@ def _count_or_quota(call: Call, capacity: Any) -> Any:
 
 
 @transformer
+@Emits.AT_ONCE
 def in_flight(
     transformer: Annotated[Onward[A, B], Instance(Transformer, "needs a transformer")],
     capacity: Annotated[int | Quota, _count_or_quota],

@@ -5,7 +5,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from pullstream.blueprint import Positive
+from pullstream.blueprint import Emits, Positive
 from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
@@ -66,6 +66,7 @@ class Prefetch(PolledAsking[Any]):
 
 
 @transformer
+@Emits.AT_ONCE
 def prefetch(capacity: Positive) -> Same[V]:
     """Ask ahead, and buffer up to `capacity` values, so that upstream works while downstream does.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Count, Natural, Positive, Sync, Transformer
+from pullstream.blueprint import Call, Count, Emits, Natural, Positive, Sync, Transformer
 from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import V
@@ -243,6 +243,7 @@ def skip(what: Function[V, object], /, *, on_error: OnError[V] = "fail") -> Same
 @overload
 def skip(what: Function[V, object], /, *, on_error: Literal["result"]) -> SameOrFailed[V, V | Failed[V]]: ...
 @transformer
+@Emits.AT_ONCE
 def skip(
     what: Annotated[int | Callable[[Any], object], _count_or_test], /, *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Seconds
+from pullstream.blueprint import Emits, Seconds
 from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
@@ -160,6 +160,7 @@ def _next_tick(module: _KeepLatest, came: float) -> float:
 
 
 @transformer
+@Emits.AT_ONCE
 def throttle(seconds: Seconds) -> Same[V]:
     """Emit at most one value in any `seconds`: the first at once, then the latest of each period; drop the others.
 
@@ -180,6 +181,7 @@ def throttle(seconds: Seconds) -> Same[V]:
 
 
 @transformer
+@Emits.AT_ONCE
 def debounce(seconds: Seconds) -> Same[V]:
     """Emit the latest value once no other has arrived for `seconds`: the last of every burst; drop the others.
 
@@ -193,6 +195,7 @@ def debounce(seconds: Seconds) -> Same[V]:
 
 
 @transformer
+@Emits.AT_ONCE
 def sample(seconds: Seconds) -> Same[V]:
     """Emit the latest value every `seconds`, if one arrived since the last tick; drop the others.
 

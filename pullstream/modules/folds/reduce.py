@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Generic, overload
 
 from typing_extensions import override
 
-from pullstream.blueprint import Example, Key, Transformer
+from pullstream.blueprint import Emits, Example, Key, Transformer
 from pullstream.blueprint.parts import Function, WithCounts
 from pullstream.blueprint.variables import A, K, R, S, V
 from pullstream.decorators import opens, transformer
@@ -127,6 +127,7 @@ class Folding(PerTime[KeyStates]):
 
 
 @transformer
+@Emits.PER_TIME
 def reduce_by_time(
     fold: Annotated[Fold[A, R], a_fold], *, eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, R]:
@@ -145,6 +146,7 @@ def reduce_by_time(
 
 
 @transformer
+@Emits.PER_TIME
 def reduce_by_key(
     fold: Annotated[Fold[A, R], a_fold],
     *,
@@ -177,6 +179,7 @@ def count_by_key(
     key: Function[A, K] | None, *, eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, tuple[K, int]]: ...
 @transformer
+@Emits.PER_TIME
 def count_by_key(
     key: Key[Any, Hashable] | None = None,
     *,
@@ -203,6 +206,7 @@ def aggregate(
     *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail", **aggregates: Fold[A, Any]
 ) -> Transformer[A, tuple[K, dict[str, Any]]]: ...
 @transformer
+@Emits.PER_TIME
 def aggregate(
     *,
     key: Key[Any, Hashable] | None = None,

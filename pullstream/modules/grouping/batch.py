@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, overload
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Positive, Seconds, together
+from pullstream.blueprint import Call, Emits, Positive, Seconds, together
 from pullstream.blueprint.parts import Lists
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
@@ -52,6 +52,7 @@ class _Row(Part):
 
 
 @transformer
+@Emits.AT_ONCE
 def batch(count: Positive | None = None, *, seconds: Seconds | None = None) -> Lists[V]:
     """Group values into lists of `count`, which do not overlap.
 
@@ -210,6 +211,7 @@ def windowed(count: int, step: int = 1) -> Lists[V]: ...
 def windowed(*, seconds: float, every: float | None = None, capacity: int = CAPACITY) -> Lists[V]: ...
 @transformer
 @together(_count_or_clock)
+@Emits.AT_ONCE
 def windowed(
     count: Positive | None = None,
     step: Positive | None = None,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, overload
 
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Positive, Transformer
+from pullstream.blueprint import Call, Emits, Positive, Transformer
 from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
@@ -149,6 +149,7 @@ def split(separator: bytes, *, capacity: int = CAPACITY) -> Transformer[bytes, b
 @overload
 def split(*, size: int) -> Same[V]: ...
 @transformer
+@Emits.AT_ONCE
 def split(
     separator: Annotated[Any, _separator] = None,
     *,
@@ -212,6 +213,7 @@ def _known(call: Call, name: Any) -> Any:
 
 
 @transformer
+@Emits.AT_ONCE
 def decode(
     encoding: Annotated[str, _known] = "utf-8",
     errors: Annotated[Literal["strict", "replace", "ignore"], _known] = "strict",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Sync
+from pullstream.blueprint import Call, Emits, Sync
 from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
@@ -59,6 +59,7 @@ def _label_or_function(call: Call, show: Any) -> Any:
 
 
 @transformer
+@Emits.AT_ONCE
 def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Same[V]:
     """Show every request and answer that passes, without changing them; for values alone, use `tap`.
 

@@ -9,7 +9,7 @@ from typing import Any, Final, cast, overload
 
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Module, Positive, Source, Transformer
+from pullstream.blueprint import Blueprint, Emits, Module, Positive, Source, Transformer
 from pullstream.blueprint.parts import Flattened
 from pullstream.blueprint.variables import A
 from pullstream.decorators import opens, transformer
@@ -183,6 +183,7 @@ def flatten(*, concurrency: int = 1) -> Flattened[A]: ...
 @overload
 def flatten(*, depth: int | None, concurrency: int = 1) -> Transformer[Any, Any]: ...
 @transformer
+@Emits.AT_ONCE
 def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transformer[Any, Any]:
     """Emit the values of streams that arrive as values: of sources or iterables.
 

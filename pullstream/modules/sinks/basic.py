@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
 from typing import Annotated, Any, Literal, cast, get_origin, overload
 
-from pullstream.blueprint import Call, Module, Sink, Sync, checked
+from pullstream.blueprint import Call, Emits, Module, Sink, Sync, checked
 from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Function, Function2
 from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import sink
@@ -23,6 +23,7 @@ def collect(*, timed: Literal[False] = False) -> Collected[V]: ...
 @overload
 def collect(*, timed: Literal[True]) -> CollectedTimed[V]: ...
 @sink
+@Emits.AT_THE_END
 async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> list[Any]:
     """Collect every value in a list; with `timed`, `(time, value)` pairs. In a run with a journal, time by time.
 
@@ -121,6 +122,7 @@ def reduce(function: Fold[A, R], *, on_error: Skips = "fail") -> Sink[A, R]: ...
 @overload
 def reduce(function: Function2[R, A, R], initial: R, *, on_error: Skips = "fail") -> Sink[A, R]: ...
 @sink
+@Emits.AT_THE_END
 async def reduce(
     upstream: Reader[Any],
     ctx: Context,
@@ -203,6 +205,7 @@ def concat_values(kind: type[bytes], /) -> Sink[bytes | bytearray | memoryview, 
 @overload
 def concat_values(kind: type[list[A]], /) -> Sink[Iterable[A], list[A]]: ...
 @sink
+@Emits.AT_THE_END
 async def concat_values(upstream: Reader[Any], ctx: Context, kind: Annotated[type[Any], _kind] = str, /) -> Any:
     """Join all values into one: strings, bytes or, with `list`, the elements of lists and other iterables.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, overload
 
-from pullstream.blueprint import Positive, Sync
+from pullstream.blueprint import Emits, Positive, Sync
 from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, OneOr
 from pullstream.blueprint.variables import A, D, V
@@ -75,6 +75,7 @@ async def first(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any
 
 @alike(first)
 @sink
+@Emits.AT_THE_END
 async def last(upstream: Reader[Any], ctx: Context, default: Any = None) -> Any:
     """Return the last value; `default` if there is none.
 

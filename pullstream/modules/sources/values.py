@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Instance, Natural, OneShot, Seconds, Source, Sync, TimeOf, table_advice
+from pullstream.blueprint import Call, Emits, Instance, Natural, OneShot, Seconds, Source, Sync, TimeOf, table_advice
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import S, T
 from pullstream.decorators import opens, source
@@ -155,6 +155,7 @@ def empty() -> Source[Any]:
 
 
 @source
+@Emits.FOREVER
 def integers(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Source[int]:
     """Emit the integers from `start` on, in steps of `step`, forever; `time` is as in `values`.
 
@@ -166,6 +167,7 @@ def integers(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Sour
 
 
 @source
+@Emits.by(lambda module: Emits.UNKNOWN if module.args[1:] else Emits.FOREVER)
 def repeat(value: T, times: Natural | None = None) -> Source[T]:
     """Emit one value repeatedly: `times` times, or forever.
 
@@ -245,6 +247,7 @@ class _Interval(Kernel[int]):
 
 
 @source
+@Emits.FOREVER
 def interval(seconds: Seconds, *, time: TimeOf[int] = None) -> Source[int]:
     """Tick 0, 1, 2, ... every `seconds` of trio's clock, from the first ask on, forever.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Sync, Transformer
+from pullstream.blueprint import Call, Emits, Sync, Transformer
 from pullstream.blueprint.parts import Same, TimedValues
 from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import opens, transformer
@@ -84,6 +84,7 @@ class Restamping(Retiming):
 
 
 @transformer
+@Emits.AT_OTHER_TIMES
 def map_time(function: Annotated[Callable[[Any], Hashable], Sync("a time cannot be awaited", "a time")]) -> Same[V]:
     """Replace the time of every value by `function(time)`: days instead of seconds, a coarser or another clock.
 
@@ -128,6 +129,7 @@ def _step(call: Call, step: Any) -> Any:
 
 
 @transformer
+@Emits.AT_OTHER_TIMES
 def delay(step: Annotated[Any, _step]) -> Same[V]:
     """Add `step` to the time of every value: a number to numbers, a `timedelta` to dates.
 
@@ -176,6 +178,7 @@ def timed(function: Callable[[Any, A], B], *, on_error: OnError[A] = "fail") -> 
 @overload
 def timed(function: Callable[[Any, A], B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
 @transformer
+@Emits.AT_ONCE
 def timed(
     function: Annotated[
         Callable[[Any, Any], Any], Sync("use timed() without a function, then map_async(function, concurrency)")

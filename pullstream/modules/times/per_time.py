@@ -6,7 +6,7 @@ from typing import Annotated, Any, overload
 
 from typing_extensions import override
 
-from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint import Emits, Key, Transformer
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
@@ -97,6 +97,7 @@ class _UniqueByTime(Notified, Inline):
 
 
 @transformer
+@Emits.AT_ONCE
 def unique_by_time(key: Key[V, Hashable] | None = None, *, on_error: OnError[V] = "fail") -> Same[V]:
     """Keep the first value with each key at each time; without `key`, a value is its own key.
 
@@ -162,6 +163,7 @@ class _Sorting(ValuesByTime):
 
 
 @transformer
+@Emits.PER_TIME
 def sort_by_time(
     key: Key[V, Any] | None = None,
     *,
@@ -253,6 +255,7 @@ def accumulate(
     fold: Fold[A, R], *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, tuple[K, R]]: ...
 @transformer
+@Emits.PER_TIME
 def accumulate(
     fold: Annotated[Fold[Any, Any], a_fold],
     *,

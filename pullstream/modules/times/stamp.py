@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Sink, Sync
+from pullstream.blueprint import Emits, Sink, Sync
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
@@ -307,6 +307,7 @@ def several_times(location: Location, first: Hashable, second: Hashable) -> Capa
 
 
 @transformer
+@Emits.AT_OTHER_TIMES
 def stamp(
     time: Annotated[Function[V, Hashable], Sync("a time cannot be awaited; use map_async first", "a time")],
     *,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, overload
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Positive, Seconds, Sync, Transformer, together
+from pullstream.blueprint import Call, Emits, Positive, Seconds, Sync, Transformer, together
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
@@ -152,6 +152,7 @@ def stamp_epochs(*, key: Function[V, object], nest: bool = False, on_error: OnEr
 def stamp_epochs(*, seconds: float) -> Same[V]: ...
 @transformer
 @together(_one_of_four)
+@Emits.AT_OTHER_TIMES
 def stamp_epochs(
     count: Positive | None = None,
     *,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias, overload
 
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Module, Source, Sync, Transformer, checks, shown_callable
+from pullstream.blueprint import Call, Emits, Module, Source, Sync, Transformer, checks, shown_callable
 from pullstream.blueprint.checks import TRUTH
 from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import A, B, V
@@ -28,6 +28,7 @@ def map(function: Function[A, B], *, on_error: OnError[A] = "fail") -> Transform
 @overload
 def map(function: Function[A, B], *, on_error: Literal["result"]) -> Transformer[A, B | Failed[A]]: ...
 @transformer
+@Emits.AT_ONCE
 def map(
     function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency)")],
     *,
@@ -64,6 +65,7 @@ def filter(test: Function[A, object], *, on_error: OnError[A] = "fail") -> Same[
 @overload
 def filter(test: Function[A, object], *, on_error: Literal["result"]) -> SameOrFailed[A, A | Failed[A]]: ...
 @transformer
+@Emits.AT_ONCE
 def filter(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is true.
 
@@ -78,6 +80,7 @@ def filter(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
 
 @alike(filter)
 @transformer
+@Emits.AT_ONCE
 def filter_not(test: Test, *, on_error: Handled = "fail") -> Transformer[Any, Any]:
     """Keep the values for which `test` is false: `filter(lambda value: not test(value))`.
 
@@ -109,6 +112,7 @@ def tap(
     function: Function[V, object], on_end: OnEnd | None = None, *, on_error: Literal["result"]
 ) -> SameOrFailed[V, V | Failed[V]]: ...
 @transformer
+@Emits.AT_ONCE
 def tap(
     function: Annotated[Callable[[Any], object], Sync("use map_async(function, concurrency), and return the value")],
     on_end: Annotated[OnEnd | None, _Sees()] = None,  # noqa: ARG001 - the module below calls it
@@ -181,6 +185,7 @@ def map_batches(
     function: Callable[[list[A]], Iterable[B]], *, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[list[A]]]: ...
 @transformer
+@Emits.AT_ONCE
 def map_batches(
     function: Annotated[Callable[[list[Any]], Iterable[Any]], checks.function], *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
@@ -216,6 +221,7 @@ def flat_map(
     function: Function[A, Iterable[B] | Source[B]], *, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
+@Emits.AT_ONCE
 def flat_map(
     function: Annotated[Callable[[Any], Iterable[Any] | Source[Any]], _made_at_once], *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:

@@ -10,7 +10,7 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Positive, Transformer, checks
+from pullstream.blueprint import Emits, Positive, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, B
 from pullstream.decorators import opens, transformer
@@ -317,6 +317,7 @@ def map_async(
     function: Function[A, Awaitable[B]], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
+@Emits.AT_ONCE
 def map_async(
     function: Annotated[Callable[[Any], Awaitable[Any]], checks.function],
     concurrency: Positive,

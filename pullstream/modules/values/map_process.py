@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, Self, overload
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Positive, Sync, Transformer, shown_callable
+from pullstream.blueprint import Call, Emits, Positive, Sync, Transformer, shown_callable
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, B
 from pullstream.decorators import alike, opens, transformer
@@ -52,6 +52,7 @@ def map_thread(
     function: Function[A, B], concurrency: int, *, ordered: bool = True, on_error: Literal["result"]
 ) -> Transformer[A, B | Failed[A]]: ...
 @transformer
+@Emits.AT_ONCE
 def map_thread(
     function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency), which needs no thread")],
     concurrency: Positive,
@@ -227,6 +228,7 @@ def _sendable(call: Call, function: Any) -> Any:
 
 @alike(map_thread)
 @transformer
+@Emits.AT_ONCE
 def map_process(
     function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency), in this process"), _sendable],
     concurrency: Positive,

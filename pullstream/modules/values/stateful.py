@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Literal, cast, overload
 
-from pullstream.blueprint import Key, Positive, Transformer
+from pullstream.blueprint import Emits, Key, Positive, Transformer
 from pullstream.blueprint.parts import Function, Function2, Same, SameOrFailed
 from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import alike, opens, transformer
@@ -31,6 +31,7 @@ def scan(
     function: Function2[R, A, R], initial: R, /, *, on_error: Literal["result"]
 ) -> Transformer[A, R | Failed[A]]: ...
 @transformer
+@Emits.AT_ONCE
 def scan(
     function: Annotated[Any, step_or_fold], initial: Any = NOTHING, /, *, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
@@ -115,6 +116,7 @@ def unique(
     key: Function[V, Hashable] | None = None, *, capacity: int | None = None, on_error: Literal["result"]
 ) -> SameOrFailed[V, V | Failed[V]]: ...
 @transformer
+@Emits.AT_ONCE
 def unique(
     key: Key[Any, Hashable] | None = None,
     *,
@@ -144,6 +146,7 @@ def unique(
 
 @alike(unique)
 @transformer
+@Emits.AT_ONCE
 def duplicates(
     key: Key[Any, Hashable] | None = None,
     *,

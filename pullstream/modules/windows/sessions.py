@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Key, Transformer
+from pullstream.blueprint import Emits, Key, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
@@ -312,6 +312,7 @@ def sessions(
     gap: Any, fold: Fold[A, R], *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
+@Emits.PER_TIME
 def sessions(
     gap: Annotated[Any, duration],
     fold: Annotated[Fold[Any, Any] | None, a_fold] = None,

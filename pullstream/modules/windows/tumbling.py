@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias, cast, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Key, Transformer, together
+from pullstream.blueprint import Emits, Key, Transformer, together
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
@@ -192,6 +192,7 @@ def tumbling(
     origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
+@Emits.PER_TIME
 def tumbling(
     size: Annotated[Any, duration],
     fold: Annotated[Fold[Any, Any] | None, a_fold] = None,
@@ -264,6 +265,7 @@ def sliding(
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 @together(of_one_kind)
+@Emits.PER_TIME
 def sliding(
     size: Annotated[Any, duration],
     every: Annotated[Any, duration],
