@@ -65,7 +65,8 @@ class Shape:
 
         `origin` and `schema` are those of `ArrowRows`.
         """
-        batch = self._renamed(batch)
+        if self._names is not None:
+            batch = batch.rename_columns(self._names)
         if self._as == "batches":
             batch = batch if schema is None else plain(batch, schema)
             return [batch] if len(batch) else []
@@ -95,22 +96,18 @@ class Shape:
             return
         starts = run_starts(time)
         heads = time.take(starts)
-        in_order = goes_on(heads)
-        if in_order and len(starts) > 1 and self._as != "batches":
-            yield Batch.of(Ascending(ColumnTimes(time, starts)), self.of(batch, origin, schema))
+        in_order = len(starts) > 1 and goes_on(heads)
+        rows = self.of(batch, origin, schema)
+        if in_order and self._as != "batches":
+            yield Batch.of(Ascending(ColumnTimes(time, starts)), rows)
             return
         times = values(heads)
         spans = pairwise([*starts.to_pylist(), len(time)])
         if self._as == "batches":
-            whole = self._renamed(batch if schema is None else plain(batch, schema))
-            parts: list[Any] = [[whole.slice(start, end - start)] for start, end in spans]
+            parts: list[Any] = [[rows[0].slice(start, end - start)] for start, end in spans]
         else:
-            rows = self.of(batch, origin, schema)
             parts = [rows[start:end] for start, end in spans] if len(times) > 1 else [rows]
-        if in_order and len(times) > 1:
+        if in_order:
             yield Batch.of(Ascending(times), [part for (part,) in parts])
-            return
-        yield from map(Batch, times, parts)
-
-    def _renamed(self, batch: RecordBatch) -> RecordBatch:
-        return batch if self._names is None else batch.rename_columns(self._names)
+        else:
+            yield from map(Batch, times, parts)
