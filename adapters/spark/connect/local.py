@@ -120,6 +120,6 @@ class ConnectTable(TablePartitions):
             return
         path = self._location() if plan.catalog else plan.target
         if self._claimed is None:
-            self._claim(f"{session.client.host} {path}")
+            self._claim(f"{session.client.host} {path.rstrip('/')}")
         writer.mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
         self._refresh()

@@ -39,11 +39,13 @@ def write_table(
 ) -> Sink[Any, list[Hashable]]:
     """Write a table through Spark, one partition per time, which appears when the time is complete.
 
-    `target` is a folder: a path or URI in any file system that Spark supports. With `catalog=True` it is the name of a
-    table in Spark's catalog, such as "flights.delays", which is created if it does not exist. `schema` and values are
-    those of `to_dataframe`: a column that a value lacks is null, and a column that is not in the schema is refused.
-    `time` is the name of an additional column for the time (a whole number, a date or a string), by which the table is
-    partitioned: `delays/time=2013-01-01/`. The result is the list of times in the order in which they appeared.
+    `target` is a folder: a path or URI in any file system that Spark supports; a relative path begins where Spark was
+    started. With `catalog=True` it is the name of a table in Spark's catalog, such as "flights.delays". It is created
+    if it does not exist; an existing one must have this format, partition and columns. `schema` and values are those of
+    `to_dataframe`: a column that a value lacks is null, and a column that is not in the schema is refused. `time` is
+    the name of an additional column for the time (a whole number, a date or a string), by which the table is
+    partitioned: `delays/time=2013-01-01/`. (Without a catalog or a schema, Spark reads strings that look like numbers
+    or dates as such.) The result is the list of times in the order in which they appeared.
 
     Spark writes to the hidden folder `.pullstream` in the target, and each finished folder is renamed into place. After
     an error, an abort or a kill there are only whole partitions. An existing time is replaced, so writing it again

@@ -45,11 +45,11 @@ SCHEMA = "item STRING, n BIGINT"
 
 
 @pytest.fixture
-def table(session):
+def table(chosen):
     """The name of a table, which is dropped afterwards."""
-    session.sql("DROP TABLE IF EXISTS some_sales")
+    chosen.sql("DROP TABLE IF EXISTS some_sales")
     yield "some_sales"
-    session.sql("DROP TABLE IF EXISTS some_sales")
+    chosen.sql("DROP TABLE IF EXISTS some_sales")
 
 
 class TestContents:
@@ -101,12 +101,13 @@ class TestContents:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def test_a_table_by_name(self, session, table):
+    @on_both
+    def test_a_table_by_name(self, chosen, table):
         """It is created if it does not exist, and its new partitions are found by its name, whatever its columns."""
         for count in (20, 40):
-            sink = spark.write_table(table, "Location STRING, `a``b` BIGINT", catalog=True, session=session)
+            sink = spark.write_table(table, "Location STRING, `a``b` BIGINT", catalog=True, session=chosen)
             ps.run(ps.pipe(sales(count), sink))
-        assert sorted((time, item, n) for item, n, time in session.table(table).collect()) == expected()
+        assert sorted((time, item, n) for item, n, time in chosen.table(table).collect()) == expected()
 
     def test_a_time_is_complete_when_it_is_in_place(self, session, tmp_path):
         """Code that waits for the completion of a day can read the day."""
