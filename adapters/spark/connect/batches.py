@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from ...arrow import RecordBatch
-from ..reading.jobs import Jobs
+from ..reading.jobs import Jobs, progress
 from ..types import DataFrame
 
 
@@ -58,8 +58,7 @@ class ConnectBatches:
             return
         at_work = [stage for stage in stages or () if not stage.done]
         done, of_all = sum(stage.num_completed_tasks for stage in at_work), sum(stage.num_tasks for stage in at_work)
-        numbers = ", ".join(str(stage.stage_id) for stage in at_work)
-        self.doing = f"Spark: stage {numbers}, {done} of {of_all} tasks done" if at_work else ""
+        self.doing = progress([stage.stage_id for stage in at_work], done, of_all) if at_work else ""
 
 
 def _batches(frame: "DataFrame") -> Generator[RecordBatch]:

@@ -1,7 +1,7 @@
 """Spark jobs that any thread may cancel, in a classic session or through Spark Connect."""
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 from uuid import uuid4
@@ -11,7 +11,7 @@ from pullstream.authoring import chain
 from ..ended import EXITING_SECONDS, again, java_ended
 from ..errors import JavaEnded, JobCancelled, ShuffleRerunError, SparkJobError
 from ..failures import job_error, unlogged
-from ..types import DataFrame, SparkSession
+from ..types import DataFrame, SparkContext, SparkSession
 from .arrow_rdd import job_numbers
 from .reruns import changed, refused
 
@@ -35,6 +35,17 @@ def stands(session: "SparkSession") -> bool:
         return not cast("Any", session).is_stopped
     # A stopped context has no Java object.
     return bool(session.sparkContext._jsc)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+
+def in_one_process(context: "SparkContext") -> bool:
+    """Whether Spark's executors are threads of the driver's Java."""
+    master = context.master or ""
+    return master == "local" or master.startswith("local[")
+
+
+def progress(stages: Iterable[int], done: int, of_all: int) -> str:
+    """Describe the stages that Spark works on, and how many of their tasks are done."""
+    return f"Spark: stage {', '.join(map(str, stages))}, {done} of {of_all} tasks done"
 
 
 def over(session: "SparkSession") -> bool:
@@ -125,8 +136,8 @@ class Jobs:
         at_work = [info for info in infos if info.numActiveTasks]
         if not at_work:
             return "Spark plans"
-        number, of_all = sum(info.numCompletedTasks for info in at_work), sum(info.numTasks for info in at_work)
-        return f"Spark: stage {', '.join(str(info.stageId) for info in at_work)}, {number} of {of_all} tasks done"
+        done, of_all = sum(info.numCompletedTasks for info in at_work), sum(info.numTasks for info in at_work)
+        return progress([info.stageId for info in at_work], done, of_all)
 
     def check(self) -> None:
         """Raise JobCancelled if `cancel` or `close` was called."""

@@ -14,7 +14,7 @@ import attrs
 from ...arrow import RecordBatch
 from ..types import DataFrame
 from .arrow_rdd import ArrowRdd, heap, job_numbers
-from .jobs import Jobs
+from .jobs import Jobs, in_one_process
 from .reruns import Reruns, changed, digest
 
 T = TypeVar("T")
@@ -244,10 +244,9 @@ class Partitions:
         memory = heap(context)
         self._budget = memory // SHARE
         self._ample = ample(memory, self._width)
-        master = context.master or ""
         # In local mode no executor can be lost, so shuffle files stay unless they are deleted by hand. But the driver's
         # heap also holds the data that a partition is computed from, and the Arrow data that is sent.
-        self._local = master == "local" or master.startswith("local[")
+        self._local = in_one_process(context)
         if self._rdd.shuffled:
             self._reruns = Reruns(session)
             self._digests = not self._local

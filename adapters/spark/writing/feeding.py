@@ -70,7 +70,8 @@ class TaskFeed:
             batches: deque[RecordBatch] = deque()
             with ExitStack() as held:
                 while True:
-                    await self._request()
+                    await self._asked.wait()
+                    self._asked = trio.Event()
                     if not batches:
                         # A new request means that the task has received the last batch.
                         held.close()
@@ -95,11 +96,6 @@ class TaskFeed:
         """Abort the run, which this is part of, because Spark needs no more rows."""
         self._nursery.cancel_scope.cancel()
         await trio.sleep_forever()
-
-    async def _request(self) -> None:
-        """Wait for the task's next request."""
-        await self._asked.wait()
-        self._asked = trio.Event()
 
     async def _watched(self, gather: "BatchJoiner", held: ExitStack) -> Sequence[Sequence[Any]]:
         """Return the next values; while there are none, check that Spark still needs them.

@@ -18,6 +18,7 @@ from weakref import WeakSet
 import trio
 
 from ..errors import CannotListen
+from ..reading.jobs import in_one_process
 from ..types import SparkContext, SparkSession
 from . import frames
 from .filters import RowFilter
@@ -208,8 +209,7 @@ async def _hung_up(stream: trio.SocketStream) -> None:
 
 def _addresses(context: "SparkContext") -> tuple[str, str]:
     """The address on which the driver listens, and its address for executors; in local mode, both the loopback."""
-    master = context.master or ""
-    if master == "local" or master.startswith("local["):
+    if in_one_process(context):
         return LOOPBACK, LOOPBACK
     settings = context.getConf()
     host = settings.get("spark.driver.host") or LOOPBACK
