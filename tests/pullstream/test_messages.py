@@ -945,7 +945,15 @@ SLIPS = [
     (ps.pipe(ps.values(ZONES), ps.stamp(lambda time: time)), "with a time zone and one without"),
     (ps.pipe(ps.values([1]), ps.map_async(str, 2)), "Use map"),
     (ps.pipe(ps.once(3), ps.split()), "text or bytes"),
+    (ps.pipe(ps.values(["a", b"b"]), ps.split()), r"split needs .* all of one kind, .* but got b'b'"),
+    (ps.pipe(ps.values("ab"), ps.split(b";")), "split needs .* that of its separator, but got 'a'"),
     (ps.pipe(ps.once("a"), ps.decode()), "already text"),
+    (ps.pipe(ps.once(3), ps.decode()), "decode needs bytes, but got 3"),
+    (ps.pipe(ps.once(1), ps.map_time(lambda day: [day])), r"map_time, .* returned \[0\] for the time 0, .* hashable"),
+    (
+        ps.pipe(ps.values(ZONES[:1], time=lambda time: time), ps.tumbling(timedelta(1), origin=ZONES[1])),
+        r"Times must be of the type of origin=datetime",
+    ),
     (ps.pipe(ps.values([{}]), ps.unique()), r"unhashable[\s\S]*a key must be hashable[\s\S]*at the value {}"),
     (
         ps.pipe(ps.once(1), ps.flat_map(lambda n: n)),

@@ -30,6 +30,7 @@ async def some():
         (lambda: ps.tumbling(True), "tumbling.*size"),
         (lambda: ps.tumbling(math.inf), "tumbling.*size"),
         (lambda: ps.sliding(5, -1), "sliding.*every"),
+        (lambda: ps.tumbling(5, origin="monday"), "size=5 and origin='monday', which cannot be added"),
         (lambda: ps.sliding(None, 1), "sliding.*size"),
         (lambda: ps.sessions(math.nan), "sessions.*gap"),
         (lambda: ps.sessions(3, sum), "sessions.*Fold"),

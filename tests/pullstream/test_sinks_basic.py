@@ -44,6 +44,13 @@ def test_results(sink, words, result, limit):
         assert ps.run(pipeline, limit=limit) == result
 
 
+@pytest.mark.parametrize(("kind", "value"), [(str, 1), (bytes, "a"), (list, 3)])
+def test_concat_values_names_a_value_that_it_cannot_join(kind, value):
+    """And what to do with it."""
+    with pytest.raises(TypeError, match=rf"concat_values\({kind.__name__}\) joins .*, but got {value!r}: map each"):
+        ps.run(ps.pipe(ps.values([kind(), value, kind()]), ps.concat_values(kind)), check=True)
+
+
 FRUIT = ["melon", "fig", "plum", "kiwi"]
 
 

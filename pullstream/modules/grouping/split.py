@@ -16,6 +16,10 @@ CAPACITY: Final = 2**24
 """The default limit on the length of a piece, in characters or bytes."""
 
 
+def _kind(chunk: object) -> type | None:
+    return str if isinstance(chunk, str) else bytes if isinstance(chunk, (bytes, bytearray)) else None
+
+
 class _Pieces(Part):
     """The chunks of the incomplete piece. They are joined only once, so the cost stays linear in the length."""
 
@@ -23,12 +27,19 @@ class _Pieces(Part):
         self._capacity = capacity
         self._rest: list[Any] = []
         self._size = 0
+        self.kind: type | None = None
+        """The kind of all chunks, `str` or `bytes`, once it is known."""
 
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         for chunk in values:
-            if not isinstance(chunk, (str, bytes, bytearray)):
-                raise TypeError(f"split needs chunks of text or bytes, but got {chunk!r}")
+            kind = _kind(chunk)
+            if kind is None or kind is not (self.kind or kind):
+                raise TypeError(
+                    f"split needs chunks of text or bytes, all of one kind, which is also that of its separator, but "
+                    f"got {chunk!r}"
+                )
+            self.kind = kind
             if chunk:
                 self.cut(chunk, out)
 
@@ -97,6 +108,7 @@ class _Lines(_Pieces):
 class _Separated(_Pieces):
     def __init__(self, capacity: int, separator: Any) -> None:
         super().__init__(capacity)
+        self.kind = _kind(separator)
         self._separator = separator
         self._tail = separator[:0]
 
@@ -186,8 +198,9 @@ class _Decoded(Part):
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         for chunk in values:
-            if isinstance(chunk, str):
-                raise TypeError(f"decode needs bytes, but {chunk!r} is already text")
+            if not isinstance(chunk, (bytes, bytearray, memoryview)):
+                hint = ", which is already text" if isinstance(chunk, str) else ""
+                raise TypeError(f"decode needs bytes, but got {chunk!r}{hint}")
             text = self._decoder.decode(chunk)
             if text:
                 out.append(text)

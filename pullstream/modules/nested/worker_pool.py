@@ -86,6 +86,15 @@ class PoolKernel(PolledAsking[Any]):
     def outside(self) -> bool:
         return self._pool is not None
 
+    @override
+    def status(self) -> str:
+        lacking = sum(len(worker.jobs) for worker in self._active.values() if worker.feed.wanted)
+        if not lacking:
+            return ""
+        return (
+            f"{lacking} values have no result, but their workers ask for more: each value must have exactly one result"
+        )
+
     def _open_all(self) -> None:
         while self._opened < len(self._workers) and self._failed is None:
             feed = Queue(self.changed)

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
-from typing import Annotated, Any, Literal, cast, get_origin, overload
+from typing import Annotated, Any, Final, Literal, cast, get_origin, overload
 
 from pullstream.blueprint import Call, Emits, Module, Sink, Sync, checked
 from pullstream.blueprint.parts import Collected, CollectedTimed, Emptied, Function, Function2
@@ -12,6 +12,7 @@ from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fused import Kind, Stage, result_of
+from pullstream.frames import shown
 from pullstream.modules.folds.fold import NOTHING, Fold, fold_instead, fresh, step_or_fold
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader, listed
@@ -182,16 +183,27 @@ def _reduced(function: Callable[[Any, Any], Any], values: Iterable[Any], result:
     return result
 
 
-def _joined(parts: Iterable[Iterable[Any]]) -> list[Any]:
-    return list(chain.from_iterable(parts))
+_PARTS: Final[dict[type[Any], Any]] = {str: str, bytes: (bytes, bytearray, memoryview), list: Iterable}
+"""The classes of values that can be joined, by the kind of the result."""
 
 
-_JOIN: dict[type[Any], Callable[[Iterable[Any]], Any]] = {str: "".join, bytes: b"".join, list: _joined}
+def _joined(kind: type[Any], parts: Iterable[Any]) -> Any:
+    parts = list(parts)
+    try:
+        return list(chain.from_iterable(parts)) if kind is list else kind().join(parts)
+    except TypeError:
+        for part in parts:
+            if not isinstance(part, _PARTS[kind]):
+                name = kind.__name__
+                raise TypeError(
+                    f"concat_values({name}) joins {name} values, but got {shown(part)}: map each value to one"
+                ) from None
+        raise
 
 
 def _kind(call: Call, kind: Any) -> Any:
     kind = get_origin(kind) or kind
-    if kind not in _JOIN:
+    if kind not in _PARTS:
         raise call.refuse(f"needs str, bytes or list, but got {kind!r}")
     return kind
 
@@ -221,7 +233,7 @@ async def concat_values(upstream: Reader[Any], ctx: Context, kind: Annotated[typ
 
     Raises: TypeError: a value is not of that kind.
     """
-    join = _JOIN[kind]
+    join = functools.partial(_joined, kind)
     if ctx.memory.saves:
         return join(join(kept) for kept in await _kept_by_time(upstream, ctx))
     parts: list[Any] = []

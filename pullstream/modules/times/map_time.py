@@ -67,6 +67,13 @@ class Restamping(Retiming):
         if time == self._time:
             return self._made
         later = self._function(time)
+        try:
+            hash(later)
+        except TypeError:
+            raise TypeError(
+                f"{self.location}: the function returned {later!r} for the time {time!r}, but times must be hashable, "
+                f"as numbers, dates and tuples of them are"
+            ) from None
         if later is None:
             raise TypeError(
                 f"{self.location}: the function returned None for the time {time!r}, and None is not a time"

@@ -19,7 +19,7 @@ class Grid:
         self._module = module
         self._size = size
         self._every = every
-        self._origin = origin
+        self._origin = self._given = origin
 
     def first_end(self, time: Any) -> Any:
         """Find the least end of a window after a time."""
@@ -64,23 +64,29 @@ class Grid:
             if self._end(number) > time:
                 return number
         except (TypeError, ValueError, OverflowError) as exc:
-            raise refusal(self._module, time, self._size) from exc
-        raise refusal(self._module, time, self._size)
+            raise refusal(self._module, time, self._size, self._given) from exc
+        raise refusal(self._module, time, self._size, self._given)
 
 
 LOOP_TIMES: Final = "times inside a loop belong to the loop: assign times before or after it, not in its body"
 """The rest of an error about a module that changes times in a loop."""
 
 
-def refusal(module: str, time: object, size: object) -> TimeDomainError:
-    """Make the error for a time to which a duration cannot be added."""
+def refusal(module: str, time: object, size: object, origin: object = None) -> TimeDomainError:
+    """Make the error for a time to which a duration cannot be added, or that has no distance from an `origin`."""
     if isinstance(time, LoopTime):
         return TimeDomainError(f"{module} cannot add {size!r} to the time {time!r}, because {LOOP_TIMES}")
     return TimeDomainError(
         f"{module} cannot add {size!r} to the time {time!r} ({type(time).__name__}). It needs ordered times to which "
         f"the duration can be added: numbers with a number, datetimes with a timedelta, or dates with a timedelta of "
-        f"whole days. Put map_time(...) above it to make such times{in_microseconds(size, time)}"
+        f"whole days. Put map_time(...) above it to make such times{in_microseconds(size, time)}{_from(origin)}"
     )
+
+
+def _from(origin: object) -> str:
+    if origin is None:
+        return ""
+    return f". Times must be of the type of origin={origin!r}; datetimes have a time zone in both or in neither"
 
 
 def in_microseconds(duration: object, time: object) -> str:
@@ -104,6 +110,18 @@ def _origin(time: object) -> Any:
     if isinstance(time, date):
         return date(1970, 1, 1)
     raise TypeError("neither a number nor a date")
+
+
+def starting(call: Call, origin: Any) -> Any:
+    """Check for an origin to which the size can be added."""
+    try:
+        _ = origin is None or origin + call["size"]
+    except TypeError as exc:
+        raise call.refuse(
+            f"got size={call['size']!r} and origin={origin!r}, which cannot be added: {exc}. With a number, the origin "
+            f"is a number; with a timedelta, a date or datetime"
+        ) from None
+    return origin
 
 
 def not_negative(call: Call, value: Any) -> Any:

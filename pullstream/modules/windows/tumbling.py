@@ -20,7 +20,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.modules.folds.accumulator import Accumulator, keys_of
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError
-from pullstream.modules.windows.grid import Grid, duration, of_one_kind
+from pullstream.modules.windows.grid import Grid, duration, of_one_kind, starting
 from pullstream.modules.windows.window import OpenWindow, Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
@@ -200,7 +200,7 @@ def tumbling(
     key: Key[Any, Hashable] | None = None,
     eager: bool = False,
     on_error: OnError[Any] = "fail",
-    origin: Any = None,
+    origin: Annotated[Any, starting] = None,
 ) -> Transformer[Any, Window[Any]]:
     """Group values into adjacent windows in event time; emit each window at its end, when it is over.
 
@@ -274,7 +274,7 @@ def sliding(
     key: Key[Any, Hashable] | None = None,
     eager: bool = False,
     on_error: OnError[Any] = "fail",
-    origin: Any = None,
+    origin: Annotated[Any, starting] = None,
 ) -> Transformer[Any, Window[Any]]:
     """Group values into overlapping windows of one size in event time; a value is in every window that contains it.
 
