@@ -13,10 +13,10 @@ from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
+from pullstream.engine.parts.few_at_once import FewAtOnce
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
-from pullstream.engine.parts.together import Together
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
@@ -47,7 +47,7 @@ class _Take(PassOn, Inline, Resumable):
         return batch
 
 
-class _TakeWhile(Together, Inline):
+class _TakeWhile(FewAtOnce, Inline):
     def __init__(
         self, test: Callable[[Any], object], *, last: bool = False, ahead: int = 1, on_error: object = "fail"
     ) -> None:

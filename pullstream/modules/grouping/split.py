@@ -190,6 +190,9 @@ def split(
     return opens(Gather(lambda: _Separated(capacity, separator)))
 
 
+_BYTES: Final[tuple[type, ...]] = (bytes, bytearray, memoryview)
+
+
 class _Decoded(Part):
     def __init__(self, decoder: codecs.IncrementalDecoder) -> None:
         self._decoder = decoder
@@ -198,7 +201,7 @@ class _Decoded(Part):
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         for chunk in values:
-            if not isinstance(chunk, (bytes, bytearray, memoryview)):
+            if not isinstance(chunk, _BYTES):
                 hint = ", which is already text" if isinstance(chunk, str) else ""
                 raise TypeError(f"decode needs bytes, but got {chunk!r}{hint}")
             text = self._decoder.decode(chunk)

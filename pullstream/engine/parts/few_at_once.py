@@ -11,7 +11,7 @@ from pullstream.engine.runtime import clocks
 from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 
-class Together(PerBatch):
+class FewAtOnce(PerBatch):
     """Asks for at most `most` values at a time, and answers together those that come quickly.
 
     Each in an answer of its own would cost the modules below more than all else. But a value must not wait for a slow
