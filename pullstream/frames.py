@@ -50,9 +50,10 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
     traceback = exc.__traceback__
     while traceback is not None:
         frame = traceback.tb_frame
-        if is_ours(frame.f_globals.get("__name__")):
+        module = frame.f_globals.get("__name__")
+        if is_ours(module):
             ours, users = frame, None
-        elif users is None and frame.f_globals.get("__name__") != "collections":
+        elif users is None and module != "collections" and not is_between(module):
             # A `Counter` calls the user's function from a frame of the module `collections`.
             users = frame
         traceback = traceback.tb_next
