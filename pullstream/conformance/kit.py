@@ -14,12 +14,12 @@ import attrs
 import trio
 import trio.testing
 
-from pullstream.blueprint import Blueprint, Site
+from pullstream.blueprint import Blueprint, Site, nearest
 from pullstream.conformance.apart import Send, apart, can_be_apart
 from pullstream.conformance.cells import Cell, sample
 from pullstream.conformance.places import defined
 from pullstream.conformance.report import Finding, Report
-from pullstream.conformance.subject import Subject
+from pullstream.conformance.subject import EXPECTATIONS, Subject
 from pullstream.conformance.targets import subject_of
 from pullstream.conformance.trial import Trial
 from pullstream.conformance.words import in_words
@@ -101,10 +101,13 @@ def conformance(
     Raises:
         CompositionError: there is no module, or an argument is none of these.
         LookupError: a name was not found.
+        TypeError: an expectation is unknown.
         ValueError: `cells`, `seeds` or `limit` is not positive, or `replay` is not a cell.
         PullstreamError: called inside trio; in an async test, call it in a thread.
     """
     site = Site.here()
+    for name in expectations.keys() - EXPECTATIONS.keys():
+        raise TypeError(f"conformance() has no argument {name!r}{nearest(name, EXPECTATIONS)}")
     subjects = [module if isinstance(module, str) else _subject(module, site, expectations) for module in modules]
     if not subjects:
         raise CompositionError("conformance() needs at least one module to run")

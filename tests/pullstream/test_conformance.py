@@ -96,6 +96,8 @@ def test_settings_that_run_nothing_are_refused():
             conformance(ps.take(2), **setting)
     with pytest.raises(ps.CompositionError, match="at least one module"):
         conformance()
+    with pytest.raises(TypeError, match=r"has no argument 'flushs'; did you mean flushes=\?"):
+        conformance(ps.take(2), flushs=True)
     for setting in ({"number": 0}, {"limit": 0}):
         with pytest.raises(ValueError, match="positive numbers, and got number="):
             kills(ps.collect, dict, **setting)
