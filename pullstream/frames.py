@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR, CO_VARARGS
 from reprlib import Repr
+from traceback import walk_tb
 from types import FrameType, TracebackType
 from typing import Any, Final, cast
 
@@ -47,16 +48,13 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
     """
     ours: FrameType | None = None
     users: FrameType | None = None
-    traceback = exc.__traceback__
-    while traceback is not None:
-        frame = traceback.tb_frame
+    for frame, _ in walk_tb(exc.__traceback__):
         module = frame.f_globals.get("__name__")
         if is_ours(module):
             ours, users = frame, None
         elif users is None and module != "collections" and not is_between(module):
             # A `Counter` calls the user's function from a frame of the module `collections`.
             users = frame
-        traceback = traceback.tb_next
     if ours is None:
         return ()
     if users is None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
+from traceback import walk_tb
 from types import FrameType
 from typing import Any, Final, cast
 
@@ -166,7 +167,5 @@ def _calls(frame: FrameType) -> bool:
 
 def _innermost(exc: BaseException) -> FrameType | None:
     """Return the frame that raised an exception."""
-    traceback = exc.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return None if traceback is None else traceback.tb_frame
+    frames = [frame for frame, _ in walk_tb(exc.__traceback__)]
+    return frames[-1] if frames else None

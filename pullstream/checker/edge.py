@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable
 from itertools import count
+from traceback import walk_tb
 from typing import Any, Final, NoReturn, cast
 
 import attrs
@@ -281,9 +282,7 @@ class WatchedEdge:
             self._released(self._how)
 
     def _grows(self, failure: BaseException) -> None:
-        length, traceback = 0, failure.__traceback__
-        while traceback is not None:
-            length, traceback = length + 1, traceback.tb_next
+        length = sum(1 for _ in walk_tb(failure.__traceback__))
         if self._traceback is None:
             self._traceback = length
         elif length > self._traceback:

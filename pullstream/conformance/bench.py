@@ -113,7 +113,7 @@ class Bench:
         """Check that everything opened was opened once and is closed."""
         for ledger in (self.resource, *self.ledgers):
             found = f"{_times('opened', ledger.opened)}, and {_times('closed', ledger.closed)}"
-            balanced = ledger.balanced or (self.subject.reopens and ledger.opened == ledger.closed)
+            balanced = ledger.opened == ledger.closed and (ledger.opened <= 1 or self.subject.reopens)
             expect(balanced, "R10", f"{when}, its resource had been {found}")
 
     def may_fail(self, failure: BaseException) -> None:

@@ -44,11 +44,6 @@ class Usage:
     ended: bool = False
     failed: bool = False
 
-    @property
-    def balanced(self) -> bool:
-        """Whether everything opened is closed, and was opened at most once."""
-        return self.opened == self.closed <= 1
-
     def __enter__(self) -> Self:
         self.opened += 1
         return self

@@ -4,6 +4,7 @@ import inspect
 import os
 import sysconfig
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Final
 
 import trio
@@ -40,12 +41,9 @@ def place_of(exc: BaseException) -> str | None:
     """Return the innermost line of the author's code at which an exception, or its cause, was raised."""
     for each in chain(exc):
         found: str | None = None
-        traceback = users_frames(each.__traceback__)
-        while traceback is not None:
-            filename = traceback.tb_frame.f_code.co_filename
-            if is_authors(filename):
-                found = shown_place(filename, traceback.tb_lineno)
-            traceback = traceback.tb_next
+        for frame, line in walk_tb(users_frames(each.__traceback__)):
+            if is_authors(frame.f_code.co_filename):
+                found = shown_place(frame.f_code.co_filename, line)
         if found is not None:
             return found
     return None
