@@ -127,7 +127,7 @@ def sink(made: Callable[..., Any] = _nothing, /) -> Callable[..., Sink[Any, Any]
     """Make a sink from an async function `(upstream, ctx, ...)`; its return value is the run's result.
 
     The stream ends with the function: returning early aborts the stream, and raising reports the error to the source
-    (R8). For a pending effect at a time, take a `ctx.hold` or a `ctx.notify_at` of that time.
+    (R8). If an effect at a time is not done when you ask again, keep the time open with `ctx.hold` or `ctx.notify_at`.
 
     >>> import pullstream as ps
     >>> @ps.sink

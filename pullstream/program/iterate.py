@@ -189,7 +189,7 @@ class _Producer(Generic[T]):
         return answer
 
     def close(self) -> None:
-        """Abort the stream, unless it has ended, wait until everything is released, and raise a failed release."""
+        """Abort the stream, unless it has ended, and wait until everything is released; raise a release's own error."""
         self._closing = True
         try:
             self._call(self._stop)

@@ -55,10 +55,10 @@ class Pipeline(Blueprint, Generic[R_co]):
 
         `journal` is the path of a file, or a `Journal`. With it, the run can be killed at any moment, and the next run
         with the same journal resumes after the last time that all sinks had completed. A sink may receive again a time
-        that it had not quite completed, so its effects must replace the earlier ones. A run that had finished does
-        nothing and returns its result again. A journal belongs to one program, and one run at a time can use it. It
-        contains pickles, which can run code: trust it as you trust the program. The guide "Resuming" says what makes a
-        program another one, and who may open a journal.
+        that it had not quite completed, so its effects must replace the earlier ones. If a run has ended, the next one
+        does nothing and returns the same result. A journal belongs to one program, and one run at a time can use it.
+        It contains pickles, which can run code: trust it as you trust the program. The guide "Resuming" says what
+        makes a program another one, and who may open a journal.
 
         >>> import trio, pullstream as ps
         >>> async def main():

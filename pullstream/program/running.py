@@ -250,7 +250,7 @@ class Running(Generic[R]):
 
         Returns when the run has ended; `result` then returns the results. Times that a source has given only in part
         complete with that part. This includes the sources that `flat_map` and `flatten` open: from now on they are
-        empty, so a value that waits for its own emits nothing. In contrast, `abort` completes nothing.
+        empty, so a value whose source is not open yet emits nothing. In contrast, `abort` completes nothing.
 
         >>> import trio, pullstream as ps
         >>> async def main():

@@ -361,7 +361,7 @@ def join(
     >>> ps.run(ps.pipe(ps.join(trades, quotes, how="asof", **options), ps.collect()))
     [((5, 'tea'), (4, 'tea', 6))]
 
-    It takes no `within`. For quotes that are at most 5 old, look at the pairs: if the nearest value is too far away, so
+    It takes no `within`. For quotes that are at most 5 old, filter the pairs: if the nearest value is too far away, so
     are all others.
 
     >>> near = ps.filter(lambda pair: pair[1] and pair[0][0] - pair[1][0] <= 5)

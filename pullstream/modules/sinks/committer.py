@@ -28,10 +28,10 @@ class Committer(Generic[R]):
     A subclass says how. `run` calls its methods in this order:
 
     1. `open`, once, before the first value is asked for. It returns the times that earlier runs have committed. Their
-       values are not prepared again: they are given to `skip`, and a complete one of these times to `skipped`.
+       values are not prepared again: they are passed to `skip`, and each such time to `skipped` when it is complete.
     2. `prepare`, with each batch. What it stores must not be visible yet.
     3. `commit`, with complete times, in the order in which they completed. When it returns, their values are visible
-       and last. It runs in the background: `prepare` may be called meanwhile, with values of other times.
+       and durable. It runs in the background: `prepare` may be called meanwhile, with values of other times.
     4. `ended`, if the stream has ended well and all times are committed.
     5. `close`, once, however the stream ends, also if `open` failed. It must remove what was prepared and not
        committed. A cancellation does not interrupt it.

@@ -327,8 +327,8 @@ def stamp(
     Convert them to UTC first: `time.astimezone(UTC)`.
 
     Times must not go back, unless `lateness` allows it: then a time is complete once a value has arrived that is more
-    than `lateness` later. Times are then numbers or dates, from which `lateness` is subtracted. A later value is an
-    error, is dropped and counted (`late="drop"`), or goes to a sink of its own:
+    than `lateness` later. Times are then numbers or dates, from which `lateness` is subtracted. A value at a complete
+    time is late: an error, dropped and counted (`late="drop"`), or sent to a sink of its own:
 
     >>> late = []
     >>> stamped = ps.stamp(lambda n: n, lateness=2, late=ps.drain(late.append))
