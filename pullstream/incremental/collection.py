@@ -156,9 +156,8 @@ class Collection(Generic[A_co]):
 
     def top(self: "Collection[tuple[K, V]]", n: int) -> "Collection[tuple[K, V]]":
         """The `n` greatest of each key's values; a value that is present several times counts several times."""
-        if n < 1:
-            raise CompositionError(f"top() at {Site.here()} needs a number of at least 1, but got {n!r}")
-
+        if not isinstance(n, int) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
+            raise CompositionError(f"top() at {Site.here()} needs a whole number of at least 1, but got {n!r}")
         return self._foremost("top", n, falling=True)
 
     # ---- by record

@@ -42,8 +42,12 @@ class Progress:
                 raise Abandoned(f"{time!r} will not complete at {location}: the stream was aborted before")
 
     def frontier(self, at: str | None = None) -> Antichain[Any]:
-        """Return the minimal times that can still leave `at`; the empty antichain means that none can."""
-        return Antichain(time for location in self._resolve(at) for time in location.frontier)
+        """Return the minimal times that can still leave `at`; the empty antichain means that none can.
+
+        Raises:
+            TimeDomainError: several sinks are meant, and their times cannot be compared.
+        """
+        return _frontier(self._resolve(at))
 
     def frontiers(self) -> list[tuple[str, Antichain[Any]]]:
         """Return each sink's name and frontier; their time domains may differ."""
@@ -129,7 +133,7 @@ class FrontierChanges:
             self._over()
             await self._sidecar.until_moved(self._locations, now)
         self._last = now
-        return Antichain(time for frontier in now for time in frontier)
+        return _frontier(self._locations)
 
     def _over(self) -> None:
         """End the loop, or raise the reason, if the stream has ended."""
@@ -142,6 +146,17 @@ class FrontierChanges:
         if Ending.ABANDONED in endings:
             raise Abandoned("the stream was aborted: its frontier will not move any more")
         raise StopAsyncIteration
+
+
+def _frontier(locations: Sequence[Location]) -> Antichain[Any]:
+    """The minimal times of several locations."""
+    try:
+        return Antichain(time for location in locations for time in location.frontier)
+    except TimeDomainError as exc:
+        raise TimeDomainError(
+            f"the times at {' and '.join(map(str, locations))}, have no common order: name one of these sinks, with "
+            f"at=, or use frontiers()"
+        ) from exc
 
 
 @contextmanager

@@ -112,6 +112,20 @@ async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
         await running.progress.completed(1)
 
 
+async def test_sinks_whose_times_have_no_order_are_looked_at_one_by_one(autojump_clock):
+    """There is no frontier of both, only one of each."""
+    days = ps.pipe(ps.map_time("day {}".format), ps.drain().named("days"))
+    async with ps.pipe(ps.interval(1, time=lambda n: n), ps.tee(days, ps.drain().named("numbers"))).open() as running:
+        await trio.sleep(1.5)
+        assert running.progress.frontiers() == [("days", Antichain(["day 0"])), ("numbers", Antichain([0]))]
+        with pytest.raises(timely.TimeDomainError, match=r"at days, .* and numbers, .*: name one .* at=, or use fron"):
+            running.progress.frontier()
+        with pytest.raises(timely.TimeDomainError, match="name one"):
+            await anext(running.progress.watch())
+        assert running.progress.frontier("days") == Antichain(["day 0"])
+        await running.abort()
+
+
 async def test_the_module_where_two_domains_meet_fails():
     """The progress of that run can still be read; only waiting raises."""
     merged = ps.merge(ps.values([1, 2], time=lambda n: n), ps.values(["a"], time=str))

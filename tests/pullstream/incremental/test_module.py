@@ -196,7 +196,8 @@ def test_a_function_that_raises_is_told_with_its_verb_and_line():
         (lambda edges: edges.join(edges, 7), "join() at * needs a function, but got 7"),
         (lambda edges: edges.reduce(lambda values: []), "reduce() at * calls its function with the key and the counts"),
         (lambda edges: edges.threshold(abs), "threshold() at * calls its function with the record and its count"),
-        (lambda edges: edges.top(0), "top() at * needs a number of at least 1, but got 0"),
+        (lambda edges: edges.top(0), "top() at * needs a whole number of at least 1, but got 0"),
+        (lambda edges: edges.top(2.5), "top() at * needs a whole number of at least 1, but got 2.5"),
         (
             lambda edges: edges.iterate(lambda n: 7),
             "the body of iterate() at * must return collections, and returned 7",
