@@ -6,7 +6,7 @@ from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
 from functools import cached_property
 from numbers import Number
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from typing_extensions import override
 
@@ -95,6 +95,26 @@ class _Noting(UserDict[Any, Any]):
     def __delitem__(self, key: Any) -> None:
         del self.data[key]
         self._touch(key)
+
+    # What `UserDict` has for these changes `data` itself, or makes a second object that saves.
+
+    @override
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    @override
+    def __or__(self, other: Any) -> Any:
+        return self.data | other
+
+    @override
+    def __ror__(self, other: Any) -> Any:
+        return other | self.data
+
+    @override
+    def copy(self) -> Any:
+        """A plain dict."""
+        return self.data.copy()
 
 
 class Memory(_Noting):

@@ -5,6 +5,7 @@ import random
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 
 import pytest
 import trio
@@ -36,6 +37,21 @@ def test_what_cannot_be_pickled_is_named():
         ps.errors.JournalError, match=r"lambda.*function\) cannot be written to a journal.*beyond its time"
     ):
         memory.at(2)
+
+
+@pytest.mark.parametrize("kind", [Memory, Ledger])
+def test_what_is_done_as_with_a_dict_is_saved(kind):
+    """In place; what is made of it is a plain dict, and leaves no trace in it."""
+    memory = Memory(saves=True).at(1) if kind is Memory else Ledger()
+    memory |= {"a": 1}
+    memory.update(b=2)
+    assert memory.setdefault("c", 3) == memory.pop("c")
+    take = partial(memory.take, up_to(1)) if kind is Memory else memory.take
+    assert len(take()) == 3
+    for made in (memory.copy(), memory | {}, {} | memory, memory | memory):
+        assert type(made) is dict
+        assert made == memory == {"a": 1, "b": 2}
+    assert not take()
 
 
 def word():
