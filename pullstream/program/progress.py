@@ -33,8 +33,9 @@ class Progress:
             BaseException: the stream's failure, if it failed before. A failure never completes a time.
             TimeDomainError: `time` cannot be compared with the times of the stream.
         """
-        for location in self._resolve(at):
-            with _about(time, [location]):
+        locations = self._resolve(at)
+        for location in locations:
+            with _about(time, locations):
                 await self._sidecar.until_complete(location, time)
             if location.ending in (Ending.FAILED, Ending.ABANDONED) and location.frontier.less_equal(time):
                 if location.failure is not None:
@@ -165,12 +166,13 @@ def _about(time: Hashable, locations: Sequence[Location]) -> Generator[None]:
     try:
         yield
     except TimeDomainError as exc:
+        other = ", or name another sink, with at=" if len(locations) > 1 else ""
         for location, front in [(place, front) for place in locations for front in place.frontier]:
             try:
                 less_equal(front, time)
             except TimeDomainError:
                 raise TimeDomainError(
                     f"{time!r} ({type(time).__name__}) is not a time of this stream: it cannot be compared with "
-                    f"{front!r} ({type(front).__name__}), a time at {location}. Give a time of the same kind"
+                    f"{front!r} ({type(front).__name__}), a time at {location}. Give a time of the same kind{other}"
                 ) from exc
         raise

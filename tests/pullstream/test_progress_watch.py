@@ -122,6 +122,8 @@ async def test_sinks_whose_times_have_no_order_are_looked_at_one_by_one(autojump
             running.progress.frontier()
         with pytest.raises(timely.TimeDomainError, match="name one"):
             await anext(running.progress.watch())
+        with pytest.raises(timely.TimeDomainError, match="of the same kind, or name another sink, with at="):
+            await running.progress.completed(0)
         assert running.progress.frontier("days") == Antichain(["day 0"])
         await running.abort()
 
