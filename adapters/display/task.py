@@ -20,7 +20,6 @@ from .history import QUIET, History, of_time
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .history import History
     from .screens import Screen
 
 LOOK = 1.0

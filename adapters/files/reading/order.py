@@ -12,10 +12,8 @@ from pullstream.timely import less_equal
 from .errors import FileChangedError, NoFilesError
 from .formats import ReadFormat
 from .listing import File, Listing, again
-from .resuming import EarlierRun, Known, Turn
+from .resuming import EarlierRun, Identity, Known, Turn
 from .times import PathTime
-
-Identity = tuple[int | None, str | None]
 
 
 class FolderWatch:

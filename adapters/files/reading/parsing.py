@@ -112,10 +112,7 @@ class Sieve:
             return
         start = block.start(stream)
         if table is not None:
-            line = block.line if table.num_rows == block.count else None
-            for batch in table.to_batches():
-                yield TablePiece(batch, line, start)
-                line = None if line is None else line + len(batch)
+            yield from _pieces_of(table, block.line if table.num_rows == block.count else None, start)
             return
         yield from self._searched(block, stream)
 
@@ -188,10 +185,7 @@ class Sieve:
             table = None
         if table is not None:
             exact = table.num_rows == end - begin == lines[end - 1] - lines[begin] + 1
-            line = lines[begin] if exact else None
-            for batch in table.to_batches():
-                yield TablePiece(batch, line, numbered.start)
-                line = None if line is None else line + len(batch)
+            yield from _pieces_of(table, lines[begin] if exact else None, numbered.start)
             return
         # If the user's handler may drop rows, rows and lines do not correspond.
         if end - begin > (FEW if self._width else 1):
@@ -253,6 +247,13 @@ class _NumberedRows:
     rows: Sequence[bytes]
     lines: Sequence[int]
     start: Start | None
+
+
+def _pieces_of(table: Any, line: int | None, start: Start | None) -> Iterator[TablePiece]:
+    """The batches of a table; each of its rows is a line, from `line` on, if that is known."""
+    for batch in table.to_batches():
+        yield TablePiece(batch, line, start)
+        line = None if line is None else line + len(batch)
 
 
 def _one(column: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
@@ -142,13 +143,12 @@ class Timing:
     def _by_function(
         self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]
     ) -> Iterator[Batch[Any] | Bad]:
-        try:
+        times, same, bad = [], False, True
+        # What is raised here is raised again below, with its line.
+        with suppress(Exception):
             times = [function(value) for value in values]
             same = times.count(times[0]) == len(times)
             bad = None in times or any(map(no_time, times[:1] if same else _different(times)))
-        except Exception:  # noqa: BLE001 - raised again below, with its line
-            yield from self._one_by_one(file, values, line, function)
-            return
         if bad:
             yield from self._one_by_one(file, values, line, function)
         elif same:

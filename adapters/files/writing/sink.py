@@ -196,7 +196,7 @@ class FilesWriter:
 
     def _relieve(self) -> None:
         """Reduce the memory to half of the limit; evict few large targets rather than many small ones."""
-        parts = [part for parts in self._parts.values() for part in parts.values()]
+        parts = self._pending()
         for part in parts:
             part.raw.settle()
         parts.sort(key=lambda part: part.raw.held, reverse=True)
@@ -208,9 +208,11 @@ class FilesWriter:
             part.raw.spill()
 
     def _count(self) -> None:
-        raws = [part.raw for parts in self._parts.values() for part in parts.values()]
-        self._held = sum(raw.held for raw in raws)
-        self._loose = sum(raw.loose for raw in raws)
+        self._held = sum(part.raw.held for part in self._pending())
+        self._loose = sum(part.raw.loose for part in self._pending())
+
+    def _pending(self) -> list[PendingFile]:
+        return [part for parts in self._parts.values() for part in parts.values()]
 
     # ---- complete times
 
@@ -283,9 +285,8 @@ class FilesWriter:
     def close(self) -> None:
         """Discard unfinished files."""
         self._behind.leave()
-        for parts in self._parts.values():
-            for part in parts.values():
-                part.discard()
+        for part in self._pending():
+            part.discard()
         self._parts.clear()
         if self._writes is not None:
             self._run_files.over(self._writes)

@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from errno import EACCES, EEXIST, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY, EPERM
 from itertools import count
 from pathlib import Path
@@ -65,7 +65,9 @@ class StagingFolder:
             for other in sorted(self._disk.listing(self._root)):
                 if other.name.startswith(f"{self.name}-") and other != self.folder:
                     self._give_way(other)
-            self.folds = self._is_there(self.folder / LOCK.upper())
+            with suppress(FileNotFoundError):
+                self._disk.look(self.folder / LOCK.upper())
+                self.folds = True
             # From here on, other runs see this one as working.
             self._disk.put(lock, self.folder / LOCK, b"\n")
         except BaseException:
@@ -132,13 +134,6 @@ class StagingFolder:
                 self._disk.remove(path)
         # Remove it while locked: a run that has it open will notice and make another folder.
         self._disk.remove(folder / LOCK)
-
-    def _is_there(self, path: Path) -> bool:
-        try:
-            self._disk.look(path)
-        except FileNotFoundError:
-            return False
-        return True
 
     def _leave(self, folder: Path) -> None:
         try:
