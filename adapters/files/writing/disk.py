@@ -170,6 +170,12 @@ class Disk:
         """The length of a file."""
         return self.look(path).st_size
 
+    def check(self, path: Path, size: int) -> None:
+        """Refuse a file that has another length, although it is locked: not all network disks share their locks."""
+        if (now := self.size(path)) != size:
+            what = f"has {now} bytes, but {size} were written: another program writes there"
+            raise OSError(errno.EIO, what, str(path))
+
     def flush(self, path: Path) -> None:
         """Sync a file's content, or a folder's names, to disk."""
         if not self.durable:
@@ -267,6 +273,7 @@ class Out(RawIOBase):
         self.hand_over()
         if not self.size:
             self._disk.append(self._path)
+        self._disk.check(self._path, self.size)
 
     def discard(self) -> None:
         """Ignore all further data: pyarrow's writers write the end of a file even when they are discarded."""

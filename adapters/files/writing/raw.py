@@ -60,6 +60,7 @@ class RawBytes:
         while self.full or (last and (self._memory or self._read < self._end)):
             unit = b""
             if self._read < self._end:
+                self._disk.check(self._path, self._end)
                 unit = self._disk.part_of(self._path, self._read, min(BLOCK, self._end - self._read))
                 self._read += len(unit)
                 if self._read == self._end:

@@ -12,7 +12,7 @@ from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
 from adapters.files.writing.disk import Disk
 
-COMPOSED = ["append", "put", "opened", "part_of", "cut", "copy", "size", "flush", "folders", "held", "inside"]
+COMPOSED = ["append", "put", "opened", "part_of", "cut", "copy", "size", "check", "flush", "folders", "held", "inside"]
 OPERATIONS = [name for name in vars(Disk) if name not in COMPOSED and name[0] != "_"]
 
 

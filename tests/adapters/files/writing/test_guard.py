@@ -1,13 +1,17 @@
 """Only one run writes to a target, visible files are complete, and leftovers of a killed run are removed."""
 
+import os
+import random
 import threading
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 import pullstream as ps
 from adapters import files
 from adapters.files.writing.disk import Disk
+from adapters.files.writing.raw import RawBytes
 from adapters.files.writing.staging import StagingFolder
 from adapters.files.writing.store import Remote
 from adapters.files.writing.target import Target
@@ -78,6 +82,38 @@ def test_two_sinks_of_a_run(target, store, tmp_path):
         written("ab", ps.tee(write, write))
     assert content(tmp_path) == stored() == {}
     assert left_behind() == before
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("how", [Path.unlink, lambda path: os.truncate(path, 1)], ids=["removed", "shortened"])
+def test_an_unfinished_file_that_another_program_changes(how, suffix, tmp_path):
+    """For example a run on another machine, of a shared disk that does not share locks: no part of a file appears."""
+    seen = []
+
+    def strike(number):
+        if number == 3:
+            seen.extend(tmp_path.glob(".pullstream-*/*.part"))
+            for path in seen:
+                how(path)
+        return random.Random(number).randbytes(3 << 19)
+
+    write = files.write_bytes(tmp_path / f"{{time}}.bin{suffix}")
+    with pytest.raises(OSError, match="another program writes there, so write_bytes cannot write to"):
+        ps.run(ps.pipe(ps.values(range(5)), ps.map(strike), write), limit=1)
+    assert seen
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_that_wait_on_disk_and_that_another_program_changes(tmp_path):
+    disk, path = Disk(durable=False), tmp_path / "1.part"
+    raw = RawBytes(disk, path, b"".join)
+    raw.add([bytes(3 << 20)])
+    raw.spill()
+    units = raw.units(last=True)
+    next(units)
+    os.truncate(path, 2 << 20)
+    with pytest.raises(OSError, match=r"has 2097152 bytes, but 3145728 were written: .*1\.part"):
+        list(units)
 
 
 def test_leftovers_of_a_dead_run_are_removed_at_once(tmp_path):
