@@ -3,7 +3,7 @@
 import datetime as dt
 import itertools
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -150,15 +150,16 @@ class TablePlan:
     site: Site
 
 
-def check_time(time: str, names: Sequence[str], site: Site) -> None:
-    """Refuse a name for the time's column that is already in the schema."""
-    if time in names:
-        raise refused(
-            "write_table",
-            f"got a schema that already has a column {time!r}, which is for the time: omit it from the schema, or "
-            f"choose another name for the time with time=",
-            site,
-        )
+def check_time(time: str, names: Sequence[str], site: Site, same: Callable[[str], str] = str) -> None:
+    """Refuse a name for the time's column that is already in the schema; `same` is equal for equal names."""
+    for name in names:
+        if same(name) == same(time):
+            raise refused(
+                "write_table",
+                f"got a schema that already has a column {name!r}, which is for the time: omit it from the schema, or "
+                f"choose another name for the time with time=",
+                site,
+            )
 
 
 class Partition(Spool):
@@ -203,7 +204,8 @@ class TablePartitions:
         self._folder: TableFolder | None = None
         self._claimed: str | None = None
         self._packing = row_packing("write_table", self._schema)
-        check_time(plan.time, self._schema.names, plan.site)
+        cases_differ = session.conf.get("spark.sql.caseSensitive") == "true"
+        check_time(plan.time, self._schema.names, plan.site, str if cases_differ else str.casefold)
 
     # ---- in the run's thread
 

@@ -19,7 +19,7 @@ import pullstream as ps
 from adapters import files, spark
 from adapters.spark.writing import table_partitions
 from adapters.stopping import stoppably
-from tests.adapters.spark.helpers import on_both
+from tests.adapters.spark.helpers import on_both, settings
 
 pytestmark = pytest.mark.spark
 
@@ -128,6 +128,14 @@ class TestRefusals:
         with pytest.raises(spark.TableTargetError, match=named):
             ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
         assert not names(tmp_path)
+
+    def test_a_time_with_the_name_of_a_column(self, session, tmp_path):
+        """To Spark, names that differ in capitals are one, unless it is set otherwise."""
+        table = ps.pipe(sales(20), spark.write_table(tmp_path, "Time STRING, n BIGINT", session=session))
+        with pytest.raises(ps.CompositionError, match="already has a column 'Time', which is for the time"):
+            ps.run(table)
+        with settings(session, {"spark.sql.caseSensitive": "true"}):
+            assert ps.run(table) == [0, 1]
 
     @pytest.mark.parametrize(
         ("made", "why"),
