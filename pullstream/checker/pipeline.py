@@ -17,7 +17,7 @@ from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.observer import Observer
 from pullstream.engine.sidecar.location import Location, Port
-from pullstream.errors import ReleaseTimeout
+from pullstream.errors import ReleaseTimeout, ReuseError
 from pullstream.history.diagram import module_diagram
 from pullstream.protocol import Event
 
@@ -28,7 +28,8 @@ KEPT: Final = 100
 class Checker(Observer, Watching):
     """Checks the edges of one run; made by `run(..., check=True)`, or passed as `check=` to draw diagrams afterwards.
 
-    With `strict`, consumers must also follow R9, except modules named in `lenient`.
+    A second run refuses it (`ReuseError`). With `strict`, consumers must also follow R9, except modules named in
+    `lenient`.
     """
 
     def __init__(self, *, strict: bool = False, lenient: Collection[str] = ()) -> None:
@@ -76,6 +77,11 @@ class Checker(Observer, Watching):
         return self.violations[0] if self.violations else None
 
     # ---- for people
+
+    @property
+    def used(self) -> bool:
+        """Whether a run has begun to use it: another one would be blamed for what was broken in that."""
+        return bool(self._edges)
 
     def diagram(self, module: str) -> str:
         """Draw the events of the edge below the module named `module`, in the specification's notation."""
@@ -137,6 +143,8 @@ Check: TypeAlias = bool | Literal["strict"] | Checker
 def checker_for(check: Check) -> Checker | None:
     """Return the checker for an option `check=`."""
     if isinstance(check, Checker):
+        if check.used:
+            raise ReuseError("check= was given the Checker of another run: make one for each run")
         return check
     if check not in (True, False, "strict"):
         raise ValueError(f"check must be True, False or 'strict', not {check!r}")

@@ -521,6 +521,16 @@ def test_check_is_one_of_three():
         ps.run(ps.pipe(ps.empty(), ps.drain()), check="strickt")
 
 
+def test_a_checker_is_of_one_run():
+    """Another would be blamed for what was broken in the first, or draw that one's edges."""
+    checker = Checker()
+    with pytest.raises(Violation, match="^R7"):
+        ps.run(ps.pipe(ps.values("ab"), StopsByItself(), ps.collect()), check=checker)
+
+    with pytest.raises(ps.errors.ReuseError, match="make one for each run"):
+        ps.run(ps.pipe(ps.values("ab"), ps.collect()), check=checker)
+
+
 def test_a_checker_draws_both_sides_of_a_module():
     """The input's and the output's events in one drawing; a row that is too long goes on in the next."""
     checker = Checker()
