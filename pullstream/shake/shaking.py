@@ -3,6 +3,7 @@
 import gc
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from threading import RLock
 from typing import Final, get_args
 
 from pullstream.engine.runtime.blocked import running_program
@@ -19,6 +20,9 @@ SHOWN: Final = 3
 
 TRIES: Final = 400
 """The most runs for shrinking one difference."""
+
+_ALONE: Final = RLock()
+"""Held while a pipeline is shaken: the simulation replaces names of the whole process, and looks at what it leaves."""
 
 COMPARED: Final = {
     "order": "The values of each sink were compared in order",
@@ -46,7 +50,8 @@ def shake(
     files that the pipeline writes. The guide to `shake` says what a seed decides, and what is compared.
 
     Time is virtual: nothing really waits. Functions given to `trio.to_thread.run_sync` are called in the program's own
-    thread, at a moment that the seed decides. Threads and processes that a program starts itself are not simulated.
+    thread, at a moment that the seed decides. Threads and processes that a program starts itself are not simulated. A
+    call in another thread waits until this one has ended.
 
     >>> import pullstream as ps
     >>> from pullstream.shake import shake
@@ -68,8 +73,8 @@ def shake(
     gc.collect()
     kinds: Counter[str] = Counter()
     differences: list[Difference] = []
-    collecting = gc.isenabled()
-    with folder_for(journal=journal) as folder:
+    with _ALONE, folder_for(journal=journal) as folder:
+        collecting = gc.isenabled()
         lives = Lives(make, folder)
         judging = lives.undisturbed(compare, checks)
         gc.disable()

@@ -3,6 +3,7 @@
 import io
 import itertools
 import re
+import secrets
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -303,6 +304,20 @@ def test_what_is_no_pipeline_is_refused():
     ):
         with pytest.raises(ps.CompositionError, match=rf"a complete pipeline, .* it returned {shown}"):
             shake(lambda made=made: made)
+
+
+def test_two_threads_shake_one_after_the_other():
+    """What one replaces is not what the other finds and puts back, and no file of the other's is left behind."""
+    names = trio.to_thread.run_sync, secrets.token_hex
+    reports = []
+    several = [threading.Thread(target=lambda: reports.append(shake(calls, 30))) for _ in range(3)]
+    for thread in several:
+        thread.start()
+    for thread in several:
+        thread.join()
+
+    assert [report.ok for report in reports] == [True] * 3
+    assert (trio.to_thread.run_sync, secrets.token_hex) == names
 
 
 def test_a_trio_program_cannot_shake():
