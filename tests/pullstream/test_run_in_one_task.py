@@ -137,6 +137,21 @@ async def test_a_stall_is_noticed(way, autojump_clock):
         nursery.start_soon(stalls)
 
 
+@pytest.mark.parametrize("way", [by_block, ps.arun])
+async def test_a_stall_is_noticed_where_a_sink_begins_to_wait_for_its_own_tasks(way, autojump_clock):
+    """Trio tells nothing when that wait begins, so the run is looked at until then."""
+
+    @ps.sink
+    async def waiting(upstream, ctx):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(upstream.lane().ask)
+            await trio.sleep(1)
+
+    with trio.fail_after(100), pytest.raises(ps.StalledError, match="in_flight"):
+        await way(ps.pipe(ps.values(range(9)), ps.in_flight(ps.filter(lambda n: n > 6), 1), waiting()))
+    assert trio.current_time() == 1
+
+
 async def test_the_sinks_of_such_a_run_have_no_task_of_their_own():
     seen = []
 

@@ -79,7 +79,7 @@ async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
 
     @ps.sink
     async def lending(upstream, ctx):
-        lanes.append(upstream.lane())
+        lanes.extend([upstream.lane(), upstream.lane()])
         await running.progress.completed(1)
         return "complete"
 
@@ -92,6 +92,10 @@ async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
     lanes = []
     async with trio.open_nursery() as nursery, ps.pipe(timed(1, 2, 3), lending()).open() as running:
         nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        await lanes[1].ask()
+        lanes[1].ack()
+        # It asks no more, but the other task may.
         assert await running.result() == "complete"
 
 
@@ -99,7 +103,7 @@ async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
 
 
 @pytest.mark.parametrize("between", [ps.map(str), ps.prefetch(2)], ids=["map", "prefetch"])
-async def test_a_time_that_a_handle_completes_is_no_stall(between, autojump_clock):
+async def test_a_time_that_a_handle_completes_is_no_stall(between, caplog, autojump_clock):
     """A program may say at any time that no more comes at a time, and so end a wait for its completion."""
 
     @ps.sink
@@ -115,6 +119,7 @@ async def test_a_time_that_a_handle_completes_is_no_stall(between, autojump_cloc
         await trio.sleep(50)
         pushed.advance(1)
         assert await running.result() == "complete"
+    assert not caplog.records
 
 
 def handles():
