@@ -166,10 +166,11 @@ def test_results_before_an_error_are_delivered(first, values, of, why, limit):
     """A time whose sum does not fit, or whose input fails, does so when it is complete, and hides no other time."""
     got = []
     kind = pa.array(values).type
-    batch = pa.record_batch({"t": [1, 2, 2, 3, 4], "n": pa.array([first if kind != "string" else "1", *values], kind)})
+    before = [first if kind != "string" else "1"] * 2
+    batch = pa.record_batch({"t": [0, 1, 2, 2, 3, 4], "n": pa.array([*before, *values], kind)})
     table = in_arrow(batch, times=batch.column("t").to_pylist())
 
     with pytest.raises(ValueError, match=why):
         ps.run(ps.pipe(table, columns.reduce_by_time(s=columns.sum(of)), ps.drain(got.append)), limit=limit)
 
-    assert got == [{"s": first}]
+    assert got == [{"s": first}] * 2

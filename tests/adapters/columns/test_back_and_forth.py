@@ -67,3 +67,22 @@ def test_the_rows_of_complete_times_are_not_kept(monkeypatch):
     assert len(found) == 900
     assert len(kept) == 90
     assert max(kept) <= 60
+
+
+def test_a_time_more_costs_neither_results_nor_a_merge(monkeypatch):
+    """The results of a fold are computed together, and open times are merged when there are twice as many."""
+    calls = []
+
+    def counted(name):
+        work = getattr(reducing._Reducing, name)
+        monkeypatch.setattr(reducing._Reducing, name, lambda *given: calls.append(name) or work(*given))
+
+    monkeypatch.setattr(reducing, "TOGETHER", 8)
+    counted("_results")
+    counted("_merge")
+    source = folds(*([(10 * part + n, str(n)) for n in range(10)] for part in range(50)))
+    counts = columns.reduce_by_time(n=columns.count())
+
+    assert len(ps.run(ps.pipe(source, columns.stamp("t", lateness=999), counts, ps.collect()))) == 500
+    assert calls.count("_merge") < 10
+    assert calls.count("_results") < 50
