@@ -219,6 +219,24 @@ def test_a_block_that_waits_for_its_run_and_forgot_the_end_is_told(caplog, monke
     assert message.startswith("the run waits for a handle, and the program waits for the run: pushable, composed at")
 
 
+@pytest.mark.usefixtures("only_thread")
+def test_a_block_that_stops_waiting_for_its_run_may_use_the_handle():
+    """After Ctrl-C, a program is no longer one that only waits: what the run waits for may come from it."""
+
+    async def main():
+        pushed = ps.pushable(1)
+        async with ps.pipe(pushed, ps.collect()).open() as running:
+            with pytest.raises(KeyboardInterrupt), used_at_the_warning(interrupt.start):
+                await running.result()
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            await pushed.push(1)
+            pushed.end()
+            return await running.result()
+
+    interrupt = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+    assert trio.run(main) == [1]
+
+
 def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
     """A task of the run that sleeps, or a call in a thread, may still use it; and so may a companion."""
 
