@@ -17,8 +17,9 @@ class Columns:
     """Makes record batches from values, with one schema per file.
 
     Without a schema the columns are inferred: until `fix` is called, each type is widened to hold all values so far
-    (null matches any type, and an int may become a float). After that every value must match. `refuse` returns the
-    reason why a schema cannot be written, or None.
+    (null matches any type, and an int may become a float). After that every value must match. A column of Python's
+    decimals has 38 digits, because later ones are often larger. `refuse` returns the reason why a schema cannot be
+    written, or None.
     """
 
     def __init__(self, path: str, schema: Schema | None, refuse: Callable[[Schema], str | None]) -> None:
@@ -29,6 +30,8 @@ class Columns:
         self._refuse = refuse
         self._packing = None if schema is None else Packing(schema, self._refusal)
         self._rows = self._fitted = 0
+        self._python: set[str] = set()
+        """The columns with values of Python's, which have no precision of their own."""
 
     @property
     def fixed(self) -> bool:
@@ -44,7 +47,7 @@ class Columns:
     def fix(self) -> Schema:
         """Fix the file's schema."""
         if self._packing is None:
-            self.schema = pyarrow().schema([]) if self.schema is None else self.schema
+            self.schema = pyarrow().schema(map(self._widest, () if self.schema is None else self.schema))
             if why := self._refuse(self.schema):
                 raise self._refusal(why)
             self._packing = Packing(self.schema, self._refusal, advice=self.advice, rows=self._rows)
@@ -62,6 +65,11 @@ class Columns:
         return SchemaError(f"{self._path}: {why}")
 
     # ---- without a given schema
+
+    def _widest(self, field: Any) -> Any:
+        pa = pyarrow()
+        wide = pa.types.is_decimal128(field.type) and field.name in self._python
+        return field.with_type(pa.decimal128(38, field.type.scale)) if wide else field
 
     def _found(self, block: RowBlock) -> RecordBatch:
         pa = pyarrow()
@@ -84,6 +92,8 @@ class Columns:
             self.schema = schema
         elif not self.schema.equals(schema):
             self.schema = self._united(schema, block.columns)
+        if not block.is_arrow:
+            self._python.update(names)
         self._rows += block.size
         return batch_of(schema, arrays, block.size)
 

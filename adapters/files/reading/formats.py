@@ -160,6 +160,9 @@ def _one_type(one: Any, other: Any) -> str:
     try:
         schemas = with_decimals([pa.schema([field]) for field in (one, other)])
         wide = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        if pa.types.is_decimal256(wide) and not any(map(pa.types.is_decimal256, (one.type, other.type))):
+            # Two of 38 digits with another scale; few values have as many digits.
+            wide = pa.decimal128(38, wide.scale)
     except pa.ArrowException:
         wide = pa.string()
     try:

@@ -138,6 +138,13 @@ def test_decimals(base):
         assert base.query("SELECT f0 = 1.25 FROM sales") == [(True,)]
 
 
+def test_decimals_may_have_more_digits_than_the_first(base):
+    if base.kind != "sqlite":
+        for day, balance in enumerate(["1.25", "-98765432101.50"]):
+            write(ps.values([(Decimal(balance),)], time=lambda _, day=day: day), base)
+        assert base.query("SELECT f0 = -98765432101.50 FROM sales ORDER BY f0") == [(True,), (False,)]
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "options", [{}, {"mode": "upsert", "key": "item"}, {"mode": "replace_time", "time": "day"}], ids=str

@@ -217,6 +217,13 @@ def test_files_with_different_columns(put, failing, read):
         (([1], ["a"]), "schema={'x': 'string'}", "string", ["1", "a"]),
         (([True], [2]), "schema={'x': 'string'}", "string", ["true", "2"]),
         (([2**60], [WORTH]), "schema= with pyarrow's decimal128(22, 2) for 'x'", WIDE, [2**60, WORTH]),
+        (([Decimal("1.5")], [WORTH]), "pyarrow's decimal128(3, 2) for 'x'", pa.decimal128(3, 2), [WORTH, WORTH]),
+        (
+            (pa.array([Decimal("1.5")], pa.decimal128(38, 1)), pa.array([WORTH], pa.decimal128(38, 2))),
+            "schema= with pyarrow's decimal128(38, 2) for 'x'",
+            pa.decimal128(38, 2),
+            [WORTH, WORTH],
+        ),
         (([[1]], [[1.5]]), "pyarrow's list<element: double> for 'x'", pa.list_(pa.float64()), [[1.0], [1.5]]),
         (([[1]], ["a"]), "No type holds both, so read each kind of file with its own source", None, None),
     ],

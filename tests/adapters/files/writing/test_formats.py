@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from decimal import Decimal
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -122,6 +123,18 @@ def test_arrow_batches_keep_their_types(suffix, parts, tmp_path):
     assert read(path).equals(plain)
     (whole,) = written([TABLE], write(tmp_path / f"w{{time}}.{suffix}"))
     assert whole.read_bytes() == path.read_bytes()
+
+
+def test_files_of_decimals_have_one_type(tmp_path):
+    """The digits of one file's values do not decide its type; those of an Arrow column have a type already."""
+    amounts = [Decimal("0.50"), Decimal("17.25"), Decimal("2300.00")]
+    rows = ps.values([{"amount": amount} for amount in amounts], time=lambda row: row["amount"])
+    paths = ps.run(ps.pipe(rows, files.write_parquet(tmp_path / "{time}.parquet")))
+    read = ps.run(ps.pipe(files.read_parquet(paths, as_="tuples"), ps.collect()))
+    assert read == [(amount,) for amount in amounts]
+    given = pa.RecordBatch.from_pydict({"amount": pa.array(amounts, pa.decimal128(9, 2))})
+    (path,) = ps.run(ps.pipe(ps.values([given]), files.write_parquet(tmp_path / "arrow{time}.parquet")))
+    assert pa.parquet.read_schema(path).field("amount").type == pa.decimal128(9, 2)
 
 
 def test_parquet_row_groups(tmp_path):
