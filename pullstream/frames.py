@@ -43,8 +43,8 @@ def shown(value: object) -> str:
 def value_at(exc: BaseException) -> tuple[Any, ...]:
     """Return the value a user's function was called with when it raised, in a tuple; empty if it is not known.
 
-    It is the last argument of the first frame below the toolkit's own. A function not written in Python has no frame;
-    then it is the variable `value` of the toolkit's frame.
+    It is the variable `value` of the toolkit's last frame, if that is an argument of the first frame below, or if the
+    function is not written in Python and has no frame; otherwise it is the last argument.
     """
     ours: FrameType | None = None
     users: FrameType | None = None
@@ -57,14 +57,13 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
             users = frame
     if ours is None:
         return ()
-    if users is None:
-        names = ours.f_locals
-        found = (names["value"],) if "value" in names else ()
-    else:
-        found = _arguments(users)
+    names = ours.f_locals
+    value = (names["value"],) if "value" in names else ()
+    found = value if users is None else _arguments(users)
     if any(_is_given(argument) for argument in found):
         return ()
-    return found[-1:]
+    # Below it may come an argument with a default, or one of functools.partial.
+    return value if any(argument is value[0] for argument in found if value) else found[-1:]
 
 
 def _is_given(argument: object) -> bool:

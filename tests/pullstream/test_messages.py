@@ -9,6 +9,7 @@ import time
 import traceback
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 
@@ -392,6 +393,28 @@ def test_a_failure_names_the_value_it_struck_at(modules):
     (note,) = caught.value.__notes__
     assert note.startswith(f"raised in {modules[0].modules[0].name}")
     assert note.endswith("at the value {'cost': 2}")
+
+
+def priced(record, tax=0.19):
+    return record["price"] * (1 + tax)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        ps.map(priced),
+        ps.map(partial(priced, tax=0.07)),
+        ps.reduce_by_time(ps.agg.sum(priced)),
+        ps.map_thread(priced, concurrency=2),
+        ps.map_thread(operator.itemgetter("price"), concurrency=2),
+    ],
+    ids=repr,
+)
+def test_a_failure_names_the_value_and_no_other_argument(module):
+    """Also where a default, or an argument of `functools.partial`, is the last one, and across threads."""
+    with pytest.raises(KeyError, match="price") as caught:
+        ps.run(ps.pipe(ps.values(RECORDS), module, ps.drain()))
+    assert caught.value.__notes__[-1].endswith("at the value {'cost': 2}")
 
 
 @pytest.fixture
