@@ -350,6 +350,21 @@ def test_times_without_a_place_are_refused(kind, time, caplog):
     assert caplog.messages == []
 
 
+HALF, DAY = timedelta(hours=12), timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [ps.tumbling(3 * HALF), ps.sliding(2 * DAY, HALF), ps.sliding(3 * HALF, DAY), ps.sessions(3 * HALF)],
+    ids=repr,
+)
+def test_half_days_are_not_added_to_dates(windows):
+    """Python cuts them off: windows of 36 hours had one day or two, and values counted several times."""
+    days = ps.values([date(2026, 3, 1), date(2026, 3, 2)], time=lambda day: day)
+    with pytest.raises(TimeDomainError, match=r"seconds=43200.*dates with a timedelta of whole days"):
+        ps.run(ps.pipe(days, windows, ps.collect()))
+
+
 @pytest.mark.parametrize("kind", MODULES)
 async def test_what_holds_a_time_without_a_place_is_explained(kind, autojump_clock):
     """The question is not at fault: it is told where the time is held, though nobody knows what becomes of it."""

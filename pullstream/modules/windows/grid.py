@@ -52,6 +52,9 @@ class Grid:
 
     def _first(self, time: Any) -> Any:
         """Find the number of the first window that ends after a time."""
+        for step in (self._size, self._every):
+            if is_cut(time, step):
+                raise refusal(self._module, time, step)
         try:
             if self._origin is None:
                 self._origin = _origin(time)
@@ -66,6 +69,12 @@ class Grid:
         except (TypeError, ValueError, OverflowError) as exc:
             raise refusal(self._module, time, self._size, self._given) from exc
         raise refusal(self._module, time, self._size, self._given)
+
+
+def is_cut(time: object, duration: object) -> bool:
+    """Whether Python cuts a duration to whole days where it is added to a time: windows would differ in length."""
+    is_date = isinstance(time, date) and not isinstance(time, datetime)
+    return is_date and isinstance(duration, timedelta) and duration % timedelta(days=1) != timedelta()
 
 
 LOOP_TIMES: Final = "times inside a loop belong to the loop: assign times before or after it, not in its body"

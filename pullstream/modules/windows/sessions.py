@@ -25,7 +25,7 @@ from pullstream.failures import caught
 from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
-from pullstream.modules.windows.grid import duration, refusal
+from pullstream.modules.windows.grid import duration, is_cut, refusal
 from pullstream.modules.windows.window import Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
@@ -143,7 +143,8 @@ class _Sessions(Windowed, Resumable):
         if not batch.in_one_order:
             return False
         try:
-            return all(time < time + self._gap for time in (batch.least[0], max(batch.times)))
+            ends = (batch.least[0], max(batch.times))
+            return all(time < time + self._gap and not is_cut(time, self._gap) for time in ends)
         except (TypeError, OverflowError):
             return False
 
@@ -289,7 +290,7 @@ class _Sessions(Windowed, Resumable):
     def _end_after(self, time: Any) -> Any:
         cause: BaseException | None = None
         try:
-            if is_total(time) and time < (end := time + self._gap):
+            if is_total(time) and time < (end := time + self._gap) and not is_cut(time, self._gap):
                 return end
         except (TypeError, OverflowError) as exc:
             cause = exc
