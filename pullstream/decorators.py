@@ -212,6 +212,8 @@ def _instead(kind: str, made: object) -> str:
         return f"; write async def {name}" + (f", or read what it yields with values({name}())" * (kind == "source"))
     if inspect.isfunction(made) and not inspect.iscoroutinefunction(made) and not inspect.isasyncgenfunction(made):
         return f"; to open a kernel, annotate the function with what it composes: -> ps.{kind.title()}[...]"
+    if kind == "sink" and inspect.isclass(made) and hasattr(made, "run"):
+        return f"; write such a function around it, with `return await {made.__name__}(...).run(upstream, ctx)`"
     if kind == "sink" and inspect.isasyncgenfunction(made):
         return "; a sink returns its result and has no yield"
     if inspect.iscoroutinefunction(made):

@@ -48,6 +48,7 @@ _PRODUCE: Final = "a kernel's produce is awaited: write `async def produce(self,
 _IN_OUR_CODE: Final = {
     "object Batch can't be used in 'await'": _PRODUCE,
     "object Done can't be used in 'await'": _PRODUCE,
+    "object NoneType can't be used in 'await'": "what is awaited here must be an async function: write `async def`",
     "unhashable type": "a key must be hashable: give a function that returns a string, a number or a tuple",
     "'NoneType'": "a value is None: leave it out with filter(lambda value: value is not None), or replace it with map",
     "not supported between instances": "these values have no common order: give a key or another function, or map them "

@@ -1,6 +1,7 @@
 """The completion protocol: its order of calls, its failures, and the kit that kills sinks at their steps."""
 
 import json
+import re
 
 import pytest
 import trio
@@ -48,6 +49,22 @@ class Recording(Committer):
 @ps.sink
 async def through(upstream, ctx, committer):
     return await committer.run(upstream, ctx)
+
+
+def test_mistakes_of_a_subclass_are_explained():
+    class Plain(Recording):
+        def commit(self, times):
+            pass
+
+    for committer, told in [
+        (Recording([], committed=None), r"^Recording\.open returned None: return .* or \(\) if there are none"),
+        (Plain([]), "write `async def`"),
+    ]:
+        with pytest.raises(TypeError) as caught:
+            ps.run(ps.pipe(ps.values([1]), through(committer)))
+        assert re.search(told, "\n".join([str(caught.value), *caught.value.__notes__]))
+    with pytest.raises(ps.CompositionError, match=r"with `return await Recording\(\.\.\.\)\.run\(upstream, ctx\)`"):
+        ps.sink(Recording)
 
 
 NUMBERS = [10, 11, 20, 30]

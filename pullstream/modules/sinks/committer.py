@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Hashable, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any, Final, Generic, TypeAlias, final
+from typing import Any, Final, Generic, TypeAlias, cast, final
 
 import trio
 from typing_extensions import TypeVar
@@ -125,7 +125,10 @@ class Committer(Generic[R]):
 
     async def __run(self, upstream: Reader[Any], ctx: Context) -> None:
         self.__step("open")
-        committed = await self.open(ctx)
+        committed = cast("object", await self.open(ctx))
+        if not isinstance(committed, Container):
+            opened = f"{type(self).__name__}.open returned {committed!r}"
+            raise TypeError(f"{opened}: return the times that earlier runs have committed, or () if there are none")
         self.__due = due = _Due(ctx, self.__commit)
         is_open: set[Hashable] = set()
         skipping: set[Hashable] = set()
