@@ -128,6 +128,15 @@ def line(*summaries, names=None):
     return graph, list(range(len(graph)))
 
 
+def delayed(**options):
+    """A tracker of start -> n0, one later, that observes the end and has noted 3 at the start; and the places."""
+    graph, places = line(Delay(1))
+    tracker = Tracker(graph, **options)
+    tracker.observe(places[-1])
+    tracker.update(places[0], 3, 1)
+    return tracker, places
+
+
 def test_updates_may_come_in_any_order_between_propagations():
     """A count may dip below zero inside the buffer; only the sum is judged."""
     graph, places = line(Delay(1))
@@ -142,10 +151,7 @@ def test_updates_may_come_in_any_order_between_propagations():
 
 def test_a_negative_count_is_an_error_that_stays():
     """It names place, time and what was there; nothing was applied, and the next look fails the same way."""
-    graph, places = line(Delay(1))
-    tracker = Tracker(graph)
-    tracker.observe(places[-1])
-    tracker.update(places[0], 3, 1)
+    tracker, places = delayed()
     tracker.propagate()
     tracker.update(places[1], 3, 1)
     tracker.update(places[0], 3, -2)
@@ -157,10 +163,7 @@ def test_a_negative_count_is_an_error_that_stays():
 
 def test_a_frontier_that_moves_back_is_an_error():
     """A time claimed after it was given up is noticed at the first observed place it reaches."""
-    graph, places = line(Delay(1))
-    tracker = Tracker(graph)
-    tracker.observe(places[-1])
-    tracker.update(places[0], 3, 1)
+    tracker, places = delayed()
     tracker.propagate()
     tracker.update(places[0], 2, 1)
     with pytest.raises(RetreatError, match=r"n0, output moved back: 3"):
@@ -197,10 +200,7 @@ def test_unlike_domains_that_meet_are_named():
 
 def test_changes_seen_through_frontier_are_still_reported():
     """Reading a frontier applies updates, and the next propagation reports them all the same, once."""
-    graph, places = line(Delay(1))
-    tracker = Tracker(graph)
-    tracker.observe(places[-1])
-    tracker.update(places[0], 3, 1)
+    tracker, places = delayed()
     assert tracker.frontier(places[-1]) == Antichain([4])
     assert tracker.propagate() == [places[-1]]
     assert tracker.propagate() == []
@@ -208,10 +208,7 @@ def test_changes_seen_through_frontier_are_still_reported():
 
 def test_there_and_back_is_no_change():
     """Coalescing: what was undone before anybody asked is not reported."""
-    graph, places = line(Delay(1))
-    tracker = Tracker(graph, monotone=False)
-    tracker.observe(places[-1])
-    tracker.update(places[0], 3, 1)
+    tracker, places = delayed(monotone=False)
     tracker.propagate()
     for time in range(4, 10_000):
         tracker.update(places[0], time, 1)
