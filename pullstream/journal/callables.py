@@ -79,11 +79,11 @@ class AnyLook(Protocol):
 def instead(value: Any, look: AnyLook) -> Any:
     """Return the stand-in for a function, a class or a method; None for any other value."""
     if isinstance(value, types.FunctionType):
-        return "function", _name(value), _function(value, look)
+        return "function", shown_callable(value), _function(value, look)
     if isinstance(value, type):
         return "class", _class(cast("type[object]", value), look)
     if isinstance(value, types.MethodType):
-        return "method", look.digest(value.__func__, _name(value.__func__)), look.held(value.__self__)
+        return "method", look.digest(value.__func__, shown_callable(value.__func__)), look.held(value.__self__)
     if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
         return _builtin(value, look)
     if isinstance(value, _SLOTS):
@@ -116,12 +116,12 @@ def may_change(value: object, kind: type) -> bool:
 def _function(function: types.FunctionType, look: AnyLook) -> Any:
     if look.names and not _is_foreign(function, look.home):
         return None
-    home = _home(function)
-    return look.first_seen(function, _name(function), lambda inner: _described(function, inner, look.home), home)
+    home, name = root(function.__module__), shown_callable(function)
+    return look.first_seen(function, name, lambda inner: _described(function, inner, look.home), home)
 
 
 def _described(function: types.FunctionType, look: AnyLook, home: str | None) -> Any:
-    name = _name(function)
+    name = shown_callable(function)
 
     def digests(named: Iterator[tuple[str, object]], how: str) -> dict[str, bytes]:
         return {each: look.part_digest(f"{each} ({how} {name})", value) for each, value in named}
@@ -187,7 +187,7 @@ def _builtin(value: Any, look: AnyLook) -> Any:
 def _class(cls: type, look: AnyLook) -> Any:
     if look.names or _is_foreign(cls, look.home):
         return type_name(cls)
-    home = _home(cls)
+    home = root(cls.__module__)
     return cls.__qualname__, look.first_seen(cls, cls.__qualname__, lambda inner: _members(cls, inner), home)
 
 
@@ -214,10 +214,6 @@ def _does(value: object, home: str | None) -> bool:
 # ---- names and packages
 
 
-def _name(function: object) -> str:
-    return shown_callable(function)
-
-
 def type_name(kind: type) -> str:
     """Return the full name of a class."""
     return f"{kind.__module__}.{kind.__qualname__}"
@@ -226,10 +222,6 @@ def type_name(kind: type) -> str:
 def root(module: object) -> str:
     """Return the top-level package of a module's name."""
     return module.partition(".")[0] if isinstance(module, str) else ""
-
-
-def _home(value: Any) -> str:
-    return root(value.__module__)
 
 
 def _is_foreign(value: Any, home: str | None) -> bool:
