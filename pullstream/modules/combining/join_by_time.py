@@ -115,7 +115,7 @@ class JoinByTime(FanIn):
             return NOT_YET
         if self._failure is not None:
             raise self._failure
-        failures = [self._keep(number, each) for number, each in enumerate(self.all) if each]
+        failures = [self._keep(each) for each in self.all if each]
         self._failure = next(filter(None, failures), None)
         if self._failure is not None or (failures and self.failure_above is not None):
             return NOT_YET
@@ -144,7 +144,7 @@ class JoinByTime(FanIn):
         """Join the times that are complete; True if there were any."""
         if not self.ready():
             return False
-        fronts = [self.edge.arriving(number) for number, each in enumerate(self.all) if not each.done]
+        fronts = [self.edge.arriving(each.number) for each in self.all if not each.done]
 
         def over(time: Hashable) -> bool:
             return not any(front.less_equal(time) for front in fronts)
@@ -160,13 +160,13 @@ class JoinByTime(FanIn):
             self.location.drop(time)
         return bool(times)
 
-    def _keep(self, number: int, each: Input) -> BaseException | None:
+    def _keep(self, each: Input) -> BaseException | None:
         """Keep the values of a batch; return the error of the first that fails."""
         try:
-            values, failure = self.converted(number, each.head.values)
+            values, failure = self.converted(each.number, each.head.values)
         except BaseException as exc:  # noqa: BLE001 - raised after the results before it
             return exc
-        side, begin = self.kept[number], 0
+        side, begin = self.kept[each.number], 0
         for run in each.head.runs():
             if begin == len(values):
                 break

@@ -168,14 +168,13 @@ class _MergeSorted(FanIn):
         time: Hashable = None
         try:
             while len(values) < limit and (not missing or self._look()) and heads:
-                number = heappop(heads)[1]
-                each = inputs[number]
+                each = inputs[heappop(heads)[1]]
                 if (every := each.times) is not None:
                     times += [time] * (len(values) - len(times))
                     self._used.add(each)
                     used = each.used
                     try:
-                        take_run(each, number, values, limit)
+                        take_run(each, values, limit)
                     finally:
                         times += every[used : each.used]
                     continue
@@ -183,15 +182,15 @@ class _MergeSorted(FanIn):
                     if values and each.first != time:
                         times += [time] * (len(values) - len(times))
                     time = each.first
-                take_run(each, number, values, limit)
+                take_run(each, values, limit)
         finally:
             self._at = time
             if times:
                 times += [time] * (len(values) - len(times))
 
-    def _take_run(self, each: Input, number: int, values: list[Any], limit: int) -> None:
+    def _take_run(self, each: Input, values: list[Any], limit: int) -> None:
         """Take the head of an input, and the values after it that come before every other head."""
-        key, heads, source, used = self._key, self._heads, each.head.values, each.used
+        key, heads, source, used, number = self._key, self._heads, each.head.values, each.used, each.number
         end = min(len(source), used + limit - len(values))
         latest = self._latest[number]
         other = heads[0] if heads else None

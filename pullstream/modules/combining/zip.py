@@ -89,7 +89,7 @@ class _Zip(ManyInputs):
         if self.failure_above is not None:
             raise self.failure_above
         if self._mode == "strict" and self.going < len(self.all) and self.having:
-            ended = next(number for number, each in enumerate(self.all) if each.done)
+            ended = next(each.number for each in self.all if each.done)
             raise LengthError(
                 f"{self.location}: source {ended + 1} has ended after {self._rows} values, but source "
                 f"{self.having[0].number + 1} has more. Use mode='shortest' to end with the shortest source, or "
