@@ -92,7 +92,8 @@ class EventLog:
 
     def __init__(self) -> None:
         self._first: list[Noted] = []
-        self._last: deque[Noted] = deque(maxlen=LAST)
+        # One more than is shown: if it is full, an event is left out.
+        self._last: deque[Noted] = deque(maxlen=LAST + 1)
         self.note: Callable[[Noted], None] = self._note_first
 
     def _note_first(self, event: "Noted") -> None:
@@ -106,17 +107,19 @@ class EventLog:
         taken = events[-1][1:3] == (Act.ASK, number)
         if taken:
             events.pop()
+            if events is self._first:
+                self.note = self._note_first
         return taken
 
     @property
     def gap(self) -> int | None:
         """The number of events before the dropped ones, if any were dropped."""
-        return FIRST if len(self._last) == LAST else None
+        return FIRST if len(self._last) > LAST else None
 
     @property
     def events(self) -> list[Seen]:
         """The events that are kept, in order."""
-        return [seen(event) for event in (*self._first, *self._last)]
+        return [seen(event) for event in (*self._first, *list(self._last)[-LAST:])]
 
 
 Noted = tuple[int, Act, int, int, Any]

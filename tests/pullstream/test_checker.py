@@ -9,9 +9,10 @@ import trio
 import trio.lowlevel
 
 import pullstream as ps
-from pullstream.checker import RULES, Checker, Violation, watch
+from pullstream.checker import RULES, Act, Checker, Violation, watch
 from pullstream.engine.edge.edge import Edge, End
 from pullstream.engine.traits import Traits
+from pullstream.history.events import EventLog
 from tests.pullstream.common import Unseen
 from tutorials.rules.by_hand import LastFirst, Late, Letters
 from tutorials.rules.in_runs import FailsTooSoon, ForgetsTheStamp, GoesBack, KeepsTheAbort, Passing, StopsByItself
@@ -519,6 +520,21 @@ def test_check_is_one_of_three():
     """A misspelt check= is refused."""
     with pytest.raises(ValueError, match="'strict'"):
         ps.run(ps.pipe(ps.empty(), ps.drain()), check="strickt")
+
+
+def test_of_many_events_the_first_and_the_last_are_kept():
+    """The gap is after the first ones, also if one of them was taken back, and only if an event is left out."""
+    log = EventLog()
+    for number in range(1, 20):
+        log.note((number, Act.ACK, number, 0, None))
+    log.note((20, Act.ASK, 20, 0, 1))
+    assert log.take_back(20)
+    for number in range(20, 221):
+        log.note((number, Act.ACK, number, 0, None))
+    assert ([event.number for event in log.events], log.gap) == ([*range(1, 221)], None)
+
+    log.note((221, Act.ACK, 221, 0, None))
+    assert ([event.number for event in log.events], log.gap) == ([*range(1, 21), *range(22, 222)], 20)
 
 
 def test_a_checker_is_of_one_run():
