@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import re
+from zoneinfo import ZoneInfo
 
 import pytest
 import trio
@@ -85,6 +86,27 @@ def test_lateness_of_dates():
     moments = [dt.datetime(2013, 1, 1, hour, tzinfo=dt.UTC) for hour in (3, 1, 2, 9, 8)]
     stamped = ps.stamp(lambda moment: moment, lateness=dt.timedelta(hours=2))
     assert timed(ps.values(moments), stamped) == [(moment, moment) for moment in moments]
+
+
+@pytest.mark.parametrize(
+    "stamping",
+    [
+        lambda moments: ps.values(moments, time=lambda moment: moment),
+        lambda moments: ps.pipe(ps.values(moments), ps.stamp(lambda moment: moment)),
+        lambda moments: ps.pipe(ps.values(moments), ps.stamp(lambda moment: moment, lateness=dt.timedelta(0))),
+    ],
+    ids=["values", "stamp", "lateness"],
+)
+def test_the_hour_that_a_zones_clock_shows_twice(stamping):
+    """Python compares by the clock: the advice is UTC, and sorting or more lateness only for times out of order."""
+    first = dt.datetime(2026, 10, 25, 2, 50, tzinfo=ZoneInfo("Europe/Berlin"))
+    again = first.replace(minute=0, fold=1)
+    with pytest.raises(ps.errors.CapabilityError, match=r"an hour twice.*time\.astimezone\(UTC\)"):
+        timed(stamping([first, again]))
+    with pytest.raises(ps.errors.CapabilityError, match=r"Sort|Allow more lateness"):
+        timed(stamping([first, again.replace(fold=0)]))
+    moments = [moment.astimezone(dt.UTC) for moment in (first, again)]
+    assert timed(stamping(moments)) == [(moment, moment) for moment in moments]
 
 
 async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clock):

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import datetime
 from enum import Enum
 from time import perf_counter
 from typing import Any, Final, TypeVar, cast
@@ -32,11 +33,21 @@ FEW: Final = 64
 
 
 def no_place_in_an_order(*times: Hashable) -> str:
-    """The advice if a time has NaN, which is neither before nor after any other, or if they are texts; else empty."""
+    """The advice if a time has NaN, which is neither before nor after any other, or if their order is not that of time.
+
+    Texts and the hour that a zone's clock shows twice are not; for other times it is empty.
+    """
     if all(isinstance(time, str) for time in times):
         return (
             "Sort the values. Texts are compared letter by letter, so '9:00' comes after '10:00': to avoid this, "
             "convert them to times, for example with datetime.fromisoformat"
+        )
+    before, after = times[0], times[-1]
+    zoned = isinstance(before, datetime) and isinstance(after, datetime) and None is not before.tzinfo is after.tzinfo
+    if zoned and before.timestamp() < after.timestamp():
+        return (
+            "When summer time ends, a zone's clock shows an hour twice, and Python compares datetimes of one zone by "
+            "its clock: convert them with time.astimezone(UTC)"
         )
     return NO_ORDER if any(map(has_nan, times)) else ""
 

@@ -214,7 +214,10 @@ class _WithLateness(_ByFunction):
             raise CapabilityError(
                 f"{self.location}, got a value that is too late: {value!r} is at {time!r}, but {self._latest!r} has "
                 f"already arrived, and lateness={self._lateness!r}. "
-                + (no_place_in_an_order(time) or 'Allow more lateness, or pass late="drop" or a sink as late=')
+                + (
+                    no_place_in_an_order(self._latest, time)
+                    or 'Allow more lateness, or pass late="drop" or a sink as late='
+                )
             )
 
 
