@@ -43,8 +43,12 @@ def no_place_in_an_order(*times: Hashable) -> str:
             "convert them to times, for example with datetime.fromisoformat"
         )
     before, after = times[0], times[-1]
-    zoned = isinstance(before, datetime) and isinstance(after, datetime) and None is not before.tzinfo is after.tzinfo
-    if zoned and before.timestamp() < after.timestamp():
+    if (
+        isinstance(before, datetime)
+        and isinstance(after, datetime)
+        and None is not before.tzinfo is after.tzinfo
+        and before.timestamp() < after.timestamp()
+    ):
         return (
             "When summer time ends, a zone's clock shows an hour twice, and Python compares datetimes of one zone by "
             "its clock: convert them with time.astimezone(UTC)"
