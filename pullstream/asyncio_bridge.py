@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Annotated, Any, Final, ParamSpec, TypeAlias
 
+import attrs
 import trio
-from outcome import Error, Outcome, acapture
 
 from pullstream.blueprint import Instance, checked, checks
 from pullstream.blueprint.variables import R
@@ -61,6 +61,16 @@ def asyncio_call(
     return call
 
 
+@attrs.frozen
+class _Result:
+    value: Any
+
+
+@attrs.frozen
+class _Failure:
+    exc: BaseException
+
+
 class AsyncioTask:
     """A task of asyncio's, as seen from trio."""
 
@@ -68,8 +78,8 @@ class AsyncioTask:
         self._loop = loop
         self._token = trio.lowlevel.current_trio_token()
         self._main = main
-        self._task: asyncio.Task[Outcome[Any]] | None = None
-        self.outcome: Outcome[Any] | None = None
+        self._task: asyncio.Task[_Result | _Failure] | None = None
+        self.outcome: _Result | _Failure | None = None
         self.ended = trio.Event()
         loop.call_soon_threadsafe(self._begin, contextvars.copy_context())
 
@@ -81,18 +91,23 @@ class AsyncioTask:
     # ---- in asyncio's thread
 
     def _begin(self, context: contextvars.Context) -> None:
-        # It captures all exceptions: a SystemExit must end the trio program, and not only this loop.
-        self._task = self._loop.create_task(acapture(self._main), context=context)
+        self._task = self._loop.create_task(self._work(), context=context)
         self._task.add_done_callback(self._done)
+
+    async def _work(self) -> _Result | _Failure:
+        try:
+            return _Result(await self._main())
+        except BaseException as exc:  # noqa: BLE001 - a SystemExit must end the trio program, not only this loop
+            return _Failure(exc)
 
     def cancel_here(self) -> None:
         """Cancel the task, from asyncio's thread."""
         assert self._task is not None, "begun before"
         self._task.cancel()
 
-    def _done(self, task: "asyncio.Task[Outcome[Any]]") -> None:
-        # A task that is cancelled before its first step captures nothing.
-        self.outcome = Error(asyncio.CancelledError()) if task.cancelled() else task.result()
+    def _done(self, task: "asyncio.Task[_Result | _Failure]") -> None:
+        # A task cancelled before its first step has not entered `_work`'s `try`.
+        self.outcome = _Failure(asyncio.CancelledError()) if task.cancelled() else task.result()
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self.ended.set)
 
@@ -124,12 +139,14 @@ class Bridge:
             job.cancel()
             with trio.move_on_after(GRACE, shield=True):
                 await job.ended.wait()
-            if isinstance(job.outcome, Error) and came_of_cancelling(job.outcome.error):
-                raise job.outcome.error from None
+            if isinstance(job.outcome, _Failure) and came_of_cancelling(job.outcome.exc):
+                raise job.outcome.exc from None
             raise
         outcome, job.outcome = job.outcome, None
+        if isinstance(outcome, _Failure):
+            raise outcome.exc
         assert outcome is not None, "an ended job has an outcome"
-        return outcome.unwrap()
+        return outcome.value
 
 
 class _Thread:

@@ -116,8 +116,8 @@ def pickled(modules: tuple[Module, ...], what: object) -> bytes:
 def send_packages(session: "SparkSession") -> None:
     """Send this toolkit's own packages to the executors of a cluster where it is not installed.
 
-    They are sent as a zip file. Their dependencies are not sent: attrs, more-itertools, outcome, trio,
-    typing-extensions and pyarrow must be installed there. Executors that use the driver's Python have everything.
+    They are sent as a zip file. Their dependencies are not sent: attrs, more-itertools, trio, typing-extensions and
+    pyarrow must be installed there. Executors that use the driver's Python have everything.
 
     ```python
     session = spark.session(master="spark://head:7077")
