@@ -365,3 +365,18 @@ def test_a_sink_for_failed_values_may_end_early(limit):
 
     assert trio.run(main) <= 3
     assert kept == [1]
+
+
+def test_failures_of_a_fold_pass_on_in_a_batch_of_many_times():
+    """Each goes to the sink at its own time, though the fold takes the batch value by value."""
+    failed = []
+
+    @ps.sink
+    async def kept(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            failed.extend((batch.time, failure.value) for failure in batch.values)
+
+    sums = ps.reduce_by_time(ps.Fold(int, lambda total, n: total + 6 // (n % 2)), on_error=kept())
+    found = ps.run(ps.pipe(ps.values(range(6), time=lambda n: n // 2), sums, ps.collect(timed=True)))
+    assert found == [(0, 6), (1, 6), (2, 6)]
+    assert failed == [(0, 0), (1, 2), (2, 4)]
