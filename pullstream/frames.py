@@ -1,11 +1,14 @@
 """Frames of a traceback: which belong to the toolkit, and the value a user's function was called with."""
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dis import get_instructions
+from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR, CO_VARARGS
 from reprlib import Repr
 from traceback import walk_tb
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
 from typing import Any, Final, cast
 
 import trio
@@ -43,8 +46,8 @@ def shown(value: object) -> str:
 def value_at(exc: BaseException) -> tuple[Any, ...]:
     """Return the value a user's function was called with when it raised, in a tuple; empty if it is not known.
 
-    It is the variable `value` of the toolkit's last frame, if that is an argument of the first frame below, or if the
-    function is not written in Python and has no frame; otherwise it is the last argument.
+    It is the variable `value` of the toolkit's last frame, if that is an argument of the first frame below, or if that
+    frame does not show its argument. Otherwise it is the argument.
     """
     ours: FrameType | None = None
     users: FrameType | None = None
@@ -59,11 +62,17 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
         return ()
     names = ours.f_locals
     value = (names["value"],) if "value" in names else ()
-    found = value if users is None else _arguments(users)
-    if any(_is_given(argument) for argument in found):
+    arguments = () if users is None else _arguments(users)
+    if any(_is_given(argument) for argument in arguments):
         return ()
-    # Below it may come an argument with a default, or one of functools.partial.
-    return value if any(argument is value[0] for argument in found if value) else found[-1:]
+    if users is None or any(argument is value[0] for argument in arguments if value):
+        return value
+    if not arguments:
+        return ()
+    assigned = _assigned(users.f_code)
+    if value and not assigned.isdisjoint(users.f_code.co_varnames[: len(arguments)]):
+        return value
+    return _argument(users, assigned) or value
 
 
 def _is_given(argument: object) -> bool:
@@ -78,6 +87,39 @@ def _arguments(frame: FrameType) -> tuple[Any, ...]:
     if code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR | CO_VARARGS):
         return ()
     return tuple(frame.f_locals[name] for name in code.co_varnames[: code.co_argcount] if name in frame.f_locals)
+
+
+def _argument(frame: FrameType, assigned: set[str]) -> tuple[Any, ...]:
+    """The last argument without a default, unless it may differ from the one that the function was called with."""
+    code, count = frame.f_code, frame.f_code.co_argcount
+    if count > 1:
+        # A frame does not name its function. There may be several with the same code: closures.
+        functions = [each for each in gc.get_referrers(code) if isinstance(each, FunctionType)]
+        defaults = {len(each.__defaults__ or ()) for each in functions}
+        if len(defaults) != 1 or _is_partial(functions):
+            return ()
+        count -= defaults.pop()
+    name = code.co_varnames[max(count, 1) - 1]
+    return () if name in assigned or name not in frame.f_locals else (frame.f_locals[name],)
+
+
+def _is_partial(functions: Sequence[object]) -> bool:
+    """Whether there is a `functools.partial` of a function or its method: the last argument may be one that it adds."""
+    methods = [each for each in gc.get_referrers(*functions) if isinstance(each, MethodType)]
+    called = {*map(id, functions), *map(id, methods)}
+    holders = gc.get_referrers(*functions, *methods)
+    return any(isinstance(each, partial) and id(cast("partial[Any]", each).func) in called for each in holders)
+
+
+def _assigned(code: CodeType) -> set[str]:
+    """The local variables that a function assigns."""
+    names: set[str] = set()
+    for each in get_instructions(code):
+        if each.opname.startswith(("STORE_FAST", "STORE_DEREF")):
+            # From Python 3.13 on, one instruction may have two names.
+            argument: object = each.argval
+            names.update(cast("tuple[str, ...]", argument) if isinstance(argument, tuple) else (str(argument),))
+    return names
 
 
 def cut(exc: BaseException) -> None:

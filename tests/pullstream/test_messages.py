@@ -417,6 +417,51 @@ def test_a_failure_names_the_value_and_no_other_argument(module):
     assert caught.value.__notes__[-1].endswith("at the value {'cost': 2}")
 
 
+def folded():
+    """A step with a default, made now: the search for the functions of a frame leaves out those of `gc.freeze`."""
+
+    def add(total, record, tax=0.19):
+        total += record["price"] * (1 + tax)
+        return total
+
+    return ps.Fold(float, add)
+
+
+def rebinds(record, tax=0.19):
+    record = dict(record)
+    return priced(record, tax)
+
+
+@pytest.mark.parametrize(
+    ("module", "named"),
+    [
+        (lambda: ps.sort_by_time(lambda record, digits=2: round(record["price"], digits)), True),
+        (lambda: ps.reduce_by_time(folded()), True),
+        (lambda: ps.accumulate(folded()), True),
+        (lambda: ps.map(rebinds), True),
+        (lambda: ps.sort_by_time(rebinds), False),
+        (lambda: ps.sort_by_time(partial(lambda record, tax: record["price"] * tax, tax=0.07)), False),
+    ],
+)
+def test_a_failure_names_the_value_or_none(module, named):
+    """Never a default, an assigned variable, or what `functools.partial` adds, which could be the last argument."""
+    with pytest.raises(KeyError, match="price") as caught:
+        ps.run(ps.pipe(ps.values(RECORDS), module(), ps.drain()))
+    assert re.findall("at the value .*", caught.value.__notes__[-1]) == ["at the value {'cost': 2}"] * named
+
+
+def counts_down(state):
+    state -= 1
+    return 10 // state, state
+
+
+def test_a_failure_of_unfold_does_not_name_the_value_before():
+    """That is what it made last, and its function is called with a state."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        ps.run(ps.pipe(ps.unfold(3, counts_down), ps.drain()))
+    assert "at the value" not in caught.value.__notes__[-1]
+
+
 @pytest.fixture
 def rows(tmp_path):
     """A table, whose rows have a class of the toolkit's own."""

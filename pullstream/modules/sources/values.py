@@ -213,13 +213,13 @@ class _Unfolded:
         state = self._state
         while (pair := self._function(state)) is not None:
             try:
-                value, state = pair
+                made, state = pair
             except (TypeError, ValueError):
                 got = shown(result_of(self._function, pair))
                 raise TypeError(
                     f"the function of unfold returned {got}. It must return a pair (value, next_state), or None to end"
                 ) from None
-            yield value
+            yield made
 
 
 class _Interval(Kernel[int]):
