@@ -3,11 +3,10 @@
 import gc
 import os
 from collections.abc import Iterator, Sequence
-from dis import get_instructions
+from dis import get_instructions, opmap
 from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR, CO_VARARGS
 from reprlib import Repr
-from traceback import walk_tb
 from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
 from typing import Any, Final, cast
 
@@ -49,19 +48,22 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
     It is the variable `value` of the toolkit's last frame, if that is an argument of the first frame below, or if that
     frame does not show its argument. Otherwise it is the argument.
     """
-    ours: FrameType | None = None
+    ours: TracebackType | None = None
     users: FrameType | None = None
-    for frame, _ in walk_tb(exc.__traceback__):
+    entry = exc.__traceback__
+    while entry is not None:
+        frame = entry.tb_frame
         module = frame.f_globals.get("__name__")
         if is_ours(module):
-            ours, users = frame, None
+            ours, users = entry, None
         elif users is None and module != "collections" and not is_between(module):
             # A `Counter` calls the user's function from a frame of the module `collections`.
             users = frame
+        entry = entry.tb_next
     if ours is None:
         return ()
-    names = ours.f_locals
-    value = (names["value"],) if "value" in names else ()
+    names = ours.tb_frame.f_locals
+    value = (names["value"],) if "value" in names and not _is_before(ours) else ()
     arguments = () if users is None else _arguments(users)
     if any(_is_given(argument) for argument in arguments):
         return ()
@@ -73,6 +75,15 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
     if value and not assigned.isdisjoint(users.f_code.co_varnames[: len(arguments)]):
         return value
     return _argument(users, assigned) or value
+
+
+def _is_before(entry: TracebackType) -> bool:
+    """Whether the iterator of a loop raised in place of the next `value`: the variable has the one before."""
+    code, at = entry.tb_frame.f_code, entry.tb_lasti
+    if code.co_code[at] != opmap["FOR_ITER"]:
+        return False
+    target = next(each for each in get_instructions(code) if each.offset > at)
+    return "value" in target.argrepr.split(", ")
 
 
 def _is_given(argument: object) -> bool:
@@ -100,7 +111,8 @@ def _argument(frame: FrameType, assigned: set[str]) -> tuple[Any, ...]:
             return ()
         count -= defaults.pop()
     name = code.co_varnames[max(count, 1) - 1]
-    return () if name in assigned or name not in frame.f_locals else (frame.f_locals[name],)
+    # An object is not the value of its own method, such as `__next__`.
+    return () if name == "self" or name in assigned or name not in frame.f_locals else (frame.f_locals[name],)
 
 
 def _is_partial(functions: Sequence[object]) -> bool:
@@ -117,8 +129,7 @@ def _assigned(code: CodeType) -> set[str]:
     for each in get_instructions(code):
         if each.opname.startswith(("STORE_FAST", "STORE_DEREF")):
             # From Python 3.13 on, one instruction may have two names.
-            argument: object = each.argval
-            names.update(cast("tuple[str, ...]", argument) if isinstance(argument, tuple) else (str(argument),))
+            names.update(each.argrepr.split(", "))
     return names
 
 

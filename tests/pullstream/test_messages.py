@@ -450,6 +450,36 @@ def test_a_failure_names_the_value_or_none(module, named):
     assert re.findall("at the value .*", caught.value.__notes__[-1]) == ["at the value {'cost': 2}"] * named
 
 
+class Breaks:
+    """An iterator of two values, then a failure; its repr is no value."""
+
+    made = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.made += 1
+        if self.made == 3:
+            raise KeyError("broken")
+        return 40 + self.made
+
+
+@pytest.mark.parametrize("iterator", [Breaks, lambda: map({1: 41, 2: 42}.__getitem__, [1, 2, "broken"])])
+@pytest.mark.parametrize("time", [None, float])
+def test_a_failure_of_an_iterator_names_no_value(iterator, time):
+    """Neither the iterator nor the value before."""
+    with pytest.raises(KeyError, match="broken") as caught:
+        ps.run(ps.pipe(ps.values(iterator(), time=time), ps.drain()))
+    assert "at the value" not in caught.value.__notes__[-1]
+
+
+def test_a_failure_of_an_iterator_names_the_value_it_was_made_from():
+    with pytest.raises(KeyError, match="broken") as caught:
+        ps.run(ps.pipe(ps.values([7]), ps.flat_map(lambda _: Breaks()), ps.drain()))
+    assert caught.value.__notes__[-1].endswith("at the value 7")
+
+
 def counts_down(state):
     state -= 1
     return 10 // state, state
