@@ -124,6 +124,15 @@ def test_it_says_where_it_struck(monkeypatch):
     assert note.endswith(", in struck")
 
 
+def test_it_says_where_it_struck_if_no_function_of_the_users_runs():
+    """The line that runs the pipeline: the loop of the modules is the toolkit's, though it has no module's name."""
+    with handling(signal.default_int_handler), pytest.raises(KeyboardInterrupt) as caught:
+        ps.run(ps.pipe(ps.values([signal.SIGINT]), ps.map(signal.raise_signal), ps.map(str), ps.drain()))
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"interrupted at {__file__}:")
+    assert note.endswith(f", in {test_it_says_where_it_struck_if_no_function_of_the_users_runs.__name__}")
+
+
 def test_a_second_one_ends_what_keeps_everything_waiting():
     """It is raised in the user's function, or in what that calls; a third one where nothing of Python's runs at all."""
     rounds = []

@@ -230,7 +230,8 @@ def runs_users(frame: FrameType | None) -> bool:
 
 def _users_line(frame: FrameType | None) -> str:
     """The note that names the innermost line of the user's among those that were running; empty if there is none."""
-    while frame is not None and _package(frame) in OURS | UNDERNEATH | sys.stdlib_module_names:
+    # Code without a module is generated, such as a loop of fused stages.
+    while frame is not None and _package(frame) in {"", *OURS, *UNDERNEATH, *sys.stdlib_module_names}:
         frame = frame.f_back
     if frame is None:
         return ""
