@@ -16,7 +16,7 @@ from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.frames import cut
 from pullstream.program.pipe import pipe
-from pullstream.program.running import Running, trio_needed
+from pullstream.program.running import Running, check_limits, trio_needed
 from pullstream.protocol import DONE, Batch, Done, Reader
 
 T = TypeVar("T")
@@ -140,6 +140,7 @@ def aiterate(
     unchanged. Only one task may read.
     """
     READS(Call("aiterate"), source)
+    check_limits("aiterate", limit, release_timeout)
     return _Aiterating(reading("aiterate", source, Site.here(), limit, release_timeout))
 
 

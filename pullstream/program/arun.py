@@ -19,7 +19,7 @@ from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program import wanted
 from pullstream.program.pipeline import Pipeline, pipeline_argument
-from pullstream.program.running import Companion, Running
+from pullstream.program.running import Companion, Running, check_limits
 
 R = TypeVar("R")
 
@@ -60,6 +60,7 @@ def arun(
         PullstreamError: neither asyncio nor trio is running here.
     """
     pipeline_argument("arun", pipeline, others)
+    check_limits("arun", limit, release_timeout)
     return _awaited(
         pipeline,
         limit=limit,

@@ -25,6 +25,7 @@ from pullstream.engine.runtime.interrupts import Interrupts, current_task, runs_
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program.aiterate import Reading, reading
+from pullstream.program.running import check_limits
 from pullstream.protocol import DONE, Done
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
     `close()` or the end of the program. `limit` and `release_timeout` are as in `Pipeline.open`.
     """
     READS(Call("iterate"), source)
+    check_limits("iterate", limit, release_timeout)
     if running_program() is not None:
         raise PullstreamError("iterate() would block this trio program: use `async with aiterate(source)`")
     producer = _Producer(source, Site.here(), limit, release_timeout)

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Blueprint, Site, advice, bound
 from pullstream.errors import CompositionError
 from pullstream.program import wanted
-from pullstream.program.running import Companion, Running
+from pullstream.program.running import Companion, Running, check_limits
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -71,6 +71,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         Raises:
             JournalError: the journal belongs to another pipeline or to other sources, is in use, or cannot be used.
         """
+        check_limits("open", limit, release_timeout)
         return Running(
             self,
             limit=limit,

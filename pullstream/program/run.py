@@ -18,7 +18,7 @@ from pullstream.logger import LOG
 from pullstream.program import wanted
 from pullstream.program.endless import never_gives
 from pullstream.program.pipeline import Pipeline, pipeline_argument
-from pullstream.program.running import Companion, Running
+from pullstream.program.running import Companion, Running, check_limits
 
 R = TypeVar("R")
 
@@ -79,6 +79,7 @@ def run(
         warnings.warn(STALLS_ASYNCIO, RuntimeWarning, stacklevel=3)
     if beside is None and (why := never_gives(pipeline)):
         LOG.warning("%s", why)
+    check_limits("run", limit, release_timeout)
     with Interrupts() as interrupts, borrowed_wakeups() as borrowed:
         running: Running[R] = Running(
             pipeline,

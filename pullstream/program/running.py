@@ -49,6 +49,15 @@ def trio_needed() -> None:
         )
 
 
+def check_limits(function: str, limit: object, release_timeout: object) -> None:
+    """Refuse a wrong `limit` or `release_timeout` of the function that the user called."""
+    Count(1)(Call(function, name="limit"), limit)
+    if not (isinstance(release_timeout, (int, float)) and release_timeout >= 0):
+        raise Call(function).refuse(
+            f"needs a number of seconds for its argument 'release_timeout', but got {release_timeout!r}"
+        )
+
+
 class Running(Generic[R]):
     """A running pipeline: its progress, its result, and the ways to stop it. Made by `Pipeline.open`."""
 
@@ -66,11 +75,6 @@ class Running(Generic[R]):
         if beside is not None:
             looker_argument(beside)
         refuse_sharing(pipeline)
-        Count(1)(Call("open", name="limit"), limit)
-        if not (isinstance(release_timeout, (int, float)) and release_timeout >= 0):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
-            raise Call("open").refuse(
-                f"needs a number of seconds for its argument 'release_timeout', but got {release_timeout!r}"
-            )
         if isinstance(trace, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
             raise CompositionError(f"trace= must be the path of a file or an open text file, but got {trace!r}")
         self._pipeline = pipeline

@@ -221,3 +221,20 @@ def test_an_argument_that_means_nothing_is_refused(make, told):
     with pytest.raises(ps.CompositionError, match=told) as caught:
         make()
     assert __file__ in str(caught.value)
+
+
+WHOLE = ps.pipe(ONE, ps.drain())
+
+
+@pytest.mark.parametrize("option", ["limit", "release_timeout"])
+@pytest.mark.parametrize(
+    ("function", "part"),
+    [(ps.run, WHOLE), (ps.arun, WHOLE), (ps.Pipeline.open, WHOLE), (ps.iterate, ONE), (ps.aiterate, ONE)],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_an_option_of_a_run_is_refused_by_the_function_that_got_it(function, part, option):
+    """Before anything runs: later, asyncio's line or a background thread's would stand in for the user's."""
+    with pytest.raises(ps.CompositionError) as caught:
+        function(part, **{option: -1})
+    assert str(caught.value).startswith(f"{function.__name__}() at {__file__}:")
+    assert f"for its argument '{option}', but got -1" in str(caught.value)
