@@ -248,7 +248,7 @@ SINKS = {"takes whole": takes_whole, "is notified": is_notified, "calls": calls}
 DOMAINS = {
     "int": (lambda n: n, ps.delay),
     "float": (lambda n: n / 10 + 0.7, lambda n: ps.delay((0.1, 0.7, 0.3, 1e-9)[n])),
-    "date": (lambda n: date(2024, 2, 27) + timedelta(n), lambda n: ps.delay(timedelta(hours=12 * (n + 1)))),
+    "date": (lambda n: date(2024, 2, 27) + timedelta(n), lambda n: ps.delay(timedelta(n))),
     "datetime": (
         lambda n: datetime(2024, 2, 28, 17, 30, tzinfo=UTC) + timedelta(hours=8 * n),
         lambda n: ps.delay(timedelta(hours=7 * n, microseconds=n)),

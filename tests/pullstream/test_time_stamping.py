@@ -9,6 +9,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream import timely
 from tests.pullstream import common
 
 LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
@@ -268,3 +269,17 @@ def test_a_delay_past_the_last_time_is_refused():
     days = ps.values([1], time=lambda _: dt.date.max)
     with pytest.raises(ValueError, match=r"delay.*there is no time .* later than .*9999"):
         ps.run(ps.pipe(days, ps.delay(dt.timedelta(1)), ps.collect()))
+
+
+@pytest.mark.parametrize("hours", [12, 36])
+def test_parts_of_days_are_not_added_to_dates(hours):
+    """Python cuts them off, so that a delay of twelve hours did nothing."""
+    days = ps.values([dt.date(2026, 3, 1)], time=lambda day: day)
+    with pytest.raises(timely.SummaryError, match=r"delay.*only whole days to the date datetime.date\(2026, 3, 1\)"):
+        ps.run(ps.pipe(days, ps.delay(dt.timedelta(hours=hours)), ps.collect()))
+
+
+def test_hours_that_are_days_are_added_to_dates():
+    days = ps.values([dt.date(2026, 3, 1)], time=lambda day: day)
+    delayed = ps.pipe(days, ps.delay(dt.timedelta(hours=24)), ps.collect(timed=True))
+    assert ps.run(delayed) == [(dt.date(2026, 3, 2), dt.date(2026, 3, 1))]

@@ -17,7 +17,7 @@ from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import Failed, caught
 from pullstream.modules.values.on_error import Handled, OnError, catches
-from pullstream.modules.windows.grid import in_microseconds
+from pullstream.modules.windows.grid import in_microseconds, is_cut
 from pullstream.protocol import Batch, Done, Unanswered
 from pullstream.timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
@@ -118,6 +118,11 @@ class _Delaying(Retiming):
 
     @override
     def made(self, time: Any) -> Hashable:
+        if is_cut(time, self._step):
+            raise SummaryError(
+                f"{self.location}: Python adds only whole days to the date {time!r}, and the step is {self._step!r}. "
+                f"Put map_time(...) above it to make datetimes, or delay by a timedelta of whole days"
+            )
         try:
             later = self._delay.results_in(time)
         except SummaryError as exc:
@@ -145,7 +150,7 @@ def delay(step: Annotated[Any, _step]) -> Same[V]:
     [(11, 1), (12, 2)]
 
     This delays values in logical time; none of them waits. Times are added as Python adds them: with floats, several
-    delays in a row round after each addition, and half a day after a date is the same date.
+    delays in a row round after each addition. To dates only whole days can be added.
 
     Raises: SummaryError: the step cannot be added to a time, or the result is beyond the last possible time.
     """
