@@ -143,15 +143,25 @@ class Agreed:
             raise NoColumnError(file.path, told)
 
     def check_types(self, file: File, schema: Any) -> None:
-        """Refuse a file in which a column has another type."""
-        for field in self.schema:
-            kind = schema.field(field.name).type
-            if kind != field.type:
+        """Refuse a file in which a column has another type; null, of a column without values, becomes any type."""
+        pa = pyarrow()
+        agreed = self.schema
+        for place, field in enumerate(self.schema):
+            other = field.with_type(schema.field(field.name).type)
+            if other.type == field.type:
+                continue
+            try:
+                both = pa.unify_schemas([pa.schema([field]), pa.schema([other])]).field(0)
+            except pa.ArrowException:
                 raise FileReadError(
                     file.path,
-                    f"the column {field.name!r} is {kind}, but {field.type} in {self._path}. "
-                    f"{_one_type(field, field.with_type(kind))}",
-                )
+                    f"the column {field.name!r} is {other.type}, but {field.type} in {self._path}. "
+                    f"{_one_type(field, other)}",
+                ) from None
+            if both.type != field.type:
+                agreed = agreed.set(place, both)
+        if agreed is not self.schema:
+            self.schema, self._path = agreed, file.path
 
 
 def _one_type(one: Any, other: Any) -> str:

@@ -49,16 +49,21 @@ class _Typed(TableFormat):
         agreed.check_names(file, schema.names, chosen=self.columns is not None)
         agreed.check_types(file, shown)
 
-    def cast(self, file: File, batch: RecordBatch, agreed: Agreed) -> RecordBatch:
-        """Select the agreed columns of a batch, cast to the agreed types."""
+    def cast(self, file: File, batch: RecordBatch, agreed: Agreed, texts: Sequence[str] = ()) -> RecordBatch:
+        """Select the agreed columns of a batch, cast to the agreed types; `texts` stay dictionaries."""
         pa = pyarrow()
         schema = agreed.schema
-        columns = [batch.column(name) for name in schema.names]
-        if self.schema is not None:
+        columns: list[Any] = []
+        for field in schema:
+            column = batch.column(field.name)
             try:
-                columns = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+                # Arrow's cast breaks lists of nulls of the same type.
+                same = column.type == field.type or field.name in texts
+                columns.append(column if same else column.cast(field.type))
             except pa.ArrowException as exc:
                 raise FileReadError(file.path, f"does not match schema=: {exc}") from None
+        if texts:
+            return pa.RecordBatch.from_arrays(columns, names=schema.names)
         return pa.RecordBatch.from_arrays(columns, schema=schema) if columns else batch
 
 
@@ -91,13 +96,8 @@ class ParquetFormat(_Typed):
                         batch = next(batches, None)
                     if batch is None:
                         break
-                    if texts:
-                        names = agreed.schema.names
-                        made = pyarrow().RecordBatch.from_arrays([batch.column(name) for name in names], names=names)
-                        piece = TablePiece(made, None, Start(group), row=row, schema=agreed.schema)
-                    else:
-                        piece = TablePiece(self.cast(file, batch, agreed), None, Start(group), row=row)
-                    yield piece
+                    made = self.cast(file, batch, agreed, texts)
+                    yield TablePiece(made, None, Start(group), row=row, schema=agreed.schema if texts else None)
                     row += len(batch)
 
     def _texts(self, reader: Any) -> list[str]:
@@ -200,10 +200,12 @@ def read_parquet(
 
     `columns` selects the columns to read. All files must have the same columns with the same types as the first file,
     except that `schema` (a mapping of names to Arrow types or their names, or a `pyarrow.Schema`) gives types to cast
-    to. A timestamp is an int (microseconds since 1970, UTC) unless `as_="batches"`. At most 65,536 rows or 64 MiB are
-    read at a time. Memory holds a few such pieces, both in pyarrow's form and as values, and the whole pages that
-    pyarrow decodes. If values are large, a page may be as large as its row group, and it is then in memory twice.
-    `parquet_options` are passed to `pyarrow.parquet.ParquetFile`.
+    to. A column that is null throughout a file, or a part of one (the elements of empty lists), takes its type from the
+    other files; in batches it is `null` until a file has values. A timestamp is an int (microseconds since 1970, UTC)
+    unless `as_="batches"`. At most 65,536 rows or 64 MiB are read at a time. Memory holds a few such pieces, both in
+    pyarrow's form and as values, and the whole pages that pyarrow decodes. If values are large, a page may be as large
+    as its row group, and it is then in memory twice. `parquet_options` are passed to
+    `pyarrow.parquet.ParquetFile`.
 
     Parquet files joined end to end (`cat`) are refused, because the last footer describes only the last file: join the
     tables instead. A file that cannot be read, entirely or from some row group on, is an error that names it. With

@@ -184,7 +184,7 @@ class FilesReader:
     def _file(self, turn: Turn, timing: Timing) -> Generator[list[Found]]:
         raw: RawFile | None = None
         file, agreed = turn.file, self._agreed
-        settled = agreed.schema is not None
+        schema = agreed.schema
         self._front = self._last
         self._start = None
         try:
@@ -197,8 +197,8 @@ class FilesReader:
                 for piece in self._cut(pieces, apart=timing.by_row and self._plan.shape != "batches"):
                     self._stop.look()
                     self.ready = piece.more
-                    if self._journal and not settled and agreed.schema is not None:
-                        settled = True
+                    if self._journal and agreed.schema is not schema:
+                        schema = agreed.schema
                         yield [Decided(SCHEMA, agreed.saved())]
                     yield from self._timed(turn, piece, timing)
             if self._journal and turn.time is None and self._last:

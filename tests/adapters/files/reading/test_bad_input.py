@@ -244,6 +244,44 @@ def test_parquet_files_with_different_types(folder, failing, read, *, given, adv
         assert cast == [(value,) for value in expected[::order]]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        [[None, None], [1, None], [None, None]],
+        [[1, None], [None, None], [2, 2]],
+        [[None, None], ["tea", "tea"], [None, None]],
+        [["tea", "tea"], [None, None]],
+        [[[], []], [[1], None], [None, [None]]],
+        [[{"a": None}], [{"a": "x"}], [None]],
+        [[None], [None]],
+    ],
+)
+def test_a_column_without_values_has_the_type_of_the_other_files(given, kind, folder, read):
+    """Files that the writers wrote, one for each day, of which some have only nulls; also if it is the first."""
+    rows = [{"day": day, "name": "n", "x": x} for day, column in enumerate(given) for x in column]
+    target = str(folder / f"{{time}}.{kind}")
+    source = ps.values(rows, time=lambda row: row["day"])
+    ps.run(ps.pipe(source, getattr(files, f"write_{kind}")(target)))
+    reader = getattr(files, f"read_{kind}")
+
+    assert read(reader(folder, as_="dicts", time="day"), timed=True) == [(row["day"], row) for row in rows]
+    assert read(reader(folder, as_="tuples", columns=["x"])) == [(row["x"],) for row in rows]
+    types = [str(batch.schema.field("x").type) for batch in read(reader(folder, as_="batches"))]
+    assert types[-1] == max(types, key=lambda kind: "null" not in kind), "it is kept once it is known"
+
+
+def test_the_type_of_a_column_that_was_null_first(folder, failing):
+    """It is the type of the file that has values, which the error names."""
+    for name, values in {"a": pa.nulls(1), "b": [1], "c": [1.5]}.items():
+        pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
+
+    got, error = failing(files.read_parquet(folder, as_="tuples"), files.FileReadError)
+
+    assert got == [(None,), (1,)]
+    assert f"c.parquet: the column 'x' is double, but int64 in {folder}/b.parquet" in str(error)
+
+
 def test_a_type_that_does_not_hold_a_value(folder, failing):
     pq.write_table(pa.table({"x": [1.5]}), folder / "a.parquet")
 

@@ -324,6 +324,18 @@ def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, fold
     assert list(out) in ([7, 8, 9], [8, 9])
 
 
+def test_the_type_of_a_column_that_was_null_first_is_kept(folder, journal):
+    """The next run knows it, although the first file has none."""
+    for day, values in enumerate([pa.nulls(1), [1], [2], [1.5]]):
+        write(pa.table({"day": [day], "x": values}), folder / f"{day}.parquet", "parquet", 1)
+    source = files.read_parquet(str(folder / "*.parquet"), time="day")
+
+    killed(source, 1, journal)
+
+    with pytest.raises(files.FileReadError, match="'x' is double, but int64 in the files of an earlier run"):
+        ps.run(kept({}, source), journal=journal)
+
+
 def test_types_are_those_of_the_first_run(put, folder, journal):
     """The first block of the first file decides, even if that file is not read again."""
     put("in/1", "t,x\n1,1.5\n")
