@@ -1,9 +1,10 @@
 """Rows of a query in order of time, and the changes of a Delta Lake table in order of its versions."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -11,6 +12,9 @@ from ..arrow import NullTimeError, RecordBatch, pyarrow
 from .lake import plain
 from .table import TargetTable, table_of
 from .target import Address, Name, RowsPlan, TableError, quoted
+
+_TABLE: Final = re.compile(r'(\w+|"[^"]+")(\.(\w+|"[^"]+"))*')
+"""The name of a table; only SQLite takes it for a query."""
 
 
 class RowCursor(ABC):
@@ -40,7 +44,9 @@ class SqlCursor(RowCursor):
     def __init__(
         self, target: Address, query: str, order: list[str], parameters: Sequence[Any], lateness: Any, *, follow: bool
     ) -> None:
-        self._query = query.rstrip("; \t\r\n")
+        self._query = query.strip("; \t\r\n")
+        if _TABLE.fullmatch(self._query):
+            self._query = f"SELECT * FROM {self._query}"
         self._order = order
         """The columns of the time and, if it is given, of the key."""
         self._parameters = parameters

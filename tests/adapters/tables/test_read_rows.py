@@ -46,6 +46,17 @@ def test_parameters_are_bound(base):
     assert numbers(tables.read_rows(base.target, chosen, time="day", parameters=[hostile])) == []
 
 
+@sql
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_table_in_place_of_a_query(base, follow):
+    begun(base, [(1, 1), (2, 2)])
+    name = query(base).partition(" FROM ")[2]
+
+    for table in (name, f" {name};\n", name.replace("sales", '"sales"')):
+        rows = tables.read_rows(base.target, table, time="day", follow=follow)
+        assert numbers(ps.pipe(rows, ps.take(1))) == [(1, 1)]
+
+
 @pytest.mark.parametrize("base", ["duckdb", "postgresql"], indirect=True)
 def test_dates_and_timestamps(base, tmp_path):
     """A timestamp is a number of microseconds, as in all sources; a journal finds its place again."""
