@@ -527,7 +527,7 @@ def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     assert note.endswith("at the value Row(item='tea', count=0)")
 
 
-@pytest.mark.parametrize(("header", "hinted"), [("item;count", True), ("item", False)])
+@pytest.mark.parametrize(("header", "hinted"), [("item|count", True), ("item", False)])
 def test_one_column_is_taken_for_several_if_its_name_is(header, hinted, tmp_path):
     """A row of one column may well be meant."""
     (tmp_path / "a.csv").write_text(f"{header}\ntea\n")

@@ -33,6 +33,8 @@ class CsvFormat(TableFormat):
     """The pyarrow read options: given, or pyarrow's defaults; likewise `parse` and `convert`."""
     parse: Any = attrs.field(kw_only=True)
     convert: Any = attrs.field(kw_only=True)
+    sure: bool = attrs.field(kw_only=True)
+    """Whether the delimiter was given."""
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
@@ -102,6 +104,13 @@ class CsvFormat(TableFormat):
             names = parts.names(file, rows[at], block.line)
             used = 0 if self.read.autogenerate_column_names else at + 1
         unique(file, names)
+        other = next((char for char in "\t;" if char in names[0]), None) if len(names) == 1 else None
+        if other is not None and not (self.sure or given):
+            raise FileReadError(
+                file.path,
+                f"has a single column, {names[0]!r}: the delimiter seems to be {other!r}. Set delimiter={other!r}, or "
+                f"delimiter={self.parse.delimiter!r} if it is one column",
+            )
         missing_columns(file, names, self._given_types() if self.columns is None else self.columns)
         taken = b"".join(rows[:used])
         data = block.data[len(taken) :]
@@ -270,11 +279,14 @@ def read_csv(
     price") see `pullstream.arrow.Shape`.
 
     For other kinds of CSV, pass pyarrow's own options: `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
-    `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. Values with
-    line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the `block_size`, or
-    to the end of the file, is then an error of its line, and reading continues with the next line. Without it, a row
-    with a line break in a value is an error as a whole if it is less than about 8 times the `block_size` long. Of a
-    longer one, each line is read as a row. Lines end in a line feed, optionally after a carriage return.
+    `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. A file
+    whose header is a single name with a tab or a semicolon is refused, unless `delimiter` is given.
+
+    Values with line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the
+    `block_size`, or to the end of the file, is then an error of its line, and reading continues with the next line.
+    Without it, a row with a line break in a value is an error as a whole if it is less than about 8 times the
+    `block_size` long. Of a longer one, each line is read as a row. Lines end in a line feed, optionally after a
+    carriage return.
 
     A row that cannot be read (too many fields, an invalid number, invalid UTF-8) is an error that names its line. With
     `on_error` (see `map`) the row is skipped and counted, revealed or diverted, as bytes. For `paths`, the other
@@ -299,7 +311,7 @@ def read_csv(
             "blocks: quote such values, and double the quotes inside them"
         )
 
-    format = partial(CsvFormat, read=read, parse=parse, convert=convert)
+    format = partial(CsvFormat, read=read, parse=parse, convert=convert, sure=delimiter is not None)
     return tabular_source(name, paths, format, options, on_error, extra={"delimiter": delimiter})
 
 

@@ -194,6 +194,20 @@ def test_a_parquet_file_whose_middle_is_broken(folder, put, failing):
     assert "cannot be read, in its row group 2 of 3: " in str(error)
 
 
+@pytest.mark.parametrize("delimiter", ["\t", ";"])
+def test_a_file_with_another_delimiter(delimiter, put, failing, read):
+    """It would be read as one column; both fixes in the error work."""
+    path = put("a.tsv", f"x{delimiter}y\n1{delimiter}2\n")
+
+    for options in ({}, {"columns": ["x"]}, {"time": "x"}, {"parse_options": pc.ParseOptions(newlines_in_values=True)}):
+        got, error = failing(files.read_csv(path, **options), files.FileReadError)
+        assert got == []
+        assert str(error).startswith(f"{path}: has a single column, {f'x{delimiter}y'!r}: the delimiter seems to be ")
+        assert f"Set delimiter={delimiter!r}, or delimiter=',' if it is one column" in str(error)
+    assert read(files.read_csv(path, as_="tuples", delimiter=delimiter)) == [(1, 2)]
+    assert read(files.read_csv(path, as_="tuples", delimiter=",")) == [(f"1{delimiter}2",)]
+
+
 def test_files_with_different_columns(put, failing, read):
     """The error says which are missing and which are new; columns= chooses common ones."""
     paths = [put("a.csv", "x,y\n1,2\n"), put("b.csv", "z,x\n3,4\n")]
