@@ -55,6 +55,7 @@ _IN_OUR_CODE: Final = {
     "to values of one kind",
     "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text, and a reader's "
     "schema={'n': 'int64'} the column 'n' of files; concat_values(str) joins text",
+    "+: 'int' and 'datetime.timedelta'": "agg.sum starts at 0: for timedeltas, write agg.sum(start=timedelta())",
     "positional argument": "the function is called with other arguments than it takes: see the signature in the help "
     "of its module",
 }

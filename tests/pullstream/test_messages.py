@@ -1132,6 +1132,7 @@ SLIPS = [
     (ps.pipe(ps.values([(1, 2)]), ps.map(lambda one, other: one)), r"lambda parts: f\(\*parts\)"),
     (ps.pipe(ps.values([1]), ps.map_async(ps.asyncio_call(str), 2)), "'1'. Use map"),
     (ps.pipe(ps.values("ab"), ps.reduce_by_time(ps.agg.sum())), r"concat_values\(str\)"),
+    (ps.pipe(ps.values([timedelta(1)]), ps.reduce_by_time(ps.agg.sum())), r"agg\.sum\(start=timedelta\(\)\)"),
     (ps.pipe(ps.values([1, None]), ps.reduce_by_time(ps.agg.sum())), "is not None"),
     (
         ps.pipe(ps.values([1, 2]), ps.reduce_by_time(ps.Fold(list, lambda found, value: found.append(value)))),
