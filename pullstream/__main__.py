@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from pullstream import __version__
 from pullstream.conformance.command import add_check, check_modules
 from pullstream.conformance.places import place_of
 from pullstream.doctor import add_doctor, examine
@@ -22,6 +23,7 @@ EXPECTED: Final = (LookupError, TypeError, ValueError, SyntaxError, OSError, Pul
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the command's exit code: 2 if it cannot do what it is for."""
     parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users, learners and authors of modules.")
+    parser.add_argument("--version", action="version", version=f"pullstream {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     add_check(commands)
     add_shake(commands)

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import pullstream as ps
 from pullstream import doctor
 from pullstream.__main__ import main
 
@@ -102,3 +103,9 @@ def test_what_is_not_installed_starts_no_spark(capsys, monkeypatch):
     assert "-- pullstream   not installed, but in " in out
     assert "pip install -e " in out
     assert "spark starts" not in out
+
+
+def test_the_command_says_its_version(capsys):
+    with pytest.raises(SystemExit, match="^0$"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"pullstream {ps.__version__}\n"
