@@ -480,6 +480,27 @@ def test_a_failure_of_an_iterator_names_the_value_it_was_made_from():
     assert caught.value.__notes__[-1].endswith("at the value 7")
 
 
+@pytest.mark.parametrize("results", [5, 0, None, (n for n in [1])])
+@pytest.mark.parametrize("early", [False, True])
+def test_a_result_that_is_no_sequence_is_refused(results, early):
+    """Python speaks of `len()` there, which an author has not called; and 0 would be lost."""
+
+    class Gives(ps.authoring.Notified):
+        def receive(self, batch):
+            self.notify(batch.time, batch.time)
+            if early:
+                self.give(batch.time, results)
+
+        def complete(self, time):
+            self.give_many([time], results)
+
+    with pytest.raises(TypeError) as caught:
+        ps.run(ps.pipe(ps.values([1]), ps.transformer(Gives)(), ps.drain()))
+    assert str(caught.value).startswith("Gives, composed at")
+    assert "results are given as a sequence" in str(caught.value)
+    assert str(caught.value).endswith("give(time, [result])" if early else "give_many([time], [result])")
+
+
 def counts_down(state):
     state -= 1
     return 10 // state, state

@@ -14,6 +14,7 @@ from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError
+from pullstream.frames import shown
 from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
 
 
@@ -141,23 +142,37 @@ class Notified(PolledKernel[Any]):
 
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
         """Answer results at `time`, in the order in which they are given; an empty sequence is ignored."""
-        if not results:
+        try:
+            count = len(results)
+        except TypeError:
+            raise self._no_sequence("give(time, [result])", results) from None
+        if not count:
             return
         if self._together is None:
             self.ready.put(Batch(time, results))
         else:
             self._together.append((time, results))
-            self._gathered += len(results)
+            self._gathered += count
 
     def give_many(self, times: Sequence[Hashable], results: Sequence[Any]) -> None:
         """Answer results, each at its own time; empty sequences are ignored."""
-        if not results:
+        try:
+            count = len(results)
+        except TypeError:
+            raise self._no_sequence("give_many([time], [result])", results) from None
+        if not count:
             return
         if self._together is None:
             self.ready.put(Batch.of(times, results))
         else:
             for time, result in zip(times, results, strict=True):
                 self.give(time, [result])
+
+    def _no_sequence(self, written: str, results: object) -> TypeError:
+        return TypeError(
+            f"{self.location}: results are given as a sequence, such as a list, but got {shown(results)}. For a single "
+            f"result, write {written}"
+        )
 
     def drop(self, time: Hashable) -> None:
         """Drop a hold that the module has taken, when the results given so far are held by themselves."""
