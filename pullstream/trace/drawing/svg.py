@@ -1,7 +1,9 @@
 """A little SVG: elements with selectable text, in the colour of their surroundings."""
 
+import re
 from collections.abc import Iterable
 from html import escape
+from typing import Final
 
 STYLE = """
 svg:root{color:#1f2328;background:#fff}
@@ -22,6 +24,9 @@ text{font:13px/1 system-ui,sans-serif;fill:currentColor}
 Colour is never the only sign of a meaning: a chip also says it in words.
 """
 
+_FORBIDDEN: Final = re.compile(r"[^\t\n\r -\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""The characters that a label may have and no drawing can; they are written as escapes."""
+
 
 def element(name: str, content: Iterable[str] | str = (), **attributes: object) -> str:
     """Return an element; `_` in the name of an attribute becomes a hyphen, and `class_` becomes `class`."""
@@ -36,9 +41,13 @@ def _number(value: object) -> str:
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
+def _written(words: str) -> str:
+    return escape(_FORBIDDEN.sub(lambda found: repr(found[0])[1:-1], words), quote=False)
+
+
 def text(x: float, y: float, words: str, class_: str = "", anchor: str = "start") -> str:
     """Return a line of text."""
-    return element("text", escape(words, quote=False), x=x, y=y, class_=class_, text_anchor=anchor)
+    return element("text", _written(words), x=x, y=y, class_=class_, text_anchor=anchor)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str = "line") -> str:
@@ -60,8 +69,8 @@ def drawing(width: float, height: float, title: str, description: str, content: 
     return element(
         "svg",
         [
-            element("title", escape(title, quote=False)),
-            element("desc", escape(description, quote=False)),
+            element("title", _written(title)),
+            element("desc", _written(description)),
             element("style", STYLE.strip().replace("\n", "")),
             *content,
         ],

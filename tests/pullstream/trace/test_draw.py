@@ -329,3 +329,14 @@ def test_control_characters_are_written_as_escapes(tmp_path):
     svg = ET.fromstring(trace.draw_edge(trace.Trace.read(path), "map"))
 
     assert r"AnsT1=value(odd\x1b\n\x00\ud800)" in [each.text for each in svg.iterfind(".//{*}text")]
+
+
+def test_control_characters_of_a_label_are_written_as_escapes(tmp_path):
+    path = tmp_path / "run.ndjson"
+    label = "odd\x1b\x00\ufffe or\xa0café\U0001f375"
+    pipeline = ps.pipe(ps.values([1]), ps.map(id).named(label), ps.drain())
+    ps.run(pipeline, trace=path)
+
+    for svg in (trace.draw(pipeline).svg, trace.draw_edge(trace.Trace.read(path), label)):
+        assert "odd\\x1b\\x00\\ufffe or\xa0café\U0001f375" in "".join(ET.fromstring(svg).itertext())
+    assert "odd\\ud800" in trace.draw(ps.map(id).named("odd\ud800")).svg
