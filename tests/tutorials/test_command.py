@@ -162,6 +162,16 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
     assert (done.returncode, verdict["code"], verdict["kind"], verdict["line"]) == (1, 1, "values", 15)
 
 
+def test_a_verdict_names_the_folder_of_the_answer(tutorials, tmp_path):
+    """Without it, the hint would be one about another answer, or none."""
+    for folder in ("answers", "mine"):
+        tutorials("start", folder)
+        (tmp_path / folder / "take_while.py").write_text(TEMPLATE + "\n")
+    told = tutorials("check", "--folder", "mine").stdout.splitlines()
+    assert "  hint: python -m pullstream learn hint --folder mine" in told
+    assert tutorials("check").stdout.endswith("   hint: python -m pullstream learn hint\n")
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("text", "code", "said"),

@@ -96,7 +96,7 @@ def check(folder: Folder, name: str | None = None, *, all: bool = False, json: b
     for exercise in chosen:
         verdict = _judged(folder, exercise, _file(folder, exercise, name))
         codes.append(verdict.code)
-        show(verdict.json() if json else verdict.told(width()))
+        show(verdict.json() if json else verdict.told(width(), folder.option))
     return max(codes)
 
 
@@ -129,7 +129,7 @@ def trace(folder: Folder, name: str | None = None) -> int:
     with TemporaryDirectory() as kept:
         written = Path(kept) / "trace"
         verdict = _judged(folder, exercise, file, written)
-        show(verdict.told(width()))
+        show(verdict.told(width(), folder.option))
         if verdict.right:
             return 0
         if not written.exists():

@@ -95,15 +95,22 @@ class Verdict:
         """The kind of the mistake, and the rule that it breaks."""
         return f"{self.kind}: {KINDS[self.kind]}" if self.kind in KINDS else self.kind
 
-    def told(self, width: int = WIDTH) -> str:
-        """Describe the verdict: the rule, the line, what happened, the drawing, and where to read."""
+    def told(self, width: int = WIDTH, option: str = "") -> str:
+        """Describe the verdict: the rule, the line, what happened, the drawing, and where to read.
+
+        `option` is what a command needs to find the folder of the answer; see `Folder.option`.
+        """
         width = min(width, WIDTH)
         if self.right:
             return f"right: {self.exercise}"
         word = {1: "wrong", 2: "cannot be judged", 3: "took too long"}[self.code]
         head = [f"{word}: {self.exercise}", *_filled(self.said, width, "  ")]
         place = _shown(self.file) + (f":{self.line}" if self.line else "")
-        foot = [f"  {place}", *_filled(f"read: {self.read}   hint: python -m pullstream learn hint", width, "  ")]
+        more = f"read: {self.read}   hint: python -m pullstream learn hint{option}"
+        if option:
+            # On a line of its own the command fits, and can be copied.
+            more = more.replace("   hint", "\nhint")
+        foot = [f"  {place}", *_filled(more, width, "  ")]
         happened = _filled(self.happened, width, "  ")
         room = LINES - len(head) - len(foot)
         if len(happened) > room:
