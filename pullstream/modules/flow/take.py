@@ -13,12 +13,12 @@ from pullstream.blueprint.parts import Function, Same, SameOrFailed
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
-from pullstream.engine.parts.few_at_once import FewAtOnce
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn, PerBatch
 from pullstream.engine.traits import PROMPT, Carries, Traits
 from pullstream.failures import Caught, Failed
+from pullstream.modules.flow.few_at_once import FewAtOnce
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
