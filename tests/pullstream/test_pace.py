@@ -72,6 +72,12 @@ def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe)
     assert max(probe.asked) <= 64
 
 
+@ps.transformer
+async def passing(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield batch
+
+
 @pytest.mark.parametrize(
     "rest",
     [
@@ -80,8 +86,10 @@ def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe)
         lambda slow: ps.combine_latest(slow, ps.once(0)),
         lambda slow: ps.merge_sorted(slow, ps.once(0)),
         lambda slow: ps.catch_up(slow, ps.empty()),
+        lambda slow: ps.pipe(slow, ps.group_by(lambda n: n % 4, passing())),
+        lambda slow: ps.pipe(slow, ps.stamp(lambda n: n // 2), ps.group_by(lambda n: n % 4, passing())),
     ],
-    ids=["timeout", "zip", "combine_latest", "merge_sorted", "catch_up"],
+    ids=["timeout", "zip", "combine_latest", "merge_sorted", "catch_up", "group_by", "group_by at many times"],
 )
 def test_slow_work_above_a_module_that_asks_in_its_own_step_is_given_little(rest):
     """Also where it lets others run only when upstream has answered."""
@@ -91,7 +99,7 @@ def test_slow_work_above_a_module_that_asks_in_its_own_step_is_given_little(rest
         lengths.append(len(values))
         return values
 
-    ps.run(ps.pipe(rest(ps.pipe(ps.values(range(200)), ps.map_batches(note), ps.tap(lambda _: doze()))), ps.drain()))
+    ps.run(ps.pipe(rest(ps.pipe(ps.values(range(400)), ps.map_batches(note), ps.tap(lambda _: doze()))), ps.drain()))
     assert max(lengths) <= 64
 
 

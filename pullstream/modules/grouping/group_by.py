@@ -21,7 +21,7 @@ from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
-from pullstream.engine.parts.pace import WaitingPace
+from pullstream.engine.parts.pace import Pace, WaitingPace
 from pullstream.errors import blame
 from pullstream.failures import caught
 from pullstream.modules.grouping.inline import InlineRow, Place, members_of
@@ -65,6 +65,12 @@ class GroupBy(SideBySide[_Group]):
         self._pending: deque[Any] = deque()
         self._pace = WaitingPace()
 
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self._cost = Pace(self.run)
+        """The pace of upstream's own work: an answer of a slow function must not keep everything waiting."""
+
     def mirrored(self) -> Iterable[Hashable]:
         """Give the times that may still come out of any group."""
         return Antichain(time for lane in self.inner for time in inner_frontier(lane))
@@ -73,9 +79,9 @@ class GroupBy(SideBySide[_Group]):
     def wanted(self, limit: int) -> int:
         while self._dealt and not len(self._dealt[-1]):
             self._dealt.pop()
-        if self._pending or self.owed or self._dealt:
+        if self._pending or self.owed or self._dealt or self.asking(self.upstream):
             return 0
-        return min(limit, self._pace.next())
+        return min(limit, self._pace.next(), self._cost.next(self.upstream))
 
     @override
     def deal(self, limit: int) -> bool:
@@ -149,6 +155,8 @@ class GroupBy(SideBySide[_Group]):
     def came(self, batch: Batch[Any]) -> None:
         self._time = batch.time
         self._pace.took(len(batch.values))
+        if not self._passed:
+            self._cost.took()
         self._pending.extend(batch.values)
 
     @override
