@@ -187,7 +187,7 @@ def test_what_some_schedules_break_is_found(make, kind):
         file.close()
 
     assert report.kinds[kind] >= 1
-    assert 1 <= len(found.steps) <= 3 < found.out_of or found.out_of <= 3
+    assert 1 <= len(found.steps) <= 5 < found.out_of or found.out_of <= 5
     assert [(each.what.partition(" (")[0], each.steps) for each in alone.differences] == [
         (found.what.partition(" (")[0], found.steps)
     ]
@@ -310,7 +310,14 @@ def test_two_threads_shake_one_after_the_other():
     """What one replaces is not what the other finds and puts back, and no file of the other's is left behind."""
     names = trio.to_thread.run_sync, secrets.token_hex
     reports = []
-    several = [threading.Thread(target=lambda: reports.append(shake(calls, 30))) for _ in range(3)]
+    started = threading.Barrier(3)
+
+    def work():
+        # A thread that starts during a run of another one would count as left behind by that run.
+        started.wait()
+        reports.append(shake(calls, 30))
+
+    several = [threading.Thread(target=work) for _ in range(3)]
     for thread in several:
         thread.start()
     for thread in several:
