@@ -52,6 +52,8 @@ class Run:
         """The clock by which sinks set their pace."""
         self.turn: Moment = (0.0, 0.0)
         """The time, by that clock, when a module last let other tasks run."""
+        self.long_work = (0.0, 0.0, 0.0)
+        """The last long work before a module let others run: its beginning, its end, and its seconds."""
         self.sources: dict[SourceEdge, None] = {}
         """The sources that have not ended."""
         self.finishing = False
@@ -131,6 +133,7 @@ class Run:
 
         It counts for the pace of the sinks, whichever module calls it.
         """
+        self.long_work = self.clock.long_work(self.turn) or self.long_work
         await trio.lowlevel.checkpoint()
         self.turn = self.clock.now()
         return clocks.monotonic()

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import trio
 
 import pullstream as ps
 
@@ -36,8 +37,8 @@ def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe)
     assert len(probe.asked) < 25_000
 
 
-def doze():
-    time.sleep(0.001)
+def doze(seconds=0.001):
+    time.sleep(seconds)
 
 
 @ps.transformer
@@ -101,6 +102,37 @@ def test_slow_work_above_a_module_that_asks_in_its_own_step_is_given_little(rest
 
     ps.run(ps.pipe(rest(ps.pipe(ps.values(range(400)), ps.map_batches(note), ps.tap(lambda _: doze()))), ps.drain()))
     assert max(lengths) <= 64
+
+
+def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_it_down():
+    """Asking for less would not help the others, and the pipeline would hardly move."""
+    lengths = []
+
+    def note(values):
+        lengths.append(len(values))
+        return values
+
+    def quick(value):
+        until = time.thread_time() + 5e-6
+        while time.thread_time() < until:
+            pass
+        return value
+
+    async def beside():
+        while True:
+            doze(0.03)
+            await trio.lowlevel.checkpoint()
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(beside)
+            await ps.arun(
+                ps.pipe(ps.values(range(10_000)), ps.map_batches(note), ps.map(quick), ps.timeout(60), ps.drain())
+            )
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    assert len(lengths) < 50
 
 
 def test_work_that_becomes_slow_is_given_less_again(counting, probe):

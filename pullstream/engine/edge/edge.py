@@ -34,6 +34,7 @@ from pullstream.engine.observer import EdgeObserver
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.nesting import Mirrored
@@ -55,9 +56,6 @@ from pullstream.timely import Antichain
 T = TypeVar("T")
 
 OPEN: Final = State.OPEN
-
-BREATH = 0.005
-"""The seconds that synchronous work may run before other tasks get a turn."""
 
 
 class Edge(Generic[T]):

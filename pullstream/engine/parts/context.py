@@ -9,13 +9,13 @@ from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.handover import may_answer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.run import Scope
 from pullstream.engine.runtime import clocks
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.errors import CapabilityError, ProtocolError

@@ -18,10 +18,10 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Module, shown_callable
-from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.per_batch import PassOn
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import PROMPT, Carries
 from pullstream.failures import Caught, caught
 from pullstream.protocol import NOT_YET, Batch, Done, Unanswered

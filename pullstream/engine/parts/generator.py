@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from pullstream.engine.edge.answers import wrong
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.handover import allowed
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.interfaces import Suspended
@@ -18,6 +17,7 @@ from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import (
     ProtocolError,

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import trio
 
-from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.run import Run
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.protocol import Reader
 
 FIRST: Final = 16
@@ -83,11 +83,13 @@ class Pace:
         """Add the work since the mark, and begin anew there."""
         run = self._run
         now = run.clock.now()
-        if run.turn > self._mark and (longest := run.clock.waited(self._mark, now)) > 2 * BREATH:
-            # A module has let others run, but only after it had kept them waiting for long.
-            self._spent += longest
-        else:
-            self._spent += run.clock.waited(max(self._mark, run.turn), now)
+        spent = run.clock.waited(max(self._mark, run.turn), now)
+        began, ended, worked = run.long_work
+        if began <= self._mark[0] < ended:
+            # A module has let others run, but only after it had kept them waiting for long. One that lets them run
+            # again and again may be late now and then.
+            spent = max(spent, min(worked, ended - self._mark[0]))
+        self._spent += spent
         self._mark = now
 
 

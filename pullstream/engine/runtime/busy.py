@@ -13,6 +13,9 @@ from pullstream.engine.runtime import clocks
 
 Moment: TypeAlias = tuple[float, float]
 
+BREATH: Final = 0.005
+"""The seconds that synchronous work may run before other tasks get a turn."""
+
 LONG: Final = 0.002
 """The minimum duration, in seconds, of a scheduler round that is remembered."""
 
@@ -72,6 +75,15 @@ class BusyClock(trio.abc.Instrument):
             # In the round that contains the moment, only the time after it counts.
             longest = max(longest, min(seconds, ended - moment[0]))
         return longest
+
+    def long_work(self, moment: Moment) -> tuple[float, float, float] | None:
+        """The work since a moment, in the current round, if it keeps others waiting: its beginning, end and seconds."""
+        began = max(moment, (self._round, moment[1]))
+        if clocks.monotonic() - self._idle - began[0] <= 2 * BREATH:
+            return None
+        now = self.now()
+        worked = self._spent(began, now)
+        return (began[0], now[0], worked) if worked > 2 * BREATH else None
 
     def _spent(self, moment: Moment, now: Moment) -> float:
         """Seconds of work since a moment in the current round; its processor time may have been read earlier."""

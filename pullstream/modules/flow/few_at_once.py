@@ -5,9 +5,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.parts.per_batch import PerBatch
 from pullstream.engine.runtime import clocks
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 

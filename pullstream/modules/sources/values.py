@@ -13,10 +13,10 @@ from pullstream.blueprint import Call, Emits, Instance, Natural, OneShot, Second
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import S, T
 from pullstream.decorators import opens, source
-from pullstream.engine.edge.edge import BREATH
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.fused import result_of
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import PROMPT, Traits
 from pullstream.frames import shown
 from pullstream.modules.sources.batcher import Batcher, stamped
