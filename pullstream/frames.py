@@ -1,13 +1,11 @@
 """Frames of a traceback: which belong to the toolkit, and the value a user's function was called with."""
 
-import gc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dis import get_instructions, opmap
-from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR, CO_VARARGS
 from reprlib import Repr
-from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, cast
 
 import trio
@@ -74,7 +72,7 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
     assigned = _assigned(users.f_code)
     if value and not assigned.isdisjoint(users.f_code.co_varnames[: len(arguments)]):
         return value
-    return _argument(users, assigned) or value
+    return _argument(ours.tb_frame, users, assigned) or value
 
 
 def _is_before(entry: TracebackType) -> bool:
@@ -100,27 +98,20 @@ def _arguments(frame: FrameType) -> tuple[Any, ...]:
     return tuple(frame.f_locals[name] for name in code.co_varnames[: code.co_argcount] if name in frame.f_locals)
 
 
-def _argument(frame: FrameType, assigned: set[str]) -> tuple[Any, ...]:
+def _argument(ours: FrameType, users: FrameType, assigned: set[str]) -> tuple[Any, ...]:
     """The last argument without a default, unless it may differ from the one that the function was called with."""
-    code, count = frame.f_code, frame.f_code.co_argcount
-    if count > 1:
-        # A frame does not name its function. There may be several with the same code: closures.
-        functions = [each for each in gc.get_referrers(code) if isinstance(each, FunctionType)]
-        defaults = {len(each.__defaults__ or ()) for each in functions}
-        if len(defaults) != 1 or _is_partial(functions):
-            return ()
-        count -= defaults.pop()
-    name = code.co_varnames[max(count, 1) - 1]
+    code = users.f_code
     # An object is not the value of its own method, such as `__next__`.
-    return () if name == "self" or name in assigned or name not in frame.f_locals else (frame.f_locals[name],)
-
-
-def _is_partial(functions: Sequence[object]) -> bool:
-    """Whether there is a `functools.partial` of a function or its method: the last argument may be one that it adds."""
-    methods = [each for each in gc.get_referrers(*functions) if isinstance(each, MethodType)]
-    called = {*map(id, functions), *map(id, methods)}
-    holders = gc.get_referrers(*functions, *methods)
-    return any(isinstance(each, partial) and id(cast("partial[Any]", each).func) in called for each in holders)
+    names = [name for name in code.co_varnames[: code.co_argcount] if name != "self"]
+    if len(names) > 1:
+        # A frame does not name its function, and so not its defaults; the caller's frame may have it.
+        held = [*ours.f_locals.values(), *getattr(ours.f_locals.get("self"), "__dict__", {}).values()]
+        defaults = {len(each.__defaults__ or ()) for each in held if getattr(each, "__code__", None) is code}
+        if len(defaults) != 1:
+            return ()
+        names = names[: len(names) - defaults.pop()] or names[:1]
+    given = names and names[-1] not in assigned and names[-1] in users.f_locals
+    return (users.f_locals[names[-1]],) if given else ()
 
 
 def _assigned(code: CodeType) -> set[str]:

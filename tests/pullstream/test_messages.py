@@ -417,14 +417,9 @@ def test_a_failure_names_the_value_and_no_other_argument(module):
     assert caught.value.__notes__[-1].endswith("at the value {'cost': 2}")
 
 
-def folded():
-    """A step with a default, made now: the search for the functions of a frame leaves out those of `gc.freeze`."""
-
-    def add(total, record, tax=0.19):
-        total += record["price"] * (1 + tax)
-        return total
-
-    return ps.Fold(float, add)
+def add(total, record, tax=0.19):
+    total += record["price"] * (1 + tax)
+    return total
 
 
 def rebinds(record, tax=0.19):
@@ -436,8 +431,8 @@ def rebinds(record, tax=0.19):
     ("module", "named"),
     [
         (lambda: ps.sort_by_time(lambda record, digits=2: round(record["price"], digits)), True),
-        (lambda: ps.reduce_by_time(folded()), True),
-        (lambda: ps.accumulate(folded()), True),
+        (lambda: ps.reduce_by_time(ps.Fold(float, add)), True),
+        (lambda: ps.accumulate(ps.Fold(float, add)), True),
         (lambda: ps.map(rebinds), True),
         (lambda: ps.sort_by_time(rebinds), False),
         (lambda: ps.sort_by_time(partial(lambda record, tax: record["price"] * tax, tax=0.07)), False),
