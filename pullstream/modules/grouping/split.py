@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal, overload
+from typing import Annotated, Any, Final, Literal, cast, overload
 
 from typing_extensions import override
 
@@ -204,7 +204,7 @@ class _Decoded(Part):
             if not isinstance(chunk, _BYTES):
                 hint = ", which is already text" if isinstance(chunk, str) else ""
                 raise TypeError(f"decode needs bytes, but got {chunk!r}{hint}")
-            text = self._decoder.decode(chunk)
+            text = self._decoder.decode(cast("bytes", chunk))
             if text:
                 out.append(text)
 
