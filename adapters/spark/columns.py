@@ -33,6 +33,11 @@ def functions(df: "DataFrame") -> Any:
     return import_module("pyspark.sql.connect.functions" if is_connect(df) else "pyspark.sql.functions")
 
 
+def quoted(name: str) -> str:
+    """The name of a column or a table, as Spark's SQL takes it whatever its characters."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def typed_column(
     module: str, df: "DataFrame", option: str, given: Any, more: Collection[str] = ()
 ) -> "tuple[Column, StructField]":
@@ -47,7 +52,7 @@ def typed_column(
     chosen: Column = given
     if isinstance(given, str):
         # A column's own name may contain dots, which otherwise select fields of a struct.
-        chosen = functions(df).col(f"`{given.replace('`', '``')}`" if given in df.columns else given)
+        chosen = functions(df).col(quoted(given) if given in df.columns else given)
     elif not isinstance(given, Column):
         what = f"needs {option}= to be the name of a column or a column expression, but got {given!r}"
         raise refused(module, what)

@@ -17,6 +17,7 @@ from pullstream.authoring import Site
 
 from ...arrow import OpenTimes, RecordBatch, Spool, pyarrow
 from ...files.writing.refusals import FileBusyError
+from ..columns import quoted
 from ..errors import refused
 from ..reading.jobs import Jobs
 from ..schemas import arrow_schema, spark_schema
@@ -304,7 +305,7 @@ class TablePartitions:
     def _replace(self, writer: "DataFrameWriter", spools: Sequence[Spool]) -> None:
         """Replace partitions in one Delta transaction."""
         times = ", ".join(_literal(spool.time) for spool in spools)
-        writer.mode("overwrite").option("replaceWhere", f"{_quoted(self._plan.time)} IN ({times})").save(
+        writer.mode("overwrite").option("replaceWhere", f"{quoted(self._plan.time)} IN ({times})").save(
             self._plan.target
         )
 
@@ -316,8 +317,8 @@ class TablePartitions:
         """
         plan, session = self._plan, self._session
         if not session.catalog.tableExists(plan.target):
-            columns = ", ".join(f"{_quoted(field.name)} {field.dataType.simpleString()}" for field in self._full)
-            partitioned = f"USING {plan.format} PARTITIONED BY ({_quoted(plan.time)})"
+            columns = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in self._full)
+            partitioned = f"USING {plan.format} PARTITIONED BY ({quoted(plan.time)})"
             session.sql(f"CREATE TABLE {plan.target} ({columns}) {partitioned}")
         # As JSON, because a column may have the name of any of the other rows.
         (described,) = session.sql(f"DESCRIBE TABLE EXTENDED {plan.target} AS JSON").collect()
@@ -335,10 +336,6 @@ class TablePartitions:
                 f"{columns}, partitioned by {partitioned}. Write to another name, or drop the table first"
             )
         return table["location"]
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def _literal(time: Hashable) -> str:
