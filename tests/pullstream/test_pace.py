@@ -85,12 +85,24 @@ async def passing(upstream, ctx):
         lambda slow: ps.pipe(slow, ps.timeout(60)),
         lambda slow: ps.zip(slow, ps.integers()),
         lambda slow: ps.combine_latest(slow, ps.once(0)),
+        lambda slow: ps.combine_latest(slow, ps.values(range(100_000))),
+        lambda slow: ps.merge(slow, ps.values(range(100_000))),
         lambda slow: ps.merge_sorted(slow, ps.once(0)),
         lambda slow: ps.catch_up(slow, ps.empty()),
         lambda slow: ps.pipe(slow, ps.group_by(lambda n: n % 4, passing())),
         lambda slow: ps.pipe(slow, ps.stamp(lambda n: n // 2), ps.group_by(lambda n: n % 4, passing())),
     ],
-    ids=["timeout", "zip", "combine_latest", "merge_sorted", "catch_up", "group_by", "group_by at many times"],
+    ids=[
+        "timeout",
+        "zip",
+        "combine_latest",
+        "with a quick one",
+        "merge",
+        "merge_sorted",
+        "catch_up",
+        "group_by",
+        "group_by at many times",
+    ],
 )
 def test_slow_work_above_a_module_that_asks_in_its_own_step_is_given_little(rest):
     """Also where it lets others run only when upstream has answered."""

@@ -13,7 +13,9 @@ from pullstream.blueprint import Source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.parts.pace import FIRST, resized
 from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.runtime import clocks
 from pullstream.engine.sidecar.waiting import completion
 from pullstream.protocol import DONE, Batch, Done, Unanswered
 from pullstream.timely import TimeDomainError, less_equal
@@ -24,6 +26,9 @@ class Input(Backlog):
 
     number: int = 0
     """The number of inputs added before this one."""
+
+    most: int = FIRST
+    """The number of values for which its synchronous work is short."""
 
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
@@ -138,9 +143,20 @@ class FanIn(PolledAsking[Any]):
         """Ask the inputs that are in `empty`, except those that have ended; return what `pending` does."""
         for each in self.empty:
             if each.ending is None and not each and self.failure_above is None:
-                self.ask_input(each.lane, limit)
+                self.ask_one(each, limit)
         self.empty.clear()
         return self.pending()
+
+    def ask_one(self, each: Input, limit: int) -> None:
+        """Ask an input for at most `limit` values: a slow one for fewer, even if quick ones keep the limit high."""
+        wanted = min(limit, each.most)
+        began = clocks.monotonic()
+        self.ask_input(each.lane, wanted)
+        # While a task asks, others have their turns.
+        spent = 0.0 if self.asked(each) else clocks.monotonic() - began
+        size = resized(wanted, spent, self.run.limit)
+        if size < wanted or wanted == each.most:
+            each.most = size
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

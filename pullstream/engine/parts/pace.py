@@ -55,13 +55,7 @@ class Pace:
             return min(self._size, most)
         if self._answered:
             self._lap()
-            # The size shrinks from the number asked for, not from the values received: modules upstream may have left
-            # values out. A module that yields to other tasks does so every `BREATH`, so a wait of just that length is
-            # no sign of asking for too much.
-            if self._spent > 2 * BREATH:
-                self._size = max(1, int(self._size * BREATH / (2 * self._spent)))
-            elif self._spent < BREATH / 2 and self._size < most:
-                self._size *= 2
+            self._size = resized(self._size, self._spent, most)
             self._answered = False
             self._spent = 0.0
         else:
@@ -91,6 +85,18 @@ class Pace:
             spent = max(spent, min(worked, ended - self._mark[0]))
         self._spent += spent
         self._mark = now
+
+
+def resized(size: int, spent: float, most: int) -> int:
+    """The number of values to ask for next, after an ask for `size` values took `spent` seconds of work.
+
+    It shrinks from the number asked for, not from the values received: modules upstream may have left values out. A
+    module that yields to other tasks does so every `BREATH`, so a wait of just that length is no sign of asking for
+    too much.
+    """
+    if spent > 2 * BREATH:
+        return max(1, int(size * BREATH / (2 * spent)))
+    return 2 * size if spent < BREATH / 2 and size < most else size
 
 
 class WaitingPace:
