@@ -120,6 +120,7 @@ class TestStatus:
         # Spark may take any time to start; the sort would run for hours.
         while reading.is_alive() and not (text.startswith("Spark: stage ") and text.endswith(" tasks done")):
             text = batches.doing()
+            time.sleep(0.05)
         assert reading.is_alive(), text
         batches.close()
         reading.join()
