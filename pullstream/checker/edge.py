@@ -310,9 +310,9 @@ class WatchedEdge:
         self.refusal = exc
         self._over(lane, timed_out=isinstance(exc, ReleaseTimeout))
 
-    def let_go(self, trouble: BaseException | None = None) -> None:
+    def let_go(self, failure: BaseException | None = None) -> None:
         """Note that a termination that nothing waits for was carried out, perhaps with an exception."""
-        self.refusal = trouble
+        self.refusal = failure
         if self.state is State.CLOSING:
             self._released(self._how)
 

@@ -181,9 +181,9 @@ class CheckedLane(Requester):
                 self._record.refused(sent, exc)
 
     @override
-    def carried_out(self, trouble: BaseException | None) -> BaseException | None:
+    def carried_out(self, failure: BaseException | None) -> BaseException | None:
         try:
-            self._record.let_go(trouble)
+            self._record.let_go(failure)
         except Violation as exc:
             return exc
-        return trouble
+        return failure

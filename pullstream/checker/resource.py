@@ -13,7 +13,7 @@ class Resource:
 
     def __init__(self, edge: WatchedEdge) -> None:
         self.edge = edge
-        self._trouble: BaseException | None = None
+        self._release_failure: BaseException | None = None
         self.acquired = 0
         self.released = 0
 
@@ -34,12 +34,12 @@ class Resource:
         try:
             await release()
         except BaseException as exc:
-            self._trouble = exc
+            self._release_failure = exc
             raise
 
     def failed(self, failure: object) -> bool:
         """Whether a failure is the failure of the module's release."""
-        return isinstance(failure, ReleaseTimeout) or (failure is not None and failure is self._trouble)
+        return isinstance(failure, ReleaseTimeout) or (failure is not None and failure is self._release_failure)
 
     def ended(self) -> None:
         """Verify, when the edge is over, that everything is released."""

@@ -52,9 +52,9 @@ class LaneObserver:
     def indicated(self, lane: Any, reason: BaseException | None) -> None:
         """Hear that a termination is being sent that nobody waits for."""
 
-    def carried_out(self, trouble: BaseException | None) -> BaseException | None:
+    def carried_out(self, failure: BaseException | None) -> BaseException | None:
         """Hear that such a termination was carried out, perhaps with an exception; returns the one to raise later."""
-        return trouble
+        return failure
 
 
 class EdgeObserver:

@@ -160,11 +160,11 @@ class Run:
             try:
                 await task(*args)
             except BaseException as exc:
-                trouble = without_cancelled(exc)
-                if trouble is None:
+                failure = without_cancelled(exc)
+                if failure is None:
                     raise
                 # Raised into the nursery, it would cancel the block that the run is open in, whatever that waits for.
-                self.detector.end_run(trouble, "raised in a task of the run's own, beside the stream")
+                self.detector.end_run(failure, "raised in a task of the run's own, beside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task that only observes: it may end the run, but does not keep a stall from being noticed.

@@ -69,7 +69,7 @@ class Keeper(StateSaver):
         self._recorded = trio.Event()
         self._over = False
         self._last: Record | None = None
-        self.trouble: BaseException | None = None
+        self.failure: BaseException | None = None
         self.resumed_at: Sequence[Hashable] | None = None
         """The least times that earlier runs had not completed at some sink; None if there is nothing to resume."""
         self.resumed = False
@@ -241,7 +241,7 @@ class Keeper(StateSaver):
     async def record(self) -> None:
         """Record what is complete now, if it is more than before. It is on the disk when this returns."""
         async with self._lock:
-            if self._over or self.trouble is not None:
+            if self._over or self.failure is not None:
                 return
             frontiers, results = self._look(), dict(self._results)
             try:
@@ -252,7 +252,7 @@ class Keeper(StateSaver):
                     self._about = {}
             except Exception as exc:
                 # The changes taken from the memories are lost with this record, so no later one may be written.
-                self.trouble = exc
+                self.failure = exc
                 raise
             self._written, self._results_written = frontiers, results
             self._recorded.set()
@@ -328,8 +328,8 @@ class Keeper(StateSaver):
         """Wait until the journal has everything that follows from a time at a module's output as complete."""
         consequences = self._stream.consequences
         while not Cut(consequences, self._written).output_done(location, time):
-            if self.trouble is not None:
-                raise self.trouble
+            if self.failure is not None:
+                raise self.failure
             if self._over:
                 raise JournalError(f"the effects of {time!r} at {location}, were not recorded: the run is ending")
             if not Cut(consequences, self._look()).output_done(location, time):
@@ -352,18 +352,18 @@ class Keeper(StateSaver):
                 # Later, complete times and cut-off times look the same.
                 self._last = self._record(self._look())
             except Exception as exc:  # noqa: BLE001 - raised by `end`, which follows soon
-                self.trouble = exc
+                self.failure = exc
 
     async def end(self) -> None:
         """End the run: record what it has completed and close the journal."""
         with trio.CancelScope(shield=True):
             try:
-                if self.trouble is None:
+                if self.failure is None:
                     await self.record()
-                if isinstance(self.trouble, Exception):
+                if isinstance(self.failure, Exception):
                     # Also raised if the sinks finished just when the error was found.
-                    raise self.trouble
-                if self.trouble is None and self._last:
+                    raise self.failure
+                if self.failure is None and self._last:
                     await in_thread(self._store.write, self._last)
             finally:
                 self.close()

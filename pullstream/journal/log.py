@@ -65,7 +65,7 @@ class JournalLog:
             self._begin()
         except OSError as exc:
             self.close()
-            raise self.trouble(exc) from None
+            raise self.error_for(exc) from None
         except BaseException:
             self.close()
             raise
@@ -313,7 +313,7 @@ class JournalLog:
         files, self._file, self._new = (self._file, self._new), -1, -1
         return [file for file in files if file >= 0]
 
-    def trouble(self, exc: OSError) -> JournalError:
+    def error_for(self, exc: OSError) -> JournalError:
         """Make the error for a file that cannot be used."""
         if isinstance(exc, BlockingIOError):
             return JournalError(

@@ -158,7 +158,7 @@ class JournalStore:
                 contents.add(Record.unpacked(data))
             self._log.tidy()
         except OSError as exc:
-            raise self._log.trouble(exc) from exc
+            raise self._log.error_for(exc) from exc
         self._holds = len(contents.record().packed()) + _size(contents.notes)
         return contents
 

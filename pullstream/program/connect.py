@@ -60,8 +60,8 @@ class Both:
                 if first:
                     try:
                         await self.ways[1 - number][0].edge.terminate(failures[0])
-                    except BaseException as trouble:  # noqa: BLE001 - as above: its release has failed
-                        keep(trouble)
+                    except BaseException as failure:  # noqa: BLE001 - as above: its release has failed
+                        keep(failure)
                     nursery.cancel_scope.cancel()
 
         async with trio.open_nursery() as nursery:

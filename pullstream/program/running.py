@@ -105,7 +105,7 @@ class Running(Generic[R]):
         """The reason why the run itself ended the stream."""
         self._stray: BaseException | None = None
         """An exception raised by the run's machinery, which is no module's failure."""
-        self._trouble: BaseException | None = None
+        self._failure_beside: BaseException | None = None
         """An exception raised beside the stream, by the companion or a task of the run's own."""
         self._waiting = 0
         self._entered = False
@@ -435,9 +435,9 @@ class Running(Generic[R]):
             outcome = self._checker.verdict() or outcome
         if self._tracer is not None:
             self._tracer.close(self._failure)
-            outcome = outcome or self._tracer.notes.trouble
-        if outcome is not None or self._trouble is not None:
-            outcome = combined(outcome, self._failure, self._trouble, told=self._told)
+            outcome = outcome or self._tracer.notes.failure
+        if outcome is not None or self._failure_beside is not None:
+            outcome = combined(outcome, self._failure, self._failure_beside, told=self._told)
         if outcome is not None:
             return outcome
         # A cancellation from outside continues here; the run's own, for a failed stream, ended above.
@@ -543,13 +543,13 @@ class Running(Generic[R]):
         if not detector.deadlocked():
             detector.check_soon()
 
-    def _end_with(self, trouble: BaseException) -> None:
+    def _end_with(self, failure: BaseException) -> None:
         """End the run in an orderly way with an exception that is no module's failure."""
         if self._finished:
-            self._trouble = self._trouble or trouble
+            self._failure_beside = self._failure_beside or failure
         else:
-            self._cause = self._cause or trouble
-            self._stray = trouble
+            self._cause = self._cause or failure
+            self._stray = failure
             self._scope.cancel()
 
     async def _end_at_a_violation(self, checker: "wanted.Checker") -> None:
@@ -561,11 +561,11 @@ class Running(Generic[R]):
         try:
             await keeper.keep()
         except BaseException as exc:
-            trouble = without_cancelled(exc)
-            if trouble is None:
+            failure = without_cancelled(exc)
+            if failure is None:
                 raise
             if self._cause is None:
-                self._cause = keeper.trouble = trouble
+                self._cause = keeper.failure = failure
                 self._scope.cancel()
 
     async def _look_on(self, beside: "Companion") -> None:
@@ -574,12 +574,12 @@ class Running(Generic[R]):
         try:
             await look_on(beside, self)
         except BaseException as exc:
-            trouble = without_cancelled(exc)
-            if trouble is None:
+            failure = without_cancelled(exc)
+            if failure is None:
                 raise
-            self._trouble = trouble
-            if not isinstance(trouble, Abandoned):
-                self._cause = self._cause or trouble
+            self._failure_beside = failure
+            if not isinstance(failure, Abandoned):
+                self._cause = self._cause or failure
             self._scope.cancel()
 
 

@@ -255,8 +255,8 @@ class SeenLane(Requester):
         self._checked.indicated(lane, reason)
 
     @override
-    def carried_out(self, trouble: BaseException | None) -> BaseException | None:
-        return self._checked.carried_out(trouble)
+    def carried_out(self, failure: BaseException | None) -> BaseException | None:
+        return self._checked.carried_out(failure)
 
     @override
     def acknowledged(self) -> None:

@@ -38,7 +38,7 @@ class TraceNotes:
 
     def __init__(self, to: TraceTo, *, checker: Checker | None = None) -> None:
         self.verdict: Verdict | None = None
-        self.trouble: BaseException | None = None
+        self.failure: BaseException | None = None
         """The reason why the trace could not be written."""
         self.begun = False
         """Whether the run has begun, and its description is written."""
@@ -170,7 +170,7 @@ class TraceNotes:
         return [_encoded([self._number, now, "frontiers", moved])]
 
     def _write(self, lines: Iterable[str], *, last: bool = False) -> None:
-        if self._file is None or self.trouble is not None:
+        if self._file is None or self.failure is not None:
             return
         try:
             self._file.writelines(line + "\n" for line in lines)
@@ -178,8 +178,8 @@ class TraceNotes:
                 self._file.flush()
         except (OSError, ValueError) as exc:
             # The run continues; the error is raised at its end.
-            self.trouble = PullstreamError(f"the trace could not be written: {exc}")
-            self.trouble.__cause__ = exc
+            self.failure = PullstreamError(f"the trace could not be written: {exc}")
+            self.failure.__cause__ = exc
 
 
 def _broken(failure: object, module: str) -> tuple[str, str, str] | None:

@@ -120,14 +120,14 @@ class Judge:
         self._now: dict[int, tuple[Any, ...]] = dict.fromkeys(self._names, ())
         self._least: object = None
         self._events = 0
-        self._trouble: list[Objection] = []
+        self._unjudged: list[Objection] = []
         self._until: tuple[int, str] | None = None
 
     def verdict(self) -> Verdict:
         """Return the verdict on the events so far."""
         replayed = self._replay
         objections = [Objection(wrong.index, wrong.rule, wrong.because) for wrong in replayed.violations]
-        objections = sorted([*objections, *self._trouble], key=lambda objection: objection.event)
+        objections = sorted([*objections, *self._unjudged], key=lambda objection: objection.event)
         return Verdict(objections, self._events, replayed.completions, self._until)
 
     def see(self, number: int, kind: str, about: Sequence[Any]) -> None:
@@ -139,7 +139,7 @@ class Judge:
             except (TypeError, TimelyError, NotInTrace) as exc:
                 self._until = number, str(exc)
             except Exception as exc:  # noqa: BLE001 - places that are not there, events that are none
-                self._trouble.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
+                self._unjudged.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
 
     def moved(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
         """Return the places whose frontier has moved since the last call, and their frontiers."""

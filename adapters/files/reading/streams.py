@@ -216,7 +216,7 @@ class Stream:
         self.plain = compression is None and encoding is None
         """Whether positions in the stream are positions in the file."""
         self._compressed = compression is not None
-        self._trouble: Exception | None = None
+        self._failure: Exception | None = None
         self._layers: list[Any] = [raw]
         decoder = None if compression is None else _DECODERS.get(compression)
         if decoder is not None:
@@ -240,8 +240,8 @@ class Stream:
             return data
         # In small steps, so that the data before an undecodable position is not lost.
         parts: list[bytes] = []
-        if self._trouble is not None:
-            raise self._trouble
+        if self._failure is not None:
+            raise self._failure
         try:
             while size > 0 and (part := self.arrow.read(min(size, STEP))):
                 parts.append(part)
@@ -251,7 +251,7 @@ class Stream:
         except Exception as exc:
             if not parts:
                 raise
-            self._trouble = exc
+            self._failure = exc
         return b"".join(parts)
 
     def check_end(self) -> None:
@@ -263,7 +263,7 @@ class Stream:
         """Read `size` bytes; fewer only at the end."""
         data = self.read(size)
         # The next call reports data that cannot be decoded, after the data before it.
-        while data and len(data) < size and self._trouble is None and (more := self.read(size - len(data))):
+        while data and len(data) < size and self._failure is None and (more := self.read(size - len(data))):
             data += more
         return data
 

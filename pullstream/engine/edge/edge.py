@@ -116,7 +116,7 @@ class Edge(Generic[T]):
         self._confirmation: trio.Event | None = None
         # The failure raised upstream or in the release after the ending was decided: raised to those who confirm the
         # ending.
-        self._trouble: BaseException | None = None
+        self._release_failure: BaseException | None = None
         # How the module ended in a poll, until an ask carries that out.
         self._outcome: Done | BaseException | None = None
         # Whether the last poll asked the module, and it returned WAIT.
@@ -165,7 +165,7 @@ class Edge(Generic[T]):
 
     def raised(self, exc: BaseException) -> bool:
         """Whether an exception is the one that the stream failed with, or the one that its release raised."""
-        return exc is self._requests.failure or exc is self._trouble
+        return exc is self._requests.failure or exc is self._release_failure
 
     @property
     def memory(self) -> Memory:
@@ -340,8 +340,8 @@ class Edge(Generic[T]):
             ticket = trio.Event()
             self._requests.enqueue(ticket)
             await self._confirmed(ticket)
-        if self._requests.undelivered is not None and self._trouble is not None:
-            raise self._trouble
+        if self._requests.undelivered is not None and self._release_failure is not None:
+            raise self._release_failure
         return DONE
 
     def close(self, reason: BaseException | None) -> bool:
@@ -362,8 +362,8 @@ class Edge(Generic[T]):
             # The requests before it in the queue have nothing left to wait for.
             with trio.CancelScope(shield=True):
                 await self._confirmed(self._confirmation)
-        if self._trouble is not None:
-            raise self._trouble
+        if self._release_failure is not None:
+            raise self._release_failure
         return DONE
 
     def announce(self, reason: BaseException) -> "Sequence[Edge[Any]]":
@@ -618,7 +618,7 @@ class Edge(Generic[T]):
         with self.run.grace() as grace:
             # If upstream ran out of its grace period, it will not answer an ask either, so code that may wait for it is
             # given up.
-            if requests.working and not isinstance(self._trouble, ReleaseTimeout):
+            if requests.working and not isinstance(self._release_failure, ReleaseTimeout):
                 left = requests.left = trio.Event()
                 await left.wait()
             if requests.acquired:
@@ -637,17 +637,17 @@ class Edge(Generic[T]):
         In one step, and in this order: how this location ended; then the stamps frozen above, which by now count here;
         the requests last, because an answered asker may read the frontier.
         """
-        requests, trouble = self._requests, self._trouble
+        requests, release_failure = self._requests, self._release_failure
         self.run.sources.pop(self, None)
         if requests.below:
             for end in self.ends:
                 end.settle()
             self.location.abandon(requests.failure)
         else:
-            if trouble is not None:
+            if release_failure is not None:
                 # No request from below will raise a failed release here, so every ask does.
-                trouble.__context__ = trouble.__context__ or reason
-                requests.fail(trouble)
+                release_failure.__context__ = release_failure.__context__ or reason
+                requests.fail(release_failure)
             if requests.failure is not None:
                 self.location.fail(requests.failure)
             elif requests.how is Event.ABORT:
@@ -669,7 +669,7 @@ class Edge(Generic[T]):
         """Whether a failure came from upstream, or from elsewhere, rather than from this module."""
         # A function of times that failed in the sidecar: it has its note, and waiters there may have raised it already.
         failed = any(edge.raised(exc) for edge in self._above())
-        return failed or exc is self.scope.sidecar.trouble or bool(method_of(self.module, "relayed")(exc))
+        return failed or exc is self.scope.sidecar.summary_failure or bool(method_of(self.module, "relayed")(exc))
 
     def _name(self) -> str:
         """The name for the note on a failure raised here."""
@@ -683,7 +683,7 @@ class Edge(Generic[T]):
         named = isinstance(exc, ReleaseTimeout) or any(map(is_blame, getattr(exc, "__notes__", ())))
         if not (named or self.relayed(exc)):
             blame(exc, self._name())
-        if self._trouble is None:
-            self._trouble = exc
+        if self._release_failure is None:
+            self._release_failure = exc
         else:
-            failed_too(self._trouble, exc)
+            failed_too(self._release_failure, exc)

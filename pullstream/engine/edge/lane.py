@@ -26,11 +26,11 @@ SPINNING: Final = 1000
 class Lane(End[Edge[Any]], Reader[T_co]):
     """A reader of an edge, for one task."""
 
-    __slots__ = ("again", "asker", "handed", "polled_for", "slot", "trouble")
+    __slots__ = ("again", "asker", "handed", "polled_for", "release_failure", "slot")
 
     def __init__(self, edge: Edge[T_co], port: Port) -> None:
         super().__init__(edge, port)
-        self.trouble: BaseException | None = None
+        self.release_failure: BaseException | None = None
         self.again = 0
         """The number of asks after the end."""
         self.handed = False
@@ -168,9 +168,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         try:
             await self.edge.confirm()
         except BaseException as exc:  # noqa: BLE001 - raised to the next sender of a termination
-            self.trouble = exc
+            self.release_failure = exc
         if self.observer is not None:
-            self.trouble = self.observer.carried_out(self.trouble)
+            self.release_failure = self.observer.carried_out(self.release_failure)
 
     def close(self, reason: BaseException | None) -> bool:
         """Send a termination, unless the edge has ended for this lane; True if it is the first on the edge.
@@ -199,9 +199,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
                     await (self.edge.confirm() if closed else self.edge.terminate(reason))
                 finally:
                     self.over = True
-                trouble, self.trouble = self.trouble, None
-                if trouble is not None:
-                    raise trouble  # noqa: TRY301 - told to the observer as any other
+                failure, self.release_failure = self.release_failure, None
+                if failure is not None:
+                    raise failure  # noqa: TRY301 - told to the observer as any other
         except BaseException as exc:
             if observer is not None:
                 observer.confirmed(sent, exc)

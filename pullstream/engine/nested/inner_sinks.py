@@ -22,7 +22,7 @@ class Sides(Waking[Any], PolledKernel[Any]):
         self._running = number
         self._over = False
         """Whether the inner stream has ended."""
-        self._trouble: BaseException | None = None
+        self._failure: BaseException | None = None
 
     async def consume(self, consumer: Consuming) -> None:
         """Run one of the side sinks."""
@@ -31,7 +31,7 @@ class Sides(Waking[Any], PolledKernel[Any]):
         except BaseException as exc:
             if without_cancelled(exc) is None:
                 raise
-            self._trouble = self._trouble or exc
+            self._failure = self._failure or exc
         self._running -= 1
         if not self._running:
             self.changed()
@@ -47,8 +47,8 @@ class Sides(Waking[Any], PolledKernel[Any]):
             self._over = True
         if self._running:
             return WAIT
-        if self._trouble is not None:
-            raise self._trouble
+        if self._failure is not None:
+            raise self._failure
         return DONE
 
     @override
@@ -57,4 +57,4 @@ class Sides(Waking[Any], PolledKernel[Any]):
 
     @override
     def relayed(self, exc: BaseException) -> bool:
-        return exc is self._trouble
+        return exc is self._failure

@@ -273,7 +273,7 @@ class Eventful:
         try:
             await self.wait(deadline=deadline)
         except BaseException as exc:
-            if exc is not self._scope.sidecar.trouble:
+            if exc is not self._scope.sidecar.summary_failure:
                 raise
             # The stream's failure, known here before it arrives from upstream. Results still come first.
             if self._slot is None:

@@ -83,7 +83,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         self._demand = self.run.signal()
         self._supply = self.run.signal()
         self._ended = trio.Event()
-        self._trouble: BaseException | None = None
+        self._release_failure: BaseException | None = None
         self.run.spawn(self._drive)
 
     @override
@@ -150,8 +150,8 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             # The release timeout has passed: the generator's cleanup is cut short.
             self._scope_of_closing.cancel()
             raise
-        if self._trouble is not None:
-            raise self._trouble
+        if self._release_failure is not None:
+            raise self._release_failure
         if isinstance(failure := self._ending, BaseException):
             reason = self.edge.failure
             if reason is not None and reason is not failure and not self.edge.relayed(failure):
@@ -277,7 +277,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         if self._scope_of_task.cancel_called and not self.edge.relayed(rest) and raised_when_cancelled(rest):
             # Raised during the release, when no one asks any more: `release` raises it. A failure from upstream is not
             # a failure of the release, nor is an exception that was already on its way.
-            self._trouble = rest
+            self._release_failure = rest
         self._ending = rest
         return True
 
@@ -366,7 +366,7 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             await generator.aclose()
         except BaseException as exc:
             # `release` raises it.
-            self._trouble = raised_by_closing(exc)
+            self._release_failure = raised_by_closing(exc)
             if without_cancelled(exc) is None:
                 raise
 

@@ -155,7 +155,7 @@ class TaskKernel(Asking[T]):
     async def acquire(self) -> None:
         await super().acquire()
         self._quiet = trio.Event()
-        self._trouble: BaseException | None = None
+        self._release_failure: BaseException | None = None
         self._nursery: trio.Nursery = await self.run.nursery.start(self._host)
 
     async def _host(self, task_status: trio.TaskStatus[trio.Nursery]) -> None:
@@ -177,8 +177,8 @@ class TaskKernel(Asking[T]):
     @override
     async def release(self) -> None:
         await self._quiet.wait()
-        if self._trouble is not None:
-            raise self._trouble
+        if self._release_failure is not None:
+            raise self._release_failure
 
     def start(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task until the stream ends. The task must handle its own exceptions, except those of its cancellation.
@@ -196,4 +196,4 @@ class TaskKernel(Asking[T]):
             if rest is None or not self._nursery.cancel_scope.cancel_called:
                 raise
             if raised_when_cancelled(rest):
-                self._trouble = self._trouble or rest
+                self._release_failure = self._release_failure or rest

@@ -303,7 +303,7 @@ class Location(Metered):
     failure: BaseException | None = None
     holders: Callable[[Hashable], Sequence[str]] | None = None
     """The names of the parts of a source that hold a time, if it has several, for `explain`."""
-    trouble: BaseException | None = None
+    summary_failure: BaseException | None = None
     """The exception of its function of times, raised while the frontier was read."""
     mirroring = False
     """Whether its holds mirror what streams inside may still bring (see `mirror`)."""

@@ -61,7 +61,7 @@ class Sidecar(Counts):
         self._ended = False
         self.frontiers = Frontiers(self.stop_tracking, self.switched)
         self.locations, self.sinks = self.frontiers.locations, self.frontiers.sinks
-        self.trouble: BaseException | None = None
+        self.summary_failure: BaseException | None = None
         """The exception of a function of times, raised while a frontier was read; its module fails with it."""
         self._nesting: Nesting[Sidecar] | None = None
         self.alert = False
@@ -130,9 +130,9 @@ class Sidecar(Counts):
 
     def _summary_failed(self, location: Location, exc: BaseException) -> TimelyError:
         """Fail the module whose function of times has raised, at the next step, after the read."""
-        if self.trouble is None and location.ending is Ending.RUNNING:
+        if self.summary_failure is None and location.ending is Ending.RUNNING:
             blame(exc, str(location))
-            self.trouble = location.trouble = exc
+            self.summary_failure = location.summary_failure = exc
             location.fail_soon(exc)
         return SummaryError(f"{location} cannot tell what becomes of a time")
 
@@ -150,9 +150,9 @@ class Sidecar(Counts):
         example from a comparison of times, belongs to no module: the run ends with it.
         """
         self.frontiers.give_up()
-        if self.trouble is not None:
+        if self.summary_failure is not None:
             for waiter in list(self.waiters):
-                waiter.failure = self.trouble
+                waiter.failure = self.summary_failure
                 self.leave(waiter)
                 waiter.event.set()
         elif exc is not None and not isinstance(exc, TimelyError):
@@ -224,7 +224,7 @@ class Sidecar(Counts):
 
     def _wake_met(self) -> None:
         # When a function of times has raised, all present waiters fail, and so do all later ones.
-        to_check, self._to_check = self._to_check if self.trouble is None else dict(self.waiters), {}
+        to_check, self._to_check = self._to_check if self.summary_failure is None else dict(self.waiters), {}
         for waiter in to_check:
             if waiter not in self.waiters:
                 continue
@@ -233,8 +233,8 @@ class Sidecar(Counts):
             except BaseException as exc:  # noqa: BLE001 - as above
                 # A time that cannot be compared here is a failure of its waiter.
                 met, waiter.failure = True, exc
-            if not met and self.trouble is not None:
-                met, waiter.failure = True, self.trouble
+            if not met and self.summary_failure is not None:
+                met, waiter.failure = True, self.summary_failure
             if met:
                 self.leave(waiter)
                 waiter.event.set()

@@ -134,7 +134,7 @@ class _Iterated(GeneratorKernel):
         try:
             await self._let_go()
         except BaseException as exc:
-            self._trouble = self._trouble or raised_by_closing(exc)
+            self._release_failure = self._release_failure or raised_by_closing(exc)
             if without_cancelled(exc) is None:
                 raise
 

@@ -32,7 +32,7 @@ class _Bridged(ThreadedSource):
         self._made: deque[Any] = deque()
         self._taken = 0
         self._end = Backlog()
-        self._trouble: BaseException | None = None
+        self._release_failure: BaseException | None = None
         self._running = False
         self._stopping = False
         self._wanted = 0
@@ -66,8 +66,8 @@ class _Bridged(ThreadedSource):
     @override
     async def release(self) -> None:
         await self._job.ended.wait()
-        if self._trouble is not None:
-            raise self._trouble
+        if self._release_failure is not None:
+            raise self._release_failure
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -111,13 +111,13 @@ class _Bridged(ThreadedSource):
             if not self._stopping:
                 self._end.end(exc)
             elif came_of_cancelling(exc):
-                self._trouble = exc
+                self._release_failure = exc
         self._running = False
         self.wake()
         try:
             await values.aclose()
         except BaseException as exc:  # noqa: BLE001 - as above
-            self._trouble = self._trouble or exc
+            self._release_failure = self._release_failure or exc
 
 
 async def _values(given: Any) -> AsyncGenerator[Any, None]:

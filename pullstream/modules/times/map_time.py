@@ -58,8 +58,8 @@ class Restamping(Retiming):
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         answer = super().poll(limit)
         # The sidecar calls the function, too, with times that no value has; report its failure here.
-        if self.location.trouble is not None:
-            raise self.location.trouble
+        if self.location.summary_failure is not None:
+            raise self.location.summary_failure
         return answer
 
     @override
