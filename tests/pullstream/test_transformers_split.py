@@ -124,10 +124,11 @@ def test_a_piece_without_end_is_bounded(limit):
 def test_bytes_that_mean_nothing(limit):
     """By default they are an error, after what came before them; otherwise as `errors` says."""
     data = [b"ok", b"\xc3", b"\xff"]
-    texts = []
-    with pytest.raises(UnicodeDecodeError):
-        ps.run(ps.pipe(ps.values(data), ps.decode(), ps.drain(texts.append)), limit=limit)
-    assert texts == ["ok"]
+    for chunks in data, [b"".join(data)], [b"o", b"k\xc3\xff"], [b"ok\xc3", b"\xff"]:
+        texts = []
+        with pytest.raises(UnicodeDecodeError):
+            ps.run(ps.pipe(ps.values(chunks), ps.decode(), ps.drain(texts.append)), limit=limit)
+        assert "".join(texts) == "ok"
     assert "".join(through(data, ps.decode(errors="replace"), limit=limit)) == b"".join(data).decode(errors="replace")
 
 

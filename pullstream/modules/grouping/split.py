@@ -204,9 +204,19 @@ class _Decoded(Part):
             if not isinstance(chunk, _BYTES):
                 hint = ", which is already text" if isinstance(chunk, str) else ""
                 raise TypeError(f"decode needs bytes, but got {chunk!r}{hint}")
-            text = self._decoder.decode(cast("bytes", chunk))
-            if text:
-                out.append(text)
+            data, state = cast("bytes", chunk), self._decoder.getstate()
+            try:
+                self._add(data, out)
+            except UnicodeDecodeError as exc:
+                # Deliver the text before it; the error's bytes may begin with half a character of an earlier chunk.
+                self._decoder.setstate(state)
+                self._add(data[: max(0, len(data) - len(exc.object) + exc.start)], out)
+                raise
+
+    def _add(self, chunk: bytes, out: list[Any]) -> None:
+        text = self._decoder.decode(chunk)
+        if text:
+            out.append(text)
 
     @override
     def finish(self, out: list[Any]) -> None:
