@@ -90,7 +90,8 @@ def _lines(values: Sequence[Any]) -> bytes:
             exc.add_note(f"writing {value!r} as JSON; use ps.map to convert it to a type that JSON has")
             raise
     lines.append("")
-    return "\n".join(lines).encode()
+    # UTF-8 has no half of a surrogate pair; JSON has, as the escape that Python writes here.
+    return "\n".join(lines).encode(errors="backslashreplace")
 
 
 def _plain(value: Any) -> Sequence[Any]:
@@ -150,6 +151,9 @@ def _text(end: str, values: Sequence[str]) -> bytes:
         for value in values:
             if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - that is what went wrong
                 exc.add_note(f"writing {value!r} ({type(value).__name__}): write_text takes str: add ps.map(str)")
+                break
+            if any("\ud800" <= letter <= "\udfff" for letter in value):
+                exc.add_note(f"writing {value!r}, which has half of a surrogate pair: replace it with ps.map")
                 break
         raise
 

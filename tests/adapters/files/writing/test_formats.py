@@ -236,3 +236,11 @@ def test_a_batch_without_rows_makes_a_file_without_rows(name, tmp_path):
 def test_jsonl_of_batches(tmp_path):
     (path,) = written([TABLE.select(["n", "s"])], files.write_jsonl(tmp_path / "{time}.jsonl"))
     assert path.read_text() == '{"n": 1, "s": "a"}\n{"n": 2, "s": "b\\"c"}\n{"n": null, "s": null}\n'
+
+
+def test_jsonl_of_half_a_surrogate_pair(tmp_path):
+    """JSON can hold it, so what `read_jsonl` reads can be written again."""
+    value = {"ü\ud800": "\udfff"}
+    (path,) = written([value], files.write_jsonl(tmp_path / "{time}.jsonl"))
+    assert path.read_bytes() == b'{"\xc3\xbc\\ud800": "\\udfff"}\n'
+    assert ps.run(ps.pipe(files.read_jsonl(path), ps.collect())) == [value]

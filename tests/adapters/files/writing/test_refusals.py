@@ -95,7 +95,7 @@ UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of i
             for value in ({"shop": "a", "n": 1}, Sale("a", 1), pa.record_batch({"shop": ["a"], "n": [1]}))
         ),
         *(([value], JSONL, "{time}", {}, NO_JSON, "") for value in (NAN, float("inf"), {"x": NAN}, object(), {1, 2})),
-        *(([value], TEXT, "{time}", {}, NO_TEXT, "") for value in (7, "\ud800", b"x")),
+        *((["ü", value], TEXT, "{time}", {}, NO_TEXT, "") for value in (7, "\ud800", b"x")),
         (["x"], files.write_bytes, "{time}", {}, NO_TEXT, ""),
         ([{"n": {}}], PARQUET, "{time}", {}, files.SchemaError, "struct<>, which write_parquet cannot write"),
         # Microseconds, as seconds.
@@ -107,7 +107,10 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
     with pytest.raises(kind) as caught:
         written(values, write(tmp_path / target, **options))
     assert message in str(caught.value)
-    assert write.__name__ in str(caught.value) or any(write.__name__ in note for note in caught.value.__notes__)
+    notes = getattr(caught.value, "__notes__", [])
+    assert write.__name__ in str(caught.value) or any(write.__name__ in note for note in notes)
+    if kind is NO_TEXT:
+        assert notes[0].startswith(f"writing {values[-1]!r}")
     assert content(tmp_path) == {}
 
 
