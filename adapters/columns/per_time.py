@@ -62,7 +62,8 @@ def per_time(
     its groups. The query runs in the task of the pipeline, which does nothing else meanwhile.
 
     Raises:
-        ColumnError: at an ask; the query failed, or returned something else.
+        ColumnError: at an ask; polars refused the query, or it returned something else. Any other exception of
+            `query` passes unchanged.
     """
     return opens(_PerTime(query))
 

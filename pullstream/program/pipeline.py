@@ -39,6 +39,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         """Open the pipeline: `async with pipeline.open() as running:` runs it beside the block.
 
         Leaving the block waits for the end of the run. An exception in the block aborts the stream in an orderly way.
+        If the stream fails while nothing waits for its result, the block is cancelled; leaving it raises the failure.
         While the pipeline is open, Ctrl-C is raised only where trio's main task waits.
 
         `limit` is the most values a sink asks for at a time (1 follows the specification to the letter). It asks for

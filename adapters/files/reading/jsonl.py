@@ -202,9 +202,9 @@ def read_jsonl(
     [Row(carrier='AA'), Row(carrier='UA')]
 
     With any other `as_` (`"rows"`, named tuples; `"tuples"`; `"batches"`, Arrow record batches) every line must be an
-    object. pyarrow turns the members into columns, and all files have the same columns. They are given by `schema` (a
-    mapping of names to Arrow types or their names, or a `pyarrow.Schema`), or else inferred from the first block of the
-    first file. A missing member is None. An unexpected member is an error, unless `columns` selects the wanted ones.
+    object. pyarrow turns the members into columns, and all files have the same columns: the members in the first block
+    of the first file, and those in `schema`, which gives types (a mapping of names to Arrow types or their names, or a
+    `pyarrow.Schema`). A missing member is None. Any other member is an error, unless `columns` selects the wanted ones.
 
     A line that cannot be read is an error that names the line. With `on_error` (see `map`) it is skipped and counted,
     revealed or diverted, as bytes. For `paths`, the other options (`Options`) and the errors see `read_text`.

@@ -23,8 +23,9 @@ class Options(TypedDict, total=False):
     """The options that all file readers share.
 
     - `time`: the time of every value. A function of the value, a column's name, or a time from the file's path
-      (`name_time`, `path_time`), which orders the files by their times. Times must not decrease. Without `time`, every
-      value is at 0 or, with `follow`, every file has its own time: 0, 1, 2, ...
+      (`name_time`, `path_time`), which orders the files by their times. Times must not decrease. `on_error` applies
+      to a value without a time; if `time` is a column, its `Failed` has the row as a dict. Without `time`, every value
+      is at 0 or, with `follow` or `available`, every file has its own time: 0, 1, 2, ...
     - `compression`: `"infer"` (the default: from the name, `.gz .bz2 .zst .lz4 .br .xz`), `"gzip"`, ..., or None.
     - `block_size`: the number of bytes that are read and decoded at a time, by default 4 MiB. Memory holds about one
       block and the values made from it, or five where lines become tables, because blocks are parsed in parallel.
