@@ -238,10 +238,26 @@ class ParquetTable(WrittenTable):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        writer = import_module("pyarrow.parquet").ParquetWriter(out, _fixed(raw), **self.options)
-        return Encoder(
-            out, lambda table: writer.write_table(table, row_group_size=max(1, table.num_rows)), writer.close
-        )
+        schema = pyarrow().schema(map(_lenient, fixed := _fixed(raw)), fixed.metadata)
+        writer = import_module("pyarrow.parquet").ParquetWriter(out, schema, **self.options)
+
+        def write(table: Any) -> None:
+            writer.write_table(table.cast(schema), row_group_size=max(1, table.num_rows))
+
+        return Encoder(out, write, writer.close)
+
+
+def _lenient(field: Any) -> Any:
+    """Allow nulls in the parts of structs that may be null: Spark has nulls there, which pyarrow refuses to write."""
+    pa = pyarrow()
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_lenient(part.with_nullable(part.nullable or field.nullable)) for part in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_lenient(kind.value_field))
+    elif pa.types.is_map(kind):
+        kind = pa.map_(kind.key_field, _lenient(kind.item_field), kind.keys_sorted)
+    return field.with_type(kind)
 
 
 @attrs.frozen

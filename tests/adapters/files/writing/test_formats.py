@@ -137,6 +137,17 @@ def test_files_of_decimals_have_one_type(tmp_path):
     assert pa.parquet.read_schema(path).field("amount").type == pa.decimal128(9, 2)
 
 
+def test_parquet_of_null_structs(tmp_path):
+    """Spark's null structs have nulls in parts that allow none, which pyarrow refuses to write."""
+    part = pa.field("x", pa.int32(), nullable=False)
+    struct = pa.StructArray.from_arrays([pa.array([1, None], pa.int32())], fields=[part], mask=pa.array([False, True]))
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 2]), struct)
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), ["a", "b"], struct)
+    batch = pa.RecordBatch.from_arrays([struct, lists, maps], ["s", "l", "m"])
+    (path,) = written([batch], files.write_parquet(tmp_path / "{time}.parquet"))
+    assert pa.parquet.read_table(path).to_pylist() == batch.to_pylist()
+
+
 def test_parquet_row_groups(tmp_path):
     """They have exactly the given number of rows, in order, from rows and from batches."""
     numbers = [{"n": n} for n in range(25)]
