@@ -18,7 +18,7 @@ from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.modules.handles.handle import Grip, Handle
-from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
+from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 
 @attrs.define(eq=False)
@@ -79,7 +79,7 @@ class PoolKernel(PolledAsking[Any]):
             return DONE
         self._check_active()
         self._distribute(limit)
-        return WAIT
+        return self.pending()
 
     @property
     @override
@@ -127,7 +127,7 @@ class PoolKernel(PolledAsking[Any]):
             wanted += max(room, 0)
         room = min(wanted, limit - len(self._row))
         if room > 0 and not self._free and not self._outer.known:
-            self.ask_beside(self.upstream, room)
+            self.ask_input(self.upstream, room)
 
     def _results(self, limit: int) -> list[_Assignment]:
         """Take the jobs to answer now: in order, those at the head of the row; out of order, all that are done."""
