@@ -83,16 +83,33 @@ def test_values_are_those_of_plain_python(name, values, limit, seed):
     assert right(found, values), found
 
 
+@pytest.mark.parametrize("mode", ["shortest", "strict", "padded"])
 @quickly
-@in_any_way
-def test_zip_strict(values, limit, seed):
-    """As zip(strict=True) does: what is whole comes first, then it fails, saying which source has more."""
-    whole, seen = list(zip(*values, strict=False)), []
-    uneven = len({len(each) for each in values}) > 1
-    told = rf"zip.*has ended after {len(whole)} values, but source \d"
-    with pytest.raises(ps.errors.LengthError, match=told) if uneven else nullcontext():
-        run(ps.pipe(ps.zip(*sources_of(values, seed), mode="strict"), ps.drain(seen.append)), limit, seed=seed)
-    assert seen == whole
+@given(several, st.integers(0, 15), st.sampled_from([1, 2, 7, 4096]), st.integers(0, 10**6))
+def test_zip_ends_or_fails_as_the_builtin(mode, values, fails, limit, seed):
+    """The first source without a next value decides, whichever is known sooner, and rows before it are whole."""
+
+    def ends_or_fails(number, each):
+        yield from each
+        if fails >> number & 1:
+            raise Unseen(number)
+
+    plain = [ends_or_fails(number, each) for number, each in enumerate(values)]
+    expected, seen = [], []
+    told = None
+    try:
+        expected.extend(itertools.zip_longest(*plain) if mode == "padded" else zip(*plain, strict=mode == "strict"))
+    except Unseen as failure:
+        told = pytest.raises(Unseen, match=rf"^{failure}\b")
+    except ValueError:
+        told = pytest.raises(ps.errors.LengthError, match=rf"zip.* ended after {len(expected)} values, but source \d")
+    sources = [
+        ps.concat(source, ps.values(ends_or_fails(number, [])))
+        for number, source in enumerate(sources_of(values, seed))
+    ]
+    with told or nullcontext():
+        run(ps.pipe(ps.zip(*sources, mode=mode), ps.drain(seen.append)), limit, seed=seed)
+    assert seen == expected
 
 
 @pytest.mark.parametrize("limit", [1, 4096])

@@ -79,23 +79,31 @@ class _Zip(ManyInputs):
         return times
 
     def _over(self) -> bool:
-        if self._mode == "shortest" and self.all:
-            # As with the builtin, the first source without a next value decides, whatever the later ones have. All
-            # sources before it have one, so their numbers are their positions.
-            there = self.having
+        padded = self._mode == "padded"
+        if not self.all or (padded and self.failure_above is None):
+            return not self.going
+        # As with the builtin, the first source without a next value decides, whatever the later ones have. An ended
+        # source decides nothing if it is padded, or in "strict" mode if it is source 1: then the others must end, too.
+        there = self.having
+        if padded or (self._mode == "strict" and self.all[0].done):
+            first = next((each for each in self.all if not (each.done or (padded and each))), None)
+        else:
+            # All sources before it have a value, so their numbers are their positions.
             first = self.all[bisect_left(range(len(there)), 1, key=lambda place: there[place].number - place)]
-            if first.reached() is not None or self.asked(first):
-                return first.done
-        if self.failure_above is not None:
-            raise self.failure_above
-        if self._mode == "strict" and self.going < len(self.all) and self.having:
+        if first is None:
+            return True
+        if not first and first.reached() is None:
+            if self.failure_above is not None and not self.asked(first):
+                raise self.failure_above
+            return False
+        if self._mode == "strict":
             ended = next(each.number for each in self.all if each.done)
             raise LengthError(
                 f"{self.location}: source {ended + 1} has ended after {self._rows} values, but source "
-                f"{self.having[0].number + 1} has more. Use mode='shortest' to end with the shortest source, or "
+                f"{there[0].number + 1} has more. Use mode='shortest' to end with the shortest source, or "
                 f"mode='padded' to pad with fill=",
             )
-        return not self.going
+        return True
 
 
 def _padding(call: Call, fill: Any) -> Any:
@@ -139,7 +147,8 @@ def zip(
 
     The time of a tuple is the least upper bound of its values' times. All sources are asked at the same time, and at
     most one batch of each is kept. If a source fails, the failure is raised when its next value would be needed, and
-    the others are ended (R6, R8). As with the builtin, it is not needed where an earlier source has ended.
+    the others are ended (R6, R8). As with the builtin, the first source without a next value decides: an earlier source
+    that has ended, or has failed, comes before a later failure.
 
     Raises: LengthError: in "strict" mode, one source has ended and another has more.
     """
