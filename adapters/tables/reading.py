@@ -59,10 +59,10 @@ def read_rows(
     [(1, 'tea'), (2, 'figs')]
 
     `target` is SQLite, DuckDB or PostgreSQL, as in `write_rows`. `query` is any query of that database, with the values
-    of `parameters` for $1, $2 and so on, or the name of a table. `time` is a column of its result. Types of rows and of
-    times are those of `files.read_parquet`; SQLite has no dates, so there they are text. The database sorts the rows,
-    and its cursor delivers them as they are asked for, so memory does not grow with the result. An index on the time
-    column helps.
+    of `parameters` for $1, $2 and so on, or the name of a table as SQL has it: `'"Daily Sales"'` for a table that
+    `write_rows` calls `"Daily Sales"`. `time` is a column of its result. Types of rows and of times are those of
+    `files.read_parquet`; SQLite has no dates, so there they are text. The database sorts the rows, and its cursor
+    delivers them as they are asked for, so memory does not grow with the result. An index on the time column helps.
 
     By default the source reads what is there, and ends. With a journal, the next run continues after the last complete
     time, and the database skips the rows before. With `follow=True` the source asks for new rows `every` so many

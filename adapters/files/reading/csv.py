@@ -17,7 +17,7 @@ from pullstream.authoring import Call, OnError
 
 from ...arrow import pyarrow
 from .blocks import BOM, Block, Cutter, Overlong, opened, records
-from .errors import FileReadError, by_name
+from .errors import FileReadError, as_packed, by_name
 from .formats import Agreed, Piece, Start, TableFormat, arrow_types, missing_columns, unique
 from .listing import File, Paths, checked_paths
 from .options import Tabular, encoding_argument, tabular_source
@@ -99,7 +99,7 @@ class CsvFormat(TableFormat):
             names, used = given, 0
         else:
             if b"\0" in rows[at]:
-                advice = by_name(file.path, "read_csv") or "; check encoding="
+                advice = by_name(file.path, "read_csv") or as_packed(rows[at]) or "; check encoding="
                 raise FileReadError(file.path, f"is not CSV in this encoding: its header has null characters{advice}")
             names = parts.names(file, rows[at], block.line)
             used = 0 if self.read.autogenerate_column_names else at + 1

@@ -33,6 +33,11 @@ def by_name(path: str, reader: str) -> str:
     return "" if other == reader else f"; its name ends in {suffix}: use {other}, or a pattern that leaves it out"
 
 
+def as_packed(data: bytes) -> str:
+    """Return a hint on `compression=`, if data that cannot be read begins as gzip files do."""
+    return "; it begins like a gzip file: set compression='gzip'" if data.startswith(b"\x1f\x8b") else ""
+
+
 _READERS: Final = {
     ".csv": "read_csv",
     ".tsv": "read_csv with delimiter=",

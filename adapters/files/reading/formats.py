@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import attrs
 
 from ...arrow import Origin, RecordBatch, pyarrow, with_decimals
-from .errors import FileReadError, NoColumnError
+from .errors import FileReadError, NoColumnError, as_packed
 from .listing import File
 from .streams import RawFile
 
@@ -222,7 +222,8 @@ def problem_of(exc: Exception) -> str:
     """The problem with a line, from its parser's message."""
     if isinstance(exc, UnicodeDecodeError):
         wrong = exc.object[exc.start]
-        return f"is not valid UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}; set encoding="
+        advice = as_packed(exc.object) or "; set encoding="
+        return f"is not valid UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}{advice}"
     text = str(exc).strip().split("\n")[0]
     return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
 

@@ -1,5 +1,6 @@
 """Bad input: an error names the file, the line where there is one, and what to do; or the policy deals with it."""
 
+import gzip
 import json
 import zipfile
 import zlib
@@ -26,6 +27,7 @@ def parts(values):
 
 WORTH, WIDE = Decimal("1.50"), pa.decimal128(22, 2)
 INT_X = {"schema": {"x": "int64"}}
+PACKED = gzip.compress(b"x\n1\n", mtime=0)
 
 NO_UTF8 = "is not valid UTF-8: byte 4 of the line is 0xe9; set encoding= (or set on_error=)"
 CHANGED = "JSON parse error: Column(/x) changed from number to string; "
@@ -55,6 +57,8 @@ MESSAGES = [
     ("csv", "x,x\n1,2\n", {}, [], None, "has several columns with the same name: 'x'"),
     ("text", b'"one"\n"tw\xe9o"\n"three"\n', {}, ['"one"'], 2, NO_UTF8),
     ("jsonl", b'"one"\n"tw\xe9o"\n"three"\n', {}, ["one"], 2, NO_UTF8),
+    ("csv", PACKED, {}, [], None, "its header has null characters; it begins like a gzip file: set compression='gzip'"),
+    ("jsonl", PACKED, {}, [], 1, "is 0x8b; it begins like a gzip file: set compression='gzip'"),
     ("jsonl", '{"x": 1}\n' * 500 + '{"x": "1"}\n', {**TUPLES, **INT_X}, [(1,)] * 500, 501, f":501: {CHANGED}"),
     ("jsonl", '{"x": 1}\n{"x": "1"}\n', TUPLES, [], None, f"types do not match: {CHANGED}give schema="),
     ("jsonl", '{"a": 1}\nnothing\n', {}, [{"a": 1}], 2, "is not valid JSON: Expecting value, at column 1"),
