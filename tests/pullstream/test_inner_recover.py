@@ -48,6 +48,29 @@ def test_catch_ends_or_goes_on(limit):
         caught(lambda _: "no")
 
 
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize("above", [True, False])
+def test_catch_below_a_module_with_a_sink_of_its_own(above, limit):
+    """The sink of an `on_error` gets the failure, too, from above it or from below, and handles it with a `catch`."""
+
+    def fails_at(n):
+        if n == "3":
+            raise Unseen
+        return n
+
+    def caught(*handler):
+        failed = []
+        sink = ps.pipe(*handler, ps.tap(lambda failure: failed.append(failure.value)), ps.drain())
+        stages = [ps.map(fails_at), ps.tap(int, on_error=sink)]
+        parts = stages if above else stages[::-1]
+        stream = ps.pipe(ps.values("1x23"), *parts, ps.catch(lambda _: ["instead"]), ps.collect())
+        return ps.run(stream, limit=limit), failed
+
+    assert caught(ps.catch(lambda _: None)) == (["1", "2", "instead"], ["x"])
+    with pytest.raises(Unseen):
+        caught()
+
+
 @ps.source
 class Over(ps.authoring.Kernel):
     """Fails after it has completed all of its times."""

@@ -211,6 +211,9 @@ def catch(
 
     A time that was open at the failure stays open until the replacement has passed it or ended.
 
+    A sink upstream that an option has added, as in `map(f, on_error=sink)`, gets the failure as well, and fails the run
+    with it. Handle it there, too: `on_error=pipe(catch(), sink)`.
+
     Raises: CapabilityError: the replacement answered at a time that was complete (raised by the stream).
     """
     return opens(Catch(handler, on))

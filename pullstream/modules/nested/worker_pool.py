@@ -253,7 +253,8 @@ def worker_pool(
 
     Each worker is a stream of its own. It gives exactly one result for each value, in the order of its values, and has
     at most `concurrency` values at a time. Results keep the order of the values; with `ordered=False` they come as
-    they are ready. The pool holds no more values than were asked for.
+    they are ready. The pool holds no more values than were asked for. Inside a worker, a time is complete only at the
+    end, so a module that waits for it, such as `sort_by_time`, stalls the pool.
 
     A worker that fails or ends leaves the pool, and the other workers get the values that it had not finished. So a
     value may be processed twice, and still has one result. When all workers have failed, the stream fails with the

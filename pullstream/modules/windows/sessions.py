@@ -334,8 +334,9 @@ def sessions(
     A session starts at the time of its first value and ends `gap` after the time of its last. A value belongs to it if
     its time is before that end. The result is emitted at the end of the session, when everything before that is
     complete: only then is it certain that the session does not continue. Times are numbers with a number as the gap, or
-    dates and datetimes with a `timedelta`. They may arrive in any order: a value waits until everything before its time
-    is complete, so sessions and folds get values in the order of their times.
+    dates and datetimes with a `timedelta`; for zones whose clocks change, see `stamp`. They may arrive in any order: a
+    value waits until everything before its time is complete, so sessions and folds get values in the order of their
+    times.
 
     `fold`, `key`, `eager` and `on_error` are as in `tumbling`. Each key has sessions of its own. A value that is left
     out neither starts nor extends a session. Sessions with equal ends are emitted in the order in which they began.

@@ -213,7 +213,7 @@ def tumbling(
     everything before that is complete, even if nothing arrives later. A window without values has no result. Times may
     arrive in any order. They are numbers with a number as the size, or dates and datetimes with a `timedelta` (of whole
     days for dates). Windows start at multiples of the size from `origin`: 0, or 1 January 1970 (in UTC for aware
-    datetimes).
+    datetimes). For zones whose clocks change, see `stamp`.
 
     The value of a window is the list of its values in order of arrival or, with a `fold`, its result. With a `key`,
     there is a `Window` for each key, whose value is the pair (key, result), in the order in which the keys first
