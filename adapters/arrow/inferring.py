@@ -104,7 +104,7 @@ class Columns:
             names = self.schema.names
         if names is not None and len(names) == width:
             return names
-        why = f"it has {width} column{'s' * (width != 1)}, but the file has {len(names or ())}; {self.advice}"
+        why = f"it has {width} column{'s' * (width != 1)} instead of {len(names or ())}; {self.advice}"
         if block.bare:
             why = f"rows are {KINDS}; convert the values with ps.map, or name a single column in a schema="
         raise self._refusal(f"{self._named(0)}, {shown(block.values[0])}, is not a row: {why}")

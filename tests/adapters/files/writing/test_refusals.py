@@ -130,7 +130,7 @@ def test_a_text_that_looks_like_a_value_out_of_range(tmp_path):
             [{"a": 1}, {5: 2}],
             "value 2, {5: 2} (dict), is not a row: it has a column 5 (int), but names must be str",
         ),
-        ([(1,), (1, 2)], "value 2, (1, 2) (tuple), is not a row: it has 2 columns, but the file has 1"),
+        ([(1,), (1, 2)], "value 2, (1, 2) (tuple), is not a row: it has 2 columns instead of 1"),
         ([([],), ([1],), (["x"],)], "the column 'f0' cannot hold ['x'] (list), value 3"),
         ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and cannot hold True (bool), value 2"),
         (
