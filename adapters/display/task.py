@@ -101,7 +101,7 @@ def display(
 
     The first line shows the state of the run and its duration; the frontier at the sinks, that is the earliest times
     that are not complete; the number of complete times; and the number of values from the sources, with the current
-    rate (at the end, the average). Then follows one row per module: values in and out, values per second, and the share
+    rate (at the end, the average). Each module has a row: values in and out, values per second, and the share
     of recent time in which it was busy, computing or waiting for the outside world. Below it is the module's own
     status, for example the file that it reads. After 5 s without any progress, a line says what the run waits for.
 

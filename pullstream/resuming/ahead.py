@@ -1,4 +1,4 @@
-"""Looking ahead: how far a source has to come before anything more is complete, with all the rest as it is."""
+"""Looking ahead: how far a source must advance before more is complete, if nothing else changes."""
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
@@ -11,35 +11,35 @@ from pullstream.timely import TimelyError, Tracker
 Pointstamps = Sequence[tuple[int, Hashable]]
 
 FEW: Final = 16
-"""Ticks that are kept in mind: of those that rows of one micro-batch wait for there are mostly fewer."""
+"""The number of ticks to remember; the rows of one micro-batch mostly wait for fewer."""
 
 _UNKNOWN: Final = (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 """Raised by functions of times that have no answer for one."""
 
 
 class TimeScale(Protocol):
-    """A source's way through time, in steps that have numbers."""
+    """The steps in which a source advances through time, with their numbers, the ticks."""
 
     @property
     def last(self) -> int:
-        """The last tick that there can be."""
+        """The last possible tick."""
         ...
 
     def time(self, tick: int) -> Hashable:
-        """The least time that may still come when the source has come to a tick."""
+        """The least time that may still arrive when the source has reached a tick."""
         ...
 
     def tick(self, time: Any) -> int | None:
-        """About the first tick that leaves a time behind; None for a time of another domain."""
+        """About the first tick that is past a time; None for a time of another domain."""
         ...
 
 
 Wish = Callable[[Tracker], bool]
-"""Whether what is waited for has come, where this is what may still come."""
+"""Whether a wait is over, given a tracker of what may still arrive."""
 
 
 class Ahead:
-    """A second tracker for the graph of a run, in which the source may go forth and back."""
+    """A second tracker for the graph of a run, in which the source can move forwards and backwards."""
 
     def __init__(self, sidecar: Sidecar, source: Location, sink: Location, ticks: TimeScale) -> None:
         self._graph = sidecar.frontiers.graph()
@@ -47,7 +47,7 @@ class Ahead:
         self._sink = sink.output
         self._ticks = ticks
         self._found: dict[int, tuple[int, int]] = {}
-        """The ticks that were found for rows, and between which times of theirs."""
+        """The ticks that were found for rows, and the least and the greatest time of the rows of each."""
         self._begin()
 
     def _begin(self) -> None:
@@ -57,7 +57,7 @@ class Ahead:
         self._observe([self._sink])
 
     def from_row(self, time: Hashable, after: int) -> int:
-        """The first tick, behind `after`, at which anything that comes of a time may be complete at the sink."""
+        """The first tick after `after` at which a result of a value at `time` may be complete at the sink."""
         if type(time) is not int:
             return self._from_row(time, after)
         # What is later is never complete sooner: between two times with one answer there is no other.
@@ -85,7 +85,7 @@ class Ahead:
     def from_here(
         self, stamps: Pointstamps, places: Iterable[int], wishes: Sequence[Wish], hints: Sequence[Any], after: int
     ) -> int | None:
-        """The first tick behind `after` at which a wish comes true, beside these pointstamps; None if none does."""
+        """The first tick after `after` at which a wish is fulfilled, given these pointstamps; None if there is none."""
         self._observe(places)
         try:
             with self._beside(stamps):
@@ -148,5 +148,5 @@ class Ahead:
 
 
 def passed(place: int, times: Sequence[Hashable]) -> Wish:
-    """The wish that none of some times may come at a place any more."""
+    """The wish that none of some times may arrive at a place any more."""
     return lambda tracker: not any(tracker.frontier(place).less_equal(time) for time in times)

@@ -1,4 +1,4 @@
-"""All that is kept of a stream between two instalments."""
+"""The state of a stream that is kept between two instalments."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,20 +17,20 @@ _NOTHING: Final[Memories] = {}
 
 @attrs.frozen
 class Carryover:
-    """All that is kept of a stream besides the values that are to come again; it can be pickled."""
+    """The state of a stream between two instalments, except the values to replay; it can be pickled."""
 
     frontiers: SinkFrontiers = (Antichain([BEGINNING]),)
-    """The times that may still come."""
+    """The times that may still arrive."""
     memory: Memories = _NOTHING
     ledger: Memories = _NOTHING
 
 
 FRESH: Final = Carryover()
-"""A stream at its beginning: nothing is done."""
+"""A stream at its beginning: no time is done."""
 
 
 def changed(contents: Memories, node: int, changes: MemoryChanges) -> Memories:
-    """The contents after changes of one module's."""
+    """Return the contents with the changes of one module's memory."""
     if not changes:
         return contents
     there = dict(contents.get(node, {}))

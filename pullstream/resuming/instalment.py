@@ -1,10 +1,10 @@
-"""One instalment of a stream: what has come by now goes through modules, and what the next one needs of it is kept.
+"""One instalment of a stream: the values so far go through modules, and the state that the next one needs is kept.
 
-An instalment is a run over the values that have come, which ends where nothing can move before more comes. What is
-complete then is given away. What is not is no more than begun, and what was made of it is dropped with the modules: the
-values at times of which anything is still to come go through other modules of the same kind when there is more, while
-what is done is dropped where it appears again. That is how a run goes on with a journal, with the same rules for
-modules: what they keep beyond a time is in their memory (`Resumable`, `ctx.memory`).
+An instalment is a run over the values so far. It ends when nothing can move before more values arrive. Results that
+are complete then are delivered. All others are dropped together with the modules: when there is more, values at times
+that are not complete go through new modules of the same kind, and results at complete times are dropped where they
+appear again. A run with a journal resumes in this way, too, with the same rules for modules: their state beyond a time
+is in their memory (`Resumable`, `ctx.memory`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -46,18 +46,18 @@ class Instalment:
     """The outcome of an instalment."""
 
     answers: Sequence[Batch[Any]]
-    """Complete results, in the order in which they came; each batch of one time or many."""
+    """Complete results, in the order of their arrival; a batch has one time or many."""
     again: Sequence[bool]
-    """Of each value that was given, whether it is to come again."""
+    """For each value, whether it must be replayed."""
     kept: Carryover | None
-    """All that the next one needs; None if nothing: a stream that begins anew does the same."""
+    """All that the next one needs; None if it needs nothing, because a new stream would do the same."""
     due: int | None
-    """The tick at which something more may be complete, though nothing comes; None if there is none."""
+    """The tick at which more may be complete, even if nothing arrives; None if there is none."""
 
 
 @attrs.frozen
 class InstalmentPlan:
-    """The modules that instalments are made with, and a name to refuse them by."""
+    """The modules that instalments run, and the name and place of what composed them, for errors."""
 
     modules: Sequence[Module]
     ticks: TimeScale
@@ -65,11 +65,11 @@ class InstalmentPlan:
     site: Site
 
     def ahead(self) -> Ahead:
-        """A look ahead through the modules, of which nothing runs.
+        """Make an `Ahead` for the modules, none of which runs.
 
         Raises:
-            CompositionError: they have sources or sinks of their own, or give times of their own.
-            JournalError: one of them could not go on where an earlier one was.
+            CompositionError: they have sources or sinks of their own, or assign times of their own.
+            JournalError: the state of one of them cannot be saved.
         """
         run = Run(limit=1, release_timeout=0.0, on_failure=_nobody, keeping=StreamKeeping)
         run.clock = BusyClock()
@@ -84,7 +84,7 @@ def _nobody(exc: BaseException) -> NoReturn:
 
 @attrs.frozen
 class Work:
-    """The values of an instalment, in the order of their times, and what was kept by the ones before."""
+    """The values of an instalment, in the order of their times, and the state that earlier ones have kept."""
 
     times: Sequence[Hashable] = ()
     values: Sequence[Any] = ()
@@ -93,7 +93,7 @@ class Work:
 
 
 class _ComeSoFar(Kernel[Any]):
-    """The source: the values of one instalment; then nothing, as if there were more to come."""
+    """The source: the values of one instalment; then it waits, as if more might arrive."""
 
     traits = Traits(trusted=True)
 
@@ -113,7 +113,7 @@ class _ComeSoFar(Kernel[Any]):
 
 
 class InstalmentRun(StateSaver):
-    """The modules of one instalment, and what they keep."""
+    """The modules of one instalment, and their state."""
 
     ahead: Ahead
 
@@ -137,7 +137,7 @@ class InstalmentRun(StateSaver):
         whole: Sink[Any, None] = Sink((first, *plan.modules, last))
         self._consumer = self._assembly.sink(whole, None)
         self.end = self.sidecar.sinks[-1]
-        """The place of what takes the results."""
+        """The place of the sink that takes the results."""
 
     def check(self) -> None:
         """Refuse modules that cannot be here; see `InstalmentPlan`."""
@@ -170,7 +170,7 @@ class InstalmentRun(StateSaver):
     # ---- running
 
     async def consume(self, ended: trio.Event) -> None:
-        """Run to the end, or until it is told to rest."""
+        """Run to the end, or until `rest` is called."""
         try:
             self._begin()
             with self._cancelled:
@@ -198,7 +198,7 @@ class InstalmentRun(StateSaver):
             await ctx.breathe()
 
     def rest(self) -> None:
-        """End with what has come of it: nothing moves before more comes."""
+        """End with the results so far: nothing can move before more values arrive."""
         if self._instalment is not None or self._failure is not None:
             return
         if self.source.values:
@@ -211,14 +211,14 @@ class InstalmentRun(StateSaver):
         self._cancelled.cancel()
 
     def fail(self, exc: BaseException) -> None:
-        """End with what was raised where it is no module's failure."""
+        """End with an exception that is no module's failure."""
         self._failure = self._failure or exc
         self._cancelled.cancel()
 
     # ---- what comes of it
 
     def outcome(self) -> Instalment:
-        """The instalment, or its failure, raised."""
+        """Return the instalment, or raise its failure."""
         if self._failure is not None:
             raise self._failure
         assert self._instalment is not None, "it has come to rest, or failed"
@@ -246,7 +246,7 @@ class InstalmentRun(StateSaver):
         return Instalment(answers, again, Carryover(frontiers, memory, ledger) if needed else None, due)
 
     def _check_holds(self, again: Iterable[Hashable]) -> None:
-        """Refuse what a user's module would forget: what it keeps at a time at which nothing is to come again."""
+        """Refuse a user's module whose state would be lost, because it holds a time at which nothing is replayed."""
         come = {time for each in dict.fromkeys(again) for time in self._shows(self.source.location, each)}
         for location in self.sidecar.locations:
             if location.traits.carries is Carries.MAYBE:
@@ -259,12 +259,12 @@ class InstalmentRun(StateSaver):
                         )
 
     def _shows(self, location: Location, time: Hashable) -> Iterator[Hashable]:
-        """The times at which what leaves a module at a time is answered."""
+        """The times at which the results of values that leave a module at a time are answered."""
         for each in self._stream.consequences.from_output(location, time):
             yield from each.times
 
     def _due(self, again: Sequence[bool], complete: Callable[[Hashable], bool]) -> int | None:
-        """The tick at which a module is told something, an answer is complete, or the least time is done with."""
+        """The tick at which a module is notified, an answer is complete, or the least time is done."""
         sidecar, end = self.sidecar, self.end
         if any(inside is not sidecar for inside in sidecar.waits.values()):
             # Streams inside have times of their own, of which only they know.

@@ -1,4 +1,4 @@
-"""Streams in instalments: a run in which instalments of many streams are made, one after another."""
+"""Streams in instalments: a run that makes instalments of many streams, one after another."""
 
 from collections.abc import AsyncGenerator, Hashable, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from pullstream.resuming.keeping import StreamKeeping
 
 
 class Instalments:
-    """A run in which instalments are made, one at a time."""
+    """A run that makes instalments, one at a time."""
 
     def __init__(self, plan: InstalmentPlan, ahead: Ahead, limit: int) -> None:
         self.run = Run(limit=limit, release_timeout=5.0, on_failure=self._failed, keeping=StreamKeeping)
@@ -27,10 +27,9 @@ class Instalments:
     async def make(
         self, times: Sequence[Hashable], values: Sequence[Any], tick: int, kept: Carryover | None = None
     ) -> Instalment:
-        """Let values, in the order of their times, go through modules that begin with what was kept.
+        """Send values, in the order of their times, through the modules, which begin with the state that was kept.
 
-        At `tick` the source has left the `times` behind: nothing at one of them will come any more, but for those that
-        come again.
+        At `tick` the source is past the `times`: nothing more will arrive at them, except values that are replayed.
 
         Raises:
             BaseException: the stream's failure, as itself.
@@ -47,7 +46,7 @@ class Instalments:
         return parts.outcome()
 
     def stands_still(self) -> None:
-        """Look whether nothing can move any more, as it could not a moment ago."""
+        """Check again, after a moment, whether nothing can move any more."""
         self.run.spawn_watch(self._look)
 
     async def _look(self) -> None:
@@ -64,7 +63,7 @@ class Instalments:
 
 @asynccontextmanager
 async def instalments(plan: InstalmentPlan, ahead: Ahead, *, limit: int = 4096) -> AsyncGenerator[Instalments, None]:
-    """Open a run in which instalments of many streams are made, one after another."""
+    """Open a run that makes instalments of many streams, one after another."""
     here = Instalments(plan, ahead, limit)
     run = here.run
     run.clock = instrument()

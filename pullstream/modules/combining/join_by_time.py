@@ -80,7 +80,7 @@ class JoinByTime(FanIn):
 
     @abstractmethod
     def joined(self, time: Hashable, left: list[Sequence[Any]], right: list[Sequence[Any]]) -> Sequence[Any]:
-        """The results of a time, of which these are the values, in parts as they arrived."""
+        """The results of a time, given its values in parts as they arrived."""
 
     def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
         """The values of a source (0 or 1) as they are kept, up to the first that fails, and the error for that one."""

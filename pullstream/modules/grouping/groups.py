@@ -23,24 +23,24 @@ from pullstream.protocol import Batch, Unanswered
 
 
 class Part(ABC):
-    """The values kept of one time, and what is made of them; results go into the list given."""
+    """Keeps the values of one time and makes results of them, which go into the given list."""
 
     deadline: float = inf
     """The moment on trio's clock at which `elapse` is to be called."""
 
     delivers: ClassVar[bool] = False
-    """Whether what is kept is answered, as when the time is complete, when the stream fails."""
+    """Whether the kept values are answered when the stream fails, as when the time is complete."""
 
     @abstractmethod
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
-        """Take the values of one batch. What is raised follows the results given before."""
+        """Take the values of one batch. An exception comes after the results given before it."""
 
     @abstractmethod
     def finish(self, out: list[Any]) -> None:
-        """The time is complete: give what is left. The part is not used any more."""
+        """Give the remaining results, when the time is complete. The part is not used afterwards."""
 
     def elapse(self, out: list[Any]) -> None:
-        """The deadline has come; set the next one."""
+        """Handle the deadline, and set the next one."""
         raise NotImplementedError(f"{type(self).__name__} sets a deadline, and does not say what it does then")
 
     @abstractmethod
@@ -52,8 +52,8 @@ class Gather(Notified, Inline):
     """Feeds parts, a new one for each time, and answers what they make.
 
     `clocked` parts have deadlines; with a `capacity`, upstream waits while the parts keep so much. `sizes` are the
-    numbers of values in a result and from one result to the next, if they are known: no more values are asked for than
-    the results that are wanted take.
+    number of values in a result, and the number from one result to the next, if they are known: then no more values are
+    asked for than the wanted results need.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Gather(Notified, Inline):
         return self.events.fetch(deadline=self._deadline)
 
     def _elapse(self) -> None:
-        """Let the parts go on whose deadline has come."""
+        """Call the parts whose deadline has come."""
         now = trio.current_time()
         for time, part in [(time, part) for time, part in self._parts.items() if part.deadline <= now]:
             out: list[Any] = []
@@ -137,7 +137,7 @@ class Gather(Notified, Inline):
             self._give(time, part, out)
 
     def _give(self, time: Hashable, part: Part, out: list[Any]) -> None:
-        """Results of a part; it may keep something, or keep it no longer. Both are held."""
+        """Give the results of a part, and hold its time while it keeps values."""
         self.give(time, out)
         if len(part) and time not in self._parts:
             self._parts[time] = part

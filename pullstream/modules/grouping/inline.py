@@ -27,9 +27,9 @@ Member = PassOn | Notified
 
 
 class Place:
-    """The place of every module in the rows of one owner, in place of an edge and of what is upstream.
+    """The place of every module in the rows of one owner. It stands in for an edge and its upstream.
 
-    They hold times at the owner's location, and count there what they leave out.
+    The modules hold times at the owner's location, and count the values that they leave out there.
     """
 
     def __init__(self, owner: Kernel[Any]) -> None:
@@ -41,7 +41,7 @@ class Place:
         """The failure of the member that has just answered, after that answer."""
 
     def fail_next(self, failure: BaseException, before: Sized) -> None:
-        """Note the failure of a member, to be raised after the results before it; as that of an edge."""
+        """Note the failure of a member, to be raised after the results before it, as an edge does."""
         if not before:
             raise failure
         self.failure = failure
@@ -81,10 +81,10 @@ def members_of(transformer: Transformer[Any, Any]) -> list[tuple[Member, Module]
 
 
 class InlineRow:
-    """A row of modules, which its owner gives values and completions; what comes out goes to `give`.
+    """A row of modules. Its owner gives it values and completions, and its results go to `give`.
 
-    Members of a row ask for completions of the times of their values alone, and hold these and no others. So a time
-    that is complete at the input is complete at each member when those above it have been notified.
+    Members request completions only of the times of their values, and hold only these. So a time that is complete at
+    the input is complete at each member when the members above it have been notified.
     """
 
     over = False
@@ -101,7 +101,7 @@ class InlineRow:
         self._place = place
         self._give = give
         self._at = 0
-        """The number of the member that works."""
+        """The number of the member that is at work."""
         self._first = 0
         """The number of the first member that still takes values: those above it have ended."""
         self.times: set[Hashable] = set()
@@ -110,7 +110,7 @@ class InlineRow:
             place.put(member, module)
 
     def feed(self, time: Hashable, values: Sequence[Any]) -> None:
-        """Take values at a time; leave them out once it is over."""
+        """Take values at a time, or drop them if a member has ended the stream."""
         if not self.over:
             self._pass(0, time, values)
 
@@ -119,13 +119,13 @@ class InlineRow:
         return any(time in member.requests for member in self._notified())
 
     def complete(self, time: Hashable) -> None:
-        """Notify the members that asked for it: a time is complete."""
+        """Notify the members that requested it that a time is complete."""
         for number, member in enumerate(self._members):
             if isinstance(member, Notified) and time in member.requests:
                 self._complete(number, member, time)
 
     def finish(self, start: int = 0) -> None:
-        """End after what the members from number `start` on still have."""
+        """End after the results that the members from number `start` on still keep."""
         self.over, self._first = True, start
         for number in range(start, len(self._members)):
             member = self._members[number]
@@ -134,13 +134,13 @@ class InlineRow:
                     self._complete(number, member, least(member.requests.first))
 
     def forget(self, time: Hashable) -> None:
-        """Take back what the members asked for at a time, and hold it no more."""
+        """Withdraw the requests of the members at a time, and their holds."""
         for member in self._notified():
             if time in member.requests:
                 member.forget(time)
 
     def fail(self) -> None:
-        """The stream has failed above: give what is a result already."""
+        """Give the results that are already final, when the stream has failed upstream."""
         for number, member in enumerate(self._members):
             if isinstance(member, Notified):
                 self._at = number
@@ -148,7 +148,7 @@ class InlineRow:
                 self._drain(number, member)
 
     def culprit(self) -> str:
-        """The member that worked last."""
+        """Return the member that worked last, for messages."""
         module = self._modules[self._at]
         return self._members[self._at].culprit() or f"{module}, composed at {module.site}"
 
@@ -158,7 +158,7 @@ class InlineRow:
         return (member for member in self._members if isinstance(member, Notified))
 
     def _pass(self, number: int, time: Hashable, values: Sequence[Any]) -> None:
-        """Give values to a member and, of what it makes of them, to those below it."""
+        """Give values to a member, and its results to the members below it."""
         if number == len(self._members):
             self._give(time, values)
             return
@@ -204,7 +204,7 @@ class InlineRow:
             member.forget(time)
 
     def _end(self, number: int) -> None:
-        """A member has had enough: those above it are of no use any more, and those below it come to their end."""
+        """End the row at a member that has enough: release the members above it, and finish those below it."""
         for member in self._members[:number]:
             if isinstance(member, Notified):
                 for time in list(member.requests):

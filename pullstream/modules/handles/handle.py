@@ -1,4 +1,4 @@
-"""Handles: what a program keeps in its hand to steer modules of open runs, or to put values into them."""
+"""Handles: a program uses them to control modules of open runs, or to put values into them."""
 
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -40,7 +40,7 @@ class Held:
 
 
 class Grip(Held, OfOneRun, Generic[K]):
-    """The thing that a handle and its kernel share; it belongs to one run at a time or, with `once`, to one run."""
+    """State that a handle and its kernel share; it belongs to one run at a time or, with `once`, to one run."""
 
     def __init__(self, name: str, *, once: bool = False) -> None:
         super().__init__(name)
@@ -49,7 +49,7 @@ class Grip(Held, OfOneRun, Generic[K]):
         self._token: trio.lowlevel.TrioToken | None = None
 
     def attach(self, kernel: K) -> None:
-        """Attach the kernel of the run that is steered from now on.
+        """Attach the kernel of a run, which the handle controls from now on.
 
         Raises:
             ReuseError: another one is, and has not ended; or was ever, if it is for one.
@@ -70,7 +70,7 @@ class Grip(Held, OfOneRun, Generic[K]):
         return self._kernel is not None
 
     def alive(self) -> K | None:
-        """The kernel of the run that is open, if one is."""
+        """The kernel of the open run, if there is one."""
         kernel = None if self._kernel is None else self._kernel()
         # A kernel that was made is connected a little later.
         if kernel is None or (hasattr(kernel, "edge") and kernel.edge.over):
@@ -78,13 +78,13 @@ class Grip(Held, OfOneRun, Generic[K]):
         return kernel
 
     def elsewhere(self) -> "trio.lowlevel.TrioToken | None":
-        """The program of the run that is open, if this is not its thread."""
+        """The program of the open run, if it is in another thread than this."""
         if self._token is None or self.alive() is None:
             return None
         return None if running_program() is self._token else self._token
 
     def steer(self, function: Callable[[], None]) -> None:
-        """Call a function in the run's own thread: at once if this is it, and otherwise soon."""
+        """Call a function in the run's own thread: at once if this is that thread, and otherwise soon."""
         token = self.elsewhere()
         if token is None:
             function()
@@ -94,7 +94,7 @@ class Grip(Held, OfOneRun, Generic[K]):
                 token.run_sync_soon(function)
 
     def wake(self) -> None:
-        """Let the kernel, a `Waking` one, look again whether it can answer; any thread may call this."""
+        """Let the kernel, which is `Waking`, check again whether it can answer; any thread may call this."""
         self.steer(self._wake)
 
     def _wake(self) -> None:
@@ -106,7 +106,7 @@ G = TypeVar("G", bound=Grip[Any])
 
 
 class Handle(Blueprint, Generic[G]):
-    """A module that is a handle, too; its last part was made with the grip."""
+    """A module that is also a handle; its last part was made with the grip."""
 
     @property
     def _grip(self) -> G:
@@ -114,7 +114,7 @@ class Handle(Blueprint, Generic[G]):
 
 
 class Stored:
-    """Values that a handle has put in for a source. The source's capability follows these, not what it answers."""
+    """Values that a handle has put in for a source. The source's capability follows these, not its answers."""
 
     def __init__(self) -> None:
         self.values = Backlog()
