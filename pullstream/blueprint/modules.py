@@ -59,7 +59,7 @@ class OfOneRun:
 
 
 class OneShot(OfOneRun, Generic[T]):
-    """An argument that can be used once: a second opening is refused with the module's name, and so is pickling."""
+    """An argument that can be used once: a second opening, and pickling, are refused with the module's name."""
 
     def __init__(self, value: T) -> None:
         self.value: T | None = value

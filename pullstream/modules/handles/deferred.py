@@ -169,7 +169,7 @@ def deferred(kind: str) -> Any:
     then, upstream is not asked. An abort is confirmed without waiting, and a later `resolve` opens nothing. `resolve`
     may be called before the run is opened, and from any thread.
 
-    A placeholder belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling.
+    A placeholder belongs to one run at a time, and cannot be pickled. A second run is refused with `ReuseError`.
 
     Raises: CompositionError: the kind is none of these; or, from `resolve`, the module is not of that kind.
     PullstreamError: from `resolve` and `fail`, if one of them was called before.

@@ -236,7 +236,7 @@ def pair() -> tuple[Source[Any], Sink[Any, None]]:
     The end or failure of the sink's stream comes out of the source. An abort of the source ends the sink (with None);
     an error fails it. If the sink's run is aborted, the source fails with `Abandoned`.
 
-    Each end belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
+    Each end belongs to one run, and cannot be pickled. A second run is refused with `ReuseError`.
     """
     joint = Joint()
     return Source((Module("pair", PairSource, (joint,)),)), Sink((Module("pair", PairSink, (joint,)),))

@@ -161,6 +161,6 @@ def dynamic_merge() -> DynamicMerge[Any]:
     Values are delivered as they arrive, as in `merge`. The stream ends after `cap()`, when all sources have ended. Each
     batch keeps its time. Before `cap()`, no time is complete, because a source with any time may be added.
 
-    It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
+    It belongs to one run, and cannot be pickled. A second run is refused with `ReuseError`.
     """
     return DynamicMerge((Module("dynamic_merge", _DynamicMergeSource, (Added(),)),))

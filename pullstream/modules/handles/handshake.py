@@ -242,7 +242,7 @@ def handshake(
     longer than `timeout` seconds, both directions fail, and the other side is notified of the reason. If a side ends
     during the exchange, reads and writes of the other raise `Ended`.
 
-    It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
+    It belongs to one run, and cannot be pickled. A second run is refused with `ReuseError`.
 
     Raises: AskTimeout: the exchange took too long (raised by the streams).
     """

@@ -97,7 +97,7 @@ def pushable(capacity: Positive) -> Pushable[Any]:
     it raises `Ended`. A thread started by trio pushes with `trio.from_thread.run(orders.push, "tea")`; for any other
     thread, use `from_callback`. Values pushed before the run opens are buffered. Times must not go back.
 
-    It belongs to one run. A second run is refused with `ReuseError`, and so is pickling.
+    It belongs to one run, and cannot be pickled. A second run is refused with `ReuseError`.
     """
     return Pushable((Module("pushable", _Pushing, (Entries(capacity),)),))
 

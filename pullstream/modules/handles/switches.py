@@ -75,8 +75,8 @@ def pausable() -> Pausable[V]:
     is not complete. An abort is confirmed. An end or a failure passes if it answers an ask that was sent before;
     otherwise it is noticed after `resume()`, by the next ask.
 
-    It belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling. Any thread may use
-    it.
+    It belongs to one run at a time, and cannot be pickled. A second run is refused with `ReuseError`. Any thread may
+    use it.
     """
     return Pausable((Module("pausable", _Pausing, (_Pause("pausable"),)),))
 
@@ -155,7 +155,7 @@ def abortable() -> Abortable[V]:
     them). Upstream is released immediately, even without an ask, and before the end is answered (R7). A value in flight
     is dropped. An abort from downstream passes through.
 
-    It belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling. Any thread may use
-    it.
+    It belongs to one run at a time, and cannot be pickled. A second run is refused with `ReuseError`. Any thread may
+    use it.
     """
     return Abortable((Module("abortable", _Switched, (_Switch(),)),))

@@ -268,7 +268,7 @@ def worker_pool(
     >>> ps.run(ps.pipe(ps.values("abc"), pool, ps.collect()))
     ['A', 'B', 'C']
 
-    A dynamic pool belongs to one run at a time. A second run is refused with `ReuseError`, and so is pickling.
+    A dynamic pool belongs to one run at a time, and cannot be pickled. A second run is refused with `ReuseError`.
 
     Raises:
         BaseException: the failure of the last worker, or of upstream, after the results before it.
