@@ -109,6 +109,11 @@ class Bench:
         """The number of resources opened."""
         return self.resource.opened + sum(ledger.opened for ledger in self.ledgers)
 
+    @property
+    def left(self) -> bool:
+        """Whether the module has aborted a source."""
+        return any(ledger.reasons == [None] for ledger in self.ledgers)
+
     def is_balanced(self, when: str) -> None:
         """Check that everything opened was opened once and is closed."""
         for ledger in (self.resource, *self.ledgers):

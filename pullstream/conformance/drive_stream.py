@@ -30,6 +30,8 @@ class StreamDriver:
         self.values: list[Any] = []
         self.ending: Done | BaseException | None = None
         self.doubt: str | None = None
+        self._left = False
+        """Whether the module had aborted an input by itself before it was sent a termination."""
         self.checker = Checker(strict=True, lenient=(SINK,))
         self.bench = Bench(subject, cell)
         made = self.bench.made
@@ -106,9 +108,9 @@ class StreamDriver:
                 self.bench.was_told(reason, *self._other_reasons())
 
     def _other_reasons(self) -> list[BaseException | None]:
-        """Return reasons that one input may already have been given: another failed, or is not needed."""
+        """Return reasons that an input may already have been given: another failed, or the module is at its end."""
         if len(self.bench.ledgers) < 2:
-            return []
+            return [None] * self._left
         return [None, self.bench.failure] if any(ledger.failed for ledger in self.bench.ledgers) else [None]
 
     async def _send(self, reader: Reader[Any], reason: BaseException | None) -> bool:
@@ -122,7 +124,8 @@ class StreamDriver:
 
         async def terminate() -> None:
             nonlocal pending
-            pending = pending or (waiting and not answered)
+            if self.cell.waits:
+                pending, self._left = waiting and not answered, self.bench.left
             await (reader.abort() if reason is None else reader.error(reason))
 
         async with trio.open_nursery() as nursery:
@@ -132,7 +135,7 @@ class StreamDriver:
                 await _begun()
                 await trio.sleep(self.cell.moment or 0.0)
             if not self.cell.waits:
-                pending = waiting and not answered
+                pending, self._left = waiting and not answered, self.bench.left
                 reader.abort_nowait() if reason is None else reader.error_nowait(reason)
             nursery.start_soon(terminate)
             if self.cell.again:

@@ -409,6 +409,23 @@ def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
 
 
 @ps.transformer
+async def aborts(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        for value in batch.values:
+            if value == 3:
+                await upstream.abort()
+                return
+            yield ps.Batch(batch.time, [value])
+
+
+@pytest.mark.parametrize("again", ["position=1", "position=0 moment=0.0"])
+def test_a_module_may_abort_its_upstream_before_it_is_sent_an_error(again):
+    """It ends by itself (R7), and runs ahead of the asks: the source was aborted already, without the error."""
+    report = conformance(aborts, replay=f"values=2 limit=1000 way=error {again}", seeds=4)
+    assert report.ok, report.findings[0]
+
+
+@ps.transformer
 async def follows_events(upstream, ctx):
     async for event in ctx.events(upstream):
         if isinstance(event, ps.Batch):
