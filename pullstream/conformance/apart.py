@@ -104,7 +104,9 @@ def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: fl
     os.kill(process.pid, signal.SIGUSR1)
     process.join(0.5)
     dump.seek(0)
-    frames = [(file, line, name) for file, line, name in _FRAME.findall(dump.read()) if is_authors(file)]
+    # The frames after this file's are those of the program that has called the kit: the process is a copy of it.
+    inside = dump.read().partition(f'"{__file__}"')[0]
+    frames = [(file, line, name) for file, line, name in _FRAME.findall(inside) if is_authors(file)]
     where = f"; it is in {frames[0][2]}, line {frames[0][1]}" if frames else ""
     place = shown_place(frames[0][0], int(frames[0][1])) if frames else None
     return Trouble("spin", f"it has not finished within {limit:g} seconds of real time{where}", place)

@@ -50,6 +50,9 @@ HAVE_TO_DIFFER: Final = "some of the values are equal here; if all input values 
 """The advice for failures in cells with equal values."""
 
 
+LATER: Final = "catch the failure in the task that reads upstream, and raise it where the module answers"
+"""The advice for a failure that was kept until the stream was ended, and then raised by the release."""
+
 MEANT_EARLY: Final = "leave out per_time=True if that is intended"
 """The advice for an early answer that only `per_time=True` forbids."""
 
@@ -319,6 +322,10 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
         return Trouble(match[1], str(rest), place, exact=isinstance(rest, ProtocolError) and rest.says_how)
     if not isinstance(rest, Exception):
         return Trouble("crash", f"it raised {rest!r}", place)
+    if isinstance(driver, StreamDriver) and rest in (driver.bench.failure, driver.bench.raised):
+        # An ask that fails does not come here.
+        what = f"a termination was confirmed with {rest!r}, which had come before it, and not with done"
+        return Trouble("R8", what, place, LATER, exact=True)
     advice = way_out(rest, driver.bench.subject) if isinstance(driver, SinkDriver) else ""
     return Trouble("failure", f"it raised {rest!r}", place, advice)
 

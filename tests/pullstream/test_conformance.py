@@ -2,11 +2,12 @@
 
 import shlex
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import attrs
 import pytest
+import trio
 
 import pullstream as ps
 from pullstream.__main__ import main
@@ -406,6 +407,49 @@ def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
     found = next(finding for finding in report.findings if finding.rule == rule)
     file, _, number = found.place.rpartition(":")
     assert Path(file).read_text().splitlines()[int(number) - 1].strip() == line
+
+
+@ps.transformer
+async def reads_in_a_task(upstream, ctx):
+    """Its task raises what upstream raised: when the module is closed, if that comes first."""
+    send, receive = trio.open_memory_channel(0)
+
+    async def read():
+        async with send:
+            while (batch := await upstream.ask(1)) is not ps.DONE:
+                hold = ExitStack()
+                hold.enter_context(ctx.hold(batch.time))
+                await send.send((batch, hold))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        async for batch, hold in receive:
+            yield batch
+            hold.close()
+
+
+def test_an_ending_that_is_confirmed_with_a_failure_breaks_r8():
+    """The exception is upstream's, so "a module raises only what its inputs raised" would say nothing."""
+    module = Subject("module", reads_in_a_task, grows=True)
+    finding = conformance(module, replay="values=1 ending=failure limit=1 way=abort position=1").findings[0]
+    assert finding.rule == "R8"
+    assert "confirmed with SourceFailed" in finding.message
+    assert "raise it where the module answers" in finding.hint
+
+
+@ps.transformer
+async def never_rests(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        while True:
+            await trio.lowlevel.checkpoint()
+        yield batch
+
+
+def test_a_module_that_spins_is_not_placed_where_the_kit_was_called():
+    """It may be stopped while none of its lines runs; the line that called the kit is not at fault."""
+    finding = conformance(Subject("module", never_rests), replay="values=1", limit=0.5).findings[0]
+    assert finding.rule == "spin"
+    assert "it is in test_" not in finding.message
 
 
 @ps.transformer
