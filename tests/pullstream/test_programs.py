@@ -270,7 +270,9 @@ def compare(program):
             first = first or found
             assert found == first, f"{program} at limit {limit}, {type(way).__name__}: {found}, and at first {first}"
             at_rest.append(frontiers)
-        if program.fails is None and not any(name.startswith(ENDS) for name in program.names):
+        # Cut, the values behind one that waits in `merge_sorted` for another input are still above it.
+        waits = len(program.inputs) > 1 and program.join.startswith("merge_sorted")
+        if program.fails is None and not waits and not any(name.startswith(ENDS) for name in program.names):
             assert at_rest[0] == at_rest[1], f"{program} at limit {limit}: cut {at_rest[0]}, whole {at_rest[1]}"
         elif not any(name.startswith("take") for name in program.names):
             # When a `take` ends depends on how many values it is given at a time.

@@ -46,6 +46,15 @@ async def test_what_is_under_way_completes(kind, limit, counting, probe, autojum
     assert len(result) >= 2
 
 
+async def test_sources_that_must_be_of_one_length_may_be_stopped_at_any_value(autojump_clock):
+    """The strict `zip` ends with the pairs that are whole: neither source is shorter than the other by itself."""
+    pairs = ps.zip(ps.interval(2), ps.interval(3), mode="strict")
+    async with ps.pipe(pairs, ps.collect()).open() as running:
+        await trio.sleep(8.5)
+        await running.finish()
+        assert await running.result() == [(0, 0), (1, 1)]
+
+
 async def test_a_source_that_waits_for_ever_ends(autojump_clock):
     """An ask under way is answered with the end."""
     async with ps.pipe(ps.interval(1000), ps.map(str), ps.collect()).open() as running:

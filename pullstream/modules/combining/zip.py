@@ -96,7 +96,8 @@ class _Zip(ManyInputs):
             if self.failure_above is not None and not self.asked(first):
                 raise self.failure_above
             return False
-        if self._mode == "strict":
+        # A run that is being finished ends the sources where they are.
+        if self._mode == "strict" and not self.run.finishing:
             ended = next(each.number for each in self.all if each.done)
             raise LengthError(
                 f"{self.location}: source {ended + 1} has ended after {self._rows} values, but source "
@@ -139,8 +140,8 @@ def zip(
     [('a', 1), ('b', 2)]
 
     `mode` decides what happens when a source ends. "shortest": the result ends, and the other sources are aborted (R7).
-    "strict": it fails unless all sources end together. "padded": `fill` takes the place of missing values until all
-    sources have ended:
+    "strict": it fails unless all sources end together, or are ended by `running.finish()`. "padded": `fill` takes the
+    place of missing values until all sources have ended:
 
     >>> ps.run(ps.pipe(ps.zip(ps.values("ab"), ps.once(1), mode="padded", fill=0), ps.collect()))
     [('a', 1), ('b', 0)]
