@@ -103,7 +103,7 @@ def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
         )
     row: Any = exc.obj if isinstance(exc, AttributeError) else found[0] if found else None
     columns: Sequence[str] = getattr(row.__class__, "_fields", ())
-    if not columns:
+    if not columns or isinstance(exc, RuntimeError):
         return ""
     if isinstance(exc, TypeError):
         wrong = str(exc).startswith("tuple indices must be")

@@ -543,6 +543,16 @@ def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     assert note.endswith("at the value Row(item='tea', count=0)")
 
 
+def test_a_failure_that_is_not_about_a_row_gets_no_hint_on_its_columns(rows):
+    def refuse(row):
+        raise RuntimeError("closed")
+
+    with pytest.raises(RuntimeError) as caught:
+        ps.run(ps.pipe(rows, ps.map(refuse), ps.drain()))
+    (note,) = caught.value.__notes__
+    assert note.startswith("raised in map(refuse)")
+
+
 @pytest.mark.parametrize(("header", "hinted"), [("item|count", True), ("item", False)])
 def test_one_column_is_taken_for_several_if_its_name_is(header, hinted, tmp_path):
     """A row of one column may well be meant."""
