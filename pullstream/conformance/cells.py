@@ -45,7 +45,7 @@ class Cell:
     Upstream emits `values` values and then the `ending`, immediately or `delayed`. They are at one time, each at its
     own time (`timed`), or several times per answer (`many`): in order, out of order, or `interleaved`, with two times
     open at once. Before a `quiet` end nothing arrives for long. With `alike`, some values are equal. Downstream asks
-    for at most `limit` values; with `whole`, it takes multi-time answers as they are. After `position` asks the end
+    for up to `limit` values and for one, in turn; with `whole`, it takes multi-time answers as they are. After `position` asks the end
     comes in one of several ways, `way`: normally (`end`), by an abort, an error, or the cancellation of an ask; with
     `raise`, the module's callable raises at that value.
 

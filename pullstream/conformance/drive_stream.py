@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import cycle
 from typing import Any, Final
 
 import trio
@@ -32,6 +33,7 @@ class StreamDriver:
         self.doubt: str | None = None
         self._left = False
         """Whether the module had aborted an input by itself before it was sent a termination."""
+        self._limits = cycle((cell.limit, 1))
         self.checker = Checker(strict=True, lenient=(SINK,))
         self.bench = Bench(subject, cell)
         made = self.bench.made
@@ -51,8 +53,10 @@ class StreamDriver:
         return Outcome(self.values, self.ending, self.doubt)
 
     async def _step(self, reader: Reader[Any]) -> bool:
+        # An answer that was prepared for one limit must not be given to an ask with another.
+        limit = next(self._limits)
         try:
-            answer = await (reader.ask_many if self.cell.whole else reader.ask)(self.cell.limit)
+            answer = await (reader.ask_many if self.cell.whole else reader.ask)(limit)
         except Exception as exc:  # noqa: BLE001 - judged below
             self.ending = exc
             return False
