@@ -45,9 +45,9 @@ class Cell:
     Upstream emits `values` values and then the `ending`, immediately or `delayed`. They are at one time, each at its
     own time (`timed`), or several times per answer (`many`): in order, out of order, or `interleaved`, with two times
     open at once. Before a `quiet` end nothing arrives for long. With `alike`, some values are equal. Downstream asks
-    for up to `limit` values and for one, in turn; with `whole`, it takes multi-time answers as they are. After `position` asks the end
-    comes in one of several ways, `way`: normally (`end`), by an abort, an error, or the cancellation of an ask; with
-    `raise`, the module's callable raises at that value.
+    for up to `limit` values and for one, in turn; with `whole`, it takes multi-time answers as they are. After
+    `position` asks the end comes in one of several ways, `way`: normally (`end`), by an abort, an error, or the
+    cancellation of an ask; with `raise`, the module's callable raises at that value.
 
     A termination comes between asks or, with `moment`, that many seconds after an ask on another lane. It waits for its
     confirmation, or is an indication. It comes once, or `again` while the first is in progress.

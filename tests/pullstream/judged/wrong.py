@@ -29,6 +29,24 @@ class OneList(ps.authoring.Kernel):
 
 
 @ps.source
+class OneAnswerAhead(ps.authoring.Kernel):
+    """Prepares the next answer, as large as the last ask wanted it."""
+
+    def __init__(self):
+        self.left = list(range(5))
+        self.prepared = None
+
+    def take(self, limit):
+        taken, self.left = self.left[:limit], self.left[limit:]
+        return taken
+
+    async def produce(self, limit):
+        values = self.take(limit) if self.prepared is None else self.prepared
+        self.prepared = self.take(limit)
+        return ps.Batch(0, values) if values else ps.DONE
+
+
+@ps.source
 class Forgetful(ps.authoring.Kernel):
     """Gives nothing at all, and says that this is its end."""
 
@@ -188,6 +206,7 @@ async def first_of_each_row(upstream, ctx):
 
 WRONG = (
     (Subject("one list", OneList), {"sharing"}),
+    (Subject("one answer ahead", OneAnswerAhead), {"R2"}),
     (Subject("forgetful", Forgetful), {"vacuous"}),
     (Subject("one batch", OneBatch), {"batching"}),
     (Subject("hangs", Hangs), {"hang"}),
