@@ -166,7 +166,7 @@ async def test_concat_opens_nothing_when_it_ends(edge, counting, new_probe, auto
 @pytest.mark.parametrize(
     ("sources", "key", "given", "told"),
     [
-        (([3, 1], [2]), None, [2, 3], r"source 1 gave 1 after 3\. Sort them first, .* let key= give"),
+        (([3, 1], [2]), None, [2, 3], r"source 1 gave 1 after 3\. Sort them first, .* or pass key="),
         (([1, 4], [2, 5, 3]), None, [1, 2, 4, 5], "source 2 gave 3 after 5"),
         (([3, 2, 4],), None, [3], "source 1 gave 2 after 3"),
         ((["a", "B"], ["b", "A"]), str.lower, ["a", "B", "b"], "source 2 gave 'A' with the key 'a' after .* key 'b'"),

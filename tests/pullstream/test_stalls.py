@@ -54,7 +54,7 @@ def test_a_stall_is_noticed_by_run_as_well(check):
     """What waits for Ctrl-C, or for a violation, is nothing that could move the stream."""
 
     pool = ps.worker_pool(ps.filter(lambda n: n % 2))
-    with pytest.raises(ps.StalledError, match=r"worker_pool, .* \(1 values have no result, .* exactly one result\)"):
+    with pytest.raises(ps.StalledError, match=r"worker_pool, .* \(values without a result: 1, .* exactly one result\)"):
         ps.run(ps.pipe(ps.values(range(8)), pool, ps.collect()), check=check)
 
 

@@ -66,7 +66,7 @@ def test_workers_that_end_or_give_too_much():
     values = ps.values(range(5))
     assert ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.map(str)), ps.map(int), ps.collect())) == list(range(5))
     assert ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.take(3)), ps.collect())) == list(range(5))
-    with pytest.raises(ps.PullstreamError, match="all workers have ended, and [12] values have no result"):
+    with pytest.raises(ps.PullstreamError, match="all workers have ended. Values without a result: [12]"):
         ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.take(1)), ps.collect()))
     with pytest.raises(ps.errors.ProtocolError, match="exactly one result for each value"):
         ps.run(ps.pipe(values, ps.worker_pool(ps.flat_map(lambda n: [n, n])), ps.collect()))

@@ -221,10 +221,10 @@ class _MergeSorted(FanIn):
     def _disorder(self, number: int, value: Any, latest: Any, order: Any) -> PullstreamError:
         got, latest = f"gave {shortened(repr(value), 60)}", shortened(repr(latest), 60)
         if self._key is None:
-            got, instead = f"{got} after {latest}", "or let key= give what they are in order by"
+            got, instead = f"{got} after {latest}", "or pass key=, the function that they are sorted by"
         else:
             got = f"{got} with the key {shortened(repr(order), 60)} after one with the key {latest}"
-            instead = "or give the key that they are in order by"
+            instead = "or pass the key that they are sorted by"
         return PullstreamError(
             f"{self.location}, needs the values of each source in order, and source {number + 1} {got}. Sort them "
             f"first, for example values(sorted(...)), {instead}",

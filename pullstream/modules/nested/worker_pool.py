@@ -92,7 +92,7 @@ class PoolKernel(PolledAsking[Any]):
         if not lacking:
             return ""
         return (
-            f"{lacking} values have no result, but their workers ask for more: each value must have exactly one result"
+            f"values without a result: {lacking}, but their workers ask for more: each value must have exactly one result"
         )
 
     def _open_all(self) -> None:
@@ -111,7 +111,7 @@ class PoolKernel(PolledAsking[Any]):
             # The end may come next, and then nothing is missing.
             self.ask_beside(self.upstream, 1)
             return
-        raise PullstreamError(f"{self.location}: all workers have ended, and {len(self._row)} values have no result")
+        raise PullstreamError(f"{self.location}: all workers have ended. Values without a result: {len(self._row)}")
 
     def _distribute(self, limit: int) -> None:
         """Give the waiting jobs to the workers that ask, and ask upstream for what they still have room for."""

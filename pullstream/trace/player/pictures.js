@@ -114,7 +114,7 @@ class GraphPicture {
       made.addEventListener("click", () => this.chosen(place));
       parts.push(made);
       const [beside, before] = holds[module.id];
-      if (held) parts.push(chip(beside, y + high / 2 + 4, `holds ${held}`, "hold", before));
+      if (held) parts.push(chip(beside, y + high / 2 + 4, `holds ${held}`, "hold", width, before));
     }
     const told = trace.modules.map((module) => `${module.name}: ${front(state.frontiers.get(this.output.get(module.id)))}`);
     const fits = width <= 400 ? "fits" : "";
@@ -123,7 +123,7 @@ class GraphPicture {
   }
 
   line([start, end, place, leave, enter, side], state) {
-    const { boxes, box: [wide, high] } = this.trace.layout;
+    const { width, boxes, box: [wide, high] } = this.trace.layout;
     const [[x1, y1], [x2, y2]] = [boxes[start], boxes[end]];
     const flight = state.counted(place);
     const parts = [];
@@ -132,21 +132,22 @@ class GraphPicture {
       const [edge, out] = [x2 + wide / 2, (8 * side - x1 - x2 - wide) / 6];
       parts.push(svg("path", { d: `M${x1 + wide / 2} ${y1}C${out} ${y1} ${out} ${y2} ${edge + 6} ${y2}`, class: "line answer" }),
         svg("path", { d: `M${edge} ${y2}l7 -4v8z`, class: "head" }));
-      if (flight) parts.push(chip(side - 86, (y1 + y2) / 2 - 9, flight, "flight"));
+      if (flight) parts.push(chip(side - 86, (y1 + y2) / 2 - 9, flight, "flight", width));
     } else {
       const [top, bottom, half] = [y1 + high / 2, y2 - high / 2, (leave + enter) / 2];
       parts.push(svg("path", { d: `M${x1} ${top}V${leave}C${x1} ${half} ${x2} ${half} ${x2} ${enter - 6}V${bottom - 6}`, class: "line" }),
         svg("path", { d: `M${x2} ${bottom}l-4 -7h8z`, class: "head" }));
-      if (flight) parts.push(chip(x1 + 0.7 * (x2 - x1) + 6, bottom - 26, flight, "flight"));
+      if (flight) parts.push(chip(x1 + 0.7 * (x2 - x1) + 6, bottom - 26, flight, "flight", width));
     }
     return svg("g", {}, ...parts);
   }
 }
 
-function chip(x, y, words, kind, before = false) {
+// A label beside x, as far inside a picture of this width as it needs to be.
+function chip(x, y, words, kind, most, before = false) {
   const shown = short(words, 140, 6.6);
   const width = 12 + 6.6 * shown.length;
-  const left = before ? x - width : x;
+  const left = Math.max(1, Math.min(before ? x - width : x, most - width - 1));
   return svg("g", { class: kind },
     svg("title", {}, kind === "flight" ? `in flight: ${words}` : words),
     svg("rect", { x: left, y, width, height: 18, rx: 9 }),
