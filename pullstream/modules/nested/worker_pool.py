@@ -91,9 +91,7 @@ class PoolKernel(PolledAsking[Any]):
         lacking = sum(len(worker.jobs) for worker in self._active.values() if worker.feed.wanted)
         if not lacking:
             return ""
-        return (
-            f"values without a result: {lacking}, but their workers ask for more: each value must have exactly one result"
-        )
+        return f"values without a result: {lacking}, but their workers ask for more: each must have exactly one result"
 
     def _open_all(self) -> None:
         while self._opened < len(self._workers) and self._failed is None:
