@@ -199,8 +199,8 @@ def flatten(*, depth: Positive | None = 1, concurrency: Positive = 1) -> Transfo
     ...     for _ in range(2):
     ...         await trio.sleep(seconds)
     ...         yield seconds
-    >>> ps.run(ps.pipe(ps.values([0.05, 0.01]), ps.map(every), ps.flatten(concurrency=2), ps.collect()))
-    [0.01, 0.01, 0.05, 0.05]
+    >>> ps.run(ps.pipe(ps.values([0.3, 0.01]), ps.map(every), ps.flatten(concurrency=2), ps.collect()))
+    [0.01, 0.01, 0.3, 0.3]
 
     `depth` is the number of levels of streams to open. At each level, a value that is not a stream is refused, and so
     is text (`str`, `bytes`), which would be split into characters. With `depth=None`, all streams are opened at any
