@@ -151,8 +151,9 @@ def aggregates(values):
 IN_ANY_ORDER = {
     **dict.fromkeys(["map", "map_batches", "map_async 1", "map_async 3", "map_async 3, as ready", "in_flight"], mapped),
     **dict.fromkeys(["flat_map, sources", "flatten, sources", "flatten, side by side", "timed", "loop"], mapped),
-    **dict.fromkeys(["filter, all pass", "filter_not", "tap", "probe", "prefetch 1", "prefetch 3"], as_they_are),
+    **dict.fromkeys(["filter, all pass", "tap", "probe", "prefetch 1", "prefetch 3"], as_they_are),
     **dict.fromkeys(["timeout", "rate_limit", "pausable", "abortable", "notified", "per time"], as_they_are),
+    "filter_not": lambda rows, f: [row for row in rows if f(row[1]) >= 0],
     "filter, half pass": lambda rows, f: [row for row in rows if row[1] % 2],
     "filter, none passes": lambda rows, f: [],
     "flat_map, two each": lambda rows, f: [row for row in mapped(rows, f) for _ in range(2)],
