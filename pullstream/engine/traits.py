@@ -102,7 +102,7 @@ class Traits:
     """
 
     asks_apart: bool = False
-    """Whether inputs are only asked in tasks of their own, whose stacks begin anew."""
+    """Whether inputs are asked only in tasks of their own, whose stacks begin anew, at least below a long row."""
 
 
 PLAIN: Final = Traits()

@@ -35,6 +35,8 @@ def failed(source):
     ("make", "count"),
     [
         pytest.param(lambda: ps.prefetch(2), 300, id="prefetch"),
+        pytest.param(lambda: ps.worker_pool(ps.map(int), ps.map(int)), 300, id="worker_pool"),
+        pytest.param(lambda: ps.pipe(ps.group_by(int, ps.map_async(same, 1)), ps.map(max)), 150, id="group_by"),
         pytest.param(lambda: ps.timeout(60), 230, id="timeout"),
         pytest.param(lambda: ps.fork(ps.map(int)), 300, id="fork"),
     ],

@@ -57,6 +57,10 @@ T = TypeVar("T")
 
 OPEN: Final = State.OPEN
 
+DEEP: Final = 32
+"""Below this many modules in a row, a module that can ask in a task does so instead of polling: the stack of a poll may
+be deeper than `ASK_FRAMES` for each module."""
+
 
 class Edge(Generic[T]):
     """The edge below one module, which serves its requests."""
@@ -85,7 +89,7 @@ class Edge(Generic[T]):
             height, depth = max(height, end.edge.height), max(depth, end.edge.depth)
         self.height: int = 1 + height
         """The number of modules in a row above this edge."""
-        self.depth: int = 1 if traits.asks_apart else 1 + depth
+        self.depth: int = 1 if traits.asks_apart and depth >= DEEP else 1 + depth
         """The number of modules above, this one included, that ask within one call stack."""
         self.plain = False
         """Whether the module's `dismiss` only ends its one input, and in the same task."""

@@ -22,10 +22,6 @@ T = TypeVar("T")
 STEPS: Final = 16
 """The number of modules that a termination passes in one task."""
 
-DEEP: Final = 32
-"""Below this many modules in a row, a module that can ask in a task does so instead of polling: the stack of a poll may
-be deeper than `ASK_FRAMES` for each module."""
-
 GIVEN: Final = {
     "upstream": "the first of its inputs",
     "inputs": "the lanes that it reads",

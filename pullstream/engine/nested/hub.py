@@ -10,7 +10,8 @@ from typing_extensions import override
 from pullstream.blueprint import Module
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.kernel import DEEP, Kernel, install
+from pullstream.engine.edge.edge import DEEP
+from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.pace import Pace, WaitingPace

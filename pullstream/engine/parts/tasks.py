@@ -6,7 +6,7 @@ from typing import Any, Final
 import trio
 from typing_extensions import TypeVar, override
 
-from pullstream.engine.edge.kernel import DEEP
+from pullstream.engine.edge.edge import DEEP
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.asking import Askers

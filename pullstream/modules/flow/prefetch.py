@@ -10,7 +10,6 @@ from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.kernel import DEEP
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.parts.tasks import PolledAsking
@@ -49,10 +48,6 @@ class Prefetch(PolledAsking[Any]):
     @override
     def placed(self) -> None:
         self._pace = Pace(self.run, self._capacity)
-        depth = max(lane.edge.depth for lane in self.inputs)
-        if depth < DEEP:
-            # In a longer row, inputs are asked in tasks alone.
-            self.edge.depth = 1 + depth
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
