@@ -285,7 +285,12 @@ def own_kernel(size: int) -> dict[str, Way]:
     return {HERE: lambda folder: len(ps.run(ps.pipe(lines(given(folder)), ps.collect()))), BY_HAND: by_hand}
 
 
-@program("files: resuming.md, a nightly run with a journal; by hand without one", 10_000, 500)
+@program(
+    "files: resuming.md, a nightly run with a journal; by hand without one",
+    10_000,
+    500,
+    why="threads read each file, and write and sync the file of its day and a record of the journal; by hand, no syncs",
+)
 def nightly(size: int) -> dict[str, Way]:
     def receipts(folder: Path) -> Path:
         for number in range(size):
