@@ -126,10 +126,13 @@ class StreamDriver:
             await self._step(lane)
             answered = True
 
-        async def terminate() -> None:
+        def note() -> None:
             nonlocal pending
+            pending, self._left = waiting and not answered, self.bench.left
+
+        async def terminate() -> None:
             if self.cell.waits:
-                pending, self._left = waiting and not answered, self.bench.left
+                note()
             await (reader.abort() if reason is None else reader.error(reason))
 
         async with trio.open_nursery() as nursery:
@@ -139,7 +142,7 @@ class StreamDriver:
                 await _begun()
                 await trio.sleep(self.cell.moment or 0.0)
             if not self.cell.waits:
-                pending, self._left = waiting and not answered, self.bench.left
+                note()
                 reader.abort_nowait() if reason is None else reader.error_nowait(reason)
             nursery.start_soon(terminate)
             if self.cell.again:
