@@ -4,9 +4,12 @@ Sources and sinks register what they read and write, in any order. Local files a
 does, so links, spellings and letter case do not matter.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
 from threading import Lock
@@ -43,10 +46,11 @@ class ReadPaths:
 
     def _takes_local(self, path: Path) -> bool:
         key = Path(self.key)
-        if key.is_dir():
+        kind = kind_of(key)
+        if kind == stat.S_IFDIR:
             below = _below(key, path)
             return below is not None and _is_data(below)
-        if key.exists() or not has_magic(self.key):
+        if kind is not None or not has_magic(self.key):
             return same_file(path, key)
         base = next(folder for folder in key.parents if not has_magic(str(folder)))
         below = _below(base, path)
@@ -174,6 +178,22 @@ def _same_store(fs: Any, other: Any) -> bool:
     return fs == other or (type(fs) is type(other) and all(getattr(fs, a) == getattr(other, a) for a in options))
 
 
+def kind_of(path: Path) -> int | None:
+    """The kind of file that a path leads to, such as `stat.S_IFDIR`; None if there is nothing."""
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except ValueError:
+        return None
+    except OSError as exc:
+        if exc.errno not in _NOTHING:
+            raise
+        return None
+
+
+_NOTHING: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL}
+"""The errors of a path at which there is nothing; the last one is Windows' for a pattern."""
+
+
 def same_file(path: Path, other: Path) -> bool:
     """Whether two paths lead to the same file, or would if it existed."""
     try:
@@ -190,8 +210,9 @@ def _below(folder: Path, path: Path) -> str | None:
         return None
     real = path.parent.resolve()
     for above in (real, *real.parents):
-        if above.exists() and os.path.samestat(above.stat(), here):
-            return (real / path.name).relative_to(above).as_posix()
+        with suppress(OSError):
+            if os.path.samestat(above.stat(), here):
+                return (real / path.name).relative_to(above).as_posix()
     return None
 
 

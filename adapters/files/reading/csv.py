@@ -48,7 +48,7 @@ class CsvFormat(TableFormat):
                 return
             if isinstance(head, Overlong):
                 raise head.error
-            names, head = self._head(file, head, parts, quote)
+            names, head = self._head(file, head, parts, quote, agreed)
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
             parse = partial(self._parse, names, parts, agreed)
@@ -90,7 +90,9 @@ class CsvFormat(TableFormat):
             if data:
                 yield Block(data, block.line + passed, block.offset + len(block.data) - len(data))
 
-    def _head(self, file: File, block: Block, parts: "_ParserOptions", quote: bytes | None) -> tuple[list[str], Block]:
+    def _head(
+        self, file: File, block: Block, parts: "_ParserOptions", quote: bytes | None, agreed: Agreed
+    ) -> tuple[list[str], Block]:
         """The column names, and the rest of the first block after the header."""
         rows = records(block, quote)
         at = next((number for number, row in enumerate(rows) if row.strip()), 0)
@@ -101,7 +103,9 @@ class CsvFormat(TableFormat):
             if b"\0" in rows[at]:
                 advice = by_name(file.path, "read_csv") or as_packed(rows[at]) or "; check encoding="
                 raise FileReadError(file.path, f"is not CSV in this encoding: its header has null characters{advice}")
-            names = parts.names(file, rows[at], block.line)
+            if rows[at] != agreed.header[0]:
+                agreed.header = rows[at], parts.names(file, rows[at], block.line)
+            names = agreed.header[1]
             used = 0 if self.read.autogenerate_column_names else at + 1
         unique(file, names)
         other = next((char for char in "\t;" if char in names[0]), None) if len(names) == 1 else None

@@ -105,6 +105,8 @@ class Agreed:
 
     def __init__(self, saved: bytes | None = None, time: str | None = None) -> None:
         self.schema: Any = None
+        self.header: tuple[bytes, list[str]] = (b"", [])
+        """The header of the last file, and the names in it."""
         self._time = time
         self._path = ""
         if saved is not None:

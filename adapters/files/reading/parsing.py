@@ -2,8 +2,9 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
 from typing import Any, Final
 
 import attrs
@@ -66,7 +67,27 @@ class Sieve:
     _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
 
     def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
-        """Parse blocks ahead, and yield their tables and bad parts in order."""
+        """Parse blocks, and yield their tables and bad parts in order."""
+        failure: Exception | None = None
+        # The threads would take longer than a small file.
+        parsed = self._in_turn(blocks) if stream.raw.small else self._ahead(blocks)
+        with closing(parsed):
+            try:
+                for block, table in parsed:
+                    yield from self._of_block(block, table, stream)
+            except Exception as exc:  # noqa: BLE001 - raised after everything read before it (R8)
+                failure = exc
+            while self._held:
+                yield from self._released(stream)
+            if failure is not None:
+                raise failure
+
+    def _in_turn(self, blocks: Iterable[Block]) -> Generator[tuple[Block, Any]]:
+        for block in blocks:
+            yield block, self._whole(block)
+
+    def _ahead(self, blocks: Iterable[Block]) -> Generator[tuple[Block, Any]]:
+        """Blocks with their tables, a few of which are made ahead."""
         rest = iter(blocks)
         reading: Future[Block | None] = start_in_thread(next, rest, None)
         parsed: deque[tuple[Block, Future[Any]]] = deque()
@@ -82,13 +103,10 @@ class Sieve:
                         reading = start_in_thread(next, rest, None)
                 elif parsed and (over or len(parsed) > self._width or parsed[0][1].done()):
                     block, future = parsed.popleft()
-                    yield from self._of_block(block, future.result(), stream)
+                    yield block, future.result()
                 else:
                     # Wait for either, because reading may take long.
                     wait([reading, *(future for _, future in parsed)], return_when=FIRST_COMPLETED)
-            # A reading error is raised after everything read before it (R8).
-            while self._held:
-                yield from self._released(stream)
             reading.result()
         finally:
             wait([reading, *(future for _, future in parsed)])

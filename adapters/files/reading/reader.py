@@ -26,7 +26,7 @@ from .times import PathTime, Timing
 _END: Final[Any] = object()
 
 
-def read_ahead(pieces: Generator[Piece]) -> Generator[Piece]:
+def read_ahead(pieces: Generator[Piece], raw: RawFile) -> Generator[Piece]:
     """Yield the pieces of a file, and prepare the next one meanwhile; for formats decoded outside Python."""
     following: Future[Any] | None = None
     try:
@@ -34,8 +34,8 @@ def read_ahead(pieces: Generator[Piece]) -> Generator[Piece]:
             piece = next(pieces, _END) if following is None else following.result()
             if piece is _END:
                 return
-            # If more pieces are ready, starting a thread would cost more than the piece.
-            following = None if piece.more else start_in_thread(next, pieces, _END)
+            # If the next piece is quick, starting a thread would cost more than the piece.
+            following = None if piece.more or raw.small else start_in_thread(next, pieces, _END)
             yield piece
             # It must not stay in memory until the next one is there.
             del piece
@@ -86,6 +86,24 @@ class Reached:
 Found = Batch[Any] | Floor | Wait | Decided | Reached
 
 
+def _joined(steps: Generator[list[Found]]) -> Generator[list[Found]]:
+    """Join what only the journal needs with what follows it: each step may take a thread."""
+    held: list[Found] = []
+    with closing(steps):
+        try:
+            for facts in steps:
+                held += facts
+                if not facts or not isinstance(facts[-1], Decided):
+                    yield held
+                    held = []
+        except Exception:
+            if held:
+                yield held
+            raise
+        if held:
+            yield held
+
+
 class FilesReader:
     """Reads files step by step, each step in any thread; `close` may be called at any time from another thread."""
 
@@ -117,7 +135,7 @@ class FilesReader:
         with self._lock:
             self._stop.look()
             if self._steps is None:
-                self._steps = self._read()
+                self._steps = _joined(self._read())
             return next(self._steps, None)
 
     def stop(self) -> None:
@@ -146,12 +164,15 @@ class FilesReader:
                         yield [Wait()]
                         continue
                     self.path = turn.file.path
-                    yield self._beginning(turn)
+                    if facts := self._beginning(turn):
+                        yield facts
                     yield from self._file(turn, timing)
                     self.order.done += 1
+                    self.ready = False
                     if turn.floor is not None:
                         self._advance(turn.file, (turn.floor,))
-                        yield [Floor(turn.floor)]
+                    # In any case: the next step looks for the next file, which takes a thread.
+                    yield [] if turn.floor is None else [Floor(turn.floor)]
             except Exception:
                 if self._timeless:
                     yield [self._pending(self._last[0] if self._last else 0)]
@@ -173,8 +194,9 @@ class FilesReader:
             if not self.order.is_recorded(turn.file.path, decided):
                 facts.append(Decided(turn.file.path, decided))
         if turn.time is not None:
+            if self._last != (turn.time,):
+                facts.append(Floor(turn.time))
             self._advance(turn.file, (turn.time,))
-            facts.append(Floor(turn.time))
         if turn.last:
             self._last = turn.last
         return facts
@@ -187,16 +209,16 @@ class FilesReader:
         schema = agreed.schema
         self._front = self._last
         self._start = None
+        form = self._plan.format
         try:
             with explained(file, None, "cannot be opened"):
-                raw = RawFile(file, self._stop)
+                raw = RawFile(file, self._stop, form.block_size)
             # Closed explicitly, not by garbage collection: it holds the file, and there are layers above it.
-            form = self._plan.format
             found = form.pieces(file, raw, turn.start, agreed)
-            with closing(read_ahead(found) if form.decodes else found) as pieces:
+            with closing(read_ahead(found, raw) if form.decodes else found) as pieces:
                 for piece in self._cut(pieces, apart=timing.by_row and self._plan.shape != "batches"):
                     self._stop.look()
-                    self.ready = piece.more
+                    self.ready = piece.more or raw.spent
                     if self._journal and agreed.schema is not schema:
                         schema = agreed.schema
                         yield [Decided(SCHEMA, agreed.saved())]

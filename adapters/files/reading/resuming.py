@@ -27,13 +27,16 @@ def ends_of(file: File) -> bytes | None:
     except OSError:
         # Reading the file will report the error.
         return None
-    with open(opened, "rb", buffering=0) as raw:  # noqa: PTH123 - a file that is open already
+    try:
         status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode):
             return None
-        digest = hashlib.sha256(raw.read(AT_AN_END))
-        raw.seek(max(AT_AN_END, status.st_size - AT_AN_END))
-        digest.update(raw.read(AT_AN_END))
+        digest = hashlib.sha256(os.read(opened, AT_AN_END))
+        if status.st_size > AT_AN_END:
+            os.lseek(opened, max(AT_AN_END, status.st_size - AT_AN_END), os.SEEK_SET)
+            digest.update(os.read(opened, AT_AN_END))
+    finally:
+        os.close(opened)
     return digest.digest()[:16]
 
 

@@ -1,13 +1,14 @@
 """A file's bytes: read in threads, decompressed, and converted to UTF-8."""
 
 import codecs
-import os
+import stat
 from bz2 import BZ2Decompressor
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from io import RawIOBase
 from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
+from pathlib import Path
 from threading import Event
 from typing import Any, Final, Protocol
 from zipfile import BadZipFile
@@ -19,6 +20,7 @@ from zlib import (
 
 from typing_extensions import override
 
+from ..conflicts import kind_of
 from .errors import FileChangedError, FileReadError, Stopped
 from .listing import File, is_local, vanished
 from .tree import no_file
@@ -30,6 +32,9 @@ CODECS: Final = {
 
 STEP: Final = 64 << 10
 
+SMALL: Final = 64 << 10
+"""The number of bytes up to which a file is read faster without more threads."""
+
 UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZipFile)
 """Exceptions of decoders, besides pyarrow's own."""
 
@@ -39,13 +44,16 @@ class RawFile(RawIOBase):
 
     _inner: Any = None
 
-    def __init__(self, file: File, stop: "Stop") -> None:
+    def __init__(self, file: File, stop: "Stop", block_size: int = SMALL) -> None:
         self._file = file
+        self._most = min(SMALL, block_size)
         self.stop = stop
         self.failure: BaseException | None = None
         self.ended_at = 0
+        self.small = False
+        """Whether it is short, and its bytes are its content: once it is read, the rest takes no time."""
         with self._remembered():
-            if is_local(file.fs) and os.path.exists(file.key) and not os.path.isfile(file.key):  # noqa: PTH110, PTH113 - text
+            if is_local(file.fs) and kind_of(Path(file.key)) not in {None, stat.S_IFREG}:
                 # Another kind of file may have replaced it since it was found; opening a pipe would block.
                 raise no_file(file.path)
             try:
@@ -96,6 +104,15 @@ class RawFile(RawIOBase):
         except BaseException as exc:
             self.failure = self.failure or exc
             raise
+
+    def read_in_order(self) -> None:
+        """Note that its bytes are read in order, and are its content."""
+        self.small = self._file.size is not None and self._file.size <= self._most
+
+    @property
+    def spent(self) -> bool:
+        """Whether a small file was read to its end."""
+        return self.small and self._file.size is not None and self.ended_at >= self._file.size
 
     def check_whole(self) -> None:
         """Check, at the end of a sequential read, that the file was not truncated meanwhile."""
@@ -215,6 +232,8 @@ class Stream:
         self.raw = raw
         self.plain = compression is None and encoding is None
         """Whether positions in the stream are positions in the file."""
+        if self.plain:
+            raw.read_in_order()
         self._compressed = compression is not None
         self._failure: Exception | None = None
         self._layers: list[Any] = [raw]

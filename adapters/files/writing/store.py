@@ -2,6 +2,7 @@
 
 import errno
 import secrets
+import stat
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from pullstream.authoring import start_in_thread
 
+from ..conflicts import kind_of
 from ..names import fsspec
 from .disk import PART, Disk
 from .refusals import FileTargetError
@@ -43,11 +45,12 @@ class Local:
     def check(self, target: str) -> None:
         """Refuse a target that cannot become a file."""
         path = Path(target)
-        if path.is_dir():
+        kind = kind_of(path)
+        if kind == stat.S_IFDIR:
             raise FileTargetError(
                 f"{self._module}: {target} is a folder, so no file can appear there: name a file in it, or move it away"
             )
-        if path.exists() and not path.is_file():
+        if kind not in {None, stat.S_IFREG}:
             raise FileTargetError(
                 f"{self._module}: {target} is a device or a pipe, which a file would replace: write to another path"
             )
@@ -61,8 +64,9 @@ class Local:
                     f"{self._module}: {folder} is a link, so {path} would be in another folder than the target says: "
                     f"write a target that names the linked folder before its first field"
                 )
-            if folder.exists():
-                if not folder.is_dir():
+            kind = kind_of(folder)
+            if kind is not None:
+                if kind != stat.S_IFDIR:
                     raise FileTargetError(
                         f"{self._module}: {folder} is a file, so it cannot contain {path}: move the file away"
                     )

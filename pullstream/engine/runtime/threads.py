@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Thread
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
+
+from trio.lowlevel import start_thread_soon
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -20,7 +22,12 @@ def start_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
 
 def _start(function: Callable[..., object], args: tuple[Any, ...]) -> None:
-    Thread(target=function, args=args, name="pullstream work", daemon=True).start()
+    # One that has become idle is taken first.
+    start_thread_soon(partial(function, *args), _left, name="pullstream work")
+
+
+def _left(_outcome: object) -> None:
+    """Take what a thread returns: `_call` has passed it on."""
 
 
 start: Callable[[Callable[..., object], tuple[Any, ...]], object] = _start

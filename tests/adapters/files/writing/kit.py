@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pullstream as ps
@@ -30,10 +31,10 @@ def left_behind():
     are thread pools, for the same reason.
     """
     descriptors = sorted(name for name in opened() if not name.startswith(("socket:", "/proc/")))
-    for thread in threading.enumerate():
-        if thread.name == "pullstream work":
-            # It delivers its result, and ends a moment later.
-            thread.join(10)
+    # A thread delivers its result, and is one of trio's idle ones again a moment later.
+    until = time.monotonic() + 10
+    while time.monotonic() < until and any(thread.name == "pullstream work" for thread in threading.enumerate()):
+        time.sleep(0.001)
     names_of_others = ("Trio thread", "ThreadPoolExecutor-")
     threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith(names_of_others)}
     return descriptors, threads
