@@ -75,6 +75,14 @@ class TargetTable(ABC):
     def kind(self, type: Any) -> str | None:
         """Return the table's type for a type of Arrow; None if there is none that keeps all of its values."""
 
+    def in_utc(self, type: Any) -> Any:
+        """Return the type for the same instants in UTC, if the table has none with their time zone, but has that."""
+        pa = pyarrow()
+        if not pa.types.is_timestamp(type) or type.tz is None or self.kind(type) is not None:
+            return None
+        utc = pa.timestamp(type.unit, "UTC")
+        return None if self.kind(utc) is None else utc
+
     @abstractmethod
     def stored(self, type: Any) -> Any:
         """Return the type that `schema` finds for a column which was created for a type; None if none can be."""
@@ -110,10 +118,12 @@ class TargetTable(ABC):
             if found is not None and there.type not in {field.type, self.stored(field.type)}:
                 raise plan.refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
             if found is None and self.kind(field.type) is None:
+                other = self.in_utc(field.type)
+                other = "another type" if other is None else f"{other}, which keeps the instants,"
                 parts = ", such as (key, {'n': 1}) to {'item': key, 'n': 1}" if pa.types.is_struct(field.type) else ""
                 raise plan.refused(
                     f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
-                    f"with ps.map{parts}, or give another type with schema="
+                    f"with ps.map{parts}, or give {other} with schema="
                 )
         if plan.mode == "upsert" and plan.target.kind == "iceberg" and found is not None:
             for name in found.names:

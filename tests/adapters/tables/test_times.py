@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -18,6 +19,7 @@ from pullstream.timely import Lexicographic, Product
 from tests.adapters.tables.helpers import write
 
 numpy = pytest.importorskip("numpy")
+pyarrow = pytest.importorskip("pyarrow")
 
 HALF = (0.5, Decimal("0.50"), Fraction(1, 2), numpy.float64(0.5), numpy.float32(0.5))
 
@@ -95,6 +97,22 @@ def test_times_that_a_column_would_change_are_refused(base, kind, times):
     with pytest.raises(tables.SchemaError, match="column.* is (date32|float|double|int64|string)"):
         write(ps.values([(8,)], time=lambda _: times[1]), base, mode="replace_time", time="day")
     assert base.query("SELECT n FROM sales") == [(7,)]
+
+
+def test_datetimes_of_two_zones_keep_their_instants(base):
+    winter = dt.datetime(2026, 1, 31, 23, 30, tzinfo=dt.UTC)
+    moments = [winter.astimezone(ZoneInfo(zone)) for zone in ("Europe/Berlin", "America/New_York")]
+    if base.kind == "sqlite":
+        with pytest.raises(tables.SchemaError, match="or give another type"):
+            write(ps.values([{"at": moments[0]}]), base)
+        return
+    for time, moment in enumerate(moments):
+        write(ps.values([{"at": moment}], time=lambda _, time=time: time), base)
+    assert base.query('SELECT "at" FROM sales') == [(winter,)] * 2
+    if base.kind != "duckdb":
+        schema = {"at": pyarrow.timestamp("us", "Europe/Berlin")}
+        with pytest.raises(tables.SchemaError, match=r"or give timestamp\[us, tz=UTC\], which keeps the instants"):
+            write(ps.values([{"at": winter}]), base, "others", schema=schema)
 
 
 def test_a_column_for_times_with_a_zone(base):
