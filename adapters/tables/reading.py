@@ -65,7 +65,7 @@ def read_rows(
     delivers them as they are asked for, so memory does not grow with the result. An index on the time column helps.
 
     By default the source reads what is there, and ends. With a journal, the next run continues after the last complete
-    time, and the database skips the rows before. With `follow=True` the source asks for new rows `every` so many
+    time, and the database skips the rows before. With `follow=True` the source asks for new rows every `every`
     seconds, until the program ends it. It reads only times before the newest one that is there, because more rows may
     come at that. With `lateness` it reads only times that are more than `lateness` before the newest, so that late rows
     are not missed. Rows that arrive at a time that was already read are never read.
@@ -122,7 +122,7 @@ def read_changes(
 
     The table must have had the property `delta.enableChangeDataFeed` since the version `begin`. Tables that
     `write_rows` creates have it. By default the source ends with the newest version. With a journal, the next run
-    continues after the last complete version. With `follow=True` it looks for new versions `every` so many seconds.
+    continues after the last complete version. With `follow=True` it looks for new versions every `every` seconds.
 
     Raises:
         CompositionError: an argument is invalid; when composing.
@@ -145,6 +145,8 @@ def _source(plan: "ReadingPlan", positional: tuple[Any, ...], own: dict[str, Any
     module, every = plan.module, plan.every
     shape_argument(module, plan.as_)
     seconds(Call(module, name="every"), every)
+    if every != 1.0 and not plan.follow:
+        raise Call(module).refuse(f"got every={every!r}, which needs follow=True")
     as_ = None if plan.as_ == "rows" else plan.as_
     own |= {"follow": plan.follow or None, "every": every if plan.follow else None, "as_": as_}
     shown = tuple((name, value) for name, value in own.items() if value is not None)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import sqlite3
-import time
 
 import pytest
 import trio
@@ -139,6 +138,7 @@ def test_lateness_of_text(base):
     ("given", "says"),
     [
         ({"target": "delta:///lake"}, "For Delta Lake, use read_changes"),
+        ({"every": 60}, "got every=60, which needs follow=True"),
         ({"target": "x.txt"}, "got 'x.txt'"),
         ({"query": " "}, "needs text for its argument 'query', but got ' '"),
         ({"time": None}, "needs text for its argument 'time', but got None"),
@@ -214,7 +214,7 @@ def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monk
     """It fails, or is cancelled, after it has connected."""
     from adapters.tables.sqlite import SqliteTable
 
-    events = []
+    events, scope = [], trio.CancelScope()
     connect, disconnect = SqliteTable.connect, SqliteTable.disconnect
 
     def connects(table):
@@ -222,7 +222,7 @@ def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monk
         events.append("connected")
         if not cancelled:
             raise sqlite3.OperationalError("no")
-        time.sleep(0.3)
+        trio.from_thread.run_sync(scope.cancel)
 
     monkeypatch.setattr(SqliteTable, "connect", connects)
     monkeypatch.setattr(SqliteTable, "disconnect", lambda table: (disconnect(table), events.append("closed")))
@@ -230,7 +230,7 @@ def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monk
     pipeline = ps.pipe(tables.read_rows(base.target, "SELECT 1 AS day", time="day"), ps.collect())
 
     async def main():
-        with trio.move_on_after(0.1):
+        with scope:
             await ps.arun(pipeline)
 
     if cancelled:
