@@ -96,8 +96,8 @@ class EarlierRun:
 
     @property
     def order(self) -> list[str]:
-        """The paths in the order in which they were read."""
-        return sorted(self.files, key=lambda path: self.files[path][0])
+        """The paths in the order in which they were read; files with times from their paths all have the number 0."""
+        return sorted(self.files, key=lambda path: (self.files[path][0], path.split("/")))
 
     def mended(self, there: Sequence[File], time: object, *, numbered: bool) -> set[str]:
         """The files that have changed, but of which nothing is completed, such as one fixed after an error."""

@@ -74,6 +74,16 @@ def test_the_last_day_is_repeated_with_its_new_files(inbox, tmp_path):
     assert run(inbox, tmp_path, time=time) == ([(2, [6]), (3, [10])], [1, 6, 10])
 
 
+def test_the_files_of_a_repeated_day_keep_their_order(inbox, tmp_path):
+    names = [f"2-{number}" for number in range(9)]
+    put(inbox, **{name: [name] for name in ["1-0", *names]})
+    lines = files.read_text(inbox, time=files.name_time("[0-9]-"), available=True, every=0.01)
+    night = ps.pipe(lines, files.write_text(tmp_path / "out/{time}.txt"))
+    for _ in range(2):
+        ps.run(night, journal=tmp_path / "journal")
+        assert (tmp_path / "out/2-.txt").read_text().split() == names
+
+
 def test_a_late_file_with_times_in_a_column(inbox, tmp_path):
     def night():
         sales = files.read_csv(inbox, time="day", available=True)
