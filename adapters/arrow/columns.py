@@ -49,7 +49,9 @@ def _numpy(column: Array) -> Any:
     kind = {pa.date32(): "int32", pa.duration("us"): "m8[us]"}.get(column.type) or column.type.to_pandas_dtype()
     if not len(column):
         return np.empty(0, kind)
-    array = np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+    # Up to the last value: what follows it need not be whole values.
+    array = np.frombuffer(column.buffers()[1], kind, column.offset + len(column))[column.offset :]
+    array.flags.writeable = False
     if pa.types.is_date32(column.type):
         array = array.astype("M8[D]")
         if column.null_count:

@@ -173,11 +173,13 @@ class TestZones:
 
 
 def test_columns_as_numpy_arrays():
-    """Numbers are unchanged, instants are microseconds; columns with nulls or lists have objects."""
+    """Numbers are unchanged, and those of the batch; instants are microseconds; nulls and lists give objects."""
     columns = by_column(
         pa.record_batch(
             {
                 "n": [1, 2],
+                # With a byte behind the last value, as other libraries may store it.
+                "short": pa.Array.from_buffers(pa.int16(), 2, [None, pa.py_buffer(b"\0\0\7\0\0")]),
                 "real": [0.5, 1.5],
                 "flag": [True, False],
                 "at": pa.array([1, 2], pa.timestamp("ms", "UTC")),
@@ -188,7 +190,11 @@ def test_columns_as_numpy_arrays():
             }
         )
     )
-    assert [str(array.dtype) for array in columns.values()] == ["int64", "float64", "bool", "int64", *["object"] * 4]
+    kinds = ["int64", "int16", "float64", "bool", "int64", *["object"] * 4]
+    assert [str(array.dtype) for array in columns.values()] == kinds
+    assert columns["short"].tolist() == [0, 7]
+    with pytest.raises(ValueError, match="read-only"):
+        columns["n"] += 1
     assert columns["at"].tolist() == [1000, 2000]
     assert columns["sparse"].tolist() == [None, 2**60 + 1]
     assert columns["gone"].tolist() == [None, 3_000_000]
