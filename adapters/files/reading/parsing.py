@@ -68,23 +68,18 @@ class Sieve:
 
     def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
         """Parse blocks, and yield their tables and bad parts in order."""
-        failure: Exception | None = None
         # The threads would take longer than a small file.
-        parsed = self._in_turn(blocks) if stream.raw.small else self._ahead(blocks)
+        in_turn = ((block, self._whole(block)) for block in blocks)
+        parsed = in_turn if stream.raw.small else self._ahead(blocks)
         with closing(parsed):
             try:
                 for block, table in parsed:
                     yield from self._of_block(block, table, stream)
-            except Exception as exc:  # noqa: BLE001 - raised after everything read before it (R8)
-                failure = exc
-            while self._held:
-                yield from self._released(stream)
-            if failure is not None:
-                raise failure
-
-    def _in_turn(self, blocks: Iterable[Block]) -> Generator[tuple[Block, Any]]:
-        for block in blocks:
-            yield block, self._whole(block)
+            except Exception:
+                # An error of reading comes after everything read before it (R8).
+                yield from self._rest(stream)
+                raise
+            yield from self._rest(stream)
 
     def _ahead(self, blocks: Iterable[Block]) -> Generator[tuple[Block, Any]]:
         """Blocks with their tables, a few of which are made ahead."""
@@ -113,8 +108,7 @@ class Sieve:
 
     def _of_block(self, block: Block, table: Any, stream: Stream) -> Iterator[Piece]:
         if isinstance(block, Overlong):
-            while self._held:
-                yield from self._released(stream)
+            yield from self._rest(stream)
             yield block.bad(stream)
             return
         if self._held:
@@ -143,6 +137,11 @@ class Sieve:
         if rest := block.data[sum(map(len, rows)) :]:
             self._held.append((Block(rest, lines[-1], block.offset + len(block.data) - len(rest)), None))
         yield from self._sieved(_NumberedRows(rows, lines, block.start(stream)), 0, len(rows))
+
+    def _rest(self, stream: Stream) -> Iterator[Piece]:
+        """Pieces of all held blocks."""
+        while self._held:
+            yield from self._released(stream)
 
     def _released(self, stream: Stream) -> Iterator[Piece]:
         """Pieces of the held blocks when nothing closes the first quote: then only its line is bad."""

@@ -86,24 +86,6 @@ class Reached:
 Found = Batch[Any] | Floor | Wait | Decided | Reached
 
 
-def _joined(steps: Generator[list[Found]]) -> Generator[list[Found]]:
-    """Join what only the journal needs with what follows it: each step may take a thread."""
-    held: list[Found] = []
-    with closing(steps):
-        try:
-            for facts in steps:
-                held += facts
-                if not facts or not isinstance(facts[-1], Decided):
-                    yield held
-                    held = []
-        except Exception:
-            if held:
-                yield held
-            raise
-        if held:
-            yield held
-
-
 class FilesReader:
     """Reads files step by step, each step in any thread; `close` may be called at any time from another thread."""
 
@@ -128,6 +110,8 @@ class FilesReader:
         """The last time before the first piece with that start."""
         self.ready = False
         """Whether the next step is quick enough to run without a thread."""
+        self._spent = False
+        """Whether the current file is small, and was read to its end."""
         self.path = ""
 
     def step(self) -> list[Found] | None:
@@ -135,7 +119,7 @@ class FilesReader:
         with self._lock:
             self._stop.look()
             if self._steps is None:
-                self._steps = _joined(self._read())
+                self._steps = self._joined(self._read())
             return next(self._steps, None)
 
     def stop(self) -> None:
@@ -148,6 +132,24 @@ class FilesReader:
         with self._lock:
             if self._steps is not None:
                 self._steps.close()
+
+    def _joined(self, steps: Generator[list[Found]]) -> Generator[list[Found]]:
+        """Join what needs no further reading: each step may take a thread."""
+        held: list[Found] = []
+        with closing(steps):
+            try:
+                for facts in steps:
+                    held += facts
+                    # What only the journal needs comes with what follows it, and a small file as a whole.
+                    if not (self._spent or (facts and isinstance(facts[-1], Decided))):
+                        yield held
+                        held = []
+            except Exception:
+                if held:
+                    yield held
+                raise
+            if held:
+                yield held
 
     def _read(self) -> Generator[list[Found]]:
         plan = self._plan
@@ -167,12 +169,12 @@ class FilesReader:
                     if facts := self._beginning(turn):
                         yield facts
                     yield from self._file(turn, timing)
-                    self.order.done += 1
-                    self.ready = False
+                    self.ready = self._spent = False
                     if turn.floor is not None:
                         self._advance(turn.file, (turn.floor,))
-                    # In any case: the next step looks for the next file, which takes a thread.
+                    # In any case: a file is opened only when it is asked for.
                     yield [] if turn.floor is None else [Floor(turn.floor)]
+                    self.order.done += 1
             except Exception:
                 if self._timeless:
                     yield [self._pending(self._last[0] if self._last else 0)]
@@ -218,7 +220,7 @@ class FilesReader:
             with closing(read_ahead(found, raw) if form.decodes else found) as pieces:
                 for piece in self._cut(pieces, apart=timing.by_row and self._plan.shape != "batches"):
                     self._stop.look()
-                    self.ready = piece.more or raw.spent
+                    self.ready, self._spent = piece.more, raw.spent
                     if self._journal and agreed.schema is not schema:
                         schema = agreed.schema
                         yield [Decided(SCHEMA, agreed.saved())]

@@ -51,7 +51,7 @@ class RawFile(RawIOBase):
         self.failure: BaseException | None = None
         self.ended_at = 0
         self.small = False
-        """Whether it is short, and its bytes are its content: once it is read, the rest takes no time."""
+        """Whether it was short, and its bytes are its content."""
         with self._remembered():
             if is_local(file.fs) and kind_of(Path(file.key)) not in {None, stat.S_IFREG}:
                 # Another kind of file may have replaced it since it was found; opening a pipe would block.
@@ -111,8 +111,8 @@ class RawFile(RawIOBase):
 
     @property
     def spent(self) -> bool:
-        """Whether a small file was read to its end."""
-        return self.small and self._file.size is not None and self.ended_at >= self._file.size
+        """Whether a small file was read to its end; not if it has grown."""
+        return self.small and self.ended_at == self._file.size
 
     def check_whole(self) -> None:
         """Check, at the end of a sequential read, that the file was not truncated meanwhile."""

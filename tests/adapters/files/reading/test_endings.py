@@ -152,7 +152,7 @@ def test_one_file_is_open_at_a_time(put, opened, folder):
     for number in range(50):
         put(f"in/{number:03}", f"{number}\n")
     most = []
-    source = ps.pipe(files.read_text(folder / "in"), ps.tap(lambda _: most.append(len(opened(folder)))))
+    source = ps.pipe(files.read_text(folder / "in", block_size=1), ps.tap(lambda _: most.append(len(opened(folder)))))
     assert len(ps.run(ps.pipe(source, ps.collect()))) == 50
     assert max(most) == 1
 
