@@ -188,9 +188,11 @@ class _ParserOptions:
         if data.startswith(BOM):
             # pyarrow strips a leading byte order mark; here it is a part of the first value.
             data = BOM + data
-        return self._csv.read_csv(
+        # Not `read_csv`, which starts a thread in each call.
+        with self._csv.open_csv(
             pyarrow().BufferReader(data), read_options=read, parse_options=parse, convert_options=options
-        )
+        ) as reader:
+            return reader.read_all()
 
 
 def _row_pattern(parse: Any) -> re.Pattern[bytes]:

@@ -12,14 +12,13 @@ from typing import Any, Final
 
 from .errors import FileReadError
 from .listing import File
-from .streams import RawFile
 
 _PARQUET: Final = b"PAR1"
 _WINDOW: Final = 1 << 20
 """The number of bytes searched at a time."""
 
 
-def refuse_joined_parquet(file: File, raw: RawFile, metadata: Any) -> None:
+def refuse_joined_parquet(file: File, raw: Any, metadata: Any) -> None:
     """Refuse a Parquet file with another one in front of it.
 
     Only indexes may lie between the last column and the footer. Another file in front adds to that gap, so the search
@@ -44,7 +43,7 @@ def _end_of_data(metadata: Any) -> int:
     return max(map(int.__add__, begins, sizes), default=len(_PARQUET))
 
 
-def _found(raw: RawFile, wanted: bytes, size: int) -> Iterator[int]:
+def _found(raw: Any, wanted: bytes, size: int) -> Iterator[int]:
     """The positions of some bytes in the first `size` bytes of a file."""
     for begin in range(0, max(0, size), _WINDOW):
         raw.seek(begin)
@@ -55,7 +54,7 @@ def _found(raw: RawFile, wanted: bytes, size: int) -> Iterator[int]:
             at = window.find(wanted, at + 1)
 
 
-def _ends_parquet(raw: RawFile, end: int) -> bool:
+def _ends_parquet(raw: Any, end: int) -> bool:
     """Whether a Parquet file ends at a position; a value may contain the same bytes."""
     if end < 3 * len(_PARQUET):
         return False
@@ -71,7 +70,7 @@ def _ends_parquet(raw: RawFile, end: int) -> bool:
     return True
 
 
-def refuse_joined_arrow(file: File, raw: RawFile) -> None:
+def refuse_joined_arrow(file: File, raw: Any) -> None:
     """Refuse an Arrow file whose messages do not reach its footer."""
     raw.seek(-10, 2)
     size = raw.tell()

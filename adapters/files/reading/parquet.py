@@ -78,17 +78,21 @@ class ParquetFormat(_Typed):
         parquet = import_module("pyarrow.parquet")
         with explained(file, raw, f"is not a readable Parquet file{by_name(file.path, 'read_parquet')}"):
             options = {"pre_buffer": False, "buffer_size": BUFFER, **self.options}
-            reader = parquet.ParquetFile(raw, **options)
-            refuse_joined_parquet(file, raw, reader.metadata)
+            content = raw if start.at else raw.content()
+            large = content is raw
+            reader = parquet.ParquetFile(content, **options)
+            refuse_joined_parquet(file, content, reader.metadata)
             schema, texts = reader.schema_arrow, self._texts(reader)
             if texts:
-                reader = parquet.ParquetFile(raw, **options, metadata=reader.metadata, read_dictionary=texts)
+                reader = parquet.ParquetFile(content, **options, metadata=reader.metadata, read_dictionary=texts)
         with reader:
             self.settle(file, schema, agreed)
             row = 1 + sum(reader.metadata.row_group(group).num_rows for group in range(start.at))
             for group in range(start.at, reader.num_row_groups):
                 rows = _rows_at_a_time(reader.metadata.row_group(group), agreed.schema.names)
-                batches: Iterator[Any] = reader.iter_batches(rows, row_groups=[group], columns=agreed.schema.names)
+                batches: Iterator[Any] = reader.iter_batches(
+                    rows, row_groups=[group], columns=agreed.schema.names, use_threads=large
+                )
                 while True:
                     with explained(
                         file, raw, f"cannot be read, in its row group {group + 1} of {reader.num_row_groups}"
@@ -97,7 +101,9 @@ class ParquetFormat(_Typed):
                     if batch is None:
                         break
                     made = self.cast(file, batch, agreed, texts)
-                    yield TablePiece(made, None, Start(group), row=row, schema=agreed.schema if texts else None)
+                    schema = agreed.schema if texts else None
+                    raw.over = not large and row + len(batch) > reader.metadata.num_rows
+                    yield TablePiece(made, None, Start(group), row=row, schema=schema)
                     row += len(batch)
 
     def _texts(self, reader: Any) -> list[str]:
@@ -130,15 +136,17 @@ class ArrowFormat(_Typed):
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         row = None if start.at else 1
-        for number, batch in enumerate(self._batches(file, raw, start)):
+        for number, (batch, last) in enumerate(self._batches(file, raw, start)):
             if number == 0:
                 self.settle(file, batch.schema, agreed)
             for begin in range(0, len(batch), ROWS):
                 part = self.cast(file, batch.slice(begin, ROWS), agreed)
+                raw.over = last and begin + ROWS >= len(batch)
                 yield TablePiece(part, None, Start(start.at + number), row=row and row + begin)
             row = row and row + len(batch)
 
-    def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[RecordBatch]:
+    def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[tuple[RecordBatch, bool]]:
+        """The batches, and whether each is known to be the last one of a small file."""
         ipc = import_module("pyarrow.ipc")
         unreadable = f"is not readable Arrow IPC{by_name(file.path, 'read_arrow')}"
         if compression_of(file.path, self.compression) is None:
@@ -146,17 +154,19 @@ class ArrowFormat(_Typed):
                 begin = raw.read(6)
                 raw.seek(0)
                 if begin == b"ARROW1":
-                    reader = ipc.open_file(raw)
-                    refuse_joined_arrow(file, raw)
+                    content = raw if start.at else raw.content()
+                    reader = ipc.open_file(content)
+                    refuse_joined_arrow(file, content)
+                    last = None if content is raw else reader.num_record_batches - 1
                     for number in range(start.at, reader.num_record_batches):
-                        yield reader.get_batch(number)
+                        yield reader.get_batch(number), number == last
                     return
         with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, unreadable):
             if stream.plain and file.size == 0:
                 raise FileReadError(file.path, "is empty, and so not Arrow IPC")
             for number, batch in enumerate(ipc.open_stream(stream.arrow)):
                 if number >= start.at:
-                    yield batch
+                    yield batch, False
             if stream.arrow.read(1):
                 raise FileReadError(
                     file.path, "continues after the end of its stream: write each stream to its own file"

@@ -35,7 +35,7 @@ def read_ahead(pieces: Generator[Piece], raw: RawFile) -> Generator[Piece]:
             if piece is _END:
                 return
             # If the next piece is quick, starting a thread would cost more than the piece.
-            following = None if piece.more or raw.small else start_in_thread(next, pieces, _END)
+            following = None if piece.more or raw.small or raw.over else start_in_thread(next, pieces, _END)
             yield piece
             # It must not stay in memory until the next one is there.
             del piece

@@ -46,12 +46,15 @@ class RawFile(RawIOBase):
 
     def __init__(self, file: File, stop: "Stop", block_size: int = SMALL) -> None:
         self._file = file
+        self.size = file.size
         self._most = min(SMALL, block_size)
         self.stop = stop
         self.failure: BaseException | None = None
         self.ended_at = 0
         self.small = False
-        """Whether it was short, and its bytes are its content."""
+        """Whether its content was short, and is read in order."""
+        self.over = False
+        """Whether its last values need no more reading."""
         with self._remembered():
             if is_local(file.fs) and kind_of(Path(file.key)) not in {None, stat.S_IFREG}:
                 # Another kind of file may have replaced it since it was found; opening a pipe would block.
@@ -105,18 +108,27 @@ class RawFile(RawIOBase):
             self.failure = self.failure or exc
             raise
 
-    def read_in_order(self) -> None:
-        """Note that its bytes are read in order, and are its content."""
-        self.small = self._file.size is not None and self._file.size <= self._most
+    def content(self) -> Any:
+        """The bytes if they are few, else the file itself: pyarrow would call back into Python for each read."""
+        size = self.size
+        data = b"" if size is None or size > SMALL else self.read(size + 1)
+        if data and len(data) == size:
+            return import_module("pyarrow").BufferReader(data)
+        self.seek(0)
+        return self
+
+    def read_in_order(self, size: int | None) -> None:
+        """Note that its bytes are read in order, and the size of its content, if it is known."""
+        self.small = size is not None and size <= self._most
 
     @property
     def spent(self) -> bool:
         """Whether a small file was read to its end; not if it has grown."""
-        return self.small and self.ended_at == self._file.size
+        return self.over or (self.small and self.ended_at == self.size)
 
     def check_whole(self) -> None:
         """Check, at the end of a sequential read, that the file was not truncated meanwhile."""
-        size = self._file.size
+        size = self.size
         if size is not None and self.ended_at < size:
             raise FileChangedError(
                 self._file.path,
@@ -233,7 +245,8 @@ class Stream:
         self.plain = compression is None and encoding is None
         """Whether positions in the stream are positions in the file."""
         if self.plain:
-            raw.read_in_order()
+            raw.read_in_order(raw.size)
+        self._passed = 0
         self._compressed = compression is not None
         self._failure: Exception | None = None
         self._layers: list[Any] = [raw]
@@ -271,7 +284,12 @@ class Stream:
             if not parts:
                 raise
             self._failure = exc
-        return b"".join(parts)
+        data = b"".join(parts)
+        self._passed += len(data)
+        if size > 0:
+            # It has ended.
+            self.raw.read_in_order(self._passed)
+        return data
 
     def check_end(self) -> None:
         """Check, at the end, that the compressed file was not empty, which decoders accept silently."""

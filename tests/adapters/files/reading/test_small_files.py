@@ -1,9 +1,14 @@
 """Many small files: how often each of them takes a thread, and what reading them imports."""
 
+import gzip
+import io
 import subprocess
 import sys
 import threading
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 import trio
 
@@ -13,15 +18,39 @@ from pullstream import files
 
 SIZE = 20
 
+
+def packed(write, number):
+    """The bytes of a file of two columns, one of them text that is stored as a dictionary."""
+    table = pa.table({"n": [number, number], "item": ["tea", "tea"]})
+    write(table, stream := io.BytesIO())
+    return stream.getvalue()
+
+
+def arrow_file(table, stream):
+    with pa.ipc.new_file(stream, table.schema) as writer:
+        writer.write(table)
+
+
 SOURCES = {
-    "csv": (files.read_csv, "n,day\n{n},2026-03-01\n"),
+    "csv": (files.read_csv, lambda n: f"n,day\n{n},2026-03-01\n".encode()),
     "typed lines": (
         lambda *given, **options: files.read_jsonl(*given, as_="rows", **options),
-        '{{"n": {n}}}\n',
+        lambda n: f'{{"n": {n}}}\n'.encode(),
     ),
-    "json lines": (files.read_jsonl, '{{"n": {n}}}\n'),
-    "text": (files.read_text, "{n}"),
+    "json lines": (files.read_jsonl, lambda n: f'{{"n": {n}}}\n'.encode()),
+    "text": (files.read_text, lambda n: str(n).encode()),
+    "csv, gzip": (
+        lambda *given, **options: files.read_csv(*given, compression="gzip", **options),
+        lambda n: gzip.compress(f"n,day\n{n},2026-03-01\n".encode()),
+    ),
+    "json lines, gzip": (
+        lambda *given, **options: files.read_jsonl(*given, compression="gzip", **options),
+        lambda n: gzip.compress(f'{{"n": {n}}}\n'.encode()),
+    ),
+    "parquet": (files.read_parquet, lambda n: packed(pyarrow.parquet.write_table, n)),
+    "arrow": (files.read_arrow, lambda n: packed(arrow_file, n)),
 }
+ROWS = {"parquet": 2, "arrow": 2}
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -29,7 +58,7 @@ SOURCES = {
 def test_a_file_takes_one_thread_once(put, folder, monkeypatch, kind, journal):
     read, content = SOURCES[kind]
     for number in range(SIZE):
-        put(f"read/2026-03-{number + 1:02}.txt", content.format(n=number))
+        put(f"read/2026-03-{number + 1:02}.txt", content(number))
     steps, run_sync = [], trio.to_thread.run_sync
     readers, read_raw, close_raw = set(), streams.RawFile.read, streams.RawFile.close
 
@@ -55,7 +84,8 @@ def test_a_file_takes_one_thread_once(put, folder, monkeypatch, kind, journal):
         monkeypatch.setattr(module, "start_in_thread", more)
     source = read(folder / "read", time=files.name_time(r"\d{4}-\d\d-\d\d"), available=journal)
     got = ps.run(ps.pipe(source, ps.collect(timed=True)), journal=folder / "journal" if journal else None)
-    assert [time for time, _ in got] == [f"2026-03-{number + 1:02}" for number in range(SIZE)]
+    days = [f"2026-03-{number + 1:02}" for number in range(SIZE)]
+    assert [time for time, _ in got] == [day for day in days for _ in range(ROWS.get(kind, 1))]
     # The last step finds that there are no more.
     assert SIZE <= steps.count("step") <= SIZE + 4
     # The end of a file may take as long as any other part of it, such as on a network drive.
@@ -84,6 +114,16 @@ def test_a_file_that_grows_before_it_is_read_is_not_kept_as_a_whole(put, folder,
     seen = ps.run(ps.pipe(lines, ps.map(looked), ps.collect()), limit=1)
     assert len(seen) == 1001
     assert seen[1] == ("second", 10)
+
+
+def test_csv_takes_no_thread_of_pyarrow_for_a_file(put, folder, monkeypatch):
+    # Its `read_csv` starts a thread for each call.
+    for number in range(SIZE):
+        put(f"read/{number:02}.csv", b"n\n1\n")
+    headers, read = [], pyarrow.csv.read_csv
+    monkeypatch.setattr(pyarrow.csv, "read_csv", lambda *given, **options: headers.append(1) or read(*given, **options))
+    assert len(ps.run(ps.pipe(files.read_csv(folder / "read"), ps.collect()))) == SIZE
+    assert len(headers) == 1
 
 
 def test_reading_does_not_import_pandas(put):
