@@ -8,6 +8,7 @@ their number decides the time that a run takes.
 import asyncio
 import gc
 import weakref
+from itertools import pairwise
 
 import pytest
 import trio
@@ -57,11 +58,14 @@ async def test_objects_of_an_open_run():
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(open_run)
-        before = await tracked()
-        for _ in range(RUNS):
-            nursery.start_soon(open_run)
-        count = (await tracked() - before) / RUNS
+        counts = [await tracked()]
+        # The best of a few: what other tests have left behind may do something at any moment.
+        for _ in range(3):
+            for _ in range(RUNS):
+                nursery.start_soon(open_run)
+            counts.append(await tracked())
         nursery.cancel_scope.cancel()
+    count = min(after - before for before, after in pairwise(counts)) / RUNS
     assert count <= OBJECTS, count
 
 
