@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 PEERS = set(TOOLKITS) - {LIMIT, HERE, BY_HAND, "Spark"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("toolkit", [toolkit for toolkit in TOOLKITS if toolkit not in (LIMIT, "Spark")])
 def test_every_way_gives_the_limits_answer(toolkit):
     if version(toolkit) is None:

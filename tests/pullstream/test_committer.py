@@ -237,6 +237,7 @@ def test_a_right_sink_passes():
     assert str(report) == f"{report.kills} kills at {report.steps} places: ok"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("fault", "says"),
     [

@@ -322,6 +322,7 @@ def test_no_neighbour_makes_a_module_expensive(name, source, folder):
     assert [fault for each in consumers for fault in faults(name, source, each, folder)] == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("consumer", ["first", "ten"])
 @pytest.mark.parametrize("source", ["one time", "many times", "out of order"])
 @pytest.mark.parametrize("name", [*TRANSFORMING, *JOINING])

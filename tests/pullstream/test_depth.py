@@ -31,6 +31,7 @@ def failed(source):
         ps.run(ps.pipe(source, ps.drain()))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("make", "count"),
     [

@@ -184,6 +184,7 @@ def parts_of(thing, depth=4):
 OWN = ("pullstream.modules", "pullstream.engine.edge.backlog")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", [6, 100])
 @pytest.mark.parametrize("name", KEEPING)
 async def test_no_kernel_keeps_anything_for_a_time(name, limit):

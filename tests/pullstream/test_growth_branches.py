@@ -107,6 +107,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", SHAPES)
 def test_one_more_costs_the_same_among_many(name, monkeypatch):
     stop_clocks(monkeypatch.setattr)

@@ -38,24 +38,22 @@ KIT = {"rows", "take_while", "steps", "store", "pairs", "largest", "one_behind"}
 
 
 def each_of(answers):
-    """Parameters for answers: all but the first of each exercise are slow, or of each kind of mistake for the kit's."""
+    """Parameters for answers: all but the first of each exercise, and the kit's of each kind of mistake, are slow."""
     ordered = sorted((answer for answer in ANSWERS if answer in answers), key=lambda answer: answer.name)
-    first = {family(answer): answer for answer in reversed(ordered)}
+    kits = [answer for answer in ordered if answer.exercise.name in KIT]
+    first = {answer.kinds: answer for answer in reversed(kits)}.values()
+    first = {*first, *{answer.exercise: answer for answer in reversed(ordered)}.values()}
     return pytest.mark.parametrize(
         "answer",
         [
             pytest.param(
                 answer,
                 id=f"{answer.exercise.name}-{answer.name}",
-                marks=[pytest.mark.slow] * (answer is not first[family(answer)]),
+                marks=[pytest.mark.slow] * (answer not in first),
             )
             for answer in ordered
         ],
     )
-
-
-def family(answer):
-    return answer.exercise, answer.kinds if answer.exercise.name in KIT else None
 
 
 each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)

@@ -63,6 +63,7 @@ def appended(folder):
     return stored(folder, lambda _: "all", os.O_APPEND, put)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("make", "step"), [(unsynced, "the power failed"), (appended, "killed at its write")])
 def test_what_does_not_survive_a_kill_is_found(make, step):
     """A file that is not synced may be lost with the power; a line that is appended comes twice."""
