@@ -64,7 +64,7 @@ FAN_INS = {
     "combine_latest": (ps.combine_latest, latest),
 }
 several = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=4)
-quickly = settings(max_examples=amount(50, 200), deadline=None, derandomize=True)
+quickly = settings(max_examples=amount(30, 200), deadline=None, derandomize=True)
 in_any_way = given(several, st.sampled_from([1, 2, 7, 4096]), st.integers(0, 10**6))
 
 

@@ -54,7 +54,7 @@ def side(rows, seed):
     return ps.merge(*[delayed(some, seed + number) for number, some in enumerate(rows)])
 
 
-@settings(max_examples=amount(100, 400), deadline=None)
+@settings(max_examples=amount(50, 400), deadline=None)
 @given(
     sides,
     sides,
@@ -96,7 +96,7 @@ def test_times_of_other_kinds():
     assert ps.run(ps.pipe(near, ps.collect(timed=True))) == [(hours[2], (hours[2], hours[1]))]
 
 
-@settings(max_examples=amount(75, 300), deadline=None)
+@settings(max_examples=amount(40, 300), deadline=None)
 @given(st.floats(-10, 10), st.floats(-10, 10), st.floats(1e-3, 10), st.booleans())
 def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
     """However floats are rounded, a pair matches or not whichever of its values is there first."""

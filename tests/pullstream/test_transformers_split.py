@@ -32,14 +32,14 @@ def separated(whole, separator):
     return parts if parts[-1] else parts[:-1]
 
 
-@settings(deadline=None, max_examples=amount(75, 300))
+@settings(deadline=None, max_examples=amount(40, 300))
 @given(text, cuts, limits)
 def test_lines_are_those_of_splitlines(whole, at, limit):
     """However text is cut into pieces, its lines are those of str.splitlines."""
     assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
 
 
-@settings(deadline=None, max_examples=amount(75, 300))
+@settings(deadline=None, max_examples=amount(40, 300))
 @given(st.text(alphabet="ab;", max_size=14), st.sampled_from([";", "aa", "aab", "a;a"]), cuts, limits)
 def test_pieces_are_those_between_separators(whole, separator, at, limit):
     """However text is cut, the pieces are those of str.split, but for an empty last one; for bytes as well."""

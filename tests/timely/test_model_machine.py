@@ -88,7 +88,7 @@ def test_proposition_7_every_state_is_explained_by_local_histories():
 def test_proposition_8_clock_does_not_grow_unless_inputs_do():
     """Under Conditions 1 and 2, on every transition within the bounds, for both closures and any input behaviour."""
     for closure, inputs in product(("fixpoint", "image"), ("fixed", "any")):
-        for rng, machine in sound_machines(8, amount(60, 200), closure=closure, inputs=inputs):
+        for rng, machine in sound_machines(8, amount(30, 200), closure=closure, inputs=inputs):
             for step in Explorer([begin(rng, machine)], machine.steps, depth=5, max_states=150):
                 assert proposition_8(machine, step) is None
 
@@ -158,7 +158,7 @@ def test_proposition_9_what_has_left_clock_never_returns(inputs):
 def test_theorem_2_after_a_completion_no_message_at_or_before_it(inputs, reordering):
     """Once (e, t) is out of Clock no message on e ever has a time at or before t, also where messages overtake."""
     notified = 0
-    for rng, machine in sound_machines(14, amount(100, 300), inputs=inputs, reordering=reordering):
+    for rng, machine in sound_machines(14, amount(50, 300), inputs=inputs, reordering=reordering):
         for step in explore_watched(machine, begin(rng, machine, 3)):
             assert theorem_2(machine, step.after) is None
             notified += isinstance(step.action, Notify)

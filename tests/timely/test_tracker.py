@@ -80,13 +80,13 @@ def follow_arbitrary(made):
 
 def test_tracker_agrees_with_the_query_on_random_graphs(random_graph, history):
     """After each round of justified updates every observed frontier is what the plain query computes."""
-    for seed in range(amount(60, 2_000)):
+    for seed in range(amount(40, 2_000)):
         check_seed(seed, random_graph, history)
 
 
 def test_tracker_follows_arbitrary_changes(random_graph):
     """Without the rule that frontiers only advance, any change of counts is followed exactly."""
-    for seed in range(amount(60, 2_000)):
+    for seed in range(amount(40, 2_000)):
         follow_arbitrary(random_graph(seed))
 
 
@@ -113,7 +113,7 @@ def check_watched(seed, random_graph, history):
 
 def test_places_are_observed_and_left_while_counts_are_outstanding(random_graph, history):
     """Whoever looks, and wherever: every frontier, observed or not, is what the plain query computes."""
-    for seed in range(amount(30, 1_000)):
+    for seed in range(amount(20, 1_000)):
         check_watched(seed, random_graph, history)
 
 

@@ -66,7 +66,7 @@ def order(row):
     return tuple(-1 if part is None else part for part in row)
 
 
-@settings(max_examples=amount(80, 1000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(40, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     ROWS,
     ROWS,
@@ -86,7 +86,7 @@ def test_a_join_pairs_equal_keys_at_equal_times(left, right, how, limit, check):
     assert sorted(rows, key=order) == sorted(expected(left, right, how), key=order)
 
 
-@settings(max_examples=amount(60, 1000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(30, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS, ROWS, st.sampled_from(["backward", "forward", "nearest"]), st.sampled_from([1, 7, 4096]))
 def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
     """The same pairs in the same order, whichever is the nearest."""

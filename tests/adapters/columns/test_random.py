@@ -243,7 +243,7 @@ def outcome(source, steps, end, limit, *, check):
     return [(time, plain(row)) for time, row in ps.run(program, limit=limit, check=check)], events
 
 
-@settings(max_examples=amount(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(30, 2000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(ROWS, max_size=24).map(lambda rows: [{**row, "id": number} for number, row in enumerate(rows)]),
     st.tuples(st.sampled_from(sorted(SOURCES)), st.lists(st.integers(0, 24), max_size=12)),

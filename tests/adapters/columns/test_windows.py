@@ -88,7 +88,7 @@ def outcome(source, program, limit, *, check):
     return [(time, plain(row)) for time, row in rows], events
 
 
-@settings(max_examples=amount(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(30, 2000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(ROW, max_size=16),
     st.tuples(

@@ -408,7 +408,8 @@ def test_right(shake):
 def test_wrong(shake):
     shake(races, seeds=30)
 """)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers -W error\nmarkers = slow\n")
+    markers = "markers =\n  slow\n  sampled\n"
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = --strict-markers -W error\n{markers}")
 
     out = outcome(tmp_path).stdout
 
