@@ -2,13 +2,17 @@
 
 # ruff: noqa: ASYNC110 - what other threads do can only be polled
 
+import gc
 import threading
+import weakref
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import pytest
 import trio
 
 import pullstream as ps
+from pullstream.authoring import start_in_thread
 
 
 @contextmanager
@@ -95,3 +99,22 @@ async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
         number = len(looks)
         await trio.sleep(0.01)
         assert len(looks) == number
+
+
+async def test_a_call_in_a_thread_of_its_own_leaves_nothing():
+    """The next call may get the same thread. What a failed one refers to is freed before garbage collection."""
+    calls, alive = ContextVar("calls", default=0), weakref.WeakSet()
+
+    def fail(gate):
+        calls.set(calls.get() + 1)
+        raise LookupError(calls.get())
+
+    gc.disable()
+    try:
+        for _ in range(3):
+            alive.add(gate := threading.Event())
+            assert start_in_thread(fail, gate).exception().args == (1,)
+            del gate
+            await until(lambda: not alive)
+    finally:
+        gc.enable()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
+from contextvars import Context
 from typing import Any, ParamSpec, TypeVar
 
 from trio.lowlevel import start_thread_soon
@@ -22,8 +22,10 @@ def start_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
 
 def _start(function: Callable[..., object], args: tuple[Any, ...]) -> None:
-    # One that has become idle is taken first.
-    start_thread_soon(partial(function, *args), _left, name="pullstream work")
+    # Emptied by the call: an exception refers to all frames below it, which must not refer to its future.
+    calls = [args]
+    # An idle thread is taken first; the call gets an empty context, as in a new one.
+    start_thread_soon(lambda: Context().run(function, *calls.pop()), _left, name="pullstream work")
 
 
 def _left(_outcome: object) -> None:
