@@ -7,7 +7,7 @@ the answer waits in a one-element slot and counts as in flight.
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import trio
@@ -21,6 +21,9 @@ from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.waiting import Requests, completion, least
 from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Reader, Unanswered
 from pullstream.timely import BEGINNING, less_equal, less_than
+
+SLOW: Final = 15
+"""The number of asks whose answers are not expected at once, after one whose answer did not come at once."""
 
 
 @attrs.frozen
@@ -64,6 +67,8 @@ class Eventful:
         """Whether times may have completed since the frontier was last read."""
         self._wanted = 0
         """The number of values to ask for, where the last poll found that they have to be waited for."""
+        self._slow = 0
+        """For how many further asks the answer is not expected at once."""
         self._wake = scope.run.signal()
         self._fronts: Sequence[Any] | None = None
         """The least times that could still come when the frontier was last read, or earlier ones.
@@ -264,12 +269,16 @@ class Eventful:
             return
         if wanted:
             self._askers.ask(self._upstream, wanted)
-            for _ in range(3):
-                # Let the task run once, and again if another task answers it: most answers are there then, and waiting
-                # for completions costs more.
-                await trio.lowlevel.checkpoint()
-                if self._slot is not None or self.ended:
-                    return
+            if self._slow:
+                self._slow -= 1
+            else:
+                for _ in range(3):
+                    # Let the task run once, and again if another task answers it: most answers are there then, and
+                    # waiting for completions costs more.
+                    await trio.lowlevel.checkpoint()
+                    if self._slot is not None or self.ended:
+                        return
+                self._slow = SLOW
         try:
             await self.wait(deadline=deadline)
         except BaseException as exc:

@@ -95,6 +95,8 @@ class MapAsync(TaskKernel[Any]):
         self._ordered = ordered
         self.traits = attrs.evolve(self.traits, reorders=not ordered)
         self._groups: deque[Calls] = deque()
+        self._finished: deque[Calls] = deque()
+        """Out of order: the groups with results to answer."""
         self._waiting: deque[Calls] = deque()
         self._unanswered = 0
         self._stopped = False
@@ -109,13 +111,14 @@ class MapAsync(TaskKernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        if limit == 1 and not self._groups and self._outer.ending is None and not self.asking(self.upstream):
-            return await self._one()
         self._calling = not self._stopped
         while True:
             if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
                 # No call is in progress, so this task can await the answer itself.
-                self.arrived(self.upstream, await self.upstream.ask_many(min(limit, self._pace.next())))
+                answer = await self.upstream.ask_many(min(limit, self._pace.next()))
+                if answer is not DONE and answer.uniform and len(answer.values) == min(limit, self._concurrency) == 1:
+                    return await self._one(answer)
+                self.arrived(self.upstream, answer)
             self._begin(limit)
             batch = self._ready(limit)
             if batch is not None:
@@ -125,15 +128,13 @@ class MapAsync(TaskKernel[Any]):
                 return DONE
             await self.change()
 
-    async def _one(self) -> Batch[Any] | Done:
-        """Answer an ask for one value. With no other call in progress, no worker is needed."""
-        batch = await self.upstream.ask(1)
-        if batch is DONE:
-            return DONE
+    async def _one(self, batch: Batch[Any]) -> Batch[Any]:
+        """Call the function with the only value of a batch; as no other call may begin meanwhile, in this task."""
+        self._pace.took(1)
         awaitable: Any = PENDING
         try:
             awaitable = self._function(batch.values[0])
-            result = await awaitable
+            result = await self._attentive(_awaited(awaitable))
         except TypeError as exc:
             explained = _explained(exc, awaitable)
             if explained is exc:
@@ -177,11 +178,10 @@ class MapAsync(TaskKernel[Any]):
         results: list[Any] = []
         runs: list[tuple[Hashable, int]] = []
         failure = self._failure
-        for group in list(self._groups):
-            if group.unbegun == group.count:
-                break
-            if group.ready:
-                taken = group.take(limit - len(results))
+        groups = self._groups if self._ordered else self._finished
+        while groups and len(results) < limit:
+            group = groups[0]
+            if taken := group.take(limit - len(results)):
                 results += taken
                 runs.append((group.time, len(taken)))
             if group.given == group.count:
@@ -190,8 +190,8 @@ class MapAsync(TaskKernel[Any]):
             elif self._ordered:
                 failure = group.failures.get(group.given)
                 break
-            if len(results) == limit:
-                break
+            if not (self._ordered or group.ready):
+                groups.popleft()
         if results:
             self._unanswered -= len(results)
             return of_runs(runs, results)
@@ -230,6 +230,8 @@ class MapAsync(TaskKernel[Any]):
             if ordered:
                 results[number] = result
             else:
+                if group.given == len(results):
+                    self._finished.append(group)
                 results.append(result)
             if not self._calling:
                 return
@@ -240,8 +242,8 @@ class MapAsync(TaskKernel[Any]):
         self._failure = self._failure or failure
 
     @coroutine
-    def _attentive(self, task: Any) -> Generator[Any, Any, None]:
-        """Run a worker, and have results answered as soon as a call really waits.
+    def _attentive(self, task: Any) -> Generator[Any, Any, Any]:
+        """Run a worker, or one call, and have results answered as soon as a call really waits.
 
         While calls only pass checkpoints, results accumulate for a moment: answering each one would cost more than such
         calls do. Reading the clock would, too, so it is read every few checkpoints, or at each one after a call took
@@ -252,7 +254,10 @@ class MapAsync(TaskKernel[Any]):
         unseen = most = 0
         since = went_on = clocks.perf_counter()
         while True:
-            trap = step(value)
+            try:
+                trap = step(value)
+            except StopIteration as returned:
+                return returned.value
             # Drop a cancellation that was thrown in: its traceback keeps the call's frames alive.
             step, value = send, None
             if unseen and trap is CHECKPOINT:
@@ -300,6 +305,10 @@ class MapAsync(TaskKernel[Any]):
             lane.ack()
         else:
             self._outer.end(answer)
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 def _explained(exc: BaseException, awaitable: object) -> BaseException:

@@ -1,0 +1,64 @@
+"""What whole programs cost, in counts: programs whose sources and calls really wait, as those of a service do.
+
+A row is a program and the most that one further value may cost it. These numbers only ever get smaller.
+"""
+
+import pytest
+import trio
+
+import pullstream as ps
+from tests.pullstream.counting import Counts, count, stop_clocks
+
+FEW, MANY = 200, 600
+
+
+@ps.source
+async def ticks(ctx, number):
+    """A value at a time, each after a wait, with ten values at each time."""
+    for value in range(number):
+        await trio.sleep(0.01)
+        yield ps.Batch(value // 10, [value])
+
+
+async def varied(value):
+    """A call whose duration depends on the value."""
+    await trio.sleep(0.001 * (1 + value * 7919 % 31))
+    return value
+
+
+PROGRAMS = {
+    "one call at a time": (
+        lambda number: ps.pipe(ticks(number), ps.map_async(varied, 1)),
+        Counts(answers=2.1, steps=4.2, tasks=0.01, frames=390),
+    ),
+    "calls as they are ready, a time each": (
+        lambda number: ps.pipe(
+            ps.values(range(number), time=lambda value: value), ps.map_async(varied, 100, ordered=False)
+        ),
+        Counts(answers=2.1, steps=3.5, tasks=0.01, frames=270),
+    ),
+    "a fold of a source that waits": (
+        lambda number: ps.pipe(ticks(number), ps.reduce_by_time(ps.agg.count())),
+        Counts(answers=2.1, steps=5.6, tasks=0.01, frames=480),
+    ),
+}
+
+
+def cost(source, number):
+    """What a program costs with so many values."""
+
+    async def run():
+        async with ps.pipe(source(number), ps.drain()).open() as running:
+            await running.result()
+        return sum(row.batches_out for row in running.counters())
+
+    return count(run)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_value_costs_a_whole_program(name, monkeypatch):
+    stop_clocks(monkeypatch.setattr)
+    source, most = PROGRAMS[name]
+    few, many = cost(source, FEW), cost(source, MANY)
+    more = Counts(*((high - low) / (MANY - FEW) for low, high in zip(few, many, strict=True)))
+    assert all(found <= limit for found, limit in zip(more, most, strict=True)), more
