@@ -36,7 +36,8 @@ class FilesCommitter(Committer[list[Any]]):
     @override
     async def open(self, ctx: Context) -> tuple[()]:
         self._ctx, memory = ctx, ctx.memory
-        self._writing = writing = FilesWriter(self._plan, RunFiles.of(ctx.common, ctx.journal))
+        run_files = RunFiles.of(ctx.common, ctx.journal)
+        self._writing = writing = FilesWriter(self._plan, run_files, resumable=memory.saves)
         await trio.to_thread.run_sync(writing.open, dict(memory), memory.notes.earlier())
         ctx.status(writing.status)
         return ()

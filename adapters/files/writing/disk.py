@@ -46,10 +46,11 @@ class Disk:
 
     # ---- single steps
 
-    def open(self, path: Path, flags: int) -> int:
-        """Open a file or folder that is not a link; the caller closes it."""
+    def open(self, path: Path, flags: int, link: bool = False) -> int:  # noqa: FBT001, FBT002 - passed on by position
+        """Open a file or folder that is not a link, unless `link`; the caller closes it."""
         name, folder = self._at(path)
-        flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+        flags |= 0 if link else getattr(os, "O_NOFOLLOW", 0)
         return os.open(name, flags, 0o666, dir_fd=folder)
 
     def write(self, file: int, data: memoryview) -> int:
@@ -159,12 +160,10 @@ class Disk:
         with self.opened(path, os.O_WRONLY) as file:
             self.shorten(file, size)
 
-    def copy(self, old: Path, new: Path) -> None:
-        """Append one file to another."""
-        offset = 0
-        while data := self.part_of(old, offset, 4 * BLOCK):
-            self.append(new, data)
-            offset += len(data)
+    def copy(self, old: Path, new: Path, size: int) -> None:
+        """Append one file, of a known size, to another."""
+        for offset in range(0, size, 4 * BLOCK):
+            self.append(new, self.part_of(old, offset, min(4 * BLOCK, size - offset)))
 
     def size(self, path: Path) -> int:
         """The length of a file."""
@@ -206,12 +205,11 @@ class Disk:
         Raises:
             NotADirectoryError: it is not a folder.
         """
-        path = folder.resolve() if link else folder
-        file = self.open(path, os.O_RDONLY | os.O_DIRECTORY) if _HOLDS else None
+        file = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, link) if _HOLDS else None
         try:
             if file is not None:
                 self._held[folder] = file
-            yield self.look(path) if file is None else os.fstat(file)
+            yield self.look(folder.resolve() if link else folder) if file is None else os.fstat(file)
         finally:
             if file is not None:
                 del self._held[folder]
@@ -241,9 +239,11 @@ class Disk:
 class Out(RawIOBase):
     """A growing file for encoders: `write` collects data, which goes to the file in blocks."""
 
-    def __init__(self, disk: Disk, path: Path) -> None:
+    def __init__(self, disk: Disk, path: Path, *, keeps: bool = False) -> None:
         self._disk = disk
         self._path = path
+        self._keeps = keeps
+        """Whether content of less than a block stays in memory until `settle` or `append_to`."""
         self._block = bytearray()
         self._discarded = False
         self.size = 0
@@ -269,7 +269,24 @@ class Out(RawIOBase):
             self._block = bytearray()
 
     def finish(self) -> None:
-        """Write the remaining data; an empty file is created, too."""
+        """Write the remaining data."""
+        if not self._kept:
+            self.settle()
+
+    @property
+    def _kept(self) -> bool:
+        return self._keeps and len(self._block) == self.size
+
+    def append_to(self, path: Path) -> None:
+        """Append the content to another file, and remove this one."""
+        if self._kept:
+            self._disk.append(path, self._block)
+        else:
+            self._disk.copy(self._path, path, self.size)
+            self._disk.remove(self._path)
+
+    def settle(self) -> None:
+        """Make the file whole; an empty one is created, too."""
         self.hand_over()
         if not self.size:
             self._disk.append(self._path)

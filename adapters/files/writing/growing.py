@@ -34,8 +34,11 @@ class Length:
 class GrowingFiles:
     """The growing files of a run; the first time creates a file, and every other one extends it."""
 
-    def __init__(self, disk: Disk, format: WriteFormat, staging: StagingFolder, store: Local) -> None:
+    def __init__(
+        self, disk: Disk, format: WriteFormat, staging: StagingFolder, store: Local, *, resumable: bool
+    ) -> None:
         self._disk = disk
+        self._resumable = resumable
         self._format = format
         self._staging = staging
         self._store = store
@@ -97,7 +100,8 @@ class GrowingFiles:
         with self._store.beside(part.target) as path:
             if known is not None:
                 self._lengthen(part, path, start)
-            self.lengths[part.target] = Length(size, head, part.key, self._tail(path, size))
+            tail = self._tail(path, size) if self._resumable else b""
+            self.lengths[part.target] = Length(size, head, part.key, tail)
         return start
 
     def _begin(self, part: PendingFile, head: bytes) -> int:
@@ -109,8 +113,9 @@ class GrowingFiles:
             encoder.write(head)
             encoder.finish()
             size = out.size
-            self._disk.copy(part.path, path)
-            self._disk.remove(part.path)
+            part.out.append_to(path)
+        else:
+            part.out.settle()
         self._store.publish([(path, part.target)])
         return size
 
@@ -120,13 +125,12 @@ class GrowingFiles:
                 f"{self._format.module}: {path} has {now} bytes, but {size} were written: another program writes to it"
             )
         try:
-            self._disk.copy(part.path, path)
+            part.out.append_to(path)
             self._disk.flush(path)
         except BaseException:
             # Keep whole times only, if the file system still allows it.
             self._disk.cut(path, size)
             raise
-        self._disk.remove(part.path)
 
 
 def _shown(head: Any) -> str:

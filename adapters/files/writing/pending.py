@@ -50,7 +50,8 @@ class PendingFile:
         self._format = format
         self._head = head
         self._encoder: Encoder | None = None
-        self._out = Out(disk, self.path)
+        # Content without a head is appended to another file. With keys, there may be any number of these.
+        self.out = Out(disk, self.path, keeps=not head and key is None)
         self.raw = format.raw(disk, waiting, f"{format.module}, {target}")
 
     @property
@@ -68,7 +69,7 @@ class PendingFile:
         encoder.write(unit)
         if not self.costly:
             # There may be any number of these, so none may keep a buffer.
-            self._out.hand_over()
+            self.out.hand_over()
 
     def finish(self, behind: WriteBehind) -> None:
         """Encode the rest."""
@@ -82,14 +83,14 @@ class PendingFile:
             self._begun().write(unit)
         self._begun().finish()
         self._encoder = None
-        self.size = self._out.size
+        self.size = self.out.size
 
     def discard(self) -> None:
         """Stop writing."""
-        self._out.discard()
+        self.out.discard()
         self._encoder = None
 
     def _begun(self) -> Encoder:
         if self._encoder is None:
-            self._encoder = self._format.encoder(self.raw, self._out, head=self._head)
+            self._encoder = self._format.encoder(self.raw, self.out, head=self._head)
         return self._encoder

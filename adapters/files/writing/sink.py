@@ -68,7 +68,7 @@ class WritePlan:
 class FilesWriter:
     """The targets of a run; `add` is quick, all other methods block and must run in a thread."""
 
-    def __init__(self, plan: WritePlan, run_files: RunFiles) -> None:
+    def __init__(self, plan: WritePlan, run_files: RunFiles, *, resumable: bool) -> None:
         self._plan = plan
         self._run_files = run_files
         self._writes: WritePaths | None = None
@@ -79,7 +79,7 @@ class FilesWriter:
         self._staging = StagingFolder(disk, plan.target)
         local = Local(disk, plan.target)
         self._store: Local | Remote = Remote(plan.target, plan.storage_options) if plan.target.is_url else local
-        self._growing = GrowingFiles(disk, plan.format, self._staging, local)
+        self._growing = GrowingFiles(disk, plan.format, self._staging, local, resumable=resumable)
         self._what = f"{plan.target.module} cannot write to {plan.target.template!r}"
         self._listing = f"{plan.target.module} cannot write its manifest, {plan.manifest!r}"
         path = plan.manifest

@@ -126,13 +126,15 @@ def test_csv_takes_no_thread_of_pyarrow_for_a_file(put, folder, monkeypatch):
     assert len(headers) == 1
 
 
-def test_reading_does_not_import_pandas(put):
-    path = put("days.csv", "n,day,ok,x\n1,2026-03-01,true,0.5\n2,2026-03-02,false,1\n")
+def test_csv_files_do_not_need_pandas(put):
+    path = put("days.csv", "n,day,ok,x,item\n1,2026-03-01,true,0.5,tea\n2,2026-03-02,false,1,tea\n")
     program = f"""
 import sys
 import pullstream as ps
 from pullstream import files
-print(ps.run(ps.pipe(files.read_csv({str(path)!r}, time="day"), ps.collect())))
+days = files.read_csv({str(path)!r}, time="day")
+print(ps.run(ps.pipe(days, ps.collect())))
+ps.run(ps.pipe(days, files.write_csv({str(path.parent / "copy.csv")!r})))
 print([name for name in ("pyarrow", "pandas") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

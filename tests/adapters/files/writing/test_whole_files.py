@@ -15,6 +15,7 @@ from adapters import files
 from adapters.files.writing.disk import Disk
 from pullstream.conformance import conformance
 from pullstream.modules.sinks import committer
+from tests.adapters.files.failing import STEPS, fail_disk
 from tests.sampling import amount
 
 from .kit import content, left_behind
@@ -237,3 +238,18 @@ async def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
                 await trio.sleep(0.001)
         await running.abort()
     assert path.read_text().splitlines() == ["tea", "rice", "figs"]
+
+
+@pytest.mark.parametrize(("journal", "each"), [(False, 6), (True, 9)])
+def test_a_time_takes_few_operations_of_the_disk(tmp_path, monkeypatch, journal, each):
+    """A time that is small is appended to a growing file from memory; only a journal needs what the file ends with."""
+    fail_disk(monkeypatch)
+    counts = []
+    for times in (10, 30):
+        STEPS.reset()
+        numbers = ps.values([{"n": n} for n in range(times)], time=lambda row: row["n"])
+        target = files.write_jsonl(tmp_path / f"{times}.jsonl", durable=False)
+        ps.run(ps.pipe(numbers, target), journal=tmp_path / f"{times}.journal" if journal else None)
+        assert (tmp_path / f"{times}.jsonl").read_text().count("\n") == times
+        counts.append(STEPS.count)
+    assert counts[1] - counts[0] == 20 * each
