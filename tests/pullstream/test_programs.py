@@ -99,7 +99,10 @@ def folded(results):
 
 
 def first_of_each(rows, f):
-    return list({f(value): (time, value) for time, value in reversed(rows)}.values())[::-1]
+    found = {}
+    for time, value in rows:
+        found.setdefault(f(value), (time, value))
+    return list(found.values())
 
 
 def running(rows, f):
