@@ -26,6 +26,10 @@ async def varied(value):
     return value
 
 
+def short(value):
+    return ps.values([value] * 5)
+
+
 PROGRAMS = {
     "one call at a time": (
         lambda number: ps.pipe(ticks(number), ps.map_async(varied, 1)),
@@ -36,6 +40,10 @@ PROGRAMS = {
             ps.values(range(number), time=lambda value: value), ps.map_async(varied, 100, ordered=False)
         ),
         Counts(answers=2.1, steps=3.5, tasks=0.01, frames=270),
+    ),
+    "a short stream for each value, side by side": (
+        lambda number: ps.pipe(ps.values(range(number)), ps.map(short), ps.flatten(concurrency=10)),
+        Counts(answers=1.1, steps=0.2, tasks=0.01, frames=270),
     ),
     "a fold of a source that waits": (
         lambda number: ps.pipe(ticks(number), ps.reduce_by_time(ps.agg.count())),

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic
 
 from typing_extensions import TypeVar, override
@@ -60,6 +60,11 @@ class SideBySide(PolledAsking[Any], Generic[S]):
     def deal(self, limit: int) -> bool:
         """Handle values from upstream that still wait, for an ask of `limit`; True if none are left in flight."""
 
+    def ask_streams(self, streams: Sequence[S], limit: int) -> None:
+        """Ask the streams that have no values left."""
+        for stream in streams:
+            self.ask_beside(stream.lane, limit)
+
     def gone(self, stream: S) -> None:
         """Note that a stream has ended."""
 
@@ -87,8 +92,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         if not self.owed.known:
             while self.deal(limit) and self._next_run():
                 pass
-            for stream in self._to_ask:
-                self.ask_beside(stream.lane, limit)
+            self.ask_streams(self._to_ask, limit)
             self._to_ask.clear()
             wanted = 0 if self.outer.known else self.wanted(limit)
         if wanted:
