@@ -128,8 +128,9 @@ class SqlCursor(RowCursor):
         return True
 
     def _refuse_nulls(self, rows: str, given: Sequence[Any]) -> None:
-        nulls = " OR ".join(f"{quoted(name)} IS NULL" for name in self._order)
-        for batch in self.table.stream(f"SELECT * {rows} WHERE {nulls} LIMIT 1", *given):
+        # Not with OR, for which SQLite reads the whole table even if no column can have a null.
+        nulls = " UNION ALL ".join(f"SELECT * {rows} WHERE {quoted(name)} IS NULL" for name in self._order)
+        for batch in self.table.stream(f"{nulls} LIMIT 1", *given):
             for row in batch.to_pylist():
                 missing = next((name for name in self._order if row.get(name) is None), self.time)
                 raise NullTimeError(

@@ -26,6 +26,9 @@ _TRY: Final = 0.1
 
 _COPY: Final = "temp.pullstream_rows"
 
+_STORED: Final = frozenset({str, int, float, bytes, bool, type(None)})
+"""The types that the driver stores as they are."""
+
 _AFFINITIES: Final = {
     "INT": "int64", "CHAR|CLOB|TEXT": "string", "BLOB": "binary", "REAL|FLOA|DOUB": "float64",
     "^BOOL(EAN)?$": "bool", "^DATE$": "date32", "^(DATETIME|TIMESTAMP)$": "timestamp[us]",
@@ -140,7 +143,10 @@ class SqliteTable(SqlTable):
 
 def _bound(given: Sequence[Any]) -> dict[str, Any]:
     """Return the values of $1, $2, ...; dates and timestamps are text."""
-    return {str(at): _plain(pyarrow().array([value]))[0] for at, value in enumerate(given, 1)}
+    return {
+        str(at): value if type(value) in _STORED else _plain(pyarrow().array([value]))[0]
+        for at, value in enumerate(given, 1)
+    }
 
 
 def _plain(column: Any) -> list[Any]:

@@ -4,6 +4,8 @@ import pytest
 import trio
 
 import pullstream as ps
+from adapters.tables.cursors import SqlCursor
+from adapters.tables.target import Address
 from pullstream import tables
 from pullstream.incremental import change_of, integrate
 from tests.adapters.tables.conftest import SQL
@@ -143,3 +145,24 @@ async def test_rows_without_a_time_or_key_are_refused(base, options, row, column
     says = rf"read_rows\(\): the column '{column}' is null in the row {{.*'item': 'x'}} of .*leave out such rows in"
     with trio.fail_after(30), pytest.raises(tables.NullTimeError, match=says):
         await ps.arun(ps.pipe(read(base, **options), ps.drain()), journal=journal)
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_a_look_for_new_rows_does_not_read_the_table(base):
+    """If there is an index of the times, and no key can be null."""
+    base.query("CREATE TABLE sales (day INTEGER, number INTEGER PRIMARY KEY)")
+    base.query("CREATE INDEX days ON sales (day, number)")
+    numbers = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 5000)"
+    base.query(f"{numbers} INSERT INTO sales SELECT n / 10, n FROM n")
+    cursor = SqlCursor(
+        Address.of("read_rows", base.target), "SELECT * FROM sales", ["day", "number"], (), None, follow=True
+    )
+    cursor.open(None)
+    try:
+        assert sum(batch.num_rows for batch in iter(cursor.next, None)) == 5000
+        hundreds = []
+        cursor.table._connection.set_progress_handler(lambda: hundreds.append(1), 100)
+        assert cursor.next() is None
+    finally:
+        cursor.table.close()
+    assert len(hundreds) < 10

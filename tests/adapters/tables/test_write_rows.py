@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import pullstream as ps
+from adapters.tables import sqlite
 from pullstream import tables
 from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import sales, sold, write
@@ -171,3 +172,12 @@ def test_two_sinks_of_one_run(base):
 def test_no_rows(base):
     assert write(ps.empty(), base) == []
     assert not base.has("sales")
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_only_the_columns_of_a_time_are_converted_from_arrow(base, monkeypatch):
+    """Its record is bound as it is."""
+    columns, plain = [], sqlite._plain
+    monkeypatch.setattr(sqlite, "_plain", lambda column: columns.append(column) or plain(column))
+    write(ps.values([{"day": n, "item": "tea"} for n in range(5)], time=lambda row: row["day"]), base)
+    assert len(columns) == 5 * 2
