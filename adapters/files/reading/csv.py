@@ -3,8 +3,9 @@
 import re
 from collections.abc import Generator, Iterator, Sequence
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from inspect import getmembers, isgetsetdescriptor
 from itertools import chain
 from pathlib import PurePath
 from typing import Any, Literal, overload
@@ -148,7 +149,7 @@ class _ParserOptions:
 
     def __init__(self, format: CsvFormat) -> None:
         self._csv = import_module("pyarrow.csv")
-        self._parse = format.parse
+        self._parse = _anew(format.parse)
         self._convert = format.convert
         self._headless = format.read.autogenerate_column_names
         # A row handler may drop rows, and newlines_in_values makes a row several lines: then lines cannot be counted.
@@ -156,7 +157,7 @@ class _ParserOptions:
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
         self.row = _row_pattern(format.parse) if self.strict else None
-        self._lenient = _changed(format.parse, invalid_row_handler=_left_out)
+        self._lenient = _anew(format.parse, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
         """The columns that a header names, or f0, f1, ... for a file without a header."""
@@ -329,6 +330,17 @@ def _refuse_json(module: str, paths: Sequence[str]) -> None:
             name = name.with_suffix("")
         if name.suffix in {".jsonl", ".ndjson"}:
             raise Call(module).refuse(f"got {path!r}, which is JSON Lines: use read_jsonl")
+
+
+def _anew(parse: Any, **changes: Any) -> Any:
+    """Parse options with some changes. Copied or unpickled ones would call a handler that is None, and print that."""
+    kind: Any = import_module("pyarrow.csv").ParseOptions
+    return kind(**{name: getattr(parse, name) for name in _names(kind)} | changes)
+
+
+@cache
+def _names(kind: Any) -> Sequence[str]:
+    return [name for name, _ in getmembers(kind, isgetsetdescriptor)]
 
 
 def _changed(options: Any, **changes: Any) -> Any:

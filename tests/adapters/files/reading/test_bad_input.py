@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 import zipfile
 import zlib
 from decimal import Decimal
@@ -210,6 +211,13 @@ def test_a_file_with_another_delimiter(delimiter, put, failing, read):
         assert f"Set delimiter={delimiter!r}, or delimiter=',' if it is one column" in str(error)
     assert read(files.read_csv(path, as_="tuples", delimiter=delimiter)) == [(1, 2)]
     assert read(files.read_csv(path, as_="tuples", delimiter=",")) == [(f"1{delimiter}2",)]
+
+
+def test_pyarrow_prints_nothing_about_a_bad_row(put, read, capfd):
+    """Its parse options call a handler that is None once they were copied, as with delimiter=, or pickled."""
+    source = files.read_csv(put("a.csv", "x;y\n1;2\n3\n"), as_="tuples", delimiter=";", on_error="skip")
+    assert read(source) == read(pickle.loads(pickle.dumps(source))) == [(1, 2)]
+    assert capfd.readouterr().err == ""
 
 
 def test_files_with_different_columns(put, failing, read):
