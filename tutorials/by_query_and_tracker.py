@@ -342,7 +342,7 @@ def of_a_run() -> None:
             print(f"{trio.current_time():g} 0 is complete")
 
     trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
-    # | 1.5 0 waits: map_async holds LoopTime(0, (1,)) -> loop egress -> loop -> drain
+    # | 1.5 0 waits: map_async has not acknowledged a batch at LoopTime(0, (1,)) -> loop egress -> loop -> drain
     # | 3 0 is complete
 
 
