@@ -128,8 +128,8 @@ class TestInALog:
 
     async def test_a_stream_without_times_shows_none(self, autojump_clock):
         """Everything is at time 0 then, which says nothing."""
-        paper = await shown(ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), every=9.9)
-        assert paper.lines[0].startswith("0:00:10 · 10 values, ")
+        paper = await shown(ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), every=10.2)
+        assert paper.lines[0].startswith("0:00:10 · 11 values, ")
 
     async def test_an_ascii_log_has_only_ascii(self, autojump_clock):
         """If the output supports only ASCII, other characters are replaced."""
