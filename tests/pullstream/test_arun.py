@@ -58,7 +58,6 @@ def test_the_loop_goes_on_meanwhile():
 
 
 def test_a_failure_arrives_as_itself():
-    """In no group, with the note that names the module."""
     with pytest.raises(Unseen) as caught:
         asyncio.run(ps.arun(ps.pipe(ps.once(1), ps.map(broken), ps.collect())))
 
@@ -108,7 +107,6 @@ def test_a_second_cancellation_does_not_wait():
 
 
 def test_asyncio_functions_run_in_the_loop_that_awaits():
-    """A client that belongs to the program's loop can be used without saying which loop that is."""
     name = contextvars.ContextVar("name", default="nobody")
 
     async def main():
@@ -130,7 +128,6 @@ def test_asyncio_functions_run_in_the_loop_that_awaits():
 
 
 async def test_in_a_trio_program():
-    """It is `open()` and its result."""
     assert await ps.arun(ps.pipe(ps.values("ab"), ps.collect())) == ["a", "b"]
 
 
@@ -170,7 +167,6 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_in_an_asyncio_program():
-    """asyncio cancels its main task, the stream is aborted in order, and the program ends."""
     with subprocess.Popen([sys.executable, "-c", LIFESPAN], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)

@@ -119,7 +119,6 @@ def refused(compose: Callable[[], object]) -> str:
 
 
 def test_a_source_goes_on_where_it_was(tmp_path):
-    """A journal restores what the kernel keeps in its memory, and knows another source by its arguments."""
     path = tmp_path / "journal"
     seen: list[int] = []
 
@@ -140,7 +139,6 @@ def test_a_source_goes_on_where_it_was(tmp_path):
 
 @pytest.mark.parametrize("limit", [1, 7])
 def test_a_transformer_has_an_error_policy(limit):
-    """Every policy of `on_error` works on a module that says only what it catches."""
     texts = ps.values(["1", "x", "3"])
     told: list[Any] = []
 
@@ -156,7 +154,6 @@ def test_a_transformer_has_an_error_policy(limit):
 
 
 def test_a_sink_has_options():
-    """An async function is a sink, and what it takes beyond (upstream, ctx) is checked."""
     assert ps.run(ps.pipe(ps.values([1, 1]), gathered(how="set"))) == {1}
     assert "got how='heap': it must be 'list' or 'set'" in refused(lambda: gathered(how="heap"))
 
@@ -191,7 +188,6 @@ def test_a_module_is_shown_as_one_would_write_it():
 
 
 def test_a_module_can_be_compared_and_pickled():
-    """A blueprint is its functions by name and its arguments."""
     for made in (numbers(3), ps.map(str), ps.take(2), ps.values([1]), ps.collect(timed=True), ps.count_by_key()):
         again = made if made.modules[0].name == "numbers" else pickle.loads(pickle.dumps(made))
         assert again == made
@@ -238,8 +234,6 @@ def test_a_plain_function_says_what_it_composes():
 
 
 def test_a_function_that_composes_is_checked():
-    """`checked` is for what is no module: it passes on what the checks give."""
-
     @checked
     def several(number: Positive, *names: str, **more: int) -> list[Any]:
         """Make something else than a module."""
@@ -259,7 +253,6 @@ def test_a_function_that_composes_is_checked():
 
 
 def test_the_door_leads_to_everything_that_is_exported():
-    """Its page names no name that is not there, and it exports nothing else."""
     named = set(re.findall(r"`(\w+)`", (authoring.__doc__ or "").partition("Composing and opening")[2]))
 
     assert named - {"on_error", "adapters", "opens"} <= {*authoring.__all__}

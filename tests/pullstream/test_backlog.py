@@ -50,8 +50,6 @@ OWING = {
 
 @pytest.mark.parametrize("name", OWING)
 async def test_one_more_value_costs_one_value(name, autojump_clock):
-    """Whoever owes many values at one time answers one more without copying the rest."""
-
     @ps.sink
     async def asking(upstream, ctx):
         got = len((await upstream.ask(FIRST)).values)

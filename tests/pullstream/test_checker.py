@@ -186,7 +186,6 @@ PARTNERS = [
 
 @pytest.mark.parametrize(("rule", "culprit", "partner", "requests"), PARTNERS)
 async def test_a_broken_partner_is_reported_with_its_rule(rule, culprit, partner, requests, autojump_clock):
-    """Whoever breaks a rule of an edge, its requester or its answerer, is named with the rule and the events."""
     reader = watch(partner(), "the source", strict=rule == "R9")
 
     with pytest.raises((Violation, ExceptionGroup)) as caught:
@@ -352,7 +351,6 @@ MODULES = [
 
 @pytest.mark.parametrize(("rule", "module", "sink"), MODULES)
 def test_a_broken_transformer_is_reported_with_its_rule(rule, module, sink):
-    """The run ends with the rule, the module and the line that composed it."""
     source = ps.values(range(5), time=lambda n: n)
     broken, composed = module(), line()
 
@@ -396,8 +394,6 @@ async def test_an_abort_that_is_cancelled_has_ended_the_edge(autojump_clock):
 
 
 def test_a_violation_that_is_swallowed_ends_the_run():
-    """A module that catches everything cannot hide what was broken, nor go on."""
-
     @ps.transformer
     async def swallows(upstream, ctx):
         while True:
@@ -496,7 +492,6 @@ def test_a_batch_of_many_times_that_is_not_counted_is_found(method, monkeypatch)
 
 
 async def test_a_long_stream_is_watched_in_bounded_memory():
-    """The first events and the last are kept, and the drawing shows that there is more."""
     reader = watch(Numbers(100_000))
     await asks(*[1] * 2000)(reader)
 
@@ -507,7 +502,6 @@ async def test_a_long_stream_is_watched_in_bounded_memory():
 
 
 def test_a_checker_draws_any_edge_of_its_run():
-    """A checker that is made by hand and given to the run can be asked for the edge below any module."""
     checker = Checker(strict=True)
     ps.run(ps.pipe(ps.values("ab"), ps.map(str.upper).named("shout"), ps.collect()), limit=1, check=checker)
 
@@ -517,7 +511,6 @@ def test_a_checker_draws_any_edge_of_its_run():
 
 
 def test_check_is_one_of_three():
-    """A misspelt check= is refused."""
     with pytest.raises(ValueError, match="'strict'"):
         ps.run(ps.pipe(ps.empty(), ps.drain()), check="strickt")
 

@@ -115,8 +115,6 @@ def test_zip_ends_or_fails_as_the_builtin(mode, values, fails, limit, seed):
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize(("ends", "fails"), [(0, 1), (1, 0), (1, 1)])
 def test_zip_fails_only_where_a_value_is_needed(ends, fails, limit):
-    """As with the builtin: the first source without a value decides, whichever is known sooner."""
-
     @ps.source
     async def ending(ctx):
         yield 1
@@ -134,8 +132,6 @@ def test_zip_fails_only_where_a_value_is_needed(ends, fails, limit):
 
 
 def test_merge_takes_turns():
-    """However long the sink takes, when all have something ready."""
-
     @ps.sink
     async def slowly(upstream, ctx):
         seen = ""
@@ -152,7 +148,6 @@ def test_merge_takes_turns():
 
 @pytest.mark.usefixtures("schedule")
 async def test_concat_opens_nothing_when_it_ends(edge, counting, new_probe, autojump_clock):
-    """The source whose turn would be next is not opened by the end of all."""
     stuck, later, other = probes = [new_probe() for _ in range(3)]
     both = ps.merge(ps.concat(counting(stuck, 1, delay=99), counting(later, 1)), counting(other, 1, delay=99))
     async with edge(both) as reader, trio.open_nursery() as nursery:
@@ -173,7 +168,6 @@ async def test_concat_opens_nothing_when_it_ends(edge, counting, new_probe, auto
     ],
 )
 def test_merge_sorted_refuses_values_that_are_not_in_order(sources, key, given, told, limit):
-    """The values before are given; the message has the module, the source, the value and what to do."""
     seen = []
     with pytest.raises(ps.PullstreamError, match=rf"merge_sorted, composed at .*test_combining_fan_in.*{told}"):
         run(ps.pipe(ps.merge_sorted(*map(ps.values, sources), key=key), ps.drain(seen.append)), limit)
@@ -217,8 +211,6 @@ def test_a_value_made_of_several_is_at_the_least_upper_bound_of_their_times(one,
 
 
 def test_times_without_an_upper_bound():
-    """Times that are incomparable and have no join() are refused, naming the module."""
-
     class Loose:
         def __le__(self, other):
             return self is other

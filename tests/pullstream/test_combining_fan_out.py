@@ -94,7 +94,6 @@ def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
 
 
 async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_clock):
-    """An error is not kept waiting by what the fast branch was ahead."""
     slow = []
     branches = kept(slow, pause=1), kept([], failing=5)
     with pytest.raises(Unseen):
@@ -103,7 +102,6 @@ async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_
 
 
 async def test_what_all_branches_have_left_is_abandoned(autojump_clock):
-    """Above branches that had enough no time completes, not even while upstream is released."""
     branches = [ps.pipe(ps.take(count), ps.drain()) for count in (2, 4)]
     async with ps.pipe(ps.values(range(20), time=int), ps.tee(*branches).named("both")).open() as running:
         with pytest.raises(ps.errors.Abandoned):
@@ -111,7 +109,6 @@ async def test_what_all_branches_have_left_is_abandoned(autojump_clock):
 
 
 async def test_nothing_is_dealt_to_a_branch_that_has_left():
-    """Values that would have gone there are lost, and nobody keeps or counts them."""
     branches = {0: ps.pipe(ps.take(1), ps.drain())}
     pipeline = ps.pipe(ps.values(range(40)), ps.partition(lambda n: n % 2, branches, other=ps.drain()))
     async with pipeline.open(limit=1) as running:
@@ -122,7 +119,6 @@ async def test_nothing_is_dealt_to_a_branch_that_has_left():
 @pytest.mark.parametrize("enough", range(4, 10))
 @pytest.mark.usefixtures("schedule")
 def test_the_last_branch_leaves_while_upstream_ends(enough):
-    """Whether it leaves before the branches are told, or after."""
     stop, going = ps.abortable(), trio.Event()
     got = []
 
@@ -162,7 +158,6 @@ def odd(n):
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
 def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, probe):
-    """When the side sink has taken what there was, it may work on it as long as it likes."""
     main = []
 
     async def program():

@@ -97,7 +97,6 @@ def test_what_was_committed_is_not_prepared_again():
 @pytest.mark.parametrize("committed", [(), {1, 9}])
 @pytest.mark.parametrize("taken", [0, 2, 3])
 def test_times_before_a_value_that_is_refused_are_committed(taken, committed):
-    """In the middle of a multi-time batch, of which the sink has stored some values."""
     calls, skipped = [], []
 
     class Many(Recording):

@@ -48,7 +48,6 @@ ONCE = {"pushable": ended, "dynamic_merge": lambda: added(ONE), "handshake": sha
 
 @pytest.mark.parametrize("name", [*AGAIN, *ONCE])
 async def test_a_handle_belongs_to_one_run_at_a_time(name, autojump_clock):
-    """A second open is refused by name while the first runs; afterwards another run may have it, or none."""
     pipeline = ps.pipe((AGAIN | ONCE)[name](), ps.map_async(trio.sleep, 1), ps.collect())
     refused = pytest.raises(ps.errors.ReuseError, match=rf"{name}, made at .*.py:\d+")
     async with pipeline.open() as running:
@@ -63,7 +62,6 @@ async def test_a_handle_belongs_to_one_run_at_a_time(name, autojump_clock):
 
 @pytest.mark.parametrize("name", ["pausable", "abortable", "Quota", "deferred transformer"])
 async def test_a_handle_stands_in_one_place(name):
-    """Twice in one pipeline is a second use."""
     source = AGAIN[name]()
     handle = ps.Transformer(source.modules[-1:])
     with pytest.raises(ps.errors.ReuseError, match=name):
@@ -73,7 +71,6 @@ async def test_a_handle_stands_in_one_place(name):
 
 @pytest.mark.parametrize("name", [*AGAIN, *ONCE, "broadcast", "pair"])
 def test_a_handle_is_not_pickled(name):
-    """It refuses by name."""
     others = {"broadcast": ps.broadcast(1).listen, "pair": lambda: ps.duplex.pair()[0]}
     with pytest.raises(TypeError, match=f"{name}, made at .* cannot be pickled"):
         pickle.dumps((AGAIN | ONCE | others)[name]())
@@ -158,7 +155,6 @@ async def test_terminations_pass_a_pause(  # noqa: PLR0917 - fixtures
 
 
 async def test_a_failure_and_the_end_pass_a_pause(edge, counting, new_probe, autojump_clock):
-    """Upstream's end is no value: it is answered though the stream is paused."""
     for failure in (None, ValueError("upstream")):
         pause = ps.pausable()
         source = ps.pipe(counting(new_probe(), 0, delay=1.0, failure=failure), pause)
@@ -183,7 +179,6 @@ async def test_a_failure_and_the_end_pass_a_pause(edge, counting, new_probe, aut
 async def test_the_switch_ends_both_directions_once(  # noqa: PLR0917 - fixtures
     position, strict, reason, counting, probe, autojump_clock
 ):
-    """Upstream is let go at once and told why, downstream gets the end or the reason; the second call does nothing."""
     stop: ps.types.Abortable[int] = ps.abortable()
     got: list[int] = []
 
@@ -209,7 +204,6 @@ async def test_the_switch_ends_both_directions_once(  # noqa: PLR0917 - fixtures
 
 
 async def test_a_switch_before_the_run_opens(counting, probe, edge):
-    """The stream ends at its first ask, and nothing is opened for it; a later run is not concerned."""
     stop = ps.abortable()
     stop.abort()
     source = ps.pipe(counting(probe, 3), stop)
@@ -266,7 +260,6 @@ async def test_an_ask_before_a_termination_is_answered_with_the_end_that_the_swi
 
 
 def test_a_reason_is_an_exception():
-    """Anything else is refused where it is given."""
     with pytest.raises(TypeError, match="an exception, but got 'enough'"):
         ps.abortable().abort("enough")
 
@@ -275,7 +268,6 @@ def test_a_reason_is_an_exception():
 
 
 async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
-    """Raised, it lets more in at once; lowered, it lets none in until enough have left."""
     quota = ps.types.Quota(2)
     gate = trio.Event()
 
@@ -313,7 +305,6 @@ async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
 
 @pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])
 async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock):
-    """Such a wait may take as long as it likes, though everything else waits for it."""
     pause: ps.types.Pausable[int] = ps.pausable()
     if made == "pause":
         pause.pause()
@@ -385,7 +376,6 @@ def steered():
     ("stream", "calls", "result"), [row[1:] for row in steered()], ids=[row[0] for row in steered()]
 )
 async def test_a_thread_may_use_a_handle(stream, calls, result):
-    """The stream hears of it though nobody else does anything; after the run a call from anywhere is harmless."""
     with pytest.raises(result) if isinstance(result, type) else contextlib.nullcontext():
         async with ps.pipe(stream, ps.collect()).open() as running:
             for call in calls:

@@ -15,8 +15,6 @@ def of_another_loop():
 
 
 async def test_what_is_there_is_answered_though_the_next_call_is_busy(edge, autojump_clock):
-    """A result does not wait for a call that goes on passing checkpoints, nor for one that waits."""
-
     async def call(n):
         while n == 1:
             await trio.lowlevel.checkpoint()
@@ -33,7 +31,6 @@ async def test_what_is_there_is_answered_though_the_next_call_is_busy(edge, auto
 
 
 async def test_no_call_starts_while_nobody_asks(edge, autojump_clock):
-    """Between two asks the calls under way go on, and no other is begun, whatever was asked for before."""
     begun = []
 
     async def call(n):
@@ -52,7 +49,6 @@ async def test_no_call_starts_while_nobody_asks(edge, autojump_clock):
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("concurrency", [1, 3, 16])
 async def test_the_concurrency_is_used_and_never_exceeded(concurrency, ordered, edge, drained, autojump_clock):
-    """So many calls are under way, and the whole takes as long as that makes it."""
     now = most = 0
 
     async def call(n):
@@ -90,7 +86,6 @@ async def test_awaiting_another_loop_fails_as_the_calls_own_error(limit):
 
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_no_call_starts_after_one_has_failed(ordered, autojump_clock):
-    """When a call has raised, those under way may end, and no other is begun."""
     begun = []
 
     async def call(n):
@@ -160,8 +155,6 @@ def hand(monkeypatch):
 @pytest.mark.parametrize("quick", [0, 1, 16, 40])
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_calls_that_keep_everything_waiting_are_remarked(concurrency, quick, hand, caplog):
-    """Once, whether they do so from the first one on or only later."""
-
     async def compute(n):
         hand.now += 0.1 if n >= quick else 0.0001
         await trio.lowlevel.checkpoint()

@@ -87,7 +87,6 @@ async def pid_in(path: Path, program: trio.Process | None = None) -> int:
 
 
 def test_processes_are_used_again_and_there_are_not_too_many(helpers):
-    """As many as the concurrency at most serve all the values, and none is this one."""
     pids = set(ps.run(ps.pipe(ps.values(range(40)), ps.map_process(helpers.pid, 2), ps.collect())))
     assert 1 <= len(pids) <= 2
     assert os.getpid() not in pids
@@ -178,7 +177,6 @@ def test_a_script_that_runs_when_it_is_imported_is_refused(tmp_path):
 
 
 def test_what_cannot_be_pickled_is_refused_by_name(helpers):
-    """A function when composing, or, with cloudpickle, never; a value, a result and an exception at their call."""
     if find_spec("cloudpickle") is None:
         with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* cannot send .*<lambda>.*cloudpickle"):
             ps.map_process(lambda n: n, 1)
@@ -197,7 +195,6 @@ def test_what_cannot_be_pickled_is_refused_by_name(helpers):
 
 
 async def test_a_worker_that_is_killed_fails_the_stream_clearly(helpers, tmp_path):
-    """The error names the module, the signal and the value; the source is told, and nobody waits for ever."""
     path = tmp_path / "pid"
     with pytest.raises(
         ps.errors.WorkerDied, match=r"map_process, composed at .* killed by signal 9 while it worked on .*pid"
@@ -239,7 +236,6 @@ async def test_no_ending_leaves_a_process(  # noqa: PLR0917 - fixtures
 
 
 def test_workers_ignore_an_interrupt(helpers):
-    """Ctrl-C is for the program, which ends them in order."""
     assert ps.run(ps.pipe(ps.once(1), ps.map_process(helpers.handler, 1), ps.collect())) == [True]
 
 
@@ -256,7 +252,6 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, helpers, tmp_path):
-    """Ctrl-C, which strikes the whole group, ends in order; and when the program is killed, its workers notice."""
     file = tmp_path / "pid"
     program = PROGRAM.format(path=[str(tmp_path), *sys.path], name=helpers.__name__, file=str(file))
     process = await trio.lowlevel.open_process(

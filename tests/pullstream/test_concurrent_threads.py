@@ -40,7 +40,6 @@ async def until(test):
 @pytest.mark.parametrize("way", ["abort", "cancel"])
 @pytest.mark.parametrize("position", [0, 1])
 async def test_an_end_waits_for_the_threads_under_way(position, way, edge, counting, probe):
-    """It is confirmed when the threads that work have ended, and not before; the others never begin."""
     with blocking() as (block, called, gate):
         calls = ps.map_thread(lambda n: n if n < position else block(n), 2)
         async with edge(ps.pipe(counting(probe, 99), calls)) as reader, trio.open_nursery() as nursery:
@@ -68,7 +67,6 @@ async def test_an_end_waits_for_the_threads_under_way(position, way, edge, count
 
 
 async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge):
-    """After the grace the abort fails with ReleaseTimeout, by name, and the thread is left behind."""
     with blocking() as (block, called, gate):
         async with (
             edge(ps.pipe(ps.integers(), ps.map_thread(block, 2)), release_timeout=0.05) as reader,
@@ -82,7 +80,6 @@ async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge)
 
 
 async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
-    """`trio.from_thread.check_cancelled()` raises in a thread whose stream has ended."""
     looks = []
 
     def look(n):

@@ -63,7 +63,6 @@ def test_a_source_that_fails_by_itself_is_found(source, raised):
 
 
 def test_what_is_found_can_be_replayed():
-    """A cell of a report, run again, finds the same."""
     subject = Subject("swallows", wrong.Swallows)
     found = conformance(subject, cells=50).findings[0]
 
@@ -77,7 +76,6 @@ def test_what_is_found_can_be_replayed():
 
 
 def test_a_cell_is_said_in_a_line():
-    """And read from it again, whatever it is; what is no cell is refused by name."""
     trial = Trial(Subject("map", ps.map, around=True))
     assert all(Cell.parse(str(cell)) == cell for cell in trial.cells)
     assert str(Cell(values=4, way="abort", moment=0.05)) == "values=4 limit=1 way=abort moment=0.05"
@@ -187,7 +185,6 @@ async def goes_back(ctx):
     ],
 )
 def test_a_finding_says_what_to_do(module, rule, hint, options):
-    """What is expected of a module can be said, and then nothing is found; a source is advised as a source."""
     finding = conformance(module, cells=60).findings[0]
     assert finding.rule == rule
     assert hint in finding.hint
@@ -195,7 +192,6 @@ def test_a_finding_says_what_to_do(module, rule, hint, options):
 
 
 def test_what_is_not_a_module_is_refused():
-    """A pipeline, or anything else, is refused by name."""
     with pytest.raises(ps.CompositionError, match="pipeline"):
         conformance(ps.pipe(ps.empty(), ps.drain()))
     with pytest.raises(ps.CompositionError, match="17"):
@@ -203,7 +199,6 @@ def test_what_is_not_a_module_is_refused():
 
 
 async def test_inside_trio_it_says_what_to_do():
-    """It runs a trio program of its own."""
     with pytest.raises(ps.PullstreamError, match="plain function"):
         conformance(ps.take(1))
 
@@ -219,7 +214,6 @@ def test_the_command_prints_a_table(capsys):
 
 
 def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
-    """A violation gives exit code 1, with the cell and the events."""
     (tmp_path / "own.py").write_text(
         "import pullstream as ps\n"
         "@ps.transformer\n"
@@ -258,7 +252,6 @@ def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
     ],
 )
 def test_the_command_explains_a_wrong_name(capsys, name, told):
-    """What cannot be tested gives exit code 2, and a sentence."""
     assert main(["check", name]) == 2
     assert told in capsys.readouterr().err
 
@@ -382,7 +375,6 @@ def test_everything_can_be_said_in_the_shell(capsys, tmp_path, monkeypatch, word
 
 
 def test_every_field_of_a_subject_has_an_option(capsys):
-    """None is forgotten when one is added."""
     with pytest.raises(SystemExit):
         main(["check", "--help"])
     told = capsys.readouterr().out
@@ -402,7 +394,6 @@ async def once_more(upstream, ctx):
     [(goes_back, "R12", 'yield ps.Batch(1, "b")'), (once_more, "R9", "await upstream.ask(1)")],
 )
 def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
-    """Not at that of the module, where it is known: of an answer its yield, of a request the ask."""
     report = conformance(Subject("module", module, flushes=True), cells=80)
     found = next(finding for finding in report.findings if finding.rule == rule)
     file, _, number = found.place.rpartition(":")

@@ -90,7 +90,6 @@ def test_the_grid(subject):
 
 
 def test_the_grid_is_large():
-    """The whole is tens of thousands of cells: it has not shrunk unnoticed."""
     sizes = {subject.name: len(Trial(subject).cells) for subject in SUBJECTS}
     assert sum(sizes.values()) > 100_000
     assert min(sizes[subject.name] for subject in SUBJECTS if subject not in SINKS) > 200

@@ -41,8 +41,6 @@ def test_what_a_file_raises_is_told_with_its_line(tmp_path, monkeypatch, capsys,
 
 
 def test_what_is_raised_comes_out_of_the_other_process_with_its_line():
-    """As itself or, where its class cannot be made anew, as what it said."""
-
     class Local(Exception):
         pass
 

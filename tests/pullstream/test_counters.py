@@ -15,7 +15,6 @@ async def counters_of(pipeline, **options):
 
 
 async def test_values_are_counted_at_every_edge():
-    """What a module gives is what the next one gets, at any limit."""
     pipeline = ps.pipe(ps.values(range(100)), ps.filter(lambda n: n % 2), ps.take(20), ps.collect())
     for limit in (1, 7, 1000):
         rows = await counters_of(pipeline, limit=limit)
@@ -28,7 +27,6 @@ async def test_values_are_counted_at_every_edge():
 
 
 async def test_the_one_who_works_is_busy_and_those_below_wait():
-    """A slow function is found where it is: its module is busy, what is below waits for it, what is above idles."""
     pipeline = ps.pipe(ps.values(range(5)), ps.map(lambda n: time.sleep(0.02) or n), ps.collect())
     rows = await counters_of(pipeline)
     slow, sink, source = rows["map"], rows["collect"], rows["values"]
@@ -45,8 +43,6 @@ async def test_a_branch_that_asks_for_all_waits_for_upstream():
 
 
 async def test_an_ask_under_way_counts_already():
-    """The figures can be read while a module waits, and say so."""
-
     async def stuck(value):
         await trio.sleep_forever()
 
@@ -61,8 +57,6 @@ async def test_an_ask_under_way_counts_already():
 
 
 async def test_a_module_says_how_it_is_doing():
-    """A kernel by `status`, functions by `ctx.status`: a text, or a function of which an exception shows as well."""
-
     @ps.transformer
     class Through(ps.authoring.Kernel):
         asked = 0

@@ -351,6 +351,5 @@ def test_no_module_reads_much_further_than_it_must(name, source, consumer, folde
 
 
 def test_every_ready_module_has_its_cells():
-    """By the first word of its row in the conformance kit."""
     names = {re.split(r"[ ,]", each)[0] for each in (*TRANSFORMING, *JOINING)}
     assert {re.split(r"[ ,]", each.name)[0] for each in (*TRANSFORMERS, *COMBINING)} - names - NO_CELLS == set()

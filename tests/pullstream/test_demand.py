@@ -62,7 +62,6 @@ WAITING = {
 
 @pytest.mark.parametrize("name", WAITING)
 async def test_what_is_waited_for_is_not_taken_long_before(name, autojump_clock):
-    """However long it goes on, no more values are between the source and the work than can be worked on, and one."""
     queue = Queue()
     module, at_once = WAITING[name]
     async with ps.pipe(ps.values(queue.values(300)), module(queue), ps.drain()).open() as running:
@@ -72,7 +71,6 @@ async def test_what_is_waited_for_is_not_taken_long_before(name, autojump_clock)
 
 
 async def test_what_is_under_way_is_all_that_an_orderly_stop_waits_for(autojump_clock):
-    """Ended from above, the calls under way are all that is still worked off."""
     queue, switch = Queue(), ps.abortable()
     pipeline = ps.pipe(ps.values(queue.values(10_000)), switch, ps.map_async(queue.work, 2), ps.drain())
     async with pipeline.open() as running:
@@ -85,7 +83,6 @@ async def test_what_is_under_way_is_all_that_an_orderly_stop_waits_for(autojump_
 
 
 async def test_a_call_that_becomes_slow_is_given_less_again(autojump_clock):
-    """What was taken while calls were cheap is worked off; from then on no more is taken than can be started."""
     queue, ahead = Queue(), []
 
     async def call(n):
@@ -104,7 +101,6 @@ async def test_a_call_that_becomes_slow_is_given_less_again(autojump_clock):
 
 
 async def test_a_block_that_takes_long_over_a_value_is_not_read_ahead_for(autojump_clock):
-    """`aiterate` asks for one value at a time where each is dealt with for long."""
     queue = Queue()
     async with ps.aiterate(ps.values(queue.values(100))) as values:
         async for value in values:
@@ -114,7 +110,6 @@ async def test_a_block_that_takes_long_over_a_value_is_not_read_ahead_for(autoju
 
 
 def test_a_loop_that_takes_long_over_a_value_is_not_read_ahead_for():
-    """`iterate` asks for one value at a time where the loop takes its time over each."""
     queue = Queue()
     for value in ps.iterate(ps.values(queue.values(20))):
         queue.block(value)
@@ -122,7 +117,6 @@ def test_a_loop_that_takes_long_over_a_value_is_not_read_ahead_for():
 
 
 async def test_a_prefetch_asks_ahead_for_so_many_and_no_more(edge, counting, probe, autojump_clock):
-    """Nothing is asked for before the first ask; from then on so many values are kept or under way, at most."""
     async with edge(ps.pipe(counting(probe, 99, delay=1.0), ps.prefetch(3))) as reader:
         await trio.sleep(10)
         assert probe.asked == []

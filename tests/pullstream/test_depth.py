@@ -50,7 +50,6 @@ def test_modules_that_ask_in_tasks_may_be_many(make, count):
 
 
 async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump_clock):
-    """The source is told, and releases, however many modules are below it."""
     await aborted(ps.pipe(counting(probe, 10**9, delay=0.1), row(lambda: ps.prefetch(2), 300)))
     assert probe.balanced
     assert probe.reasons == [None]
@@ -86,7 +85,6 @@ def test_branches_of_branches_may_be_many():
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [lambda: ps.map_batches(list), lambda: ps.take(10**6)], ids=["map_batches", "take"])
 def test_as_many_as_are_let_in_can_end_in_every_way(make, counting, new_probe):
-    """Where the recursion limit allows no more, one more is refused by name; what is allowed runs, and ends."""
     most = 1
     while True:
         try:

@@ -17,7 +17,6 @@ def told(capsys, *options):
 
 
 def test_what_is_there_is_named_with_its_version(capsys):
-    """The toolkit, what it needs, and each extra."""
     code, out = told(capsys, "--no-spark")
     assert code == 0
     for name in ("python", "pullstream", "needs", "files", "spark", "display", "trio ", "pyspark ", "rich "):
@@ -58,7 +57,6 @@ def test_an_older_installation_says_that_it_does_not_have_all_extras(capsys, mon
 
 
 def test_another_project_of_a_package_s_name_is_found(tmp_path):
-    """A folder beside the script that is called as one of the toolkit's."""
     (tmp_path / "adapters").mkdir()
     (tmp_path / "adapters" / "__init__.py").write_text("")
     done = subprocess.run(
@@ -76,14 +74,12 @@ def test_another_project_of_a_package_s_name_is_found(tmp_path):
 @pytest.mark.slow
 @pytest.mark.spark
 def test_spark_is_started_in_a_process_of_its_own(capsys):
-    """It counts to three, and says by which Java."""
     code, out = told(capsys)
     assert code == 0, out
     assert "counts to 3, with the Java in " in out
 
 
 def test_a_spark_that_does_not_start_says_why(capsys, monkeypatch):
-    """The last words of what went wrong, without the traceback."""
     monkeypatch.setattr(doctor, "SPARK", "raise OSError('no Java anywhere')")
     code, out = told(capsys)
     assert code == 1

@@ -65,7 +65,6 @@ async def test_failures_pass_through(runs, counting, new_probe, autojump_clock):
 
 
 async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autojump_clock):
-    """The reading run fails with Abandoned, and no open time is complete there."""
     reading, writing = ps.duplex.pair()
     with pytest.raises(ps.errors.Abandoned, match="writing end of the pair"):
         async with (
@@ -131,7 +130,6 @@ async def test_completions_pass_through(autojump_clock):
 
 
 def test_a_pair_is_used_once():
-    """A second opening of either end and pickling are refused by name."""
     reading, writing = ps.duplex.pair()
     pipeline = ps.duplex.connect(ps.duplex.Duplex(ps.values("ab"), ps.collect()), ps.duplex.Duplex(reading, writing))
     assert ps.run(pipeline) == (None, ["a", "b"])
@@ -143,7 +141,6 @@ def test_a_pair_is_used_once():
 
 @pytest.mark.parametrize("side", [0, 1])
 async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, autojump_clock):
-    """The other's source is told why, and the run fails with the failure as it is."""
     fails, goes_on, boom = new_probe(), new_probe(), Unseen()
     sides = [
         ps.duplex.Duplex(counting(fails, 2, delay=1, failure=boom), ps.collect()),
@@ -159,7 +156,6 @@ async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, 
 
 
 async def test_a_release_that_fails_does_not_hide_the_failure(counting, new_probe, autojump_clock):
-    """Of the direction that is ended because the other failed."""
     boom, stuck = Unseen(), OSError("not released")
 
     @ps.source

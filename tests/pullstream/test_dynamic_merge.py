@@ -45,8 +45,6 @@ def test_sources_that_come_later(limit, counting, new_probe):
 
 @pytest.mark.sampled(3)
 def test_sources_that_have_ended_are_forgotten(limit):
-    """A thousand sources that come and go leave nothing behind while it runs."""
-
     def inner_runs():
         gc.collect()
         return sum(isinstance(thing, Scope) for thing in gc.get_objects())
@@ -70,8 +68,6 @@ def test_sources_that_have_ended_are_forgotten(limit):
 
 
 def test_no_time_is_complete_before_the_cap(limit):
-    """And then each that is complete in every source."""
-
     async def main():
         many = ps.dynamic_merge()
         many.add(ps.values(range(4), time=int))

@@ -161,7 +161,6 @@ def test_eager_results(kind, case):
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_what_is_in_no_window_has_no_key(limit):
-    """Values between windows are left alone by a count as by other folds, in whatever order they come."""
     times = [0, 25, 4, 17, 21, 9]
     rows = ps.pipe(ps.values(times), ps.stamp(int, lateness=100))
     counts = ps.sliding(5, 20, ps.agg.count(), key={0: "a", 4: "b", 21: "a"}.__getitem__)
@@ -225,7 +224,6 @@ async def test_a_result_of_a_session_never_comes_after_its_time(autojump_clock):
 
 @pytest.mark.parametrize("small", [2, 20])
 def test_values_that_wait_are_not_sorted_again_for_each_batch(small, monkeypatch):
-    """However much waits, a value that arrives costs no step for each of that."""
     looks = itertools.count()
     monkeypatch.setattr(sessions, "_TIME", lambda waiting: (next(looks), waiting[0])[1])
 
@@ -239,7 +237,6 @@ class Large:
 
 
 def test_a_value_that_waits_does_not_keep_its_batch():
-    """One value of each batch waits for long; the others are in sessions that are over."""
     alive = weakref.WeakSet()
 
     @ps.source
@@ -263,7 +260,6 @@ def test_a_value_that_waits_does_not_keep_its_batch():
 
 @pytest.mark.parametrize("failing", range(3))
 def test_a_key_that_fails_in_times_out_of_order(failing):
-    """The failure is raised as it is, also for the first value of a batch."""
     rows = [(time, "bca".index(letter) - failing) for time, letter in [(5, "b"), (3, "c"), (7, "a")]]
     source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0], lateness=60))
 
@@ -293,7 +289,6 @@ NAIVE = AWARE.replace(tzinfo=None)
     ],
 )
 def test_times_and_durations(time, size, start, end):
-    """Numbers of all kinds, dates and datetimes; windows start at multiples of the size."""
     source = ps.values(["x"], time=lambda _: time)
     (window,) = ps.run(ps.pipe(source, ps.tumbling(size), ps.collect()))
     assert window.value == ["x"]
@@ -308,7 +303,6 @@ def test_times_and_durations(time, size, start, end):
 @settings(max_examples=amount(50, 200), deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_floats_are_in_their_windows(time, size, every):
-    """However division rounds: a time is in every window that comes of it, and windows side by side have no gap."""
     source = ps.values(["x"], time=lambda _: time)
     (window,) = ps.run(ps.pipe(source, ps.tumbling(size), ps.collect()))
     assert window.start <= time < window.end
@@ -319,7 +313,6 @@ def test_floats_are_in_their_windows(time, size, every):
 
 
 def test_an_origin_moves_the_grid():
-    """Weeks that start on Mondays; hours that start at half past."""
     days = [date(2026, 3, 1) + timedelta(days=n) for n in range(8)]  # the first is a Sunday
     weeks = ps.tumbling(timedelta(days=7), COUNT, origin=date(2026, 1, 5))
     found = ps.run(ps.pipe(ps.values(days, time=lambda day: day), weeks, ps.collect()))
@@ -336,7 +329,6 @@ def test_an_origin_moves_the_grid():
     "time", [Product(1, 2), "monday", (1, 2), math.inf, frozenset([1]), AWARE, date(2026, 3, 1), 1e300]
 )
 def test_times_without_a_place_are_refused(kind, time, caplog):
-    """Partially ordered, not to be added to, or too far away: by name, with no warning, also to one who waits."""
     told = []
 
     async def wait(running):
@@ -367,7 +359,6 @@ def test_half_days_are_not_added_to_dates(windows):
 
 @pytest.mark.parametrize("kind", MODULES)
 async def test_what_holds_a_time_without_a_place_is_explained(kind, autojump_clock):
-    """The question is not at fault: it is told where the time is held, though nobody knows what becomes of it."""
     pushed = ps.pushable(1)
     async with ps.pipe(pushed, MODULES[kind](), ps.collect()).open() as running:
         pushed.advance("monday")

@@ -20,7 +20,6 @@ async def note(upstream, ctx, log):
 
 
 def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
-    """A source may hold several incomparable times; each completes after its last value, and before what follows."""
     a, b, both = frozenset("a"), frozenset("b"), frozenset("ab")
     log = []
 
@@ -41,7 +40,6 @@ def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
 
 
 def test_several_completions_come_least_first():
-    """At one advance several times complete: the least is told first, whatever the order of asking."""
     log = []
 
     @ps.sink
@@ -58,8 +56,6 @@ def test_several_completions_come_least_first():
 
 
 def test_asking_to_be_told_too_late_is_refused():
-    """notify_at a time that nothing held covers any more says what to do instead."""
-
     @ps.sink
     async def late(upstream, ctx):
         async for event in ctx.events(upstream):
@@ -72,8 +68,6 @@ def test_asking_to_be_told_too_late_is_refused():
 
 
 async def test_a_hold_is_lowered_step_by_step(autojump_clock):
-    """What was held completes as far as the hold has been lowered, and no further; back it does not go."""
-
     @ps.source
     async def slow(ctx):
         with ctx.hold(1) as held:
@@ -121,7 +115,6 @@ async def gives(ctx, *answers):
 
 
 async def test_completions_come_before_the_batch_that_follows_them():
-    """What a batch has completed of earlier ones is told before it, and what it completes of itself after it."""
     told = []
 
     @ps.sink
@@ -146,8 +139,6 @@ async def test_completions_come_before_the_batch_that_follows_them():
 
 
 async def test_any_of_its_times_may_be_held():
-    """While a batch is the current one it gives the right to each of its times, and to no earlier one."""
-
     @ps.transformer
     async def holds(upstream, ctx):
         async for batch in ctx.batches(upstream, many=True):
@@ -164,8 +155,6 @@ async def test_any_of_its_times_may_be_held():
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
 def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
-    """A batch of many times that is longer than what is asked for, and one of one time after it."""
-
     @ps.transformer
     async def doubles(upstream, ctx):
         async for batch in ctx.batches(upstream, many=True):
@@ -183,8 +172,6 @@ def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
 
 
 def test_who_expects_one_time_is_told_what_to_do():
-    """The pattern of a batch of one time does not fit, and says so."""
-
     @ps.sink
     async def confused(upstream, ctx):
         async for event in ctx.events(upstream, many=True):
@@ -214,8 +201,6 @@ def test_an_input_is_read_in_one_way():
 
 @pytest.mark.parametrize("case", ["acknowledged", "of no lane", "earlier"])
 def test_a_part_is_left_only_of_what_is_in_flight(case):
-    """Not of a batch that is acknowledged, nor of one that the lane has not given, nor at an earlier time."""
-
     @ps.sink
     async def confused(upstream, ctx):
         batch = await upstream.ask_many(9)

@@ -100,7 +100,6 @@ async def test_every_sink_counts():
 
 
 async def test_behind_a_stamp_it_is_fulfilled_at_the_end():
-    """Where a module gives times of its own, everything is fulfilled when the run has ended, and is waited for."""
     locations = []
     pipeline = ps.pipe(Steered(locations, 3, ends=True), ps.map_time(lambda _: 0), ps.stamp_epochs(1), ps.collect())
     async with pipeline.open() as running:
@@ -112,7 +111,6 @@ async def test_behind_a_stamp_it_is_fulfilled_at_the_end():
 
 @pytest.mark.parametrize("ending", [ValueError, ps.errors.Abandoned])
 async def test_waiting_tells_how_the_run_ended_otherwise(ending, autojump_clock):
-    """Who waits for what will not come is told why: the stream's failure, or that it was aborted."""
     locations, told = [], []
 
     async def check(n):
@@ -137,7 +135,6 @@ async def test_waiting_tells_how_the_run_ended_otherwise(ending, autojump_clock)
 
 
 async def test_a_stream_inside_a_module_knows_of_no_sink():
-    """A source that is opened inside another module is never told that its effects are complete."""
     locations, told = [], []
 
     async def ask(n):
@@ -151,8 +148,6 @@ async def test_a_stream_inside_a_module_knows_of_no_sink():
 
 
 def test_a_stall_says_what_is_waited_for():
-    """Who waits, as the only way on, for what needs the way on stalls, and hears what is in its way."""
-
     @ps.source
     class Waiting(ps.authoring.Kernel[int]):
         given = False
@@ -169,7 +164,6 @@ def test_a_stall_says_what_is_waited_for():
 
 
 def test_the_last_time_is_after_every_other():
-    """LAST is at or after everything, and nothing but itself is after it, from either side of the comparison."""
     assert LAST >= LAST  # noqa: PLR0124
     assert LAST > 5
     assert not LAST <= 5

@@ -73,7 +73,6 @@ async def test_few_answers_for_many_yields(source):
 
 
 async def test_an_ask_is_answered_after_a_few_milliseconds(monkeypatch):
-    """However many were asked for: others get their turns, and values are not kept waiting."""
     monkeypatch.setattr(generator, "BREATH", -1)
     taken = []
 
@@ -95,7 +94,6 @@ def test_nothing_is_made_that_was_not_asked_for(limit, wanted):
 
 
 async def test_what_is_there_is_answered_when_it_waits():
-    """Nobody waits to fill a batch, and at most one value is made without an ask for it."""
     go, made, taken = [trio.Event(), trio.Event()], [], []
 
     @ps.source
@@ -158,7 +156,6 @@ async def late(upstream, ctx):
     ids=["fails", "has no right", "goes back", "is empty"],
 )
 def test_a_failure_strikes_at_the_same_value(stream, error, count, limit):
-    """What was yielded before it is answered first; what is collected, and still held, gives no right to its time."""
     found = []
     with pytest.raises(error):
         ps.run(ps.pipe(stream, ps.drain(found.append)), limit=limit)

@@ -132,7 +132,6 @@ def soak(module, times, look, *, beside=None):
 @pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_entry_stays_for_a_time(name, beside, kept):
-    """However many times have passed, and though nobody looks, few entries are kept."""
     looks = []
     times = MORE if name in QUICK else FEW
     soak(SHAPES[name], times, lambda: looks.append(kept()), beside=beside)
@@ -188,7 +187,6 @@ OWN = ("pullstream.modules", "pullstream.engine.edge.backlog")
 @pytest.mark.parametrize("limit", [6, 100])
 @pytest.mark.parametrize("name", KEEPING)
 async def test_no_kernel_keeps_anything_for_a_time(name, limit):
-    """However many times have passed, there is no more in all that a module keeps than a few batches have."""
     largest, kernels, passed = Counter(), set(), 0
 
     def look():

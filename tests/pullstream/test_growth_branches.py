@@ -116,7 +116,6 @@ def test_one_more_costs_the_same_among_many(name, monkeypatch):
 
 
 def test_a_member_that_ends_has_no_more_planned_than_what_is_above_it(monkeypatch):
-    """What the tracker plans, in places, grows with the sources of a merge, and not with their square."""
     planned, number = [], 300
     make_plan = tracker.make_plan
 

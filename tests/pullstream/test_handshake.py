@@ -22,7 +22,6 @@ async def conversation(ask, tell, said=(), answered=(), **options):
 
 
 async def test_without_a_word():
-    """A talk that does nothing leaves the streams as they are."""
     assert await conversation(nothing, nothing, "ab", "xyz") == (list("xyz"), list("ab"))
 
 
@@ -47,7 +46,6 @@ async def test_values_bytes_and_lines(autojump_clock):
 
 
 async def test_a_talk_that_takes_too_long(autojump_clock):
-    """After its timeout the streams fail, and say so."""
     start = trio.current_time()
 
     async def silent(io):
@@ -61,7 +59,6 @@ async def test_a_talk_that_takes_too_long(autojump_clock):
 
 
 async def test_a_side_that_ends_in_the_talk(autojump_clock):
-    """Whoever reads is told; a talk may take that as it likes."""
     told = []
 
     async def reading(io):
@@ -74,8 +71,6 @@ async def test_a_side_that_ends_in_the_talk(autojump_clock):
 
 @pytest.mark.parametrize("chunks", [[b"xxxx"] * 9, [b"x" * 11 + b"\n"], [b"x" * 11, b"\n"]])
 async def test_a_line_that_is_too_long(chunks, autojump_clock):
-    """However it comes, with or without its end, it is no line; one that is just short enough is."""
-
     async def talk(given):
         heard = []
 

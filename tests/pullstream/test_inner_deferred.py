@@ -62,7 +62,6 @@ async def test_it_ends_unresolved(kind, counting, probe, autojump_clock):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_it_is_resolved_with_is_of_its_kind(kind):
-    """A wrong module is refused, with the kind."""
     for wrong in (7, ps.pipe(ps.integers(), ps.collect())):
         with pytest.raises(ps.CompositionError, match=f"must be resolved with a {kind}"):
             ps.deferred(kind).resolve(wrong)

@@ -73,7 +73,6 @@ async def ticks():
 )
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_a_value_that_is_no_stream_is_refused(value, says, concurrency, counting, probe):
-    """It fails the stream, after the values before it, and the source is notified."""
     given = []
     stream = [[1, 2], value, [3]]
     with pytest.raises(TypeError, match=says):
@@ -92,7 +91,6 @@ def test_a_value_that_is_no_stream_is_refused(value, says, concurrency, counting
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
-    """Thousands of empty inner streams, sources and lists, pass in constant stack and memory."""
     inner = [ps.empty(), []]
     pipeline = ps.pipe(
         ps.values(range(4_000)), ps.map(lambda n: inner[n % 2]), ps.flatten(concurrency=concurrency), ps.collect()
@@ -107,7 +105,6 @@ def test_empty_inner_streams_need_neither_stack_nor_memory(concurrency):
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_endless_iterables_are_read_in_turn(limit):
-    """The source and the lists beside them give their values; an iterable that is not read to its end is closed."""
     closed = []
 
     def endless(name):
@@ -132,8 +129,6 @@ def test_endless_iterables_are_read_in_turn(limit):
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_an_iterable_that_fails_gives_the_values_before(limit):
-    """The exception follows them, with a note that names `flatten`."""
-
     def failing():
         yield 1
         yield 2
@@ -147,7 +142,6 @@ def test_an_iterable_that_fails_gives_the_values_before(limit):
 
 
 def test_an_iterable_that_cannot_be_opened_is_not_tried_again():
-    """While the streams before it are read to their ends."""
     opened = []
 
     class Once:
@@ -167,8 +161,6 @@ def test_an_iterable_that_cannot_be_opened_is_not_tried_again():
 
 
 async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
-    """Of streams that came together, those that are not open yet keep their time open as well."""
-
     @ps.source
     async def slow(ctx, value):
         await trio.sleep(1)

@@ -14,7 +14,6 @@ from tests.pullstream.common import Unseen
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_capacity_ends_the_group_that_waited_longest(limit):
-    """It gives the values that it has, and its key begins anew."""
     grouped = ps.group_by(str.lower, ps.pipe(ps.map(lambda _: 1), ps.scan(lambda total, n: total + n, 0)), capacity=2)
     pairs = ps.run(ps.pipe(ps.values("aabacbaA"), grouped, ps.collect()), limit=limit)
     assert [n for key, n in pairs if key == "a"] == [1, 2, 3, 1, 2]
@@ -24,14 +23,12 @@ def test_capacity_ends_the_group_that_waited_longest(limit):
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_capacity_also_counts_groups_that_have_ended(limit):
-    """A key is left out after its group has ended, until another key takes its place; in any order of tasks."""
     grouped = ps.group_by(str, ps.take(1), capacity=2)
     pairs = ps.run(ps.pipe(ps.values([1, 1, 2, 1, 3, 1, 2, 1, 3]), grouped, ps.collect()), limit=limit)
     assert sorted(value for _, value in pairs) == [1, 2, 2, 3, 3]
 
 
 def test_a_function_makes_the_transformer():
-    """It is called once for each key."""
     made = []
 
     def make(key):
@@ -71,8 +68,6 @@ ROWS = {
 @pytest.mark.parametrize("run", [1, 5, 100], ids=["a time a value", "five values a time", "one time"])
 @pytest.mark.parametrize("name", ROWS)
 def test_a_group_gives_the_results_of_its_transformer_for_its_key_alone(name, run, limit):
-    """In the same order at each time, and no result after its time is complete."""
-
     def numbers(*keys):
         return ps.values([n for n in range(60) if n % 4 in keys], time=lambda n: n // run)
 
@@ -88,7 +83,6 @@ def test_a_group_gives_the_results_of_its_transformer_for_its_key_alone(name, ru
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
-    """Also after those of other groups; the note names the module inside, and the value."""
     seen = []
     group = ps.pipe(ps.map(str), ps.map(lambda n: 1 // (int(n) - 7)), ps.batch(1))
     pipeline = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, group), ps.drain(seen.append))

@@ -83,8 +83,6 @@ class Over(ps.authoring.Kernel):
 
 
 def test_catch_when_every_time_was_complete():
-    """Nothing can be delivered at any time; only a handler that gives nothing lets the stream end."""
-
     def caught(instead):
         return ps.run(ps.pipe(Over(), ps.catch(lambda _: instead), ps.collect()))
 
@@ -154,14 +152,12 @@ def test_retry_repeats_only_open_times(limit):
 
 
 def test_retry_refuses_a_source_that_can_be_read_once():
-    """A one-shot argument cannot be opened again, and is named; the failure is its cause."""
     with pytest.raises(ps.errors.ReuseError, match=r"values.*\n.*@ps\.source") as caught:
         ps.run(ps.pipe(ps.retry(ps.values(1 // n for n in (1, 0))), ps.collect()))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 async def test_retry_waits_longer_each_time(autojump_clock):
-    """The delay grows by the backoff, on trio's clock."""
     start = trio.current_time()
     opened = []
 
@@ -180,7 +176,6 @@ async def test_retry_waits_longer_each_time(autojump_clock):
     ("reset_after", "expected"), [(None, [0, 6, 13]), (5.5, [0, 6, 13]), (5, [0, 6, 12, 14])], ids=str
 )
 async def test_an_attempt_that_has_lasted_resets_the_count_and_the_wait(reset_after, expected, autojump_clock):
-    """If it has lasted at least `reset_after` seconds, its failure counts as the first one."""
     start = trio.current_time()
     opened = []
 
@@ -213,7 +208,6 @@ def tried_again():
     [(caught_later, {0: 1, 1: 2, 2: 22, 3: 22}, "abxy"), (tried_again, {0: 1, 1: 2, 2: 15, 3: 15}, "abbc")],
 )
 async def test_times_that_were_open_stay_open(make, complete, values, autojump_clock):
-    """Each completes when what comes instead has passed it, and no sooner; complete times stay complete."""
     async with ps.pipe(make(), ps.collect()).open() as running:
         assert await completions(running, complete) == complete
         assert await running.result() == [*values]
@@ -230,8 +224,6 @@ async def test_times_that_were_open_stay_open(make, complete, values, autojump_c
     ids=["catch", "instead", "retry", "both"],
 )
 async def test_a_release_that_fails_in_an_abort_is_not_caught(recovering, autojump_clock):
-    """An aborted stream neither ends normally nor begins anew because its release raised."""
-
     @ps.source
     async def broken(ctx):
         try:
@@ -249,7 +241,6 @@ async def test_a_release_that_fails_in_an_abort_is_not_caught(recovering, autoju
 
 
 async def test_a_failure_far_above_a_catch_holds_no_later_time_up(autojump_clock):
-    """No module between the source and the failure does."""
     days = ps.values([1, 2, 3], time=lambda day: day)
     above = ps.pipe(ps.concat(ps.merge(days)), ps.prefetch(2), ps.sort_by_time(), ps.map(lambda day: 1 // (day - 2)))
     stream = ps.pipe(above, ps.catch(lambda failure: ["instead"]), ps.loop(ps.map(str)))

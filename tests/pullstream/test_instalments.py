@@ -167,7 +167,6 @@ async def test_instalments_are_one_run(name, seed):
 
 
 async def test_one_run_makes_one_instalment_after_another():
-    """Each is noticed to have come to rest, also the second and every later one."""
     plan, kept = plan_of(ps.accumulate(ps.agg.count())), None
     with trio.fail_after(5):
         async with instalments(plan, plan.ahead()) as here:
@@ -192,7 +191,6 @@ async def test_nobody_is_woken_for_nothing():
 
 
 async def test_a_failure_is_the_streams_own_and_the_next_stream_goes_on():
-    """One run makes the instalments of many."""
     plan = plan_of(ps.map(lambda value: 6 // value))
     async with instalments(plan, plan.ahead()) as here:
         with pytest.raises(ZeroDivisionError) as caught:
@@ -269,13 +267,11 @@ class _Beside(ps.authoring.Kernel[int]):
     ],
 )
 def test_what_cannot_be_stored_is_refused(transformer, why):
-    """By name, before anything runs."""
     with pytest.raises(ps.CompositionError, match=rf"^stored\(\) at .*{why}"):
         plan_of(transformer()).ahead()
 
 
 async def test_a_cancellation_from_outside_ends_it():
-    """From outside, in the midst of an instalment: the modules let go, and the scope is left."""
     plan = plan_of(ps.map_async(for_ever, concurrency=1))
     with trio.move_on_after(0.05) as scope:
         async with instalments(plan, plan.ahead()) as here:

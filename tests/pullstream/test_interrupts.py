@@ -67,8 +67,6 @@ def strike_at(number, struck_by=signal.SIGINT):
 
 
 def test_what_a_handler_of_ones_own_raises(counting, probe):
-    """It ends the run in order, whatever it is, and is what `run` raises; the failure beside it is its cause."""
-
     class Reload(Exception):
         pass
 
@@ -97,7 +95,6 @@ def test_a_sigterm_whose_handler_exits(counting, probe):
 
 @pytest.mark.parametrize("handler", [lambda signum, frame: None, signal.SIG_IGN])
 def test_a_handler_that_raises_nothing_has_dealt_with_it(handler):
-    """And so has one that ignores: the run goes on."""
     with handling(handler):
         assert ps.run(ps.pipe(ps.values(range(5)), ps.map(strike_at(3)), ps.collect()), limit=1) == [0, 1, 2, 3, 4]
         assert list(ps.iterate(ps.pipe(ps.values(range(5)), ps.map(str)))) == ["0", "1", "2", "3", "4"]
@@ -158,7 +155,6 @@ def test_a_second_one_ends_what_keeps_everything_waiting():
 
 
 async def test_in_a_trio_program_that_aborts_on_it():
-    """`abort_on_interrupt`: the run is aborted, and says so; what strikes after its end is raised."""
     with handling(signal.getsignal(signal.SIGINT)):
         running = ps.pipe(ps.integers(), ps.map(strike_at(3)), ps.drain()).open(limit=1)
         with pytest.raises(ps.errors.Abandoned):
@@ -174,8 +170,6 @@ async def test_in_a_trio_program_that_aborts_on_it():
 
 
 def test_in_the_release_of_an_open_pipeline(probe):
-    """It waits for that, and has what the block raised as its cause."""
-
     @ps.source
     async def quiet(ctx):
         try:
@@ -199,7 +193,6 @@ def test_in_the_release_of_an_open_pipeline(probe):
 
 
 def test_loops_that_overlap():
-    """They need not end in the order in which they began, and pile up no handlers."""
     with handling(signal.default_int_handler):
         loops = deque()
         for _ in range(30):

@@ -64,7 +64,6 @@ def side(rows, seed):
     st.integers(0, 1000),
 )
 def test_pairs_are_those_of_plain_python(left, right, how, within, limit, seed):  # noqa: PLR0917 - of a random case
-    """Every pair comes once, at the later of its times; every unmatched row once, at its own."""
     joined = ps.join(side(left, seed), side(right, -seed), on=name, how=how, within=within)
     found = run(ps.pipe(joined, ps.collect(timed=True)), limit, seed=seed)
     expected = pairs(list(itertools.chain(*left)), list(itertools.chain(*right)), how, within)
@@ -77,7 +76,6 @@ def test_pairs_are_those_of_plain_python(left, right, how, within, limit, seed):
 
 
 def test_times_of_other_kinds():
-    """Times that are only partially ordered match when they are equal; datetimes also when they are near."""
     products = [Product(0, 1), Product(1, 0), Product(1, 1)]
     each = [ps.values([time], time=lambda time: time) for time in products]
     joined = ps.join(ps.merge(*each), ps.merge(*each[1:]), on=lambda _: 0, how="left")
@@ -99,8 +97,6 @@ def test_times_of_other_kinds():
 @settings(max_examples=amount(40, 300), deadline=None)
 @given(st.floats(-10, 10), st.floats(-10, 10), st.floats(1e-3, 10), st.booleans())
 def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
-    """However floats are rounded, a pair matches or not whichever of its values is there first."""
-
     def made(left_late):
         async def wait(value):
             await trio.sleep(1)
@@ -132,7 +128,6 @@ class Moves(list):
 
 
 def test_a_key_that_comes_often_is_forgotten_value_by_value(monkeypatch):
-    """Not all that is kept of it moves for each value that is dropped."""
     monkeypatch.setattr(Moves, "moved", 0)
     near, many = Near(), 300
     for time in range(many):
@@ -212,7 +207,6 @@ def test_one_instant_in_two_zones(limit):
 
 @pytest.mark.parametrize("within", [None, 1])
 def test_keys_are_asked_for_once(within):
-    """Also of what comes after a value that has none, at one time and in one batch."""
     asked = []
 
     def key(number):
@@ -225,7 +219,6 @@ def test_keys_are_asked_for_once(within):
 
 
 def test_times_that_are_not_near_anything_are_refused():
-    """`within` needs times that it can be added to, in one order: by name."""
     for time, within in (("monday", 1), (Product(1, 2), 1), (3, timedelta(1)), ((1, 2), 1)):
         source = ps.values([1], time=lambda _, time=time: time)
         with pytest.raises(TimeDomainError, match=r"join.*map_time"):
@@ -260,7 +253,6 @@ WITHIN, ASOF = {"within": 1}, {"how": "asof", "at": int}
     ],
 )
 def test_a_join_that_pairs_nothing_says_why(left, right, on, options, told, caplog):  # noqa: PLR0917 - a row
-    """Its keys are at other times, or of other types, or a source says nothing of time; if some match, no word."""
     ps.run(ps.pipe(ps.join(left, right, on=on, **options), ps.drain()))
     assert (told in caplog.text) if told else not caplog.records
 
@@ -292,7 +284,6 @@ def nearest(row, right, strategy):
 @settings(max_examples=amount(100, 1000), deadline=None)
 @given(ROWS, ROWS, st.sampled_from(["backward", "forward", "nearest"]), st.sampled_from([1, 7, 4096]), st.booleans())
 def test_each_value_is_paired_with_the_nearest(left, right, strategy, limit, check):
-    """At every time, in the order of the places; each source has functions of its own for key and place."""
     one, two = ps.values(left, time=lambda row: row[0]), ps.values([[row] for row in right], time=lambda row: row[0][0])
     functions = {"on": (name, lambda row: name(row[0])), "at": (place, lambda row: place(row[0]))}
     joined = ps.join(one, two, how="asof", strategy=strategy, **functions)
@@ -306,7 +297,6 @@ def test_each_value_is_paired_with_the_nearest(left, right, strategy, limit, che
 
 @pytest.mark.parametrize("on", ["key", "place"])
 def test_values_without_a_key_or_a_place(on):
-    """The policy decides; other values are paired."""
     rows = [(0, "a", 1), (0, "b", 2)]
 
     def only_a(row):
@@ -335,7 +325,6 @@ def test_values_without_a_key_or_a_place(on):
     ],
 )
 def test_wrong_options_are_refused_when_composing(options, why):
-    """The message says what is needed."""
     with pytest.raises(ps.CompositionError, match=f"join\\(\\) at .*{why}"):
         ps.join(ps.values([]), ps.values([]), on=name, **options)
 
@@ -343,7 +332,6 @@ def test_wrong_options_are_refused_when_composing(options, why):
 @pytest.mark.parametrize("values", [(0, 1, 2, 3), (0, 3, 1), [1, 0]])
 @pytest.mark.parametrize("within", [None, 5])
 def test_a_key_that_raises_stop_iteration_has_that_value_alone_left_out(values, within):
-    """Each other value keeps its own key, also those after it."""
     left, right = ps.values(values, time=lambda _: 1), ps.values([0, 20, 30], time=lambda _: 1)
     failed = []
 
@@ -357,7 +345,6 @@ def test_a_key_that_raises_stop_iteration_has_that_value_alone_left_out(values, 
 
 
 def test_times_without_an_order_are_waited_for_together(monkeypatch):
-    """However many times are kept, a wait for one of them to be over costs little: one watch for each source."""
     attend, until = Sidecar.attend, Sidecar.until
     counts = Counter()
 

@@ -33,7 +33,6 @@ def one_for_each_rule():
 
 @pytest.mark.parametrize(("subject", "rules"), [*one_for_each_rule()], ids=named)
 def test_a_wrong_module_is_caught_by_name(subject, rules):
-    """The simplest case is the first, and its rule is the right one; it says where, what happened and what to do."""
     for seed in range(amount(1, 3)):
         first = only(conformance(subject, cells=60, limit=2 if "spin" in rules else 20, seed=seed))
         assert first.rule in rules
@@ -52,7 +51,6 @@ def only(report: Report):
 
 
 def test_a_finding_tells_it_simply():
-    """The simplest cell, in words, at the line of the module, with what to do about it and how to say it is meant."""
     finding = only(conformance(ps.reduce_by_time(ps.agg.max()), cells=40))
 
     assert finding.rule == "R8"
@@ -75,7 +73,6 @@ def test_a_finding_tells_it_simply():
 
 
 def test_why_there_is_no_right_to_a_time():
-    """Three causes are told apart, each with what fits it."""
     told = {
         name: only(conformance(WRONG[name][0], cells=60))
         for name in ("forgets the hold", "at an earlier time", "again at the end")
@@ -88,7 +85,6 @@ def test_why_there_is_no_right_to_a_time():
 
 @pytest.mark.slow
 def test_a_module_that_spins_is_not_waited_for():
-    """Its line is named; and what follows is judged as well."""
     report = conformance(WRONG["never gives up"][0], WRONG["one batch, a sink"][0], cells=20, limit=2)
 
     assert {finding.subject: finding.rule for finding in report.findings} == {

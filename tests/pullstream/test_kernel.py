@@ -89,7 +89,6 @@ async def test_a_release_that_takes_too_long_names_its_module(edge, autojump_clo
 
 @pytest.mark.parametrize("way", ["abort", "cancel"])
 async def test_an_abort_never_looks_like_the_end_to_a_generator(edge, autojump_clock, way):
-    """A generator that waits for upstream when the stream is aborted does not run the code after its loop."""
     seen = []
 
     @ps.transformer
@@ -322,7 +321,6 @@ def test_exceptions_of_every_kind_arrive_as_themselves(exception, probe, countin
     ],
 )
 async def test_busy_pipelines_stay_cancellable_and_fair(endless):
-    """A pipeline that never waits lets other tasks run many times, and can be cancelled."""
     turns = 0
 
     async def other():

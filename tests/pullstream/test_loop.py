@@ -29,7 +29,6 @@ def count_to(last):
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize("times", [None, lambda n: n])
 async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_clock):
-    """A round completes while later ones go round, so what is kept per round is bounded by those open at once."""
     most = []
     pipeline = ps.pipe(ps.values([0], time=times), ps.loop(per_round(count_to(200), most)), ps.collect())
     assert await ps.arun(pipeline, limit=limit, check="strict") == [200]
@@ -60,7 +59,6 @@ async def test_a_ready_source_is_heard_between_two_rounds():
 
 
 async def test_what_goes_round_comes_before_what_is_outside(counting, probe, autojump_clock):
-    """A loop is drained before it is fed: at limit 1 there is one value in it at a time."""
     inside = [0, 0]
 
     def body(value):
@@ -98,7 +96,6 @@ async def test_a_later_time_waits_outside(streams, autojump_clock):
 
 
 def test_a_loop_that_grows_without_end_fails():
-    """Beyond its capacity a loop fails with its name, what is in it, and what to do; everything is released."""
     released = []
 
     def numbers():

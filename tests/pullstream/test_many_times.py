@@ -75,7 +75,6 @@ async def keep(upstream, ctx):
     ids=str,
 )
 async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(sink, limit, failure):
-    """The times before the value that it fails for are complete; that of the value is not."""
     pipeline = ps.pipe(at_once(range(1, 10)), sink)
     async with pipeline.open(limit=limit) as running:
         with pytest.raises((failure, TypeError)) as caught:
@@ -115,7 +114,6 @@ def test_results_of_earlier_times_come_before_a_failure(module, limit, failure):
 @LIMITS
 @pytest.mark.parametrize("options", [{}, {"within": 0.5}, {"on_error": "skip"}, {"how": "asof", "at": int}], ids=str)
 def test_pairs_come_before_a_failure(options, limit, failure):
-    """What the policy does not catch fails the join as without it."""
     got = []
     join = ps.join(at_once([1, 2, 3, 4]), at_once([1, 2, 3, 4]), on=(fails_at(3), int), **options)
     caught = "on_error" in options and failure is Unseen
@@ -155,7 +153,6 @@ def test_the_time_of_a_value_that_enters_no_inner_stream_never_completes(module,
 
 
 async def test_ack_but_says_how_far_one_has_come():
-    """What counts of a batch's part takes the place of what counted of the batch, also of incomparable times."""
     one, two, both = frozenset("a"), frozenset("b"), frozenset("ab")
 
     @ps.sink

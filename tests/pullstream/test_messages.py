@@ -145,20 +145,17 @@ def refused(compose):
 )
 @pytest.mark.filterwarnings("ignore:coroutine 'half' was never awaited")
 def test_composition(compose, words):
-    """A wrong composition is refused when composing, with a hint."""
     message = refused(compose)
 
     assert [word for word in words if word not in message] == []
 
 
 async def test_run_inside_trio():
-    """run() starts a trio program; inside one the error says what to write."""
     with pytest.raises(ps.PullstreamError, match="async with"):
         ps.run(ps.pipe(ps.empty(), ps.collect()))
 
 
 def test_a_kernel_is_opened_once():
-    """Each run gets one of its own."""
     kernel = ps.authoring.Passing()
 
     @ps.transformer
@@ -172,7 +169,6 @@ def test_a_kernel_is_opened_once():
 
 
 async def test_a_running_is_entered_once():
-    """Another run is another open()."""
     async with ps.pipe(ps.values([1]), ps.collect()).open() as running:
         with pytest.raises(ps.errors.ReuseError, match="open"):
             await running.__aenter__()
@@ -180,7 +176,6 @@ async def test_a_running_is_entered_once():
 
 
 def test_code_of_asyncio_is_sent_where_it_runs():
-    """What asyncio says when trio awaits it is explained in a note."""
     for seconds in (0, 0.001):
         with pytest.raises((RuntimeError, TypeError)) as caught:
             ps.run(ps.pipe(ps.once(seconds), ps.map_async(asyncio.sleep, 2), ps.drain()))
@@ -189,7 +184,6 @@ def test_code_of_asyncio_is_sent_where_it_runs():
 
 
 def test_a_full_pushable_says_so():
-    """An exception of trio's that has no words of its own."""
     source = ps.pushable(1)
     source.push_nowait("a")
     with pytest.raises(trio.WouldBlock, match=r"await push\(\)"):
@@ -224,14 +218,11 @@ async def iterated(module):
     ],
 )
 def test_how_other_libraries_compose_and_run_leads_on(use, told):
-    """Operators, methods, loops and await: the error says how it is written here."""
     with pytest.raises((TypeError, AttributeError), match=told):
         use(ps.values([1]))
 
 
 def test_a_pipeline_opened_without_trio_says_what_to_call():
-    """Under asyncio, the block says which functions work there."""
-
     async def opened():
         async with ps.pipe(ps.values([1]), ps.collect()).open():
             pass
@@ -251,7 +242,6 @@ def test_a_pipeline_opened_without_trio_says_what_to_call():
     ],
 )
 async def test_a_pushable_in_another_thread_says_what_to_do(call):
-    """The thread is told at once, and the stream goes on."""
     orders = ps.pushable(3)
     async with ps.pipe(orders, ps.collect()).open() as running:
         await trio.testing.wait_all_tasks_blocked()
@@ -355,7 +345,6 @@ ONE = ps.pipe(ps.values([1]), ps.map_async(later, 1))
 )
 @pytest.mark.parametrize("limit", [1, 16])
 def test_no_failure_of_an_ending_is_lost(parts, places, limit):
-    """Each is in the traceback with the module that raised it, named once, however far a source had run ahead."""
     with pytest.raises((ValueError, KeyError, OSError, TypeError, RuntimeError)) as caught:
         ps.run(ps.pipe(*parts), limit=limit)
     text = "".join(traceback.format_exception(caught.value))
@@ -463,7 +452,6 @@ class Breaks:
 @pytest.mark.parametrize("iterator", [Breaks, lambda: map({1: 41, 2: 42}.__getitem__, [1, 2, "broken"])])
 @pytest.mark.parametrize("time", [None, float])
 def test_a_failure_of_an_iterator_names_no_value(iterator, time):
-    """Neither the iterator nor the value before."""
     with pytest.raises(KeyError, match="broken") as caught:
         ps.run(ps.pipe(ps.values(iterator(), time=time), ps.drain()))
     assert "at the value" not in caught.value.__notes__[-1]
@@ -535,7 +523,6 @@ def test_a_failure_of_a_kernel_names_no_value(value):
 
 
 def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
-    """Python speaks of a tuple's indices there."""
     with pytest.raises(TypeError, match="tuple indices") as caught:
         ps.run(ps.pipe(rows, ps.map(lambda row: row["item"]), ps.drain()))
     hint, note = caught.value.__notes__
@@ -555,7 +542,6 @@ def test_a_failure_that_is_not_about_a_row_gets_no_hint_on_its_columns(rows):
 
 @pytest.mark.parametrize(("header", "hinted"), [("item|count", True), ("item", False)])
 def test_one_column_is_taken_for_several_if_its_name_is(header, hinted, tmp_path):
-    """A row of one column may well be meant."""
     (tmp_path / "a.csv").write_text(f"{header}\ntea\n")
     with pytest.raises(AttributeError) as caught:
         ps.run(ps.pipe(files.read_csv(tmp_path / "a.csv"), ps.map(lambda row: row.price), ps.drain()))
@@ -596,8 +582,6 @@ def test_a_function_that_may_return_something_is_not_refused(function):
 
 
 def test_a_listener_that_comes_after_the_end_is_remarked(caplog):
-    """What was sent is not kept for it."""
-
     async def main():
         news = ps.broadcast(1)
         await news.send(1)
@@ -611,7 +595,6 @@ def test_a_listener_that_comes_after_the_end_is_remarked(caplog):
 
 
 def test_the_traceback_of_a_refused_call_is_the_user_s(monkeypatch):
-    """Only its line, and the one that says what is wrong."""
     monkeypatch.delenv("PULLSTREAM_TRACEBACK", raising=False)
     for call in (lambda: ps.map(1), lambda: ps.agg.sum(1), lambda: ps.take(count=1)):
         with pytest.raises(ps.CompositionError) as caught:
@@ -690,8 +673,6 @@ def test_a_method_that_nobody_would_run_is_refused():
 
 
 def test_a_class_that_forgets_what_it_is_made_of_is_told():
-    """The attribute that is missing is none of the author's."""
-
     @ps.transformer
     class Forgets(Notified):
         def __init__(self):
@@ -745,7 +726,6 @@ def test_a_class_that_forgets_what_it_is_made_of_is_told():
     ],
 )
 def test_arguments_that_do_not_fit_are_answered_with_how_the_call_is_written(call, told):
-    """The message has the names and the order of the arguments."""
     with pytest.raises(ps.CompositionError) as caught:
         call()
     assert str(caught.value).partition(" at ")[2].partition(" ")[2] == told
@@ -863,7 +843,6 @@ def in_the_body(_):
 
 @pytest.mark.parametrize("how", [*WAYS, in_the_body])
 def test_the_traceback_of_ctrl_c_is_the_user_s(how, monkeypatch):
-    """Wherever the program waits for the stream, and in the body of a loop over it."""
     monkeypatch.delenv("PULLSTREAM_TRACEBACK")
     with pytest.raises(KeyboardInterrupt) as caught:
         how(ps.pipe(one_and_no_more(), ps.map(interrupts)))
@@ -873,8 +852,6 @@ def test_the_traceback_of_ctrl_c_is_the_user_s(how, monkeypatch):
 
 
 def test_a_traceback_has_no_frames_of_contextlib(monkeypatch):
-    """What a `with` calls is between two functions of the user's, or the toolkit's."""
-
     @contextmanager
     def opened():
         yield
@@ -1274,7 +1251,6 @@ async def blocks(n):
     ],
 )
 def test_a_slip_that_breaks_no_rule_is_remarked_once(rest, module, told, caplog, monkeypatch):
-    """With the module, the line that composed it, and what to write."""
     monkeypatch.setattr("pullstream.modules.nested.loop.MANY", 20)
     ps.run(ps.pipe(ps.values(range(8)), *rest))
     (message,) = caplog.messages
@@ -1284,8 +1260,6 @@ def test_a_slip_that_breaks_no_rule_is_remarked_once(rest, module, told, caplog,
 
 
 def test_values_reported_as_skipped_and_passed_on_are_not_remarked(caplog):
-    """The module did not leave them out."""
-
     @ps.transformer
     async def miscounts(upstream, ctx):
         async for batch in ctx.batches(upstream):
@@ -1344,8 +1318,6 @@ def test_every_transformer_says_when_it_emits():
 
 
 def test_an_endless_run_is_remarked_when_it_begins(caplog):
-    """Where nothing can stop it; what runs beside it can."""
-
     async def aside(running):
         await running.finish()
 
@@ -1383,7 +1355,6 @@ def never_left():
     ids=["map_async", "worker_pool", "flatten", "group_by"],
 )
 async def test_a_failure_that_is_not_raised_for_long_is_logged(module, caplog, autojump_clock):
-    """Once, with the source that failed among what keeps the time open; not if it was raised in time."""
     source = ps.concat(ps.values([1, 2]), ps.fail(OSError("line is dead")))
     async with ps.pipe(source, module, ps.drain()).open() as running:
         await trio.sleep(9)

@@ -26,7 +26,6 @@ def outcome(folder, plugin="pullstream.conformance.pytest_plugin", **environment
 
 
 def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
-    """A module, what it does, and the kit; nothing of the template is left in it."""
     monkeypatch.chdir(tmp_path)
 
     assert main(["new", "shop-streams"]) == 0
@@ -58,7 +57,6 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_what_cannot_be_made_changes_nothing(name, said, tmp_path, monkeypatch, capsys):
-    """What is there stays; a name that cannot be installed or imported, or is another's, is refused."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
 
@@ -88,7 +86,6 @@ def test_a_package_that_cannot_be_written_is_taken_away(tmp_path, monkeypatch, c
 
 
 def test_the_fixture_finds_what_the_marker_wants(tmp_path):
-    """A wrong module fails its test with what the kit has found; the marker's settings are the nearest one's."""
     (tmp_path / "test_mine.py").write_text('''
 import pullstream as ps
 import pytest

@@ -82,7 +82,6 @@ def test_a_nursery_around_a_yield_is_closed_clean(source, number):
 )
 @pytest.mark.parametrize("delay", [0.5, 1.2])
 async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, autojump_clock):
-    """While it works, and while it is suspended: with what the task raised, and not with a group of it."""
     seen = []
 
     async def slowly(value):

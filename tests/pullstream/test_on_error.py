@@ -185,7 +185,6 @@ def limits(name):
 
 @pytest.mark.parametrize("name", MODULES)
 async def test_a_failed_value_is_left_out_and_counted(name):
-    """With "skip" everything else is as without it; counters say of which module how many were left out."""
     result, failed = expected(name)
     for limit in limits(name):
         async with composed(name, "skip").open(limit=limit) as running:
@@ -197,7 +196,6 @@ async def test_a_failed_value_is_left_out_and_counted(name):
 
 @pytest.mark.parametrize("name", sorted(MODULES.keys() - NO_SINK))
 def test_a_failed_value_goes_to_a_sink(name):
-    """It comes as Failed(value, error) at its time, in order; the main stream is the same as with "skip"."""
     result, failed = expected(name)
     for limit in limits(name):
         notes = []
@@ -211,7 +209,6 @@ def test_a_failed_value_goes_to_a_sink(name):
 
 @pytest.mark.parametrize("name", BY_VALUE)
 def test_a_failed_value_comes_as_a_result(name):
-    """With "result", Failed(value, error) stands in the value's place, and the others are as they would be."""
     for limit in limits(name):
         answers = run(BY_VALUE[name][0]("result"), limit=limit)
         assert [marked(answer) for answer in answers] == list(chain(*BY_VALUE[name][1]))
@@ -231,7 +228,6 @@ def test_a_failed_value_fails_the_stream(name):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_policy_without_a_meaning_is_refused(name):
-    """A module whose results have no place for a failure says which policies it has."""
     with pytest.raises(ps.CompositionError, match="'fail'.*'skip'") as refused:
         OTHERS[name][0]("result")
     assert __file__ in str(refused.value)
@@ -264,8 +260,6 @@ def test_every_module_that_calls_a_function_with_each_value_has_a_policy():
 
 
 def test_map_batches_fails_by_the_list():
-    """A Failed has the list, and all its values count as left out."""
-
     def all_even(values):
         return [even(value) for value in values]
 
@@ -290,7 +284,6 @@ def test_a_call_that_cannot_be_awaited_fails_the_stream():
 
 
 def test_an_error_names_its_module_and_the_line_that_composed_it():
-    """In a note, once, wherever the failed value goes."""
     diverted = []
     for policy in ("result", ps.drain(diverted.append)):
         module, line = ps.map(even, on_error=policy), inspect.currentframe().f_lineno
@@ -338,8 +331,6 @@ async def test_a_policy_has_the_name_that_was_written(policy, rows):
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_failing_sink_for_failed_values_fails_the_run(limit, counting, probe):
-    """Its exception arrives as itself, the source is notified, and everything is released."""
-
     def refuse(failed):
         raise SinkFailed(failed.value)
 
@@ -354,7 +345,6 @@ def test_a_failing_sink_for_failed_values_fails_the_run(limit, counting, probe):
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_sink_for_failed_values_may_end_early(limit):
-    """The main stream goes on without it; values that fail afterwards are left out and counted."""
     kept = []
     sink = ps.pipe(ps.take(1), ps.drain(lambda failed: kept.append(failed.value)))
 
@@ -368,7 +358,6 @@ def test_a_sink_for_failed_values_may_end_early(limit):
 
 
 def test_failures_of_a_fold_pass_on_in_a_batch_of_many_times():
-    """Each goes to the sink at its own time, though the fold takes the batch value by value."""
     failed = []
 
     @ps.sink

@@ -32,7 +32,6 @@ async def one(upstream, ctx):
     "module", [ps.filter(lambda n: n % 25_000 == 0), ps.batch(25_000), ps.skip(75_000), few(), one()]
 )
 def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe):
-    """A module that takes long for each answer, and lets others have their turns, is not asked for less and less."""
     ps.run(ps.pipe(counting(probe, 100_000), module, ps.drain()))
     assert len(probe.asked) < 25_000
 
@@ -68,7 +67,6 @@ async def dozing_sink(upstream, ctx):
     ids=repr,
 )
 def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe):
-    """Wherever a function that sleeps is called, others wait for a few milliseconds of it, not for a whole batch."""
     ps.run(ps.pipe(counting(probe, 200), rest))
     assert max(probe.asked) <= 64
 
@@ -148,7 +146,6 @@ def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_it_down
 
 
 def test_work_that_becomes_slow_is_given_less_again(counting, probe):
-    """A sink that has asked for hundreds of quick values asks for a few when each of them takes a millisecond."""
     slow = ps.map(lambda n: doze() if n >= 2_000 else n)
     ps.run(ps.pipe(counting(probe, 2_600), slow, ps.drain()), limit=256)
     assert max(probe.asked) > 64
@@ -185,7 +182,6 @@ def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of, journal, 
 
 @pytest.mark.parametrize("time_of", [None, lambda n: n], ids=["one time", "a time a value"])
 def test_a_value_does_not_wait_for_the_next_of_a_slow_iterator(time_of):
-    """Each is passed on before the next is waited for, until they come quickly."""
     seen = []
 
     def numbers():
@@ -201,7 +197,6 @@ def test_a_value_does_not_wait_for_the_next_of_a_slow_iterator(time_of):
 
 
 def test_a_value_that_take_by_a_test_passes_on_does_not_wait_for_a_slow_one():
-    """Neither the first one nor one after a slow one; while values come quickly, they are passed on together."""
     seen = []
 
     def numbers():

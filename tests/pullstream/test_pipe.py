@@ -63,7 +63,6 @@ async def passed_on(upstream, ctx, extra=None):
     ],
 )
 def test_the_table_of_compositions(parts, kind):
-    """What a composition is follows from its first and last part (001)."""
     assert type(ps.pipe(*parts)) is kind
 
 
@@ -148,7 +147,6 @@ def test_the_table_of_compositions(parts, kind):
     ],
 )
 def test_what_can_mean_nothing_is_refused_when_composing(compose, words):
-    """The message says what, where (this very file) and what to do instead; it is a TypeError too."""
     with pytest.raises(ps.CompositionError, match=words) as caught:
         compose()
     assert isinstance(caught.value, TypeError)
@@ -156,7 +154,6 @@ def test_what_can_mean_nothing_is_refused_when_composing(compose, words):
 
 
 def test_an_iterator_is_read_by_one_run():
-    """A second run over a one-shot argument is refused by name, before anything is read."""
     pipeline = ps.pipe(ps.values(iter([1, 2])), ps.collect())
     assert ps.run(pipeline) == [1, 2]
     with pytest.raises(
@@ -175,7 +172,6 @@ def test_an_iterator_is_read_by_one_run():
     ],
 )
 def test_an_iterator_is_read_in_one_place(both):
-    """Two modules of a run that take from one iterator are refused before anything is read."""
     numbers = iter([1, 2, 3, 4])
     with pytest.raises(
         ps.errors.ReuseError, match=r"values\(.*test_pipe.py:\d+, and values\(.* would read from the same object"
@@ -223,6 +219,5 @@ def test_blueprints_of_importable_functions_pickle(pipeline):
 
 
 def test_what_can_be_read_once_refuses_to_be_pickled():
-    """A module over an iterator says why it cannot travel."""
     with pytest.raises(TypeError, match="cannot be pickled: it can be read only once"):
         pickle.dumps(ps.values(iter([1])))

@@ -68,7 +68,6 @@ OF_ALL_KINDS = programs(("generated", "pushed", "bundles"), OF_ANY_ORDER, domain
 @settings(max_examples=amount(10, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(OF_ALL_KINDS)
 def test_random_runs_are_runs_of_the_model(program):
-    """Every completion was allowed, none that the model allows is withheld, no batch comes at a complete time."""
     refine(program, 4)
 
 
@@ -301,7 +300,6 @@ def test_random_programs_have_one_outcome(program):
 @settings(max_examples=amount(10, 2_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(PARTIAL)
 def test_random_programs_have_one_outcome_in_a_partial_order(program):
-    """The same where some times have no order."""
     compare(program)
 
 
@@ -331,5 +329,4 @@ def test_programs_that_hold_what_can_be_held(program):
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_row_gives_what_plain_python_gives(name):
-    """Each row alone, below answers of many times: the values at their times, at every limit, cut or whole."""
     compare(sure(name, kind="paced"))

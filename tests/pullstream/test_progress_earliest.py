@@ -341,7 +341,6 @@ def later(name, seeds, passing):
 @pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_frontier_begins_with_what_can_still_come(name, passing):
-    """A time is complete at a place as soon as no value can come there at it or before it."""
     if name in LATER:
         assert next(later(name, range(200), passing), None), f"{name} is not later: take it from the list"
     else:
@@ -350,7 +349,6 @@ def test_a_frontier_begins_with_what_can_still_come(name, passing):
 
 
 def test_what_is_listed_as_later_is_ready_made():
-    """The list names existing modules."""
     assert LATER.keys() <= SUBJECTS.keys()
 
 
@@ -385,7 +383,6 @@ async def failing_call(value):
 
 @pytest.mark.parametrize("name", FAILING)
 async def test_the_time_of_a_waiting_failure_is_not_complete(name, autojump_clock):
-    """The values before a failure are answered first; until the failure arrives, its time is not complete."""
     complete, taken = [], trio.Event()
 
     @ps.sink

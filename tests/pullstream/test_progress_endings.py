@@ -97,7 +97,6 @@ KINDS = ["source", "map", "map_async", "generator", "sink", "key", "branch", "re
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_failure_is_never_a_completion(kind, limit, asked, autojump_clock):
-    """Asked before or after, the time in whose middle it failed raises that failure; the time before is complete."""
     failure = Unseen()
     with pytest.raises(Unseen) as caught:
         async with failing(kind, failure).open(limit=limit) as running:
@@ -112,7 +111,6 @@ async def test_a_failure_is_never_a_completion(kind, limit, asked, autojump_cloc
 
 
 async def test_take_completes_below_and_abandons_above(autojump_clock):
-    """take(n) ends the stream: below it every time is complete, above it the rest is abandoned."""
     pipeline = ps.pipe(timed(1, 2, 2, 3, 4), ps.map(lambda n: n), ps.take(2), ps.collect())
     async with pipeline.open(limit=1) as running:
         progress = running.progress
@@ -126,7 +124,6 @@ async def test_take_completes_below_and_abandons_above(autojump_clock):
 
 @pytest.mark.parametrize("between", ["filter", "skip", "flat_map", "reduce_by_key", "sort_by_time", "batch"])
 def test_a_completion_does_not_wait_for_a_module_that_absorbs_a_lot(between):
-    """It arrives below while a module above takes in value after value and answers none."""
     absorbing = {
         "filter": ps.filter(lambda day: day == 1),
         "skip": ps.pipe(ps.filter(lambda day: day == 1), ps.skip(0)),

@@ -10,7 +10,6 @@ from timely import BEGINNING
 
 
 async def test_the_end_on_one_lane_does_not_acknowledge_for_another(autojump_clock):
-    """It completes nothing that the other lane still works on."""
     finish = trio.Event()
 
     @ps.sink
@@ -30,7 +29,6 @@ async def test_the_end_on_one_lane_does_not_acknowledge_for_another(autojump_clo
 
 
 async def test_an_exception_inside_a_hold_does_not_complete_its_time(autojump_clock):
-    """The effect failed: its time must not look complete, though the block was left."""
     failure = Unseen()
 
     @ps.sink
@@ -68,7 +66,6 @@ class Parts(ps.authoring.Kernel[int]):
 
 
 async def test_explain_names_the_parts_that_hold_a_time():
-    """It names the parts of a source that hold the time up, and no others."""
     source = ps.source(Parts)([])
     async with ps.pipe(source, ps.drain()).open() as running:
         assert list(running.progress.frontier()) == [BEGINNING]
@@ -90,7 +87,6 @@ async def test_a_source_answers_at_its_holds_in_any_order():
 
 
 async def test_a_source_answers_at_nothing_before_its_holds():
-    """Without a capability, its holds are its only right to answer."""
     with pytest.raises(ps.errors.CapabilityError, match=r"answered at 0, and holds \[1, 5\]"):
         async with ps.pipe(ps.source(Parts)([0]), ps.drain()).open():
             pass

@@ -17,7 +17,6 @@ from timely import BEGINNING, Antichain
 
 
 async def test_explain_names_the_holder_and_the_way_from_it():
-    """It names every place that holds a time up, what it does there, and the modules on the way to the sink."""
     explained = []
 
     @ps.sink
@@ -39,7 +38,6 @@ async def test_explain_names_the_holder_and_the_way_from_it():
 
 
 async def test_modules_are_found_by_their_names(autojump_clock):
-    """Also modules fused into one; an unknown name and one of several modules are refused."""
     named = (ps.map(str).named("first"), ps.map(str).named("second"))
     async with ps.pipe(ps.values([1]), *named, ps.take(9), ps.take(8), ps.collect()).open() as running:
         with pytest.raises(LookupError, match="named 'nobody'.*'values', 'first', 'second', 'take', 'take', 'collect'"):
@@ -51,8 +49,6 @@ async def test_modules_are_found_by_their_names(autojump_clock):
 
 
 async def test_a_frontier_is_watched_until_the_end(autojump_clock):
-    """`watch` gives every move of a slow stream's frontier, in order; the last is the empty one."""
-
     @ps.source
     async def slow(ctx):
         for day in (3, 5, 9):
@@ -67,8 +63,6 @@ async def test_a_frontier_is_watched_until_the_end(autojump_clock):
 
 @pytest.mark.parametrize("raised", [Unseen, ps.errors.Abandoned])
 async def test_watch_ends_as_the_stream_does(raised, autojump_clock):
-    """It raises the failure, or Abandoned after an abort; neither looks like an empty frontier."""
-
     async def call(n):
         await trio.sleep(5 if raised is Unseen else 1000)
         raise Unseen
@@ -93,7 +87,6 @@ async def test_watch_ends_as_the_stream_does(raised, autojump_clock):
 
 
 async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
-    """`explain` and `completed` raise when they cannot compare the times, and the run goes on."""
     finish = trio.Event()
 
     @ps.source
@@ -113,7 +106,6 @@ async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
 
 
 async def test_sinks_whose_times_have_no_order_are_looked_at_one_by_one(autojump_clock):
-    """There is no frontier of both, only one of each."""
     days = ps.pipe(ps.map_time("day {}".format), ps.drain().named("days"))
     async with ps.pipe(ps.interval(1, time=lambda n: n), ps.tee(days, ps.drain().named("numbers"))).open() as running:
         await trio.sleep(1.5)
@@ -129,7 +121,6 @@ async def test_sinks_whose_times_have_no_order_are_looked_at_one_by_one(autojump
 
 
 async def test_the_module_where_two_domains_meet_fails():
-    """The progress of that run can still be read; only waiting raises."""
     merged = ps.merge(ps.values([1, 2], time=lambda n: n), ps.values(["a"], time=str))
     with pytest.raises(timely.TimeDomainError, match="times of two domains"):
         async with ps.pipe(merged, ps.drain()).open() as running:
@@ -149,7 +140,6 @@ async def test_the_module_where_two_domains_meet_fails():
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
-    """At every output and input of random graphs in which no path changes a time."""
     rng = random.Random(seed)
     sidecar = Sidecar(lambda *_: None, DeadlockDetector())
     for number in range(rng.randrange(2, 9)):

@@ -51,7 +51,6 @@ async def seen(source, limit=4096):
 
 
 async def test_a_slow_answer_fails_by_name_and_upstream_is_told(edge, counting, probe, autojump_clock):
-    """An ask that is not answered in time raises a TimeoutError that names the module; the source learns it."""
     async with edge(ps.pipe(counting(probe, 9, delay=3.0), ps.timeout(2.0).named("patience"))) as reader:
         start = trio.current_time()
         why = r"patience, composed at .*test_rate_limit.py.* within 2.0 s\. Allow more with a larger seconds="
@@ -64,7 +63,6 @@ async def test_a_slow_answer_fails_by_name_and_upstream_is_told(edge, counting, 
 
 
 async def test_the_clock_of_a_timeout_runs_only_while_asked(edge, counting, probe, drained, autojump_clock):
-    """A consumer may take as long as it likes, and every answer has the whole time to itself."""
     async with edge(ps.pipe(counting(probe, 3, delay=1.5), ps.timeout(2.0))) as reader:
         assert (await reader.ask(1)).values == [0]
         await trio.sleep(100)
@@ -73,7 +71,6 @@ async def test_the_clock_of_a_timeout_runs_only_while_asked(edge, counting, prob
 
 @pytest.mark.parametrize("seed", range(8))
 def test_an_answer_at_the_deadline_is_late_or_in_time(seed):
-    """If it is taken, the next one has the whole time to itself."""
     got = []
 
     async def main():
@@ -90,14 +87,12 @@ def test_an_answer_at_the_deadline_is_late_or_in_time(seed):
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 1024])
 async def test_no_more_than_so_many_pass_in_any_period(limit, autojump_clock):
-    """In every window of the period lie so many values at most, all come, in order, and as soon as they may."""
     found = await seen(ps.pipe(ps.values(range(10)), ps.rate_limit(3, per=2.0)), limit)
     assert [value for _, value in found] == [*range(10), "end"]
     assert [when for when, _ in found] == [0, 0, 0, 2, 2, 2, 4, 4, 4, 6, 6]
 
 
 async def test_a_rate_counts_what_came_in_the_last_period(autojump_clock):
-    """Values that come slowly are not delayed; a burst after them waits for the oldest to be a period ago."""
     script = [(0, "a"), (1.5, "b"), (1.6, "c"), (9, "d")]
     assert await seen(ps.pipe(at(script), ps.rate_limit(2, per=2.0)), 1) == [
         (0, "a"), (1.5, "b"), (2, "c"), (9, "d"), (9, "end"),
@@ -130,7 +125,6 @@ async def test_what_is_left_of_bursts(module, found, limit, autojump_clock):
 )
 @pytest.mark.parametrize("_", range(5))
 async def test_what_comes_in_the_moment_of_a_tick_replaces_nothing(module, values, _, autojump_clock):
-    """The tick and the value may be handled in any order: what was there before goes out, and nothing else."""
     found = await seen(ps.pipe(ps.interval(1), ps.take(10), module))
     assert [value for _, value in found[:-1]] == values
 
@@ -140,7 +134,6 @@ async def test_what_comes_in_the_moment_of_a_tick_replaces_nothing(module, value
 
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
 async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module, autojump_clock):
-    """What a later time brings replaces nothing; a complete time is answered at once, at its own time."""
     script = [(0, "a1", 1), (0.1, "a2", 1), (0.2, "a3", 1), (0.3, "b1", 2), (0.4, "b2", 2), (0.5, "c", 3)]
     pipeline = ps.pipe(at(script), module(100.0), ps.collect(timed=True))
     found = await ps.arun(pipeline, check=True)
@@ -151,7 +144,6 @@ async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module,
 
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
 async def test_what_is_not_taken_of_a_batch_while_a_complete_time_waits_is_in_flight(module, edge, autojump_clock):
-    """With a slow consumer the rest of a multi-time batch waits: no value of it is kept, and its times stay open."""
     source = ps.pipe(ps.values(range(1000), time=lambda n: n), module(0.1))
     async with edge(source) as reader:
         for _ in range(5):

@@ -217,7 +217,6 @@ async def some():
     ids=lambda told: told if isinstance(told, str) else "",
 )
 def test_an_argument_that_means_nothing_is_refused(make, told):
-    """The message says where the module is composed, and what it needs."""
     with pytest.raises(ps.CompositionError, match=told) as caught:
         make()
     assert __file__ in str(caught.value)

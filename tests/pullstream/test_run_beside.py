@@ -47,15 +47,12 @@ def slowly(*values):
 
 @pytest.mark.parametrize("beside", LOOKERS)
 async def test_it_ends_with_the_run(beside, autojump_clock):
-    """Whatever it waits for, the result comes, and in the same time as without it."""
     async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=beside) as running:
         assert await running.result() == [1, 2, 3]
     assert trio.current_time() == pytest.approx(3)
 
 
 def test_run_takes_it(capsys):
-    """`run(..., beside=f)` calls f with the Running; at its end it is cancelled, and may still say something."""
-
     async def last_words(running):
         try:
             await trio.sleep_forever()
@@ -68,8 +65,6 @@ def test_run_takes_it(capsys):
 
 @pytest.mark.parametrize("beside", LOOKERS)
 async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
-    """A sink that waits for itself is told so, whatever looks on."""
-
     @ps.sink
     async def classic(upstream, ctx):
         async for batch in ctx.batches(upstream):
@@ -93,7 +88,6 @@ async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, a
 
 
 async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
-    """Its failure is the run's: the source is released, nothing completes, and the opener is told."""
     released = []
 
     @ps.source
@@ -119,8 +113,6 @@ async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
 
 
 async def test_what_it_raises_at_the_end_is_raised(autojump_clock):
-    """Last words that fail are heard, alone after a good end and beside the run's failure after another."""
-
     async def failing_at_last(running):
         try:
             await trio.sleep_forever()
@@ -137,8 +129,6 @@ async def test_what_it_raises_at_the_end_is_raised(autojump_clock):
 
 
 async def test_it_may_end_early_or_abort(autojump_clock):
-    """Returning changes nothing; `abort` and `finish` work as everywhere."""
-
     async def returning(running):
         pass
 
@@ -162,7 +152,6 @@ async def test_it_may_end_early_or_abort(autojump_clock):
 
 @pytest.mark.parametrize("beside", LOOKERS)
 async def test_an_abort_is_no_trouble_for_it(beside, autojump_clock):
-    """That what it waited for will not come any more is not reported again, also where several sinks end in turn."""
     async with ps.pipe(slowly(1, 2, 3), ps.tee(ps.collect(), ps.drain())).open(beside=beside) as running:
         await trio.sleep(1.5)
         await running.abort()
@@ -194,7 +183,6 @@ def made(*, every=10.0):
     ],
 )
 def test_what_cannot_look_on_is_refused(beside, told):
-    """Before anything is opened; what is to be called first, as `display`, is said to be."""
     opened = []
     with pytest.raises(ps.CompositionError, match=told) as caught:
         ps.run(ps.pipe(ps.unfold(None, lambda _: (opened.append(1), None)), ps.take(1), ps.collect()), beside=beside)
@@ -203,7 +191,6 @@ def test_what_cannot_look_on_is_refused(beside, told):
 
 
 async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
-    """An exception before the first task of the run is there reaches the caller, and nobody waits for ever."""
     from pullstream.engine.run import Run
 
     def broken(self, task, *args):
@@ -219,7 +206,6 @@ async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
 
 
 async def test_a_time_is_done_when_it_is_complete(autojump_clock):
-    """Not when its values have come, but when no more can; each time once, however many values it has."""
     seen = []
     async with ps.pipe(slowly(1, 1, 1, 2, 5, 5), ps.drain()).open(beside=forever) as running:
         for _ in range(6):
@@ -232,7 +218,6 @@ async def test_a_time_is_done_when_it_is_complete(autojump_clock):
 
 
 async def test_without_anything_beside_the_first_call_begins_to_count(autojump_clock):
-    """Who never asks pays nothing; who asks late counts from then on."""
     async with ps.pipe(slowly(1, 2, 3, 4), ps.drain()).open() as running:
         await trio.sleep(2.5)
         assert running.progress.times_done() == 0
@@ -241,7 +226,6 @@ async def test_without_anything_beside_the_first_call_begins_to_count(autojump_c
 
 
 async def test_every_sink_has_a_frontier_of_its_own(autojump_clock):
-    """Also where their times are of two kinds, which have no least time together."""
     days = [dt.date(2026, 3, day) for day in (2, 3, 4)]
     numbered = ps.pipe(ps.map_time(lambda day: day.day), ps.drain().named("numbers"))
     async with ps.pipe(slowly(*days), ps.tee(ps.drain().named("days"), numbered)).open(beside=forever) as running:

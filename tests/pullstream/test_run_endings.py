@@ -26,14 +26,12 @@ async def endless(ctx, released):
 
 
 def test_a_tee_gives_a_tuple():
-    """run gives each sink's result, in the order of the sinks, nested as they are."""
     inner = ps.tee(ps.collect(), ps.reduce(max, 0))
     assert ps.run(ps.pipe(ps.values([1, 3, 2]), ps.tee(inner, ps.drain()))) == (([1, 3, 2], 3), None)
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
-    """The call stops it; the `await` only waits for the confirmation."""
     released = []
     async with ps.pipe(endless(released), ps.drain()).open() as running:
         await trio.sleep(1)
@@ -44,7 +42,6 @@ async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
 
 
 async def test_leaving_the_block_waits_for_the_end(autojump_clock):
-    """A block that is left early does not cut the stream short."""
     got = []
     async with ps.pipe(ps.values([1, 2]), ps.map_async(trio.sleep, 1), ps.drain(got.append)).open():
         pass
@@ -52,7 +49,6 @@ async def test_leaving_the_block_waits_for_the_end(autojump_clock):
 
 
 async def test_a_failure_is_the_same_object_each_time(autojump_clock):
-    """A failure that was handled in the block is not raised at its end, and stays the result."""
     async with ps.pipe(ps.once(1), ps.map(broken), ps.collect()).open() as running:
         with pytest.raises(Unseen) as first:
             await running.result()
@@ -62,7 +58,6 @@ async def test_a_failure_is_the_same_object_each_time(autojump_clock):
 
 
 async def test_a_failure_that_ends_the_block_is_shown_alone(autojump_clock):
-    """The traceback begins with the failure, and not with the cancellation of whatever the block waited for."""
     with pytest.raises(Unseen) as caught:
         async with ps.pipe(ps.once(1), ps.map(broken), ps.drain()).open():
             await trio.sleep_forever()
@@ -122,8 +117,6 @@ def test_ctrl_c(sent, twice, tmp_path):
 
 
 async def test_trouble_at_the_very_end_is_told(monkeypatch):
-    """Should the sidecar itself fail when the run ends, the run fails with that, and does not hang."""
-
     def broken(sidecar, failure, *, abandoned):
         raise ZeroDivisionError("in the sidecar")
 

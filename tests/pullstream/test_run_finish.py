@@ -56,7 +56,6 @@ async def test_sources_that_must_be_of_one_length_may_be_stopped_at_any_value(au
 
 
 async def test_a_source_that_waits_for_ever_ends(autojump_clock):
-    """An ask under way is answered with the end."""
     async with ps.pipe(ps.interval(1000), ps.map(str), ps.collect()).open() as running:
         await trio.sleep(2500)
         await running.finish()
@@ -66,7 +65,6 @@ async def test_a_source_that_waits_for_ever_ends(autojump_clock):
 
 @pytest.mark.parametrize("stop", ["finish", "abort"])
 async def test_nothing_is_stopped_before_it_is_open(stop):
-    """It is refused, and changes nothing."""
     running = ps.pipe(ps.values("ab"), ps.collect()).open()
     with pytest.raises(ps.PullstreamError, match="not open"):
         await getattr(running, stop)()
@@ -76,7 +74,6 @@ async def test_nothing_is_stopped_before_it_is_open(stop):
 
 @pytest.mark.parametrize("added", [0, 2])
 async def test_a_merge_that_waits_for_sources_ends(added, autojump_clock):
-    """None is added any more; those that are open end, and what they gave is kept."""
     merged = ps.dynamic_merge()
     merged.add(*[ps.interval(1) for _ in range(added)])
     async with ps.pipe(merged, ps.collect()).open() as running:
@@ -87,8 +84,6 @@ async def test_a_merge_that_waits_for_sources_ends(added, autojump_clock):
 
 
 async def test_a_stream_that_is_opened_later_inside_another_is_empty(autojump_clock):
-    """Streams inside streams end as well, and those that would follow them there are not read."""
-
     @ps.source
     async def ticks(ctx, name):
         while True:
@@ -110,7 +105,6 @@ async def test_a_stream_that_is_opened_later_inside_another_is_empty(autojump_cl
     ids=["delay", "attempt"],
 )
 async def test_retry_ends_the_attempt_and_makes_no_other(upstream, found, autojump_clock):
-    """What the open attempt has taken still comes; a delay is cut short."""
     async with ps.pipe(ps.retry(upstream, delay=100), ps.collect()).open() as running:
         await trio.sleep(2.5)
         await running.finish()

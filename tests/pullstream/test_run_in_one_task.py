@@ -123,7 +123,6 @@ def test_what_happens_and_when(shape, deadline):
 
 @pytest.mark.parametrize("way", [by_block, ps.arun])
 async def test_a_stall_is_noticed(way, autojump_clock):
-    """Also where the run is one of several tasks, and the one that runs the sinks is the one that waits."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.sleep, 100)
 

@@ -27,7 +27,6 @@ async def slowly(ctx):
 
 @pytest.mark.parametrize("deadline", [0.02, 0.1, 0.3, 0.55])
 async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_clock):
-    """While a cancelled block cleans up under a shield, the sink sees no end and no completion that is not true."""
     written = []
     running = ps.pipe(slowly(), writer(written)).open()
 
@@ -62,8 +61,6 @@ async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
 
 
 async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
-    """A sink that returns early is complete only when upstream has let go without trouble."""
-
     @ps.source
     class Leaky(ps.authoring.Kernel):
         async def produce(self, limit):
@@ -85,7 +82,6 @@ async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
 
 
 async def test_progress_before_opening_says_so():
-    """A run that has not begun has no frontier; an empty one would mean the end of time."""
     running = ps.pipe(ps.values([1]), ps.collect()).open()
 
     with pytest.raises(ps.PullstreamError, match="async with"):
@@ -93,8 +89,6 @@ async def test_progress_before_opening_says_so():
 
 
 def test_a_source_is_not_notified():
-    """A source has no input on which anything could complete."""
-
     @ps.source
     async def asks(ctx):
         ctx.notify_at(0)

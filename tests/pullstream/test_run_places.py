@@ -31,8 +31,6 @@ def raising(number):
 
 
 def test_in_an_asyncio_program():
-    """A coroutine may call it, again and again; asyncio goes on afterwards, with what was begun before."""
-
     async def main():
         task = asyncio.create_task(asyncio.sleep(0.01, "slept"))
         with pytest.warns(RuntimeWarning, match="await arun"):
@@ -61,7 +59,6 @@ async def in_asyncio(parts):
 
 @pytest.mark.parametrize(("parts", "during"), [([], 0), ([ps.map(raising(signal.SIGUSR1))], 1)])
 def test_asyncios_signals_are_passed_on(parts, during):
-    """Its handlers work after the run, and hear of what came while it was running."""
     result, heard, then = asyncio.run(in_asyncio(parts))
 
     assert result == [0, 1, 2]
@@ -70,8 +67,6 @@ def test_asyncios_signals_are_passed_on(parts, during):
 
 
 def test_ctrl_c_in_an_asyncio_program(counting, probe):
-    """It aborts the run in order, raises in the coroutine, and leaves asyncio's own handler as it was."""
-
     async def main():
         before = signal.getsignal(signal.SIGINT)
         parts = [ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()]
@@ -86,8 +81,6 @@ def test_ctrl_c_in_an_asyncio_program(counting, probe):
 
 
 def test_ctrl_c_is_dealt_with_once():
-    """A handler of the loop's own is not called as well, when the run has raised already."""
-
     async def main():
         got = []
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, got.append, "asyncio's")
@@ -100,7 +93,6 @@ def test_ctrl_c_is_dealt_with_once():
 
 
 def test_in_worker_threads():
-    """Several at once, each with a trio program of its own; failures arrive where they belong."""
     outcomes = {}
 
     def work(number):

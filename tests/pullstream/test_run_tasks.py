@@ -40,7 +40,6 @@ async def fails_at_the_end():
 
 
 def test_what_a_task_raises_is_the_runs_failure(counting, probe):
-    """The run does not hang: everything is released, and the failure is raised, with a note that says whence."""
     with pytest.raises(Unseen, match="of the toolkit's own") as caught:
         ps.run(ps.pipe(ps.merge(planted(fails), counting(probe, 1_000_000, timed=True)), ps.drain()))
     assert caught.value.__notes__ == ["raised in a task of the run's own, beside the stream"]
@@ -48,20 +47,17 @@ def test_what_a_task_raises_is_the_runs_failure(counting, probe):
 
 
 def test_the_second_is_not_lost():
-    """What another task raises after that is noted on the first."""
     with pytest.raises(Unseen) as caught:
         ps.run(ps.pipe(planted(fails, fails_at_the_end), ps.drain()))
     assert any("at the end" in note for note in caught.value.__notes__)
 
 
 def test_one_that_fails_when_all_is_done():
-    """A task that raises when it is cancelled, at the end of the run, is heard of as well."""
     with pytest.raises(Unseen, match="at the end"):
         ps.run(ps.pipe(planted(fails_at_the_end), ps.take(3), ps.collect()))
 
 
 async def test_a_block_hears_of_it():
-    """A block that waits for something else is left, as with any failure of the stream."""
     with trio.fail_after(5), pytest.raises(Unseen):
         async with ps.pipe(planted(fails), ps.drain()).open():
             await trio.sleep_forever()

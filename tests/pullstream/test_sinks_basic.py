@@ -46,7 +46,6 @@ def test_results(sink, words, result, limit):
 
 @pytest.mark.parametrize(("kind", "value"), [(str, 1), (bytes, "a"), (list, 3)])
 def test_concat_values_names_a_value_that_it_cannot_join(kind, value):
-    """And what to do with it."""
     with pytest.raises(TypeError, match=rf"concat_values\({kind.__name__}\) joins .*, but got {value!r}: map each"):
         ps.run(ps.pipe(ps.values([kind(), value, kind()]), ps.concat_values(kind)), check=True)
 
@@ -72,7 +71,6 @@ FRUIT = ["melon", "fig", "plum", "kiwi"]
     ],
 )
 def test_reduce_takes_a_fold(fold, of_all, of_none, limit):
-    """Each run has a state of its own; a fold that has no result for no values says so."""
     pipeline = ps.pipe(ps.values(FRUIT), ps.reduce(fold))
     assert [ps.run(pipeline, limit=limit), ps.run(pipeline, limit=limit)] == [of_all, of_all]
     if of_none is None:
@@ -84,7 +82,6 @@ def test_reduce_takes_a_fold(fold, of_all, of_none, limit):
 
 @pytest.mark.parametrize("sink", [ps.find(lambda n: n == 2), ps.pipe(ps.filter(lambda n: n == 2), ps.first())])
 def test_nothing_past_the_match_is_produced(sink, counting, probe):
-    """find and first ask for one value at a time, then abort."""
     ps.run(ps.pipe(counting(probe, 100), sink))
 
     assert probe.asked == [1, 1, 1]
@@ -93,7 +90,6 @@ def test_nothing_past_the_match_is_produced(sink, counting, probe):
 
 
 def test_find_may_ask_for_more(counting, probe):
-    """A larger limit is what it asks for at most."""
     ps.run(ps.pipe(counting(probe, 100), ps.find(lambda n: n == 9, limit=4)))
     assert probe.asked[0] == max(probe.asked) == 4
 
@@ -134,7 +130,6 @@ async def test_on_end(how, counting, probe, autojump_clock):
 
 
 def test_on_end_that_raises():
-    """What it raises fails the run; what it was told stays as the context."""
     with pytest.raises(Unseen) as caught:
         ps.run(ps.pipe(ps.fail(KeyError("told")), ps.on_end(broken)))
     assert isinstance(caught.value.__context__, KeyError)

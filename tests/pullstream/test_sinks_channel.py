@@ -9,7 +9,6 @@ import pullstream as ps
 
 
 async def test_a_closed_receiver_is_an_abort(counting, probe, autojump_clock):
-    """The source is aborted, the run ends quietly, and what was not sent never looks complete."""
     send, receive = trio.open_memory_channel(0)
     async with ps.pipe(counting(probe, 9, timed=True), ps.to_channel(send)).open(limit=1) as running:
         assert [await receive.receive(), await receive.receive()] == [0, 1]
@@ -24,7 +23,6 @@ async def test_a_closed_receiver_is_an_abort(counting, probe, autojump_clock):
 
 @pytest.mark.parametrize("how", ["failure", "abort"])
 async def test_the_channel_is_closed_in_every_ending(how, counting, probe, autojump_clock):
-    """A receiver is never left waiting."""
     send, receive = trio.open_memory_channel(math.inf)
     source = counting(probe, 3, delay=1, timed=True, failure=KeyError() if how == "failure" else None)
     try:
@@ -38,7 +36,6 @@ async def test_the_channel_is_closed_in_every_ending(how, counting, probe, autoj
 
 
 async def test_a_second_run_is_refused():
-    """A channel that was closed by one run cannot serve another."""
     send, _ = trio.open_memory_channel(9)
     pipeline = ps.pipe(ps.values([1]), ps.to_channel(send))
     async with pipeline.open():

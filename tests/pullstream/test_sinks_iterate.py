@@ -18,7 +18,6 @@ from tests.pullstream.common import Unseen
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 async def test_every_value_is_given(limit):
-    """In order, and then the loop ends; asking again ends again; and again from the same blueprint."""
     source = ps.pipe(ps.values(range(50), time=lambda n: n // 8), ps.map(str))
     async with ps.aiterate(source, limit=limit) as values:
         assert [value async for value in values] == [str(n) for n in range(50)]
@@ -51,7 +50,6 @@ async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
 
 
 async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_clock):
-    """A time is complete once the block has read past it, in the middle of a batch as well."""
     with trio.fail_after(10):
         async with ps.aiterate(ps.values(range(100), time=lambda n: n // 2)) as values:
             async for value in values:
@@ -62,7 +60,6 @@ async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_cloc
 
 @pytest.mark.parametrize("read", ["iterate", "aiterate"])
 def test_reading_asks_for_many_times_at_once(read, monkeypatch):
-    """A thousand times cost a few asks, not one ask each."""
     asks = []
     ask = Lane.ask
     monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
@@ -78,7 +75,6 @@ def test_reading_asks_for_many_times_at_once(read, monkeypatch):
 
 
 async def test_aiterate_fails_as_the_stream_does(counting, probe, autojump_clock):
-    """In the loop, after the values before, with the same object; whoever handles it goes on."""
     failure = Unseen()
     got = []
     async with ps.aiterate(counting(probe, 3, failure=failure)) as values:
@@ -107,7 +103,6 @@ def test_iterate_is_lazy(counting, probe):
 
 
 def test_iterate_fails_as_the_stream_does():
-    """In the loop, after the values before, as itself and with a note."""
     failure = Unseen()
     got = []
 
@@ -125,8 +120,6 @@ def test_iterate_fails_as_the_stream_does():
 
 
 def test_a_release_that_fails_is_raised_by_close():
-    """Leaving the loop tells of what the release raised, or of one that does not end."""
-
     @ps.source
     class Leaky(ps.authoring.Kernel):
         def __init__(self, fails):
@@ -170,8 +163,6 @@ def test_closed_in_the_streams_own_thread(counting, probe):
 
 
 def test_aiterate_in_an_asyncio_program_says_what_belongs_there():
-    """Not what trio says of it."""
-
     async def main():
         async with ps.aiterate(ps.values([1])):
             pass
@@ -181,7 +172,6 @@ def test_aiterate_in_an_asyncio_program_says_what_belongs_there():
 
 
 async def test_inside_trio_it_is_refused():
-    """It would keep the program waiting; the message says what to use."""
     with pytest.raises(ps.PullstreamError, match="aiterate"):
         ps.iterate(ps.integers())
     for read in (ps.iterate, ps.aiterate):
@@ -225,7 +215,6 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("where", ["source", "body", "kept"])
 def test_ctrl_c_and_the_end_of_the_program(where):
-    """Interrupted where it waits, or ended with a loop left in its middle: everything is released first."""
     arguments = [sys.executable, "-c", PROGRAM, where, "0.1"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         if where != "kept":
@@ -273,7 +262,6 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("where", ["source", "body", "await"])
 def test_one_ctrl_c_in_an_asyncio_program(where):
-    """It stops the loop where it strikes; where the body awaits, as asyncio does it; the handler is asyncio's again."""
     done = subprocess.run(
         [sys.executable, "-c", IN_ASYNCIO, where], capture_output=True, text=True, timeout=300, check=False
     )
@@ -282,7 +270,6 @@ def test_one_ctrl_c_in_an_asyncio_program(where):
 
 
 def test_a_second_ctrl_c_does_not_wait():
-    """The release, here of a loop that is closed, is cut short, and KeyboardInterrupt raised."""
     arguments = [sys.executable, "-c", PROGRAM, "body", "3000"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "waiting\n"
@@ -323,6 +310,5 @@ except KeyboardInterrupt:
     ("where", "printed"), [("once", ["returned", "left"]), ("asleep", ["left"]), ("in_a_library", ["left"])]
 )
 def test_ctrl_c_while_a_function_blocks_the_stream(where, printed):
-    """The loop waits until it returns; a second Ctrl-C leaves it where it is."""
     done = subprocess.run([sys.executable, "-c", STUCK, where], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout.splitlines(), done.stderr, done.returncode) == (printed, "", 0)

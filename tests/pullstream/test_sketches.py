@@ -42,7 +42,6 @@ def test_quantiles(q, together):
 
 
 def test_quantiles_of_few_values_are_exact():
-    """They are values, of any kind that can be compared."""
     days = [dt.date(2020, 1, day) for day in (3, 1, 2)]
     assert of(agg.quantile(0.5, approximate=True), days) == days[2]
     assert of(agg.quantile(1, len, approximate=True), ["a", "abc"]) == 3
@@ -67,7 +66,6 @@ def test_equal_values_are_counted_once():
 
 
 def test_distinct_values_are_the_same_in_other_processes():
-    """Though their hashes are not."""
     program = (
         "import pickle, sys, pullstream as ps; fold = ps.agg.count_unique(approximate=True).partial();"
         "state = ps.run(ps.pipe(ps.values([(n, str(n)) for n in range(1000)]), ps.reduce(fold)));"

@@ -31,7 +31,6 @@ async def double(n):
 
 
 async def test_calls_run_side_by_side_in_one_loop():
-    """Four calls meet at an asyncio barrier, in one thread, which is not trio's."""
     threads = set()
     barrier = asyncio.Barrier(4)
 
@@ -67,7 +66,6 @@ async def exits(_):
     [(fails, Unseen), (cancels_itself, asyncio.CancelledError), (exits, SystemExit), (lambda n: n, TypeError)],
 )
 def test_exceptions_arrive_as_themselves(function, error, counting, probe):
-    """The source is told with it, too; what was cancelled in asyncio is a failure like any."""
     got = []
     function = ps.asyncio_call(function)
 
@@ -82,7 +80,6 @@ def test_exceptions_arrive_as_themselves(function, error, counting, probe):
 
 
 async def test_a_cancellation_cancels_the_task_and_waits_for_it():
-    """Its cleanup may await, and has ended when the cancellation goes on."""
     happened = []
 
     async def slow():
@@ -110,7 +107,6 @@ async def test_a_cancellation_cancels_the_task_and_waits_for_it():
 
 
 async def test_a_task_that_does_not_end_is_left(monkeypatch):
-    """After the grace nobody waits for it, neither the cancellation nor the end of the program."""
     monkeypatch.setattr(asyncio_bridge, "GRACE", 0.05)
     free = threading.Event()
 
@@ -129,8 +125,6 @@ variable = contextvars.ContextVar("variable", default="unset")
 
 
 async def test_context_travels():
-    """Context variables of the caller are seen by the call."""
-
     async def look():
         return variable.get()
 
@@ -184,7 +178,6 @@ async def numbers(count=5, *, record=None, failure=None):
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 def test_a_generator_as_source(limit):
-    """Every value, each at its time; anew for every run when given as a function, once when given as a generator."""
     collect = ps.collect(timed=True)
     pipeline = ps.pipe(ps.from_asyncio(numbers, time=lambda n: n // 2), collect)
     for _ in range(2):
@@ -226,7 +219,6 @@ async def test_closed_once_in_every_ending(how, edge):
 
 
 def test_awaitables_as_source():
-    """A coroutine function, anew for every run; a coroutine, once; exceptions as themselves."""
     pipeline = ps.pipe(ps.from_asyncio(functools.partial(double, 4)), ps.collect())
     assert [ps.run(pipeline), ps.run(pipeline)] == [[8], [8]]
     pipeline = ps.pipe(ps.from_asyncio(double(5)), ps.collect())
@@ -240,7 +232,6 @@ def test_awaitables_as_source():
 
 
 def test_a_future_belongs_to_its_loop():
-    """It is refused, unless that loop is given."""
     loop = asyncio.new_event_loop()
     with pytest.raises(ps.CompositionError, match="Pass that loop as loop="):
         ps.from_asyncio(loop.create_future())

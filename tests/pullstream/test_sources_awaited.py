@@ -25,7 +25,6 @@ class Numbers:
 
 @pytest.mark.parametrize("limit", [1, 4096])
 async def test_an_async_iterable_is_reusable(limit, autojump_clock):
-    """Every run reads it from its beginning."""
     pipeline = ps.pipe(ps.from_async_iterable(Numbers(4), time=lambda n: n // 2), ps.collect(timed=True))
     for _ in range(2):
         assert await ps.arun(pipeline, limit=limit) == [(0, 0), (0, 1), (1, 2), (1, 3)]
@@ -47,7 +46,6 @@ class Unclosable:
 
 @pytest.mark.parametrize("count", [0, 2])
 async def test_an_async_iterator_is_read_once(count):
-    """A failure of closing is raised, also where nothing was read; a second run is refused by name."""
     pipeline = ps.pipe(ps.from_async_iterable(Unclosable()), ps.take(count), ps.collect())
     with pytest.raises(Unseen):
         await ps.arun(pipeline)
@@ -78,7 +76,6 @@ async def test_from_awaitable(autojump_clock):
 
 
 async def test_an_awaitable_is_cancelled(edge, autojump_clock):
-    """An abort does not wait for it; one that was never asked for leaves no warning behind."""
     cancelled = []
 
     async def slow():
@@ -102,7 +99,6 @@ async def test_an_awaitable_is_cancelled(edge, autojump_clock):
 
 
 def test_from_awaitable_refuses_what_it_cannot_await():
-    """asyncio's futures and plain values when composing, a function without a coroutine when run."""
     loop = asyncio.new_event_loop()
     with pytest.raises(ps.CompositionError, match="from_asyncio"):
         ps.from_awaitable(loop.create_future())
@@ -126,7 +122,6 @@ async def test_from_channel(limit, autojump_clock):
 
 
 async def test_a_channel_is_received_from_as_it_is_asked(edge, autojump_clock):
-    """No more than the limit is taken, so that senders wait."""
     send, receive = trio.open_memory_channel(5)
     for n in range(5):
         send.send_nowait(n)
@@ -142,7 +137,6 @@ async def test_a_channel_is_received_from_as_it_is_asked(edge, autojump_clock):
 
 @pytest.mark.parametrize("how", ["abort", "never asked", "end"])
 async def test_a_channel_is_closed(how, edge, autojump_clock):
-    """However the stream ends, its senders learn of it."""
     send, receive = trio.open_memory_channel(5)
     async with edge(ps.from_channel(receive)) as reader:
         send.send_nowait(1)

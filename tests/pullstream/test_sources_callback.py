@@ -30,8 +30,6 @@ class Producer:
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 def test_from_threads(limit):
-    """Everything of several threads arrives, each thread's values in their order."""
-
     def register(emit):
         left = [3]
         lock = threading.Lock()
@@ -95,8 +93,6 @@ async def test_overflow(overflow, got, dropped, edge, drained):
 
 
 def test_callables_that_raise():
-    """register fails the run; what it returned fails the release; neither hangs."""
-
     def broken(_=None):
         raise Unseen
 
@@ -112,7 +108,6 @@ def test_callables_that_raise():
 
 
 def test_emitting_after_the_program():
-    """A thread that still emits when trio is gone is told that nothing was taken."""
     producer = Producer([1])
     ps.run(ps.pipe(ps.from_callback(producer), ps.first()))
     assert producer.emit(2) is False

@@ -11,7 +11,6 @@ from tests.pullstream.common import Unseen
 @pytest.mark.parametrize("capacity", [1, 2, 100])
 @pytest.mark.parametrize("sync", [None, ps.Batch(0, ["-", "-"])])
 def test_old_then_new(limit, capacity, sync):
-    """The same at every limit, however little is kept; in every run."""
     new = ps.values(range(10, 20), time=lambda n: n // 3)
     source = ps.catch_up(range(7), new, capacity=capacity, sync=sync)
     expected = [(0, n) for n in range(7)] + [(0, "-")] * (2 if sync else 0) + [(n // 3, n) for n in range(10, 20)]
@@ -44,7 +43,6 @@ def test_there_is_no_gap(seed):
 
 @pytest.mark.parametrize("which", ["old", "new"])
 async def test_failures_come_after_what_was_before(which, counting, new_probe, autojump_clock):
-    """Of the old: at once, the new is told. Of the new: after all the old, and what was new before."""
     old, new = new_probe(), new_probe()
     failure = Unseen()
     source = ps.catch_up(

@@ -32,7 +32,6 @@ def test_values(source, timed, limit):
 
 @pytest.mark.parametrize("count", [2, 3, 9])
 def test_a_collections_generator_is_closed(count):
-    """What a collection's own `__iter__` has opened is closed at the end, before the run returns."""
     happened = []
 
     class Rows:
@@ -51,7 +50,6 @@ def test_a_collections_generator_is_closed(count):
 
 
 def test_an_iterator_that_nobody_reads_is_closed(tmp_path):
-    """A file that was given is closed at the end, however little of it was asked for."""
     (tmp_path / "lines").write_text("a\nb\n")
     for count in range(4):
         file = (tmp_path / "lines").open()

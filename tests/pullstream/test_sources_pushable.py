@@ -10,7 +10,6 @@ from tests.pullstream.common import Unseen, finish
 
 
 def test_a_pushable_that_no_one_can_push_into_is_refused():
-    """The run would wait forever: nothing refers to the handle. What was pushed before is given first."""
     with pytest.raises(ps.StalledError, match=r"made at .*test_sources_pushable\.py.* Keep it in a variable"):
         ps.run(ps.pipe(ps.pushable(4), ps.collect()))
 
@@ -27,7 +26,6 @@ def test_a_pushable_that_no_one_can_push_into_is_refused():
 
 @pytest.mark.parametrize("kept", [0, 1])
 async def test_a_name_makes_a_second_handle(kept, autojump_clock):
-    """As long as the program has one of the two, values can come."""
     first = ps.pushable(4)
     handle = [first, first.named("orders")][kept]
     pipeline = ps.pipe(first.named("orders") if kept == 0 else handle, ps.collect())
@@ -40,7 +38,6 @@ async def test_a_name_makes_a_second_handle(kept, autojump_clock):
 
 
 async def test_push_waits_for_room(edge, autojump_clock):
-    """A pusher waits while the buffer is full; those who wait are served in order."""
     pushed = ps.pushable(1)
     done = []
 
@@ -64,7 +61,6 @@ async def test_push_waits_for_room(edge, autojump_clock):
 
 
 async def test_the_end_comes_after_those_who_wait(autojump_clock):
-    """A value whose push still waits when the stream is ended arrives before the end."""
     pushed = ps.pushable(1)
     async with trio.open_nursery() as nursery:
         for n in range(3):

@@ -37,7 +37,6 @@ class Box(list):
 
 
 async def test_the_classic_is_named(autojump_clock):
-    """A sink that awaits its own batch's completion is told so."""
     running = Box()
     pipeline = ps.pipe(timed(1, 2, 3), ps.map(str), ps.sink(awaiting)(running))
     with pytest.raises(ps.StalledError) as caught:
@@ -67,7 +66,6 @@ def dead_end():
 
 
 def test_a_dead_end_behind_iterate():
-    """Who reads in a plain loop is told, and not kept waiting."""
     with pytest.raises(
         ps.StalledError, match=r"asked, but not answering: into in_flight, .* must give one result for each value"
     ):
@@ -75,8 +73,6 @@ def test_a_dead_end_behind_iterate():
 
 
 async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
-    """A sink may wait for what a task outside of the run does with a lane of its reader."""
-
     @ps.sink
     async def lending(upstream, ctx):
         lanes.extend([upstream.lane(), upstream.lane()])
@@ -177,7 +173,6 @@ def test_a_run_that_waits_only_for_a_handle_says_so(name, pipeline, use):
 
 @pytest.mark.usefixtures("only_thread")
 def test_a_run_that_has_waited_for_a_handle_may_still_stall():
-    """It is looked at again when the handle has moved it."""
     paused = ps.pausable()
     paused.pause()
     full = ps.in_flight(ps.filter(lambda _: False), 2)
@@ -191,8 +186,6 @@ def test_a_run_that_has_waited_for_a_handle_may_still_stall():
 
 @pytest.mark.usefixtures("only_thread")
 def test_a_block_that_waits_for_its_run_and_forgot_the_end_is_told(caplog, monkeypatch):
-    """Nothing is said where its wait may be cut short, or where another task may end the stream."""
-
     async def main(around, beside=False, after=None):
         pushed = ps.pushable(3)
 
@@ -238,8 +231,6 @@ def test_a_block_that_stops_waiting_for_its_run_may_use_the_handle():
 
 
 def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
-    """A task of the run that sleeps, or a call in a thread, may still use it; and so may a companion."""
-
     async def slowly(n):
         await trio.sleep(0.05)
         return n
@@ -264,7 +255,6 @@ def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
 
 
 async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock):
-    """A task outside that waits for a completion, hears of the stall, and goes on: the run has ended all the same."""
     with trio.fail_after(100), pytest.raises(ps.StalledError):
         async with ps.pipe(ps.values(range(8)), dead_end(), ps.collect()).open() as running:
             with pytest.raises(ps.StalledError):
@@ -273,7 +263,6 @@ async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock)
 
 
 async def test_the_source_is_told_why(counting, probe, autojump_clock):
-    """A deadlock is a failure: what is released hears of it, and whoever asks outside."""
     with pytest.raises(ps.StalledError) as caught:
         async with ps.aiterate(ps.pipe(counting(probe, 9), dead_end())) as values:
             await anext(values)
@@ -301,7 +290,6 @@ async def test_where_trio_does_not_tell_nothing_is_seen_and_that_is_said_once(mo
     "lacks", ["nothing", "the nursery", "the nursery's status", "the status", "its scope", "its parent", "its state"]
 )
 def test_what_trio_has_to_tell_is_looked_for(lacks):
-    """An attribute that is not there, or is something else by now, is noticed before anything rests on it."""
     status = SimpleNamespace(_scope=trio.CancelScope(), _parent=None, effectively_cancelled=False)
     nursery = SimpleNamespace(_parent_waiting_in_aexit=False, cancel_scope=SimpleNamespace(_cancel_status=status))
     task = SimpleNamespace(_cancel_status=status)
@@ -322,7 +310,6 @@ def test_what_trio_has_to_tell_is_looked_for(lacks):
 
 
 async def test_this_trio_tells():
-    """What the toolkit looks for in a task and a nursery is there, and means what it is taken for."""
     async with trio.open_nursery() as nursery:
         task = trio.lowlevel.current_task()
         assert blocked.supported(task, nursery)

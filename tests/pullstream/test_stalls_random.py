@@ -262,6 +262,5 @@ def agree(seeds: range) -> dict[str, int]:
 
 
 def test_random_programs_stall_when_nothing_can_move_and_not_before():
-    """Every run ends, stalls or waits for an outside that may still do something, at the time the oracle says."""
     seen = agree(range(amount(300, 10_000)))
     assert min(seen[how] for how in ("ends", "stalls", "hangs")) > 10

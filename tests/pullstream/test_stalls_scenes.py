@@ -131,14 +131,12 @@ def scenes(module):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_dead_end_is_told(name):
-    """Whatever is above or below a dead end, and whoever waits: nothing can move, and the run says so."""
     wrong = {scene: told for scene, told in scenes(MODULES[name]) if not isinstance(told, ps.StalledError)}
     assert not wrong
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_without_a_dead_end_nothing_is_told(name):
-    """The same pipelines without one come to their end, but for the sink that waits for itself."""
     box = []
     source = ps.pipe(timed(), MODULES[name])
     assert isinstance(outcome(result, ps.pipe(source, ps.collect()), box), list)

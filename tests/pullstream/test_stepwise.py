@@ -50,8 +50,6 @@ SHAPES = {
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_task_is_begun_for_a_time(name):
-    """However many times there are."""
-
     def begun(number):
         async def run():
             await ps.arun(ps.pipe(SHAPES[name](number), ps.drain()))

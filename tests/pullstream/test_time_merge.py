@@ -66,7 +66,6 @@ def test_merging_parts_is_folding_all(name, parts):
 
 @pytest.mark.parametrize("name", FOLDS)
 def test_what_is_merged_stays_as_it_was(name):
-    """A merge may change the state it goes on with, and never the one that is added."""
     fold = FOLDS[name]
     states = [folded(fold.partial(), [Fraction(n), Fraction(n + 1)]) for n in range(4)]
     before = pickle.dumps(states)
@@ -75,7 +74,6 @@ def test_what_is_merged_stays_as_it_was(name):
 
 
 def test_a_fold_without_a_merge_says_so():
-    """What cannot be put together is refused when composing, with what to do."""
     with pytest.raises(ps.CompositionError, match=r"test_time_merge\.py:\d+.*Fold\(\.\.\., merge=") as caught:
         ps.Fold(int, lambda n, _: n + 1).merging()
     assert "merging()" in str(caught.value)
@@ -85,8 +83,6 @@ def test_a_fold_without_a_merge_says_so():
 
 
 def test_a_mean_leaves_the_values_alone():
-    """Adding up does not happen in a value of the user's."""
-
     class Box(list):
         def __add__(self, other):
             return Box([*self, *other])

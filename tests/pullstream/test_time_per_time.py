@@ -50,7 +50,6 @@ def test_a_result_that_the_next_step_would_change_is_refused(limit):
 
 
 async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
-    """An async effect takes a while, and the time is complete after it."""
     start, calls = trio.current_time(), []
 
     async def store(time, values):
@@ -67,7 +66,6 @@ async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
 
 @LIMITS
 async def test_an_effect_that_fails_is_no_completion(limit):
-    """The time of a call that raises is never complete, and no later one is called."""
     calls = []
 
     def store(time, values):

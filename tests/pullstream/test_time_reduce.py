@@ -7,8 +7,6 @@ from tests.pullstream.common import Unseen, per_time
 
 
 def test_a_step_that_raises_leaves_no_key_behind():
-    """A key of which every value was left out has no result."""
-
     def step(state, value):
         raise Unseen
 
@@ -36,7 +34,6 @@ class Tick(int):
     "count", [ps.reduce_by_time(ps.agg.count()), per_time(lambda _: 1)], ids=["kernel", "generator"]
 )
 def test_many_open_times_are_not_compared_each_with_each(count):
-    """Twice as many open times take about twice as many comparisons, and not four times as many."""
     spent = []
     for size in (200, 400):
         Tick.compared = 0

@@ -40,7 +40,6 @@ async def completions(pipeline, *times):
 
 @LIMITS
 def test_a_value_that_goes_back_is_an_error_that_names_it(limit):
-    """The values before it are delivered, and the error says which value, which times, and what to write."""
     seen = []
     pipeline = ps.pipe(ps.values([1, 2, 5, 4]), ps.stamp(lambda n: n).named("clock"), ps.drain(seen.append))
     with pytest.raises(ps.errors.CapabilityError, match=r"clock.*4 is at 4, but 5 came before.*lateness") as caught:
@@ -64,7 +63,6 @@ ROWS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9]
 @LIMITS
 @pytest.mark.parametrize("bound", [0, 1, 4, 100])
 def test_what_is_late_goes_where_it_was_told_to(limit, bound):
-    """A value behind the latest by more than the bound is dropped and counted, goes aside, or is an error."""
     fine, late = within(ROWS, bound)
     aside = []
 
@@ -83,7 +81,6 @@ def test_what_is_late_goes_where_it_was_told_to(limit, bound):
 
 
 def test_lateness_of_dates():
-    """Whatever can be subtracted from the times."""
     moments = [dt.datetime(2013, 1, 1, hour, tzinfo=dt.UTC) for hour in (3, 1, 2, 9, 8)]
     stamped = ps.stamp(lambda moment: moment, lateness=dt.timedelta(hours=2))
     assert timed(ps.values(moments), stamped) == [(moment, moment) for moment in moments]
@@ -111,14 +108,12 @@ def test_the_hour_that_a_zones_clock_shows_twice(stamping):
 
 
 async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clock):
-    """A time is complete when one has come that is more than the lateness later."""
     source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [3]), 1, ps.Batch(0, [2]), 1, ps.Batch(0, [5]), 1)
     stamped = ps.stamp(lambda n: n, lateness=2)
     assert await completions(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}
 
 
 def test_a_ready_source_that_is_not_sorted_names_the_value():
-    """What a module of one's own might do is for those who have one."""
     with pytest.raises(ps.errors.CapabilityError, match=r"answered 'b', at 1, after .* Sort it, or .* below \(R12\)\n"):
         ps.run(ps.pipe(ps.values(["ccc", "b", "aa"], time=len), ps.drain()))
 
@@ -147,7 +142,6 @@ def test_a_ready_source_that_is_not_sorted_names_the_value():
     ],
 )
 def test_a_time_that_is_no_number_has_no_place_in_an_order(source):
-    """To sort such values, or to wait for them, would help nobody."""
     with pytest.raises(ps.errors.CapabilityError, match="NaN has no place in an order") as caught:
         ps.run(ps.pipe(source, ps.drain()))
     assert not re.search("Sort|monotone", str(caught.value))
@@ -156,8 +150,6 @@ def test_a_time_that_is_no_number_has_no_place_in_an_order(source):
 
 @pytest.mark.parametrize("options", [{}, {"lateness": 1}])
 def test_a_coroutine_is_no_time(options):
-    """Nobody awaits it."""
-
     async def later(n):
         return n
 
@@ -169,7 +161,6 @@ def test_a_coroutine_is_no_time(options):
 
 
 def test_a_second_time_is_refused_with_a_way_out():
-    """Who gives times takes an input that has one; the error says what to write."""
     source = ps.values([1, 2], time=lambda n: n)
     for module in (ps.stamp(lambda n: n), ps.stamp_epochs(1), ps.stamp_epochs(seconds=1)):
         with pytest.raises(
@@ -180,7 +171,6 @@ def test_a_second_time_is_refused_with_a_way_out():
 
 
 async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock):
-    """A source that only moves its clock completes every pair with that time, and what was before."""
     source = moving(ps.Batch(1, [3]), 1, ps.Batch(1, [5]), 1, ("to", 2), 1, ("to", 4), 1, ps.Batch(4, [0]), 1)
     pipeline = ps.pipe(source, ps.stamp(lambda n: n, nest=True), ps.drain())
     times = (1, 2), (1, 4), (1, 9), (2, 9), (3, 0), (4, 0)
@@ -210,7 +200,6 @@ def test_epochs(limit):
 
 
 async def test_an_epoch_is_complete_with_its_last_value(autojump_clock):
-    """That of a count needs no value of the next."""
     source = moving(ps.Batch(0, ["a", "b"]), 1, ps.Batch(0, "c"), 1)
     assert await completions(ps.pipe(source, ps.stamp_epochs(2), ps.drain()), 0, 1) == {0: 0, 1: 2}
     by_key = ps.pipe(source, ps.stamp_epochs(key=lambda c: c < "c"), ps.drain())
@@ -218,7 +207,6 @@ async def test_an_epoch_is_complete_with_its_last_value(autojump_clock):
 
 
 async def test_epochs_of_the_clock_end_without_values(autojump_clock):
-    """A period is complete when it is over, whatever arrives."""
     source = moving(ps.Batch(0, "a"), 1.5, ps.Batch(0, "b"), 2, ps.Batch(0, "c"), 0.25)
     pipeline = ps.pipe(source, ps.stamp_epochs(seconds=1), ps.drain())
     assert await completions(pipeline, 0, 1, 2, 3) == {0: 1, 1: 2, 2: 3, 3: 3.75}
@@ -241,13 +229,11 @@ def test_restamp_is_monotone_or_fails():
 
 
 def test_restamp_fails_for_a_time_without_values():
-    """What the sidecar alone asked for is told at the end."""
     with pytest.raises(ZeroDivisionError):
         timed(moving(ps.Batch(1, "a"), ("to", 2), 0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key())
 
 
 def test_a_lateness_of_another_kind_is_told():
-    """Text is no date, from which so many days could be subtracted."""
     pipeline = ps.pipe(ps.values(["2026-03-01"]), ps.stamp(str, lateness=1), ps.collect())
     told = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Use numbers, or dates and a timedelta"
     with pytest.raises(TypeError, match=told):
@@ -265,7 +251,6 @@ async def test_a_branch_that_goes_back_in_time_holds_its_times_beside_one_that_d
 
 
 def test_a_delay_past_the_last_time_is_refused():
-    """There is no such date, so the value has no time."""
     days = ps.values([1], time=lambda _: dt.date.max)
     with pytest.raises(ValueError, match=r"delay.*there is no time .* later than .*9999"):
         ps.run(ps.pipe(days, ps.delay(dt.timedelta(1)), ps.collect()))

@@ -58,7 +58,6 @@ def windows(values, count, step):
 @settings(deadline=None)
 @given(pairs, st.integers(1, 5), st.integers(1, 6), limits)
 def test_groups_of_each_time_are_those_of_more_itertools(given, count, step, limit):
-    """`chunked`, and `windowed` without fillers, within each time; no group waits for a later time."""
     given = sorted(given, key=first)
     source = ps.pipe(ps.values(given, time=first), ps.map(lambda pair: pair[1]))
     for module, groups in (
@@ -72,7 +71,6 @@ def test_groups_of_each_time_are_those_of_more_itertools(given, count, step, lim
 @settings(deadline=None)
 @given(pairs, st.integers(1, 4), limits)
 def test_times_that_come_mixed_are_kept_apart(given, count, limit):
-    """Each time has its own groups, whatever comes between; what is left comes least time first."""
     for module, expected in (
         (ps.batch(count), lambda values: list(more_itertools.chunked(values, count))),
         (ps.windowed(count, 1), lambda values: windows(values, count, 1)),
@@ -176,7 +174,6 @@ async def test_a_window_is_bounded(edge, counting, probe, autojump_clock):
 
 
 async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock):
-    """What was due while nobody asked comes with the next asks, in order, as it would have."""
     source = at([(0, 0, "a"), (1, 0, "b"), (50, 0, "c")])
     async with edge(ps.pipe(source, ps.windowed(seconds=4, every=2))) as reader:
         assert await reader.ask(1) == ps.Batch(0, [["a", "b"]])

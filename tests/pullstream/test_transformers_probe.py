@@ -14,7 +14,6 @@ def shown(events):
 
 
 def test_every_request_and_answer_is_shown():
-    """Asks with their limits, batches with their values and times, and the end."""
     events = []
     source = ps.values([10, 11, 12, 13, 14, 20], time=lambda n: n // 10)
     ps.run(ps.pipe(source, ps.probe(events.append), ps.collect()), limit=9)
@@ -39,7 +38,6 @@ async def test_terminations_are_shown_in_the_order_in_which_they_pass(edge, coun
 
 
 async def test_failures_are_shown(edge, counting, probe):
-    """A failure from above answers an ask; an error from below is a request."""
     events = []
     async with edge(ps.pipe(counting(probe, 0, failure=Unseen("above")), ps.probe(events.append))) as reader:
         with pytest.raises(Unseen):
@@ -53,7 +51,6 @@ async def test_failures_are_shown(edge, counting, probe):
 
 
 async def test_a_cancelled_ask_is_shown(edge, counting, probe, autojump_clock):
-    """A cancellation answers the ask it strikes (R1, R10)."""
     events = []
     async with edge(ps.pipe(counting(probe, 9, delay=5), ps.probe(events.append))) as reader:
         with trio.move_on_after(1):
@@ -62,7 +59,6 @@ async def test_a_cancelled_ask_is_shown(edge, counting, probe, autojump_clock):
 
 
 def test_a_label_is_logged(caplog):
-    """With a label the same goes to the log."""
     with caplog.at_level(logging.DEBUG, "pullstream.probe"):
         ps.run(ps.pipe(ps.values("a"), ps.probe("letters"), ps.collect()), limit=1)
     assert caplog.messages[:2] == ["letters  D: ask1(Ans1)", "letters  U: Ans1=value('a')"]

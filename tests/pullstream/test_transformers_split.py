@@ -35,14 +35,12 @@ def separated(whole, separator):
 @settings(deadline=None, max_examples=amount(40, 300))
 @given(text, cuts, limits)
 def test_lines_are_those_of_splitlines(whole, at, limit):
-    """However text is cut into pieces, its lines are those of str.splitlines."""
     assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
 
 
 @settings(deadline=None, max_examples=amount(40, 300))
 @given(st.text(alphabet="ab;", max_size=14), st.sampled_from([";", "aa", "aab", "a;a"]), cuts, limits)
 def test_pieces_are_those_between_separators(whole, separator, at, limit):
-    """However text is cut, the pieces are those of str.split, but for an empty last one; for bytes as well."""
     assert through(pieces(whole, at), ps.split(separator), limit=limit) == separated(whole, separator)
     data, separator = whole.encode(), separator.encode()
     assert through(pieces(data, at), ps.split(separator), limit=limit) == separated(data, separator)
@@ -51,7 +49,6 @@ def test_pieces_are_those_between_separators(whole, separator, at, limit):
 @settings(deadline=None)
 @given(st.binary(max_size=14), st.integers(1, 5), cuts, limits)
 def test_blocks_are_chunks(whole, size, at, limit):
-    """Blocks are of the size, but for the last."""
     expected = [bytes(block) for block in more_itertools.chunked(whole, size)]
     assert through(pieces(whole, at), ps.split(size=size), limit=limit) == expected
 
@@ -61,7 +58,6 @@ def test_blocks_are_chunks(whole, size, at, limit):
     st.text(max_size=8), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis"]), cuts, limits
 )
 def test_decoded_text_is_the_whole_text(whole, encoding, at, limit):
-    """However bytes are cut, their text is the same, and no piece of it is empty."""
     data = whole.encode(encoding, "ignore")
     parts = through(pieces(data, at), ps.decode(encoding), limit=limit)
     assert "".join(parts) == data.decode(encoding)
@@ -70,7 +66,6 @@ def test_decoded_text_is_the_whole_text(whole, encoding, at, limit):
 
 @pytest.mark.parametrize("module", [ps.split(), ps.split("\n"), ps.split(size=2)])
 def test_a_piece_is_of_one_time(module):
-    """What is left of a time comes when that is complete, before anything later, and joins nothing of it."""
     chunks = ps.values([(1, "a\nb"), (1, "c"), (2, "d"), (2, "\n")], time=lambda pair: pair[0])
     answers = ps.run(ps.pipe(chunks, ps.map(lambda pair: pair[1]), module, ps.collect(timed=True)))
     expected = {1: "a\nbc", 2: "d\n"}
@@ -80,8 +75,6 @@ def test_a_piece_is_of_one_time(module):
 
 
 async def test_a_carriage_return_at_the_end_of_a_piece_keeps_nobody_waiting(edge, autojump_clock):
-    """A line that ends with a carriage return comes at once; a line feed that follows later belongs to it."""
-
     @ps.source
     async def source(ctx):
         yield "a\r"
@@ -97,8 +90,6 @@ async def test_a_carriage_return_at_the_end_of_a_piece_keeps_nobody_waiting(edge
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_line_of_a_stream_that_failed_is_no_line(limit):
-    """Whole lines come before a failure; what had no end yet does not."""
-
     @ps.source
     async def source(ctx):
         yield "a\nb"
@@ -112,7 +103,6 @@ def test_a_line_of_a_stream_that_failed_is_no_line(limit):
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_piece_without_end_is_bounded(limit):
-    """What has no end yet is kept up to `capacity`, and the pieces before it are delivered."""
     lines = []
     with pytest.raises(ValueError, match="capacity"):
         ps.run(ps.pipe(ps.values(["a\n", "bb", "bb"]), ps.split(capacity=3), ps.drain(lines.append)), limit=limit)
@@ -122,7 +112,6 @@ def test_a_piece_without_end_is_bounded(limit):
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_bytes_that_mean_nothing(limit):
-    """By default they are an error, after what came before them; otherwise as `errors` says."""
     data = [b"ok", b"\xc3", b"\xff"]
     for chunks in data, [b"".join(data)], [b"o", b"k\xc3\xff"], [b"ok\xc3", b"\xff"]:
         texts = []
@@ -133,14 +122,12 @@ def test_bytes_that_mean_nothing(limit):
 
 
 def test_a_character_cut_in_two_by_the_end():
-    """What is not whole when its time is complete is an error of that time."""
     with pytest.raises(UnicodeDecodeError):
         through([b"a\xc3"], ps.decode())
     assert through([b"a\xc3"], ps.decode("utf-8", "ignore")) == ["a"]
 
 
 def test_a_long_line_in_small_pieces_costs_what_it_is_long():
-    """A line of a million characters in pieces of ten needs a few times its size, not its square."""
     chunks = ["x" * 10] * 100_000
     for module in (ps.split(), ps.split("\n"), ps.split(size=10**6)):
         pipeline = ps.pipe(ps.values(chunks), module, ps.map(len), ps.collect())

@@ -46,7 +46,6 @@ def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
 @settings(deadline=None)
 @given(values, st.sampled_from([None, 1, 2, 5]), limits)
 def test_unique_and_non_unique_share_the_values(data, capacity, limit):
-    """Every value passes exactly one of the two, whatever they remember."""
     numbered = list(enumerate(data))
     first = through(numbered, ps.unique(operator.itemgetter(1), capacity=capacity), limit=limit)
     again = through(numbered, ps.duplicates(operator.itemgetter(1), capacity=capacity), limit=limit)
@@ -56,7 +55,6 @@ def test_unique_and_non_unique_share_the_values(data, capacity, limit):
 @settings(deadline=None)
 @given(values, st.integers(1, 4), limits)
 def test_a_capacity_remembers_the_keys_that_came_last(data, capacity, limit):
-    """A value is new unless it is among the last `capacity` different ones before it."""
     expected = []
     for position, value in enumerate(data):
         lately = list(more_itertools.unique_everseen(reversed(data[:position])))[:capacity]
@@ -68,8 +66,6 @@ def test_a_capacity_remembers_the_keys_that_came_last(data, capacity, limit):
 @settings(deadline=None)
 @given(values, bounds, limits, st.sampled_from([1, 2, 99]))
 def test_take_by_a_test_is_takewhile(data, bound, limit, ahead):
-    """With a test take is takewhile, inclusive with `last`, however far it asks ahead."""
-
     def small(n):
         return n < bound
 
@@ -81,7 +77,6 @@ def test_take_by_a_test_is_takewhile(data, bound, limit, ahead):
 @settings(deadline=None)
 @given(values, bounds, limits)
 def test_skip_by_a_test_is_dropwhile(data, bound, limit):
-    """With a test skip is dropwhile: what comes after the first value that fails it passes unseen."""
     tested = []
 
     def small(n):
@@ -108,7 +103,6 @@ def test_nothing_past_the_match_is_produced(counting, probe, last, limit):
 
 
 async def test_ahead_asks_for_more_at_a_time(edge, counting, probe):
-    """`ahead` is how many it may ask for; never more than it is asked for itself."""
     async with edge(ps.pipe(counting(probe, 99), ps.take(lambda n: n < 10, ahead=8))) as reader:
         for limit in (100, 4, 100, 100):
             answer = await reader.ask(limit)
@@ -118,7 +112,6 @@ async def test_ahead_asks_for_more_at_a_time(edge, counting, probe):
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_skip_asks_for_no_more_than_is_asked_for(counting, probe, limit):
-    """`skip` asks at once for the values it leaves out and for those that are wanted, and for no others."""
     result = ps.run(ps.pipe(counting(probe, 99), ps.skip(5), ps.take(3), ps.collect()), limit=limit)
     assert result == [5, 6, 7]
     assert probe.asked[0] == min(limit, 8)
@@ -141,7 +134,6 @@ def raising(value):
     ],
 )
 def test_the_culprit_of_a_fused_row_is_named(modules, shown):
-    """A function that raises in the middle of a row is noted with its own module, composed here."""
     if shown is None:
         assert through("12", *modules) == []
         return
@@ -165,7 +157,6 @@ ENDINGS = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, probe, autojump_clock):
-    """on_end hears of the end once, after the source has let go, with the exception or with None."""
     ends, begun = [], trio.Event()
 
     def ended(exc):
@@ -198,7 +189,6 @@ class Stuck(ps.authoring.Kernel[int]):
 
 
 async def test_on_end_hears_of_a_release_that_failed(edge):
-    """What is upstream failed to let go: on_end is called with that, and the confirmation raises it."""
     ends = []
     async with edge(ps.pipe(Stuck(), ps.tap(lambda _: None, on_end=ends.append))) as reader:
         await reader.ask(1)
@@ -208,7 +198,6 @@ async def test_on_end_hears_of_a_release_that_failed(edge):
 
 
 async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, probe):
-    """What on_end raises is raised to whoever ends the stream, when the source has let go (R8)."""
     async with edge(ps.pipe(counting(probe, 9), ps.tap(lambda _: None, on_end=raising))) as reader:
         await reader.ask(1)
         with pytest.raises(Unseen):

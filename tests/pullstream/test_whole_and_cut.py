@@ -116,7 +116,6 @@ padded = functools.partial(ps.zip, mode="padded")
     ],
 )
 def test_rows_before_times_that_cannot_be_joined_are_answered(module, one, other, joined, limit):
-    """The failure to join two times comes after the rows before it."""
     log = []
 
     async def main():
@@ -190,7 +189,6 @@ def outcome(rows, module, *, cut, limit):
 @pytest.mark.parametrize("domain", TIMES)
 @pytest.mark.parametrize("ending", ["the end", "receive", "complete", "stop"])
 def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(domain, ending, monkeypatch):
-    """A module gets the runs of a multi-time batch, and the completions between them, as from batches of one time."""
     # On a slow machine the two would be asked for in different portions.
     stop_clocks(monkeypatch.setattr)
     for seed in range(4):
@@ -216,7 +214,6 @@ def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(dom
     ids=str,
 )
 def test_times_that_complete_together_cost_one_look(module, kept, most, monkeypatch):
-    """A batch of a thousand times is looked at a few times, and not for every time, with a policy for failures too."""
     stop_clocks(monkeypatch.setattr)  # a pause for the garbage of earlier tests would count as slow work
     looks = []
     look = Eventful._look

@@ -62,7 +62,6 @@ async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
 
 
 def test_workers_that_end_or_give_too_much():
-    """A worker that ends leaves; without workers the stream fails at the next value. Too many results are refused."""
     values = ps.values(range(5))
     assert ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.map(str)), ps.map(int), ps.collect())) == list(range(5))
     assert ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.take(3)), ps.collect())) == list(range(5))

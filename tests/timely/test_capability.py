@@ -38,7 +38,6 @@ def output():
 
 
 def test_downgrade_gives_up_earlier_times(output):
-    """Afterwards only the later time is held; going back is refused and changes nothing."""
     with output.initial() as capability:
         assert capability.time is BEGINNING
         capability.downgrade(5)
@@ -50,7 +49,6 @@ def test_downgrade_gives_up_earlier_times(output):
 
 
 def test_a_dropped_capability_is_of_no_use(output):
-    """Dropping twice is harmless; everything else is an error naming the output."""
     capability = output.initial(3)
     capability.drop()
     capability.drop()
@@ -61,7 +59,6 @@ def test_a_dropped_capability_is_of_no_use(output):
 
 
 def test_messages_need_a_capability(output):
-    """A message is covered by a capability at or before its time, at that very output."""
     with output.initial(3):
         output.check(3)
         output.check(7)
@@ -72,7 +69,6 @@ def test_messages_need_a_capability(output):
 
 
 def test_a_forgotten_capability_warns_and_explain_names_it():
-    """Garbage-collected while held it warns, keeps holding, and the tracker says where."""
     builder = GraphBuilder()
     builder.add_edge(Source(builder.add_node("numbers", 0, 1)), Target(builder.add_node("show", 1, 0)))
     graph = builder.build()
@@ -90,7 +86,6 @@ def test_a_forgotten_capability_warns_and_explain_names_it():
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6), st.data())
 def test_capability_sets_hold_the_minimal_times(pairs, data):
-    """Of what is put in only the minimal times are held, once each; downgrading holds exactly what is asked."""
     output = Output("parse", lambda *_: None)
     with CapabilitySet(output.initial(Product(*pair)) for pair in pairs) as held:
         frontier = Antichain(Product(*pair) for pair in pairs)
@@ -119,7 +114,6 @@ def test_a_request_that_waits_for_itself_is_refused(output):
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).map(lambda p: Product(*p))), st.data())
 def test_delivery_is_complete_and_least_first(times, data):
-    """Everything complete is delivered, nothing else, and never a later time before an earlier one."""
     frontier = Antichain(
         data.draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)).map(lambda p: Product(*p))))
     )

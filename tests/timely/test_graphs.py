@@ -98,7 +98,6 @@ def check_cycle_seed(seed):
 
 
 def test_the_cycle_check_agrees_with_the_query():
-    """On random graphs the peeling check refuses exactly those in which the query finds an unsound cycle."""
     graphs = amount(150, 20_000)
     assert graphs / 10 < sum(check_cycle_seed(seed) for seed in range(graphs)) < graphs * 0.9
 
@@ -117,7 +116,6 @@ def test_loop_contexts_must_nest():
 
 
 def test_unknown_ports_are_refused():
-    """An edge or a summary to a port that is not there says what is there instead."""
     builder = GraphBuilder()
     builder.add_node("a", 1, 1)
     for source, target in [

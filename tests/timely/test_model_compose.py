@@ -98,7 +98,6 @@ def test_buffers_preserve_could_result_in_between_the_old_locations():
 
 
 def test_graphs_are_composed_over_shared_edges_only():
-    """Shared edges become internal; sharing a node, or an edge in the same role, is refused."""
     left = ModelGraph(("p",), (Edge("x", "p"), Edge("z", destination="p")))
     right = ModelGraph(("q",), (Edge("x", destination="q"), Edge("z", "q"), Edge("o", "q")))
     whole = compose_graphs(left, right)

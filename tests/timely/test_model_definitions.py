@@ -68,7 +68,6 @@ def random_relation(rng, times, nodes=3, edges=4):
 
 
 def test_graphs_exclude_what_the_text_excludes():
-    """An edge needs an end, may not join a node to itself, and ends at known nodes; names are unique."""
     with pytest.raises(ModelError, match="neither"):
         Edge("e")
     with pytest.raises(ModelError, match="buffer"):
@@ -80,8 +79,6 @@ def test_graphs_exclude_what_the_text_excludes():
 
 
 def test_g_accumulates_messages_in_order_and_follows_the_state():
-    """The function g threads the state through g1 and appends to each edge what each event sends."""
-
     def react(state, event):
         return Reaction(state + 1, sends={"o": (Message(event.time, state),)})
 
@@ -109,7 +106,6 @@ def test_definition_1_one_step_quantifies_over_reachable_local_states_only():
 
 
 def test_definition_1_equals_one_step_after_every_history():
-    """The search over states finds exactly what g and g1 give over all histories of up to four events."""
     rng = random.Random(1)
     for _ in range(25):
         program = random_program(rng, (0, 1), Wild(0.3, 0.3, 1.0), nodes=2, edges=2)
@@ -128,14 +124,12 @@ def test_definition_1_equals_one_step_after_every_history():
 
 
 def test_definition_1_refuses_an_unbounded_node():
-    """A node with more local states than the limit is refused rather than searched for ever."""
     counter = Node(frozenset({(0, frozenset())}), lambda state, _event: Reaction(state + 1))
     with pytest.raises(ModelError, match="local states"):
         local_states(Program(ModelGraph(("p",), ()), {"p": counter}, (0,)), "p", limit=50)
 
 
 def test_definition_2_equals_the_text_read_word_for_word():
-    """The bit mask search agrees with a literal search over paths and times, on random relations of every shape."""
     rng = random.Random(2)
     for times in SHAPES.values():
         for _ in range(12):

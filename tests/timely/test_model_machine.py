@@ -38,7 +38,6 @@ from timely.theory.model.small import Wild, random_program
 
 
 def test_init_prop_offers_every_choice_of_initial_states_and_fills_only_input_edges():
-    """One starting state for each combination of the nodes' initial states; internal and output edges are empty."""
     graph = ModelGraph(("p", "q"), (Edge("i", destination="p"), Edge("a", "p", "q")))
     starts = frozenset({("new", frozenset()), ("old", frozenset({0}))})
     node = Node(starts, lambda state, _event: Reaction(state))
@@ -51,7 +50,6 @@ def test_init_prop_offers_every_choice_of_initial_states_and_fills_only_input_ed
 
 
 def test_mess_dequeues_the_head_and_reacts_atomically():
-    """A node takes only the first message of a queue, and its state, requests and messages change in one step."""
     graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
     node = relation_node(emits={0: [("o", 0), ("o", 1)]}, requests={0: {1}}, initial_requests={0})
     machine = machine_of(Program(graph, {"p": node}, (0, 1)))

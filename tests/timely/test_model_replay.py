@@ -58,7 +58,6 @@ A_GOOD_RUN = [
 
 
 def test_a_good_run_is_allowed_and_counted():
-    """A day that is sent, summed, held and published once breaks no rule."""
     result = replay(LINE, A_GOOD_RUN)
     assert result.ok, result.violations
     assert (result.events, result.completions, result.settled) == (len(A_GOOD_RUN), 2, 5)
@@ -119,7 +118,6 @@ def test_a_cycle_that_does_not_advance_is_allowed_but_one_that_goes_back_has_no_
 
 
 def test_clock_of_a_plan_is_the_models_close_up():
-    """On every shape of times the least times of a plan's Clock generate exactly the finite model's Clock."""
     rng = random.Random(41)
     for times in SHAPES.values():
         for _ in range(40):
@@ -193,7 +191,6 @@ def counted_initial(machine, start):
 
 
 def test_every_run_of_the_machine_is_allowed():
-    """Runs of programs that meet Conditions 1 and 2, recorded and replayed, break no rule."""
     completions = 0
     for machine, start, walk in walks(42, 300):
         plan = plan_of(machine.leads)
@@ -244,7 +241,6 @@ def watched_run(made, rounds):
 
 
 def test_what_the_tracker_announces_is_what_the_model_allows(random_graph, history):
-    """Random nested graphs, loops and updates: no completion too early, none withheld, at observed places or not."""
     completions = 0
     for seed in range(150):
         made = random_graph(seed)

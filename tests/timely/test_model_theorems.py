@@ -66,7 +66,6 @@ def from_behaviour(seed, count, edges=4):
     ids=["1.1", "1.2", "1.3"],
 )
 def test_proposition_1(proposition, worlds):
-    """Proposition 1 has no counterexample in small worlds, nor in what random nodes with memory do."""
     for leads in worlds():
         assert proposition(leads) is None, (leads.graph.edges, leads.steps)
 
@@ -94,7 +93,6 @@ def larger_graphs():
     ],
 )
 def test_theorem_1_transitive_if_and_only_if_condition_2(worlds):
-    """For every behaviour the two agree, and both sides of the equivalence occur."""
     seen = broken = 0
     for leads in worlds():
         assert theorem_1(leads) is None, (leads.graph.edges, leads.steps)

@@ -199,7 +199,6 @@ def check_pair(seed):
 
 
 def test_nested_equals_flattened():
-    """At rest every input of every nested operator has the frontier it has in the flattened graph."""
     assert sum(check_pair(seed) for seed in range(amount(25, 1_000))) > 10
 
 
@@ -216,7 +215,6 @@ def around_a_scope():
 
 
 def test_the_outside_is_not_echoed_and_an_outer_loop_comes_to_an_end():
-    """When the only capability goes, a loop through a subgraph completes: nothing was mirrored."""
     level, source, _, _ = around_a_scope()
     assert level.frontier(Target(1, 1)) == Antichain([1])
     source.change(0, 0, -1)
@@ -244,7 +242,6 @@ def test_echoing_the_outside_stalls_an_outer_loop(checked, monkeypatch):
 
 
 def test_a_loop_around_a_subgraph_that_does_not_advance_is_refused():
-    """A cycle is checked through subgraphs, by their summaries."""
     inner = [(Source(0), Target(1)), (Source(1), Target(0))]
     scope = Subgraph("scope", 1, 1, [Leaf("inner", 1, 1)], inner)
     with pytest.raises(CycleError, match="scope"):
@@ -253,7 +250,6 @@ def test_a_loop_around_a_subgraph_that_does_not_advance_is_refused():
 
 @pytest.mark.parametrize("act", ["capability", "message", "give up"])
 def test_an_operator_that_claims_from_nothing_is_named(act):
-    """A capability, a message or a release without a right to it is refused with operator, times and output."""
     source, rogue = Leaf("source", 0, 1, initial=5), Leaf("rogue", 1, 1)
     level = Operators([source, rogue], [(Source(0), Target(1))])
     settle(level)
@@ -287,7 +283,6 @@ def check_between(seed, random_graph):
 
 
 def test_summaries_of_paths_agree_with_the_query(random_graph):
-    """Between any places of random graphs, loops and all: none is missing, and none is too early."""
     assert sum(check_between(seed, random_graph) for seed in range(amount(40, 1_000))) > 100
 
 

@@ -67,7 +67,6 @@ def test_times_are_partially_ordered(domain, data):
 @every_domain
 @given(data=st.data())
 def test_sort_key_extends_the_order(domain, data):
-    """What is before by the partial order is before by the key, and total domains are known to be total."""
     a, b = data.draw(DOMAINS[domain]), data.draw(DOMAINS[domain])
     assert has_sort_key(a)
     assert not less_than(a, b) or sort_key(a) < sort_key(b)
@@ -81,7 +80,6 @@ LATTICES = ["int", "date", "frozenset", "Product", "Product of sets", "LoopTime"
 @pytest.mark.parametrize("domain", LATTICES)
 @given(data=st.data())
 def test_joins_and_meets_are_the_closest_bounds(domain, data):
-    """The join is above both, and below whatever is above both; the meet is the same below; each absorbs the other."""
     a, b, c = (data.draw(DOMAINS[domain]) for _ in range(3))
     for bound, below in ((join, less_equal), (meet, lambda x, y: less_equal(y, x))):
         both = bound(a, b)
@@ -112,7 +110,6 @@ def test_an_advanced_time_is_as_good_as_the_time_and_the_latest_that_is(domain, 
     "time", [1, 1.5, "a", (1, 2), date(2013, 1, 1), datetime(2013, 1, 1), frozenset(), Product(1, 2)]
 )
 def test_beginning_is_below_everything(time):
-    """Also reflected, in every comparison operator; and it stays one object through pickling."""
     assert BEGINNING <= time
     assert BEGINNING < time
     assert time >= BEGINNING
@@ -129,7 +126,6 @@ def test_beginning_is_below_everything(time):
 
 @pytest.mark.parametrize(("a", "b"), [(1, "a"), (date(2013, 1, 1), 1), (LoopTime(1, (0,)), 1), (Product(1, 2), (1, 2))])
 def test_unlike_times_are_refused_by_name(a, b):
-    """Comparing two domains names both times, wherever the comparison happens."""
     for compare in (less_equal, lambda x, y: Antichain([x]).less_equal(y), lambda x, y: Antichain([x, y])):
         with pytest.raises(TimeDomainError) as caught:
             compare(a, b)
@@ -178,7 +174,6 @@ def test_antichains_are_ordered_with_the_end_of_time_on_top(a, b, c):
 @every_domain
 @given(data=st.data())
 def test_mutable_antichain_is_the_minimum_of_what_is_there(domain, data):
-    """After any changes the frontier is that of the positive counts; `update` says whether it moved; no zeros."""
     times, there = MutableAntichain(), {}
     domain_with_bottom = st.one_of(DOMAINS[domain], st.just(BEGINNING))
     for time, up in data.draw(st.lists(st.tuples(domain_with_bottom, st.booleans()), max_size=25)):
@@ -203,7 +198,6 @@ def test_mutable_antichain_is_the_minimum_of_what_is_there(domain, data):
 @pytest.mark.parametrize("kind", [Product, lambda a, b: frozenset({a, b}), lambda a, b: Divides(1 + a * b)])
 @pytest.mark.parametrize("seed", range(5))
 def test_partial_orders_are_followed_for_long(kind, seed):
-    """The frontier is that of what is there, however many times have come and gone, and returned."""
     rng, times, there = random.Random(seed), MutableAntichain(), set()
     for _ in range(1_500):
         time = kind(rng.randrange(12), rng.randrange(12))
@@ -218,7 +212,6 @@ def test_partial_orders_are_followed_for_long(kind, seed):
 
 @pytest.mark.parametrize("order", [range, lambda n: reversed(range(n))], ids=["up", "down"])
 def test_times_of_a_partial_order_that_ascend_cost_few_comparisons(order):
-    """A bounded number for each, however many are there."""
     compared = 0
 
     @attrs.frozen(order=False)
@@ -241,7 +234,6 @@ def test_times_of_a_partial_order_that_ascend_cost_few_comparisons(order):
 
 @given(st.lists(st.tuples(small, st.integers(-2, 2))))
 def test_change_batches_hold_no_zeros(changes):
-    """A batch is the sum by key, without what cancels out."""
     batch = ChangeBatch(changes)
     totals = {key: sum(delta for k, delta in changes if k == key) for key, _ in changes}
     assert dict(batch) == {key: total for key, total in totals.items() if total}
@@ -305,7 +297,6 @@ SLOW = {
 
 @pytest.mark.parametrize("kind", QUICK)
 def test_times_in_one_order_compare_as_min_and_sorted_have_it(kind):
-    """Any two of them, in whatever order they come."""
     for times in itertools.permutations(QUICK[kind]):
         assert in_one_order(times)
         assert minimal(times) == [min(times)]

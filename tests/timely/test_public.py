@@ -8,7 +8,6 @@ import timely.theory
 
 
 def test_everything_offered_is_there_and_described():
-    """Every public name exists, in one of the two parts, and says what it is."""
     names = [*timely.__all__, *timely.theory.__all__]
     assert len(set(names)) == len(names)
     for part in timely, timely.theory:
@@ -18,7 +17,6 @@ def test_everything_offered_is_there_and_described():
 
 
 def test_timely_is_pure():
-    """It brings in no scheduler, neither of the packages built on it, nor `timely.theory`, which imports from it."""
     unwanted = ("trio", "pullstream", "adapters", "asyncio", "timely.theory")
     code = f"import timely, sys; print([name for name in sys.modules if name.startswith({unwanted!r})])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -26,7 +24,6 @@ def test_timely_is_pure():
 
 
 def test_every_error_is_of_one_family():
-    """One `except TimelyError` catches all that `timely` raises by itself."""
     parts = timely, timely.theory
     errors = [getattr(part, name) for part in parts for name in part.__all__ if name.endswith("Error")]
     assert len(errors) >= 8

@@ -129,7 +129,6 @@ def test_the_smallest_counterexamples():
 
 
 def test_loops_refuse_what_does_not_fit():
-    """Leaving a loop one is not in, feeding back outside any, and other letters are errors."""
     with pytest.raises(SummaryError, match="leaves 1 loops"):
         LEAVE.results_in(3)
     with pytest.raises(SummaryError, match="outside any loop"):

@@ -169,7 +169,6 @@ def test_a_path_gives_what_its_steps_give_in_turn(domain):
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_comparing_promises_no_more_than_is_so(domain):
-    """Where one summary, or path of two, is said to be at or below another, no time comes out later there."""
     times, summaries = DOMAINS[domain]
     rng = random.Random(2)
     paths = list(summaries) + [a.followed_by(b) for a, b in (rng.choices(summaries, k=2) for _ in range(120))]
@@ -191,7 +190,6 @@ def test_comparing_promises_no_more_than_is_so(domain):
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_paths_are_monotone_and_go_back_only_where_they_say_so(domain):
-    """A later time in never gives an earlier one out; what advances never goes back; what passes lets earlier pass."""
     times, summaries = DOMAINS[domain]
     rng = random.Random(3)
     for path in [*summaries, *(Path.of(*rng.choices(summaries, k=3)) for _ in range(150))]:
@@ -212,7 +210,6 @@ def _comparable(a, b):
 
 
 def test_a_rounded_sum_is_never_taken_for_an_earlier_time():
-    """An integer too large for a float would go back: that is refused with what to do."""
     with pytest.raises(SummaryError, match="exactly"):
         Delay(0.5).results_in(2**53 + 1)
     assert Delay(0.0).results_in(2**53 + 1) == 2**53 + 1
@@ -235,7 +232,6 @@ def cycle(step, *, observe):
 
 
 def test_half_a_day_is_no_advance_among_dates():
-    """A cycle whose delay leaves dates where they are is refused when that shows; among datetimes it is sound."""
     for begin, refused in ((date(2013, 1, 1), True), (datetime(2013, 1, 1), False)):
         graph, tracker = cycle(Delay(HOURS), observe=[Target(0, 1), Target(1)])
         start = graph.place(Source(2))

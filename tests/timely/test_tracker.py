@@ -79,7 +79,6 @@ def follow_arbitrary(made):
 
 
 def test_tracker_agrees_with_the_query_on_random_graphs(random_graph, history):
-    """After each round of justified updates every observed frontier is what the plain query computes."""
     for seed in range(amount(40, 2_000)):
         check_seed(seed, random_graph, history)
 
@@ -112,7 +111,6 @@ def check_watched(seed, random_graph, history):
 
 
 def test_places_are_observed_and_left_while_counts_are_outstanding(random_graph, history):
-    """Whoever looks, and wherever: every frontier, observed or not, is what the plain query computes."""
     for seed in range(amount(20, 1_000)):
         check_watched(seed, random_graph, history)
 
@@ -150,7 +148,6 @@ def test_updates_may_come_in_any_order_between_propagations():
 
 
 def test_a_negative_count_is_an_error_that_stays():
-    """It names place, time and what was there; nothing was applied, and the next look fails the same way."""
     tracker, places = delayed()
     tracker.propagate()
     tracker.update(places[1], 3, 1)
@@ -162,7 +159,6 @@ def test_a_negative_count_is_an_error_that_stays():
 
 
 def test_a_frontier_that_moves_back_is_an_error():
-    """A time claimed after it was given up is noticed at the first observed place it reaches."""
     tracker, places = delayed()
     tracker.propagate()
     tracker.update(places[0], 2, 1)
@@ -171,7 +167,6 @@ def test_a_frontier_that_moves_back_is_an_error():
 
 
 def test_what_appears_from_nothing_is_an_error_in_debug_mode():
-    """Also where nobody observes."""
     graph, places = line(Delay(1), Delay(1))
     tracker = CheckedTracker(graph)
     tracker.update(places[0], 3, 1)
@@ -182,7 +177,6 @@ def test_what_appears_from_nothing_is_an_error_in_debug_mode():
 
 
 def test_unlike_domains_that_meet_are_named():
-    """A join of dates and numbers fails with both times, not with a bare TypeError."""
     builder = GraphBuilder()
     for name in "ab":
         builder.add_node(name, 0, 1)
@@ -199,7 +193,6 @@ def test_unlike_domains_that_meet_are_named():
 
 
 def test_changes_seen_through_frontier_are_still_reported():
-    """Reading a frontier applies updates, and the next propagation reports them all the same, once."""
     tracker, places = delayed()
     assert tracker.frontier(places[-1]) == Antichain([4])
     assert tracker.propagate() == [places[-1]]
@@ -207,7 +200,6 @@ def test_changes_seen_through_frontier_are_still_reported():
 
 
 def test_there_and_back_is_no_change():
-    """Coalescing: what was undone before anybody asked is not reported."""
     tracker, places = delayed(monotone=False)
     tracker.propagate()
     for time in range(4, 10_000):
@@ -219,7 +211,6 @@ def test_there_and_back_is_no_change():
 
 
 def test_explain_names_blockers_with_paths_nearest_first():
-    """Every pointstamp that can still lead to the time, by a path of real steps; none when the time is complete."""
     graph, places = line(Delay(1), Delay(1))
     tracker = Tracker(graph)
     tracker.update(places[0], 5, 1)

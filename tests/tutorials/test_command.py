@@ -111,7 +111,6 @@ class Terminal:
 
 
 def test_from_the_first_command_to_a_right_answer(command, tutorials, tmp_path):
-    """Start, wrong, hint, right, next: every step says what happened, and its exit code does."""
     assert "learn start" in tutorials().stdout
     started = command("start")
     assert started.returncode == 0
@@ -140,7 +139,6 @@ def test_from_the_first_command_to_a_right_answer(command, tutorials, tmp_path):
 
 
 def test_start_and_reset_lose_nothing(tutorials, tmp_path):
-    """What is there is never overwritten; what is put back is kept beside it."""
     tutorials("start")
     answer = tmp_path / "answers" / "take_while.py"
     answer.write_text("mine")
@@ -152,7 +150,6 @@ def test_start_and_reset_lose_nothing(tutorials, tmp_path):
 
 
 def test_verdicts_are_json_for_programs(tutorials, tmp_path):
-    """One line for each, with the exit code, the kind and the line."""
     assert "learn watch --folder mine " in tutorials("start", "mine").stdout
     for elsewhere in ("check", "next", "watch"):
         assert "answers/ has no answers: " in tutorials(elsewhere).stderr
@@ -184,7 +181,6 @@ def test_a_verdict_names_the_folder_of_the_answer(tutorials, tmp_path):
     ],
 )
 def test_what_cannot_be_judged_is_told_so(tutorials, tmp_path, text, code, said):
-    """A file that does not load is not wrong, and no traceback is shown of it."""
     (tmp_path / "take_while.py").write_text(text)
     done = tutorials("check", "take_while.py")
     assert (done.returncode, done.stdout.splitlines()[0]) == (code, "cannot be judged: 4.1 take_while")
@@ -193,7 +189,6 @@ def test_what_cannot_be_judged_is_told_so(tutorials, tmp_path, text, code, said)
 
 @pytest.mark.slow
 def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
-    """A loop without an end takes twenty seconds and no longer, and its line is named."""
     (tmp_path / "take_while.py").write_text(f"{TEMPLATE}        while True:\n            pass\n")
     done = tutorials("check", "take_while.py")
     assert done.returncode == 3
@@ -211,7 +206,6 @@ def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
     ],
 )
 def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(terminal, environment, told, monkeypatch, capsys):
-    """Colours are for terminals that want them."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, value in {"TERM": "xterm", **environment}.items():
@@ -221,7 +215,6 @@ def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(terminal, enviro
 
 
 def test_watch_judges_what_is_saved(tutorials, tmp_path):
-    """Saved, it is judged; keys do the rest; Ctrl-C leaves the terminal as it was."""
     tutorials("start")
     terminal = Terminal(tmp_path, "watch", NO_COLOR="1")
     terminal.until("q quit")
@@ -238,7 +231,6 @@ def test_watch_judges_what_is_saved(tutorials, tmp_path):
 
 
 def test_ctrl_c_while_it_judges(tutorials, tmp_path):
-    """No traceback, and no process is left."""
     begun = tmp_path / "begun"
     (tmp_path / "take_while.py").write_text(f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\n")
     process = subprocess.Popen(
@@ -265,7 +257,6 @@ def test_ctrl_c_while_it_judges(tutorials, tmp_path):
     ],
 )
 def test_a_refusal_is_a_line(tutorials, tmp_path, file, text, arguments, told):  # noqa: PLR0917
-    """A folder that cannot be written, a state that is damaged, and unknown exercises, chapters and sections."""
     (tmp_path / file).write_text(text)
     done = tutorials(*arguments)
     assert done.returncode == 2
@@ -317,7 +308,6 @@ def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, to
 
 
 def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
-    """A right answer has no page, and neither has an answer that is no module of a run."""
     shutil.copyfile(exercise_named("take_while").solution, tmp_path / "take_while.py")
     assert tutorials("trace", "take_while.py").stdout == "right: 4.1 take_while\n"
     for name in ("normal_form", "by_hand"):
@@ -329,7 +319,6 @@ def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
 
 
 def test_a_section_to_read(tutorials):
-    """By chapter and section, as verdicts name it."""
     done = tutorials("read", "4.8")
     assert done.returncode == 0
     assert "8. Ending without notifying upstream" in done.stdout
@@ -338,7 +327,6 @@ def test_a_section_to_read(tutorials):
 
 
 def test_every_exercise_is_somewhere_to_be_read_for():
-    """`read:` of a verdict leads to a section that exists."""
     from tutorials.contents import chapter_numbered
 
     for exercise in EXERCISES:

@@ -62,7 +62,6 @@ each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exerc
 @pytest.mark.sampled(12)
 @each
 def test_a_solution_is_right(exercise):
-    """The judge finds nothing in it."""
     verdict = judged(exercise, exercise.solution, SEEDS)
     assert verdict.right, verdict.told()
 
@@ -70,14 +69,12 @@ def test_a_solution_is_right(exercise):
 @pytest.mark.sampled(10)
 @each_of(RIGHT)
 def test_another_right_answer_is_not_accused(answer, tmp_path):
-    """There is more than one way to be right."""
     verdict = verdict_on(answer, tmp_path)
     assert verdict.right, verdict.told()
 
 
 @each
 def test_there_are_other_answers(exercise):
-    """The judge is tried with at least two other right ones, and with three wrong ones."""
     answers = {answer for answer in ANSWERS if answer.exercise is exercise}
     assert len(answers & RIGHT) >= 2
     assert len(answers - RIGHT) >= 3
@@ -85,14 +82,12 @@ def test_there_are_other_answers(exercise):
 
 @each
 def test_a_template_is_wrong_until_it_is_touched(exercise):
-    """It loads, and is not right by luck."""
     verdict = judged(exercise, exercise.template, SEEDS)
     assert verdict.code == 1, verdict.told()
 
 
 @each_of({*ANSWERS} - RIGHT)
 def test_a_wrong_answer_is_accused_of_what_is_wrong(answer, tmp_path):
-    """Its first line says of what; the message can be read, and shows nothing of the judge itself."""
     verdict = verdict_on(answer, tmp_path)
     told = verdict.told()
 
@@ -120,7 +115,6 @@ def test_a_mistake_in_a_table_is_at_the_table(tmp_path):
 
 
 def test_a_missing_return_is_named(tmp_path):
-    """A pipeline that is composed and not returned is the first thing that goes wrong."""
     answer = tmp_path / "words_a_day.py"
     answer.write_text("\ndef words_a_day(lines):\n    print(lines)\n")
     verdict = judged(exercise_named("words_a_day"), answer)
@@ -129,7 +123,6 @@ def test_a_missing_return_is_named(tmp_path):
 
 
 def test_a_message_without_its_places_is_a_sentence():
-    """Places in a user's file stay, and those in the judge's go, with their comma."""
     assert told_simply("one, composed at a.py:7, keeps it: b") == "one keeps it: b"
     assert told_simply("one, composed at a.py:7, answered twice") == "one answered twice"
     assert told_simply("run() at /home/judges/one.py:3 needs a sink") == "run() needs a sink"

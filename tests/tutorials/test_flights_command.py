@@ -13,7 +13,6 @@ from tutorials.flights.__main__ import main
 
 @pytest.mark.parametrize("words", [["--days", "0"], ["--days", "-3"], ["--days", "ten"], ["--days", "1.5"]])
 def test_a_number_of_days_is_a_number_of_days(words, capsys):
-    """Anything but a positive whole number is refused, and shown as it was given."""
     with pytest.raises(SystemExit) as stop:
         main(words)
 
@@ -22,7 +21,6 @@ def test_a_number_of_days_is_a_number_of_days(words, capsys):
 
 
 def test_a_file_is_no_folder(tmp_path, capsys):
-    """--out with an existing file is refused before anything starts, and the file is untouched."""
     file = tmp_path / "notes.txt"
     file.write_text("mine")
 
@@ -35,7 +33,6 @@ def test_a_file_is_no_folder(tmp_path, capsys):
 
 
 def test_a_folder_below_a_file_is_an_error_of_one_line(tmp_path, capsys):
-    """A folder that cannot be made is told in a line, without a traceback."""
     (tmp_path / "file").write_text("")
 
     assert main(["--out", str(tmp_path / "file" / "delays")]) == 1
@@ -46,7 +43,6 @@ def test_a_folder_below_a_file_is_an_error_of_one_line(tmp_path, capsys):
 
 
 def test_without_the_data_package_the_command_to_install_it_is_named(monkeypatch, tmp_path, capsys):
-    """The error says what to type."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     assert main(["--out", str(tmp_path)]) == 1
@@ -55,7 +51,6 @@ def test_without_the_data_package_the_command_to_install_it_is_named(monkeypatch
 
 
 def test_help_needs_neither_spark_nor_pandas():
-    """--help is answered at once: nothing heavy is imported for it, nor for finding the data."""
     code = (
         "import sys\nfrom tutorials.flights import data\nfrom tutorials.flights.__main__ import arguments\n"
         "arguments().format_help(); data.installed()\n"
@@ -68,7 +63,6 @@ def test_help_needs_neither_spark_nor_pandas():
 
 
 def test_the_flights_are_unzipped_once_and_whole(tmp_path):
-    """The second time the file is there; other content, as of a new edition, is another file."""
     archive = tmp_path / "flights.csv.zip"
     cache = tmp_path / "cache"
     for content in ("a,b\n1,2\n", "a,b\n3,4\n"):
@@ -84,7 +78,6 @@ def test_the_flights_are_unzipped_once_and_whole(tmp_path):
 
 
 def test_a_broken_archive_leaves_nothing(tmp_path):
-    """If unzipping fails, no half file is in the cache."""
     archive = tmp_path / "flights.csv.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr("flights.csv", "a,b\n" * 1000)

@@ -94,7 +94,6 @@ def checked(text):
 
 @pytest.mark.parametrize("days", [1, 2, 3, 10, 42, 43, 100, 365])
 def test_any_number_of_days_makes_a_page(written, days):
-    """Every day has its cell, every airline its row, whatever the number of days, and nothing leaves the picture."""
     found = checked(written(days))
 
     cells = [attrs for attrs in found.of_class("day") if "tabindex" in attrs]
@@ -108,14 +107,12 @@ def test_any_number_of_days_makes_a_page(written, days):
 
 
 def test_the_page_needs_no_network(written):
-    """No address, no file of its own: what it shows is in it."""
     text = written(3).replace("http://www.w3.org/2000/svg", "")
 
     assert not re.search(r"https?:|//[a-z]|@import|url\(|<link|src=", text)
 
 
 def test_a_day_s_tip_tells_what_its_files_say(written):
-    """Delay, cancellations and weather of a day are in the title that the pointer shows."""
     titles = checked(written(2, day_1={"flights": 20, "cancelled": 5, "mean": 31.4, "severity": 3.0})).titles
 
     assert (
@@ -125,7 +122,6 @@ def test_a_day_s_tip_tells_what_its_files_say(written):
 
 
 def test_missing_values_are_shown_as_missing(written):
-    """A day on which nothing arrived, and whose weather nobody recorded, is neither on time nor calm."""
     found = checked(written(2, day_1={"cancelled": 10, "mean": None, "severity": None}))
 
     [told] = {title for title in found.titles if title.startswith("Wednesday, 2 January")}
@@ -135,7 +131,6 @@ def test_missing_values_are_shown_as_missing(written):
 
 
 def test_names_are_escaped(written):
-    """An airline's name is text, in the picture, in the table and in the page's data."""
     text = written(4)
 
     assert "<Zag>" not in text

@@ -37,14 +37,12 @@ def written(folder):
 
 @given(st.lists(st.integers(-100, 2000)))
 def test_the_percentile_is_that_of_pandas(delays):
-    """Any list of delays has the 90th percentile that pandas gives it by default; an empty one has none."""
     expected = pd.Series(delays, dtype=float).quantile(0.9) if delays else None
 
     assert percentile_90(delays) == (None if expected is None else pytest.approx(expected))
 
 
 def test_no_arrival_has_no_delay():
-    """If no flight arrived the mean and the percentile are null, not zero."""
     summary = folded([flight(delay=None, cancelled=True)])
 
     assert summary.mean_arr_delay is None
@@ -52,7 +50,6 @@ def test_no_arrival_has_no_delay():
 
 
 def test_the_worst_hour_is_the_most_severe_then_the_earliest():
-    """Severity decides, then the hour, then the airport; an hour without a record loses to a calm one."""
     calm, late, early = Hour(0.0, "EWR", 3), Hour(2.0, "EWR", 20), Hour(2.0, "LGA", 8)
 
     assert worse([calm, late, early]) == early
@@ -62,7 +59,6 @@ def test_the_worst_hour_is_the_most_severe_then_the_earliest():
 
 
 def test_a_day_is_a_file_of_airlines_in_order_with_the_day_s_weather(tmp_path):
-    """A line an airline, sorted by its letters; the worst hour of all airlines stands in every line of the day."""
     flights = [
         flight(1, "UA", 5, severity=0.1),
         flight(1, "AA", 7, origin="JFK", hour=17, severity=2.5),
@@ -99,7 +95,6 @@ FLIGHTS = st.lists(
 @settings(max_examples=30, deadline=None)
 @given(FLIGHTS)
 def test_the_program_in_columns_writes_the_same_lines(flights):
-    """Any flights give the same files with rows and with columns."""
     in_order = sorted(flights, key=lambda one: one.day)
     with TemporaryDirectory() as folder:
         for name, program in (("rows", daily_delays), ("columns", daily_delays_in_columns)):

@@ -50,24 +50,20 @@ def compare(graph, start, **options):
 @pytest.mark.parametrize("limit", [7, 4096])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_algorithm_agrees_with_networkx(name, limit):
-    """On the real graph of the airports, on a random one, and on one of many components."""
     make, start = GRAPHS[name]
     compare(make(), start, limit=limit)
 
 
 def test_with_the_checker(capsys):
-    """The loops keep every rule of the protocol."""
     compare(airports(), "JFK", check="strict")
 
 
 @pytest.mark.slow
 def test_a_million_edges(capsys):
-    """The same on a hundred thousand nodes."""
     compare(adjacency(random_edges(100_000, 1_000_000, seed=7)), 0)
 
 
 def test_the_command_prints_what_it_finds():
-    """Run as a program it tells of each algorithm."""
     ran = subprocess.run(
         [sys.executable, "-m", "tutorials.graphs"], capture_output=True, text=True, check=True, timeout=120
     )
@@ -78,7 +74,6 @@ def test_the_command_prints_what_it_finds():
 
 
 def test_inputs_at_several_times_are_several_questions():
-    """What was found at one time is nothing to another: the same question has the same answer again."""
     graph = {"a": ["b"], "b": ["c"], "c": ["a"], "d": []}
     neighbours = both_ways(graph)
 

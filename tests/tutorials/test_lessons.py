@@ -71,7 +71,6 @@ def test_a_piece_prints_what_it_says(piece, capsys):
 
 
 def test_the_model_allows_what_graphs_do(capsys, monkeypatch):
-    """Loops, and loops in loops, until they have converged."""
     monkeypatch.setattr(sys, "argv", ["graphs"])
     with traced_runs() as runs:
         importlib.import_module("tutorials.graphs.__main__").main()
@@ -99,7 +98,6 @@ def printed_by(chapter):
 
 @told
 def test_a_chapter_is_a_lesson_to_read(chapter):
-    """Run as a program, a chapter prints its introduction, then every piece: prose, code and output, in order."""
     module = importlib.import_module(chapter)
     printed = printed_by(chapter)
 
@@ -112,7 +110,6 @@ def test_a_chapter_is_a_lesson_to_read(chapter):
 
 
 def test_what_a_pull_is_meets_every_rule():
-    """Each of the twelve rules is cited where the chapter shows it, before the last piece lists them."""
     *shown, _ = pieces("tutorials.what_a_pull_is")
     told = "".join(piece.__doc__ for piece in shown)
     assert {rule for rule in RULES if not re.search(rf"\b{rule}\b", told)} == set()
@@ -120,7 +117,6 @@ def test_what_a_pull_is_meets_every_rule():
 
 @told
 def test_a_chapter_prints_all_that_its_code_uses(chapter):
-    """Imports and aliases as well: what is printed can be typed in."""
     printed = printed_by(chapter)
     source = Path(importlib.import_module(chapter).__file__).read_text()
 
@@ -130,7 +126,6 @@ def test_a_chapter_prints_all_that_its_code_uses(chapter):
 
 
 def test_one_piece_comes_with_its_tools_and_no_others(capsys):
-    """So a reader goes on where he was, and sees what the piece stands on."""
     tell("tutorials.writing_your_own", [8])
     printed = capsys.readouterr().out
     piece = pieces("tutorials.writing_your_own")[7]

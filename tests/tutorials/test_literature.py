@@ -26,20 +26,17 @@ def named(text: str) -> set[str]:
 
 @pytest.mark.parametrize("number", ["000", "001", "002", "003", "004"])
 def test_a_source_has_an_entry(number):
-    """With its title, and where to read it."""
     entry = re.search(rf"^\| {number} \| (.*) \|$", LITERATURE, re.MULTILINE)
     assert entry
     assert "*" in entry[1] or "http" in entry[1]
 
 
 def test_what_is_cited_is_said_where():
-    """Every theorem, condition and definition that is named anywhere."""
     cited = set().union(*(named(path.read_text(encoding="utf-8")) for path in FILES))
     assert {"Theorem 1", "Condition 2", "Proposition 8"} <= cited
     assert cited <= named(LITERATURE)
 
 
 def test_every_rule_is_the_specifications_or_ours():
-    """The table has all twelve."""
     table = LITERATURE.partition("## The rules here and in the specification")[2]
     assert set(re.findall(r"\bR\d+\b", table)) >= {f"R{number}" for number in range(1, 13)}

@@ -10,13 +10,11 @@ from tutorials.pictures.draw import drawn
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.file.stem)
 def test_a_picture_is_that_of_its_run(picture):
-    """Drawn anew, byte for byte the file that is there."""
     text = picture.file.read_text(encoding="utf-8")
     assert drawn(picture) == text, "python -m tutorials.pictures draws it anew"
 
 
 def test_every_picture_is_one_of_a_piece():
-    """No file that nobody draws, and no piece that is no more."""
     assert {path.name for path in FOLDER.glob("*.svg")} == {picture.file.name for picture in PICTURES}
     for picture in PICTURES:
         (chapter, *_) = [chapter for chapter in CHAPTERS if chapter.name == picture.chapter]
@@ -24,6 +22,5 @@ def test_every_picture_is_one_of_a_piece():
 
 
 def test_a_piece_says_where_its_picture_is(capsys):
-    """On a terminal there is no other way."""
     tell("tutorials.a_sink", [3])
     assert "a_sink-holding-at-3.5.svg" in capsys.readouterr().out.splitlines()[-1]

@@ -10,7 +10,6 @@ from tutorials.rules.__main__ import FOLDER, cards
 
 
 def test_the_cards_are_those_of_their_runs():
-    """Drawn anew, byte for byte the files that are there; each broken one broke its rule, and no other."""
     drawn = cards()
     assert set(drawn) == {path.name for path in FOLDER.glob("*.svg")} | {"README.md"}
     stale = [name for name, content in drawn.items() if (FOLDER / name).read_text(encoding="utf-8") != content]

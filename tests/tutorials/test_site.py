@@ -31,18 +31,15 @@ def pages(tmp_path_factory):
 
 
 def test_every_page_is_put_together(pages):
-    """Each has a place of its own, and no link of the repository's pages leads to nothing."""
     assert len(set(PLACES)) == len(ALL)
     assert [place for place in PLACES if not (pages / place).read_text().startswith("# ")] == []
 
 
 def test_every_written_page_is_in_the_list_of_pages():
-    """A page that is in no list is found by nobody."""
     assert set(PAGES.rglob("*.md")) <= {page.source for page in ALL}
 
 
 def test_every_chapter_is_a_page_with_code_and_output(pages):
-    """What the tests of chapters hold them to is what the site prints."""
     for chapter in CHAPTERS:
         (page,) = [page for page in ALL if page.chapter is chapter]
         text = (pages / page.place).read_text()
@@ -55,20 +52,17 @@ def test_every_chapter_is_a_page_with_code_and_output(pages):
 
 
 def test_readme_leads_to_every_chapter():
-    """Its page of all guides and chapters links to each of them."""
     page = (ROOT / "tutorials/site/pages/more.md").read_text()
     assert [chapter.name for chapter in CHAPTERS if f"(../../{chapter.name}.py)" not in page] == []
 
 
 def test_every_rule_shows_what_breaks_it(pages):
-    """A picture, and the code of a module, or of who asks, that does it wrong."""
     _, *told = (pages / "rules.md").read_text().split("\n## ")
     assert [page.partition("\n")[0] for page in told] == list(RULES)
     assert [page for page in told if "```py\n    " not in page or "-broken.svg" not in page] == []
 
 
 def test_every_exported_name_is_described(pages):
-    """The reference has a place for each."""
     text = (pages / "reference/pullstream.md").read_text()
     assert [name for name in ps.__all__ if f"::: pullstream.{name}\n" not in text] == []
 
@@ -90,7 +84,6 @@ def test_examples_of_docstrings_are_code():
 
 
 def test_a_dead_link_is_refused(pages, tmp_path, monkeypatch):
-    """Of a file, and of a heading."""
     wrong = tmp_path / "wrong.md"
     page = next(page for page in ALL if page.place == "changes.md")
     monkeypatch.setattr("tutorials.site.tree.ROOT", tmp_path)
@@ -104,7 +97,6 @@ def test_a_dead_link_is_refused(pages, tmp_path, monkeypatch):
 
 
 def test_dead_links_of_a_built_site_are_found(tmp_path):
-    """A page that is not there, a place that is not on it, and a reference that was not resolved."""
     (tmp_path / "a.html").write_text('<a href="b.html#here"></a><a href="b.html#there"></a><img src="no.svg">')
     (tmp_path / "b.html").write_text('<h1 id="here"></h1><autoref identifier="gone"></autoref>')
 
@@ -116,7 +108,6 @@ def test_dead_links_of_a_built_site_are_found(tmp_path):
 
 
 def test_a_folder_that_is_no_site_is_not_made_anew(tmp_path, capsys):
-    """What somebody else has put there stays."""
     kept = tmp_path / "thesis.md"
     kept.write_text("years of work")
     with pytest.raises(SystemExit, match="2"):
@@ -138,7 +129,6 @@ def test_a_folder_that_is_no_site_is_not_made_anew(tmp_path, capsys):
     ],
 )
 def test_what_is_not_installed_is_named_and_nothing_is_left(missing, told, tmp_path, monkeypatch, capsys):
-    """The site that is there already stays, too."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in missing else name)
     (tmp_path / "zensical.toml").write_text("a site of this command")
     for folder in (tmp_path, tmp_path / "new"):
@@ -165,7 +155,6 @@ def test_a_build_that_fails_leaves_nothing(tmp_path, monkeypatch):
     ],
 )
 def test_a_docstring_that_is_wrong_fails_the_build(docstring, told, tmp_path, monkeypatch, capfd):
-    """A parameter that does not exist, or a reference that leads nowhere."""
     if find_spec("zensical") is None:
         pytest.skip("there is no Zensical here: pip install '.[docs]'")
     (tmp_path / "broken.py").write_text(f"def one_more(n: int) -> int:\n    {docstring!r}\n    return n + 1\n")
@@ -216,7 +205,6 @@ TOO_WIDE = """[...document.querySelectorAll("main *")].filter(one => {
 @pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False), (360, True)])
 def test_every_page_fits_and_complains_of_nothing(site, browser, width, dark):
-    """On a desktop and on a phone, light and dark: no error, no other server asked, nothing cut off."""
     folder, address = site
     loaded = "document.readyState == 'complete' && location.protocol == 'http:'"
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.html") if path.name != "404.html")

@@ -30,7 +30,6 @@ def session():
     ],
 )
 def test_a_piece_prints_what_it_says(piece, capsys):
-    """The comment that ends a piece is its output, line for line."""
     piece()
     assert promised(piece)
     assert capsys.readouterr().out.splitlines() == promised(piece)

@@ -92,7 +92,6 @@ def assert_same(path, expected):
 
 @pytest.mark.slow
 def test_every_day_of_the_year_equals_pandas(year_of_flights, oracle):
-    """Line by line, what pandas computes from the same data; no flight is lost or doubled, and nothing else is left."""
     assert year_of_flights.code == 0, year_of_flights.err
     assert year_of_flights.days == sorted(oracle)
     assert len(oracle) == 365
@@ -106,7 +105,6 @@ def test_every_day_of_the_year_equals_pandas(year_of_flights, oracle):
 
 
 def test_ten_days_are_the_first_ten(tmp_path, monkeypatch):
-    """--days 10 writes the first ten days, equal to pandas; here in the session that other tests have."""
     expected = computed(10)
     session = spark.session(app_name="tests")
     monkeypatch.setattr(type(session), "stop", lambda _: None)
@@ -123,7 +121,6 @@ def test_ten_days_are_the_first_ten(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_interrupt_stops_at_once_with_whole_files(flights_job, oracle, tmp_path):
-    """Ctrl-C in the middle: exit code 130, a message, and whole days only."""
     done = flights_job(tmp_path, signal=signal.SIGINT)
 
     assert done.code == 130, done.err
@@ -139,7 +136,6 @@ def test_interrupt_stops_at_once_with_whole_files(flights_job, oracle, tmp_path)
 
 @pytest.mark.slow
 def test_kill_leaves_whole_files_only(flights_job, oracle, tmp_path):
-    """After kill -9 in the middle every day's file that is there is whole."""
     done = flights_job(tmp_path, signal=signal.SIGKILL)
 
     assert done.code == -signal.SIGKILL

@@ -105,7 +105,6 @@ class Polled(PolledKernel):
 
 
 def test_a_polled_module_that_answers_by_produce_is_refused():
-    """Where it is polled, its `produce` would never be called."""
     with pytest.raises(ps.CompositionError, match=r"^Old has a 'produce', but is polled: .* poll\(limit\)"):
 
         class Old(Polled.__wrapped__):
@@ -115,7 +114,6 @@ def test_a_polled_module_that_answers_by_produce_is_refused():
 
 @pytest.mark.parametrize("name", ["answer_many", "receive_many", "takes_many"])
 def test_a_method_of_an_earlier_version_is_refused(name):
-    """With what to define instead."""
     with pytest.raises(ps.CompositionError, match=rf"^Old has a '{name}', which is no longer used: .*batch"):
         type("Old", (ps.authoring.Kernel,), {name: lambda self, batch: batch})
 
@@ -146,13 +144,11 @@ async def at_once(upstream, ctx):
 
 
 def test_a_poll_without_an_answer_says_why():
-    """A batch that is dropped, or work in vain, is no answer yet; a module that may wait is never polled."""
     assert ps.run(ps.pipe(Polled(), by_polls())) == [NOT_YET, NOT_YET, ps.Batch(1, [1]), ps.DONE]
     assert ps.run(ps.pipe(AnswersNone(), by_polls())) == [WAIT] * 4
 
 
 def test_an_answer_of_none_is_refused():
-    """Also after a batch that is dropped."""
     with pytest.raises(ps.errors.ProtocolError, match=r"^R2: AnswersNone, .* answered None"):
         ps.run(ps.pipe(AnswersNone(), at_once()))
 

@@ -58,8 +58,6 @@ def pairs(batch):
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
-    """What came before them is answered first."""
-
     @ps.source
     class Mixed(ps.authoring.Kernel):
         async def produce(self, limit):
@@ -198,7 +196,6 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
 
 
 def test_batches_of_arrays_are_equal_or_not():
-    """Arrays compare value by value, and not at all if their lengths differ."""
     batch = ps.Batch(1, np.array([1, 2]))
     others = [ps.Batch(1, np.array(values)) for values in ([1, 2], [1, 3], [1], [1, 2, 3])]
 

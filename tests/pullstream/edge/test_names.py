@@ -102,7 +102,6 @@ def test_free_names_change_nothing(check):
 
 @pytest.mark.parametrize("name", sorted(WHEN_MADE | WHILE_IT_RUNS))
 def test_other_names_are_refused(name):
-    """With the name and the line that composed the module, or that defines its class."""
     if name in WHEN_MADE:
         with refused(name, "Setting"):
             outcome(through(ps.authoring.Kernel, begin=[name]))

@@ -409,7 +409,6 @@ READY = {
 
 @pytest.mark.parametrize("name", READY)
 def test_random_orders_below_ready_modules(name):
-    """Several lanes that ask a ready module, with and without the checker."""
     for seed in range(40):
         random = Random(seed)
         events = random.sample(EVENTS, random.randint(3, 9))
@@ -426,6 +425,5 @@ TOGETHER = ("cancel 0", "cancel 1", "cancel all", "abort 2", "error 1", "indicat
 @pytest.mark.parametrize(("asked", "most"), [(2, 10**9), (3, 1000)])
 @pytest.mark.parametrize("events", list(combinations(TOGETHER, 2)), ids=" and ".join)
 def test_every_order_of_two_events(events, asked, most, fails):
-    """Any two events on lanes with outstanding asks: all orders for two lanes, many for three."""
     options = {"steps": 1, "fails": fails, "stages": 0, "check": False, "asked_before": asked}
     print(f"{explore(Order(), list(events), most, **options)} orders")

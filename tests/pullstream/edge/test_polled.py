@@ -141,8 +141,6 @@ def test_mistakes(message):
 @pytest.mark.parametrize("how", ["ask", "poll"])
 @pytest.mark.parametrize("number", [0, 1.5, "2"])
 def test_an_ask_is_for_whole_values(how, number):
-    """The module that asks is to blame."""
-
     class Asks(Kernel):
         async def produce(self, limit):
             answer = getattr(self.upstream, how)(number)

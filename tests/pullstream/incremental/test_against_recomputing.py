@@ -85,13 +85,11 @@ def check(name, seed, domain, most=12, nodes=4):
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_program_gives_at_every_time_what_it_would_from_nothing(name, domain):
-    """Records come and go at random, in any order of their times."""
     for seed in range(amount(6, 136)):
         check(name, seed, domain, *(() if seed < 6 else (20, 5) if name in GRAPHS else (30, 5)))
 
 
 def test_what_is_forgotten_of_old_times_is_missed_by_nobody(monkeypatch):
-    """The same without compaction; and with it there is less."""
     kept = {}
     for compacts in (True, False):
         monkeypatch.setattr(LatticeOrder, "compacts", compacts)
@@ -114,7 +112,6 @@ def kept_of(rounds):
 
 
 def test_a_change_costs_what_changes():
-    """An edge more among many: the parts of a program touch few keys, however many there are."""
     touched = {}
     for nodes in (100, 1_000, 10_000):
         rnd = random.Random(nodes)
@@ -139,7 +136,6 @@ def random_graph(rnd, nodes, edges):
 
 @pytest.mark.parametrize("changes", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_what_is_kept_follows_what_there_is_and_not_what_has_been(changes):
-    """After many changes of a graph of one size as much is kept as before, give or take."""
     rnd = random.Random(1)
     edges = random_graph(rnd, 100, 300)
     flow = Dataflow(GRAPHS["reached"][0], Order())

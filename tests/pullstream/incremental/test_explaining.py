@@ -60,14 +60,11 @@ def check_some(program, rnd, most=12):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_program_explains_what_it_gives(name):
-    """Verb by verb, and those that go in loops, with negation behind them, too."""
     rnd = random.Random(name)
     assert sum(check_some(PROGRAMS[name][0], rnd) for _ in range(4))
 
 
 def test_what_a_program_cannot_do_without_is_needed():
-    """It takes from a stock what was sold, and cannot do so from less; nor can it divide by none."""
-
     def stock(came, sold):
         return came.concat(sold.negate()).count()
 
@@ -82,6 +79,5 @@ def test_what_a_program_cannot_do_without_is_needed():
 
 
 def test_a_program_that_fails_on_all_of_its_input_says_why():
-    """There is nothing to explain."""
     with pytest.raises(ZeroDivisionError):
         explain(lambda numbers: numbers.map(lambda n: 1 // n), {"numbers": [0, 1]}, 1)

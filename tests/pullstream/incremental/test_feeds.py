@@ -11,7 +11,6 @@ from pullstream.incremental import change_of
     ("kind", "diff"), [("insert", 1), ("update_postimage", 1), ("update_preimage", -1), ("delete", -1)]
 )
 def test_a_row_comes_or_goes_as_the_feed_says(kind, diff):
-    """And what is the feed's own is no part of it, wherever it stands."""
     row = {"_commit_version": 3, "id": 7, "_change_type": kind, "item": "tea", "_commit_timestamp": 1}
     assert change_of(row) == ((7, "tea"), diff)
 
@@ -27,6 +26,5 @@ def test_a_row_comes_or_goes_as_the_feed_says(kind, diff):
     ],
 )
 def test_what_is_no_change_is_refused(row, error, words):
-    """With what one would look for."""
     with pytest.raises(error, match=words):
         change_of(row)

@@ -24,7 +24,6 @@ def all_are_large(monkeypatch):
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", FOREMOST)
 def test_with_an_index_all_is_as_it_would_be_from_nothing(name, domain):
-    """Whichever the order of times, in loops and out of them, with what comes, goes and comes again."""
     for seed in range(amount(4, 300)):
         check(name, seed, domain, *((20, 3) if seed < 4 else (40, 4)))
 
@@ -106,14 +105,12 @@ def looks(program, order, size, *, first):
 @pytest.mark.parametrize("order", [Order, LatticeOrder])
 @pytest.mark.parametrize("name", GROUPS)
 def test_a_change_does_not_look_through_the_group_that_it_is_of(name, order, first):
-    """With a hundred times as many values it looks at a few more of them."""
     small, large = (looks(GROUPS[name], order(), size, first=first) for size in (100, 10_000))
     assert large < 2.5 * small, (small, large)
 
 
 @pytest.mark.parametrize("order", [Order, LatticeOrder])
 def test_what_an_index_keeps_follows_what_there_is_and_not_what_has_been(order):
-    """Values come and go, those that are asked for and those that never are; times go by."""
     order = order()
     flow = Dataflow(GROUPS["min"], order)
     values = [*range(200)]

@@ -48,7 +48,6 @@ async def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_i
 
 
 async def test_what_holds_a_time_is_told_by_the_names_of_the_program(autojump_clock):
-    """In explain, and so in the display: the inputs that change at it, while more of it may come."""
     seen = []
 
     @ps.source
@@ -69,8 +68,6 @@ async def test_what_holds_a_time_is_told_by_the_names_of_the_program(autojump_cl
 
 
 def test_several_inputs_and_several_outputs_have_names():
-    """In and out; an output that does not change is silent."""
-
     def both(left, right):
         return {"joined": left.join(right), "alone": left.antijoin(right.map(lambda pair: pair[0]))}
 
@@ -97,7 +94,6 @@ def test_several_inputs_and_several_outputs_have_names():
     ids=lambda subject: subject.name,
 )
 def test_the_conformance_kit_has_nothing_to_say(subject):
-    """They stand between any partners, however these behave."""
     assert conformance(subject).check().cells.total() > 100
 
 
@@ -112,7 +108,6 @@ def test_the_conformance_kit_has_nothing_to_say(subject):
     ],
 )
 def test_what_is_no_change_is_refused_and_what_came_before_is_answered(change, words):
-    """By what it is and what it should be."""
     got = []
     source = ps.values([(0, ("b", 1)), (1, change)], time=lambda pair: pair[0])
     with pytest.raises((TypeError, ValueError), match=re.escape(words)):
@@ -121,7 +116,6 @@ def test_what_is_no_change_is_refused_and_what_came_before_is_answered(change, w
 
 
 def test_names_that_no_input_has_are_refused():
-    """With those that there are."""
     with pytest.raises(ValueError, match=r"changes 'mid', but this program takes left, right"):
         run(lambda left, right: left.concat(right), (0, ("mid", 1, 1)))
     with pytest.raises(TypeError, match=r"takes \(name, record, diff\), with a name of left, right"):
@@ -150,8 +144,6 @@ def test_a_record_that_goes_more_often_than_it_came_is_named_with_the_verb_and_i
 
 
 def test_an_iteration_without_an_end_names_itself_and_a_record_that_changes():
-    """After as many rounds as it may have, and not before."""
-
     def endless(numbers):
         return numbers.iterate(lambda n: n.map(lambda x: x + 1).concat(numbers), rounds=20)
 
@@ -165,7 +157,6 @@ def test_an_iteration_without_an_end_names_itself_and_a_record_that_changes():
 
 
 def test_a_function_that_raises_is_told_with_its_verb_and_line():
-    """And what the record was."""
     with pytest.raises(ZeroDivisionError) as caught:
         run(lambda numbers: numbers.map(lambda n: 1 // n), (0, (0, 1)))
     assert any(re.search(r"in map\(\) at .*test_module.py:\d+", note) for note in caught.value.__notes__)
@@ -209,7 +200,6 @@ def test_a_function_that_raises_is_told_with_its_verb_and_line():
     ],
 )
 def test_what_is_no_program_is_refused_when_composing(program, words):
-    """Not in the middle of a run."""
     with pytest.raises(CompositionError, match=re.escape(words).replace(r"\*", ".*")):
         maintain(program)
 
@@ -225,7 +215,6 @@ def test_a_collection_that_is_taken_for_its_records_says_what_it_is(use):
 
 
 def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
-    """What a body gives is what comes out."""
     inside = []
 
     def program(edges):
@@ -236,6 +225,5 @@ def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
 
 
 def test_a_record_that_is_not_there_has_no_explanation():
-    """Only what is in the output can be explained; `test_explaining.py` says how."""
     with pytest.raises(LookupError, match=r"\(99, 99\) is not in the program's output for this input"):
         explain(lambda edges: edges.distinct(), {"edges": [(1, 2)]}, (99, 99))

@@ -20,7 +20,6 @@ def notes_of(caught):
 
 
 def test_records_are_one_if_they_are_equal():
-    """As in a dict: what came as 1 may go as 1.0, and as True."""
     assert run(lambda r: r.count(), (0, (1, 1)), (0, (True, 1)), (1, (1.0, -2))) == [
         (0, ((1, 2), 1)),
         (1, ((1, 2), -1)),
@@ -49,8 +48,6 @@ def test_a_result_without_a_hash_is_told_with_its_verb_and_with_what_helps(progr
 
 
 def test_of_several_joins_of_one_collection_the_one_that_fails_is_told():
-    """Not the first, whose arrangement the others use."""
-
     def program(left, right):
         first = left.join(right)
         second = left.join(right, lambda key, one, two: one // two)
@@ -64,8 +61,6 @@ def test_of_several_joins_of_one_collection_the_one_that_fails_is_told():
 
 
 def test_a_program_may_have_parameters_of_its_own():
-    """Those with a default, which are no collections."""
-
     def multiples(numbers, n):
         return numbers.filter(lambda number: number % n == 0)
 
@@ -171,7 +166,6 @@ def test_times_need_no_meet():
 
 
 def test_nothing_is_kept_of_a_key_that_is_gone():
-    """However large it was: not even from when on it is worth to look at it again."""
     order = LatticeOrder()
     flow = Dataflow(lambda edges: edges.join(edges), order)
     for key in range(50):

@@ -28,7 +28,6 @@ def as_it_is(trace):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_what_is_read_again_is_what_was_there(seed):
-    """Whatever has come, gone and come again between two times; also when it goes on from what was read."""
     rnd = random.Random(seed)
     trace = KeyedTrace(Order())
     saving, memory = Saving(0, trace), {}
@@ -61,7 +60,6 @@ class Written(dict):
 
 
 def test_a_change_of_a_large_group_saves_few_others():
-    """However large it is."""
     trace, memory = KeyedTrace(Order()), Written()
     saving = Saving(0, trace)
     for n in range(10_000):
@@ -76,7 +74,6 @@ def test_a_change_of_a_large_group_saves_few_others():
 
 
 def test_nothing_is_saved_of_a_key_that_is_gone():
-    """Large or small."""
     trace, memory = KeyedTrace(Order()), {}
     saving = Saving(0, trace)
     for diff in (1, -1):

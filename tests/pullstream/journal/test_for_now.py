@@ -43,19 +43,15 @@ def outcomes(path, *, for_now):
 
 
 def test_what_ended_for_now_goes_on(tmp_path):
-    """The state is as of the end before, and so is the result."""
     assert outcomes(tmp_path / "journal", for_now=True) == ([0, 1, 3], [0, 1, 3, 6, 10], [0, 1, 3, 6, 10])
 
 
 def test_what_ended_for_good_does_not(tmp_path):
-    """Another source that ended is not read again: there is nothing left to do."""
     assert outcomes(tmp_path / "journal", for_now=False) == ([0, 1, 3], [0, 1, 3], [0, 1, 3])
 
 
 @pytest.mark.parametrize("sink", [ps.first(), ps.pipe(ps.take(1), ps.reduce(max, 0))])
 def test_a_sink_that_has_had_enough_has_ended_for_good(sink, tmp_path):
-    """Its result is given again."""
-
     def run(first, end):
         journal = ps.Journal(tmp_path / "j", version="1")
         return ps.run(ps.pipe(numbers(first, end, for_now=True), ps.tee(sink, ps.collect())), journal=journal)

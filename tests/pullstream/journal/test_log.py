@@ -57,7 +57,6 @@ def holding(*records):
 
 
 def test_records_are_read_in_their_order(path):
-    """Later ones change what earlier ones said, and notes are all kept."""
     written(path, ONE, TWO)
     contents = held(path)
     assert contents == holding(ONE, TWO)
@@ -66,7 +65,6 @@ def test_records_are_read_in_their_order(path):
 
 
 def test_a_record_that_was_cut_short_is_taken_back(path):
-    """At whichever byte: what came before holds, and more can be written behind it."""
     first, second = written(path, ONE, TWO)
     data = path.read_bytes()
     for end in range(first, second):
@@ -79,7 +77,6 @@ def test_a_record_that_was_cut_short_is_taken_back(path):
 
 @pytest.mark.parametrize("secret", [None, b"between us"])
 def test_a_bit_flipped_anywhere_is_refused(path, secret):
-    """And the file left as it is."""
     written(path, ONE, TWO, secret=secret)
     data = path.read_bytes()
     for at in range(len(data)):
@@ -144,7 +141,6 @@ def records_of(path):
     ],
 )
 def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
-    """Moved, lost, doubled, or another journal's: it is said where, and what to do, and the file is left as it is."""
     written(path, ONE, TWO, ONE)
     written(tmp_path / "other", ONE, TWO, ONE)
     head, parts = records_of(path)
@@ -195,7 +191,6 @@ def with_format(number):
     ],
 )
 def test_files_of_other_kinds_are_refused(path, make, message):
-    """They are left as they are."""
     make(path)
     before = path.read_bytes()
     with pytest.raises(ps.errors.JournalError, match=message):
@@ -224,7 +219,6 @@ def planted(path, secret=None):
 
 
 def test_a_journal_is_its_owners_alone(path):
-    """It is made so, whatever the mask says."""
     before = os.umask(0)
     try:
         written(path, ONE)
@@ -289,7 +283,6 @@ def test_a_secret_keeps_others_from_writing(path, tmp_path):
 
 @pytest.mark.parametrize("given", [{"secret": ""}, {"secret": b""}, {"secret": 5}, {"version": 2}])
 def test_what_is_said_of_a_journal_is_checked(given):
-    """When it is said."""
     with pytest.raises(ps.CompositionError, match=r"Journal\((secret|version)=...\) must be text"):
         ps.Journal("here", **given)
 
@@ -344,7 +337,6 @@ def killed(*_):
 
 
 def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
-    """After a failure nothing more is written: a record would be missing in between."""
     journal = JournalStore(path)
     journal.contents()
     journal.write(ONE)

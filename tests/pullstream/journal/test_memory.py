@@ -30,7 +30,6 @@ def up_to(time):
 
 
 def test_what_cannot_be_pickled_is_named():
-    """A state that cannot be saved ends the run, and says whose it is and what."""
     memory = Memory(saves=True)
     memory.at(1)["f"] = lambda: None
     with pytest.raises(
@@ -41,7 +40,6 @@ def test_what_cannot_be_pickled_is_named():
 
 @pytest.mark.parametrize("kind", [Memory, Ledger])
 def test_what_is_done_as_with_a_dict_is_saved(kind):
-    """In place; what is made of it is a plain dict, and leaves no trace in it."""
     memory = Memory(saves=True).at(1) if kind is Memory else Ledger()
     memory |= {"a": 1}
     memory.update(b=2)
@@ -72,7 +70,6 @@ EQUAL = {
 
 @pytest.mark.parametrize("keys", EQUAL.values(), ids=EQUAL)
 def test_keys_that_are_equal_are_saved_as_one(keys):
-    """However each is pickled, in one run or in several, and also when it was gone in between."""
     assert len(set(keys)) == 1
     for seed in range(30):
         rnd = random.Random(seed)

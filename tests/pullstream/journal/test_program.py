@@ -225,7 +225,6 @@ OTHER = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_what_is_the_same_program(name):
-    """Wherever it is written, and however it looks."""
     before, now = SAME[name]
     assert difference(composed(before), composed(now, above=7)) == ""
     assert not any(line.unknown for line in composed(now).values())
@@ -233,7 +232,6 @@ def test_what_is_the_same_program(name):
 
 @pytest.mark.parametrize("name", OTHER)
 def test_what_is_another_program(name):
-    """The module is named; and a program is always the same as itself."""
     text, *variants = [OTHER[name], "1", "2"] if isinstance(OTHER[name], str) else OTHER[name]
     before, now = (text.replace("?", variant) for variant in variants)
     assert difference(composed(before), composed(before, above=3)) == ""
@@ -269,7 +267,6 @@ def test_an_input_is_compared_whole(before, now):
 
 
 def test_equal_values_are_the_same_however_they_are_shared():
-    """A value that comes twice is no other thing than two equal ones."""
     text, other = (str(10**20) for _ in range(2))
     assert text is not other
     shared, apart = [text, text], [text, other]
@@ -277,8 +274,6 @@ def test_equal_values_are_the_same_however_they_are_shared():
 
 
 def test_it_is_told_what_has_changed():
-    """As far as anybody would want to know."""
-
     def times(k):
         return lambda n: n * k
 
@@ -292,7 +287,6 @@ def test_it_is_told_what_has_changed():
 
 
 def test_a_fingerprint_is_the_same_in_another_process(tmp_path):
-    """Whatever the order of its sets, and the addresses of its objects."""
     program = f"""
 import pickle, sys
 {HEAD}
@@ -350,7 +344,6 @@ MINE, MENDED = ps.map(lambda n: n + 1), ps.map(lambda n: n + 2)
 
 
 def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
-    """By its user, who says which version it is, and by nobody else."""
     with pytest.raises(
         ps.errors.JournalError, match=r"the code of <lambda> has changed.*ps\.Journal\('.*run\.journal', version="
     ):
@@ -360,20 +353,17 @@ def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
 
 
 def test_another_version_is_refused(path):
-    """Whatever its functions look like."""
     with pytest.raises(ps.errors.JournalError, match="written by version '1' of the program, but this is version '2'"):
         halves(MINE, path, ["1", "2"])
 
 
 def test_the_same_version_is_the_same_program(path):
-    """Whatever its functions look like; but its modules, and what it reads, are compared."""
     assert halves(MENDED, path, ["1"], first=MINE) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
     with pytest.raises(ps.errors.JournalError, match="module 3 was map"):
         halves(ps.filter(lambda n: n), path, ["1"])
 
 
 def test_what_a_version_vouched_for_is_compared_from_then_on(path):
-    """A run that says no version is compared with the program that went on last."""
     halves(MENDED, path, ["1"], first=MINE)
     assert halves(MENDED, path, [None]) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
     with pytest.raises(ps.errors.JournalError, match="the code of <lambda> has changed"):
@@ -388,8 +378,6 @@ class Client:
 
 
 def test_what_cannot_be_compared_is_refused_from_the_first(path):
-    """Not only when it is too late; with a version it is not compared."""
-
     def asks(client):
         return lambda n: (client, n)[1]
 

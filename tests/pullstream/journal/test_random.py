@@ -124,5 +124,4 @@ WINDOWS = Program(ONE_BY_ONE, rows=("sliding",), sinks=(("calls", ()),), seed=1)
 @example(TOTALS, 3)
 @example(WINDOWS, 3)
 def test_a_killed_run_has_the_outcome_of_an_undisturbed_one(program, seed):
-    """Whatever a program is made of, and whenever it is killed, it comes to the same in the end."""
     shake(partial(pipeline, program=program), seed=seed, journal=True, compare="times").check()

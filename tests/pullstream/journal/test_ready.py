@@ -48,5 +48,4 @@ def test_what_is_refused(path, subject):
 
 
 def test_all_that_are_refused_are_there():
-    """Nothing is named that is not there."""
     assert set(JOURNAL_REFUSES) <= {subject.name for subject in READY}

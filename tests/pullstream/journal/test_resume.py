@@ -62,7 +62,6 @@ def run_until(pipeline, path, **options):
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 def test_a_run_goes_on_after_the_last_complete_time(path, limit):
-    """What was completed is not done again, and what was begun is done whole."""
     done = []
     for stop in (3, 7, 7, None):
         out = {}
@@ -72,7 +71,6 @@ def test_a_run_goes_on_after_the_last_complete_time(path, limit):
 
 
 def test_it_is_said_what_a_run_goes_on_from(path, caplog):
-    """Whether a run begins, goes on, or has nothing left to do is logged, and the first two can be asked."""
     caplog.set_level("INFO", logger="pullstream")
 
     async def main(stop):
@@ -90,7 +88,6 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
 
 
 def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
-    """A result that cannot be pickled does no harm to its run; the next one says why there is none."""
     pipeline = ps.pipe(numbers(), ps.map(lambda n: lambda: n), ps.find(lambda f: f() == 9))
     assert ps.run(pipeline, journal=path)() == 9
     with pytest.raises(ps.errors.JournalError, match="nothing left to do. Its result could not be stored"):
@@ -137,8 +134,6 @@ def test_sources_are_told_what_is_done(path):
 
 
 def test_finishing_early_is_not_the_end(path):
-    """What finish() cut short was not completed: the next run does it whole."""
-
     async def main(seconds):
         out = {}
         async with storing(out, source=ps.pipe(ps.interval(1.0), ps.stamp_epochs(3))).open(journal=path) as running:
@@ -152,7 +147,6 @@ def test_finishing_early_is_not_the_end(path):
 
 
 def test_another_pipeline_is_refused(path):
-    """A journal knows its pipeline, and says what is different about another one."""
     ps.run(ps.pipe(numbers(), ps.count_by_key(), ps.drain()), journal=path)
     with pytest.raises(ps.errors.JournalError, match=r"module 2 was count_by_key\(\) and is now unique_by_time\(\)"):
         ps.run(ps.pipe(numbers(), ps.unique_by_time(), ps.drain()), journal=path)
@@ -177,7 +171,6 @@ def file_of(sizes):
 
 
 def test_changed_sources_are_refused(path):
-    """A source that tells what it reads is refused when that is another thing than before."""
     sizes = {"a.csv": 3}
     source = file_of(sizes)
 
@@ -229,7 +222,6 @@ def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
 
 
 async def test_two_runs_at_once_are_refused(path):
-    """While a run goes on with a journal, another one with it is refused; afterwards it is not."""
     pipeline = ps.pipe(numbers(), ps.map_async(waiting_at(9), 1), ps.drain())
     async with pipeline.open(journal=path) as running:
         with pytest.raises(ps.errors.JournalError, match="in use"):
@@ -249,7 +241,6 @@ async def test_two_runs_at_once_are_refused(path):
     ],
 )
 def test_what_is_no_journal_is_refused(path, make, message):
-    """A file of another kind is left as it is, and said to be one."""
     make(path)
     with pytest.raises(ps.errors.JournalError, match=message) as caught:
         ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
@@ -258,13 +249,11 @@ def test_what_is_no_journal_is_refused(path, make, message):
 
 @pytest.mark.parametrize("given", [5, b"journal", True])
 def test_what_is_no_path_is_refused(given):
-    """It is said before anything is opened."""
     with pytest.raises(ps.CompositionError, match="journal= must be the path of a file or a Journal, but got"):
         ps.run(ps.pipe(numbers(), ps.drain()), journal=given)
 
 
 def test_a_journal_makes_its_folders(path):
-    """As the writers of files do; a folder that cannot be made is said."""
     inside = path / "x" / "y"
     for _ in range(2):
         assert ps.run(ps.pipe(numbers(2), ps.collect()), journal=inside) == [0, 1]
@@ -283,8 +272,6 @@ def unpicklable():
 
 
 def test_times_that_cannot_be_pickled_are_said(path):
-    """A time that cannot be written ends the run, and says which one and where."""
-
     local = unpicklable()
 
     @ps.source
@@ -298,8 +285,6 @@ def test_times_that_cannot_be_pickled_are_said(path):
 
 
 async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_clock):
-    """A journal that cannot be written is the run's failure: nothing goes on unrecorded."""
-
     def full(self, record):
         raise ps.errors.JournalError("the disk is full")
 

@@ -45,8 +45,6 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_killed_run_comes_to_the_same(shape):
-    """What is stored, and the results, are those of a run that is not killed."""
-
     def pipeline(folder):
         return ps.pipe(numbers(), ps.map_async(slowly, 2), SHAPES[shape](partial(store, folder)))
 

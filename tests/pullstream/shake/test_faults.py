@@ -11,7 +11,6 @@ FAULTS = {each.name: each for each in load()}
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_can_be_put_back(name):
-    """Its change fits today's code."""
     assert not FAULTS[name].refused(ROOT)
     assert FAULTS[name].scene in SCENES
 
@@ -19,7 +18,6 @@ def test_a_fault_can_be_put_back(name):
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found(name, tmp_path):
-    """Within a thousand seeds."""
     found = outcome(FAULTS[name], copied(tmp_path), 600)
 
     assert found.good, found.detail

@@ -31,7 +31,6 @@ def rows(folder):
 
 @pytest.mark.parametrize("make", [counts, rows])
 def test_what_is_resumed_is_as_if_nothing_had_happened(make):
-    """Whichever write a run is killed at, and whatever of it survives."""
     shake(make, amount(15, 1000), journal=True).check()
 
 
@@ -66,7 +65,6 @@ def appended(folder):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("make", "step"), [(unsynced, "the power failed"), (appended, "killed at its write")])
 def test_what_does_not_survive_a_kill_is_found(make, step):
-    """A file that is not synced may be lost with the power; a line that is appended comes twice."""
     report = shake(make, 20, journal=True)
     found = next(each for each in report.differences if each.kind == "files")
     (alone,) = shake(make, seed=found.seed, journal=True).differences
@@ -79,7 +77,6 @@ def test_what_does_not_survive_a_kill_is_found(make, step):
 @pytest.mark.parametrize("write", range(1, 8))
 @pytest.mark.parametrize("survives", range(4))
 def test_a_journal_that_was_just_begun_can_be_opened_again(tmp_path, write, survives):
-    """A run that is killed while it makes its journal, or a power failure then, leaves nothing that is refused."""
     path = tmp_path / "shake.journal"
     script = {("power", 0): 1, ("names", 0): survives // 2, ("data", 0): survives, ("data", 1): survives}
     disk = Disk(tmp_path, Choices(script=script), write)
@@ -130,8 +127,6 @@ def left(disk, steps):
 
 
 def test_the_disk_of_a_killed_process_has_what_was_written(tmp_path, disk):
-    """A kill loses no write before it, and keeps none after it, not even of what runs while the process ends."""
-
     def steps():
         put(tmp_path / "a", b"whole")
         try:
@@ -158,8 +153,6 @@ def test_the_disk_of_a_killed_process_has_what_was_written(tmp_path, disk):
     ],
 )
 def test_a_power_failure_loses_what_is_not_synced(tmp_path, disk, script, files):
-    """Synced data stays; unsynced names and data may go, be cut short, or end in zeros."""
-
     def steps():
         put(tmp_path / "a", b"old", sync=True)
         sync_names(tmp_path)

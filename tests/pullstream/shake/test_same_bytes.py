@@ -88,8 +88,6 @@ def told(folder, settings, *, cores=None):
 
 
 def test_a_seed_gives_the_same_bytes(tmp_path):
-    """Everything that may differ between two machines differs at once."""
-
     first = told(tmp_path / "here", {})
 
     assert len(set(first.split())) > 25

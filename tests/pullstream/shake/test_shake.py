@@ -51,7 +51,6 @@ def failing_source():
 
 @pytest.mark.parametrize("make", [calls, threads, dealt, pushed, failing, failing_branch, failing_source])
 def test_what_is_right_is_not_accused(make):
-    """Whatever the schedule, values and progress are the same, and nothing is left behind."""
     report = shake(make, amount(40, 1000)).check()
 
     assert report.ok
@@ -179,7 +178,6 @@ def impatient_inside():
     ],
 )
 def test_what_some_schedules_break_is_found(make, kind):
-    """With few deviations, in words; the seed alone shows the same."""
     report = shake(make, 60)
     found = next(each for each in report.differences if each.kind == kind)
     alone = shake(make, seed=found.seed)
@@ -207,7 +205,6 @@ def test_a_completion_that_comes_too_early_is_found(monkeypatch):
 
 
 def test_a_check_of_ones_own():
-    """What it returns is the difference."""
     report = shake(calls, 30, checks=[lambda run: "None, too slow" if run.ending == "abandoned" else None])
 
     assert report.kinds == {"<lambda>": report.kinds.total()}
@@ -217,7 +214,6 @@ def test_a_check_of_ones_own():
 
 
 def test_the_trace_of_a_difference_is_a_trace():
-    """The model judges it, and it has the event at which the player opens."""
     (found,) = shake(races, 30).differences
     trace = Trace.of(io.StringIO(found.trace))
 
@@ -261,7 +257,6 @@ def test_an_undisturbed_run_that_is_wrong_is_refused(source, sink, says):
 
 
 def test_a_function_that_keeps_state_is_refused():
-    """Its runs differ, or all but the first fail alike, whatever the schedule."""
     numbers, same = itertools.count(), ps.pipe(ps.values(iter("ab")), ps.collect())
     with pytest.raises(ps.PullstreamError, match="two undisturbed runs differ, .*: collect received 1 .* not 0"):
         shake(lambda: ps.pipe(ps.once(next(numbers)), ps.collect()), 3)
@@ -279,7 +274,6 @@ def test_a_function_that_keeps_state_is_refused():
     ],
 )
 def test_what_cannot_be_simulated_is_refused(options, kind, says):
-    """With what is to be given instead."""
     with pytest.raises(kind, match=says):
         shake(**{"make": calls, **options})
 
@@ -289,14 +283,12 @@ def test_what_cannot_be_simulated_is_refused(options, kind, says):
     [(ps.map(str), "drain has received more"), (ps.filter(lambda n: n < 0), "filter was asked more")],
 )
 def test_what_never_ends_is_refused(module, says, monkeypatch):
-    """Also if nothing of it arrives."""
     monkeypatch.setattr("pullstream.shake.simulation.MOST", 1_000)
     with pytest.raises(ps.PullstreamError, match=rf"ends by itself, and {says} than 1,000 .* take\(n\)"):
         shake(lambda: ps.pipe(ps.integers(), module, ps.drain()))
 
 
 def test_what_is_no_pipeline_is_refused():
-    """By name, with what it is."""
     for made, shown in (
         (ps.values("ab"), "values"),
         ((), r"\(\)"),
@@ -328,8 +320,6 @@ def test_two_threads_shake_one_after_the_other():
 
 
 def test_a_trio_program_cannot_shake():
-    """It runs programs of its own, as the message says."""
-
     async def main():
         shake(calls, 1)
 
@@ -338,7 +328,6 @@ def test_a_trio_program_cannot_shake():
 
 
 def test_another_trio_is_refused(monkeypatch):
-    """What decides the order of tasks is looked for before it is replaced."""
     monkeypatch.setattr(door, "trio", SimpleNamespace(__version__="9.0"))
 
     with pytest.raises(ps.PullstreamError, match=r"cannot decide the order of tasks with trio"):
@@ -371,7 +360,6 @@ def test_the_command(tmp_path, capsys, monkeypatch):
 
 
 def test_the_commands_of_the_guide(tmp_path, monkeypatch, capsys):
-    """Each shows what the guide says; its programs are in one file."""
     page = (ROOT / "tutorials/site/pages/guides/shake.md").read_text()
     parts = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     programs = "".join(re.split("if __name__|report = ", part)[0] for part in parts)

@@ -21,14 +21,12 @@ def lines(blueprint):
 
 
 def test_stages_that_run_as_one_are_one_box():
-    """What fuses is seen; what does not stands alone."""
     drawn = lines(ps.pipe(ps.values([1]), ps.map(str), ps.filter(bool), ps.prefetch(2), ps.map(len), ps.collect()))
 
     assert drawn[:5] == ['m0["values"]', 'm1["map -> filter"]', 'm2["prefetch"]', 'm3["map"]', 'm4["collect"]']
 
 
 def test_a_loop_leads_back_and_tells_what_becomes_of_times():
-    """In and out of rounds, and the next one; the edge that closes it is dotted."""
     drawn = trace.draw(ps.pipe(ps.values([5]), ROUND, ps.delay(2), ps.collect())).mermaid
 
     for words in ("into loop", "out of loop", "next round", "later by 2", "-.->"):
@@ -36,7 +34,6 @@ def test_a_loop_leads_back_and_tells_what_becomes_of_times():
 
 
 def test_streams_inside_a_module_are_told():
-    """Those that are made while it runs; those that are there from the start are boxes."""
     per_key = ps.group_by(str, ps.pipe(ps.scan(max), ps.map(str)))
     drawn = trace.draw(ps.pipe(ps.merge(ps.values([1]), ps.integers()), per_key, ps.tee(ps.first(), ps.drain())))
 
@@ -55,7 +52,6 @@ def test_streams_inside_a_module_are_told():
 
 
 def test_a_loop_in_a_loop_is_a_frame_in_a_frame():
-    """In each as many rounds as a time has there; the ways in and out are of the loop, whose name they bear."""
     drawn = lines(ps.pipe(ps.values([5]), ps.loop(ROUND).named("again"), ps.collect()))
 
     outer = drawn.index('subgraph f0["again, in rounds"]')
@@ -102,7 +98,6 @@ def test_the_times_of_an_edge_are_told_where_others_begin(module, becomes, carri
 
 
 def test_what_an_edge_says_has_room():
-    """Between its boxes, in the frame where it begins; the line leaves it out, and goes on below."""
     looped = ps.loop(ps.pipe(ps.map_time(lambda time: time), ps.map(str)))
     several = ps.merge(ps.pipe(ps.values("ab"), ps.stamp(len)), ps.pipe(ps.integers(), ps.prefetch(1)))
     pipeline = ps.pipe(several, ps.prefetch(1), looped, ps.stamp(len).named("long " * 9), ps.collect())
@@ -143,7 +138,6 @@ def inside(frame, x, y, wide=0.0, high=0.0):
     ],
 )
 def test_boxes_are_in_their_frames_and_in_no_other(pipeline):
-    """Whole; frames lie in each other or apart, boxes do not touch, and all of it is in the picture."""
     header = planned(pipeline).header
     layout = layout_of(header)
 
@@ -167,8 +161,6 @@ def test_boxes_are_in_their_frames_and_in_no_other(pipeline):
 
 
 def test_a_source_is_in_its_frame_whatever_its_name():
-    """Also where it is named as what stands in the place of the modules above a part."""
-
     @ps.source
     async def upstream(ctx):
         yield 1
@@ -183,7 +175,6 @@ def test_a_source_is_in_its_frame_whatever_its_name():
 
 
 def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
-    """It is there from the start, once, and not for each value."""
     refusing = ps.map(int, on_error=ps.first())
     late = ps.stamp(len, lateness=1, late=ps.last())
     drawn = trace.draw(ps.pipe(ps.values(["1"]), refusing, ps.map(str), late, ps.drain())).mermaid
@@ -198,7 +189,6 @@ def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
     [ps.values([1]), ps.map(str), ps.pipe(ps.map(str), ps.prefetch(1)), ps.collect(), ps.pipe(ps.map(str), ps.first())],
 )
 def test_a_part_of_a_pipeline_is_drawn(part):
-    """A source without what is below it, and others without what is above."""
     drawn = trace.draw(part)
 
     assert ('["upstream"]' in drawn.mermaid) == (part.kind != "source")
@@ -211,7 +201,6 @@ def once():
 
 
 async def test_what_belongs_to_one_run_is_left_to_it():
-    """An iterator, a handle, both ends of a pair: drawn twice, and run after that."""
     numbers = ps.pipe(ps.values(iter([1, 2])), ps.collect())
     pushed, handle = once()
     source, sink = ps.duplex.pair()
@@ -237,7 +226,6 @@ async def test_what_belongs_to_one_run_is_left_to_it():
 
 
 def test_nothing_is_called():
-    """Not the user's functions, and not those of a source of his own."""
     called = []
 
     @ps.source
@@ -257,7 +245,6 @@ def test_nothing_is_called():
 
 
 def test_a_notebook_shows_the_picture():
-    """Of a pipeline, and of what `draw` gives; text, where there are no pictures."""
     pipeline = ps.pipe(ps.values([1]), ps.collect())
     bundle = pipeline._repr_mimebundle_()
 
@@ -266,7 +253,6 @@ def test_a_notebook_shows_the_picture():
 
 
 def test_it_is_saved(tmp_path):
-    """As the name says."""
     picture = trace.draw(ps.values([1]))
 
     assert picture.save(tmp_path / "a.svg").read_text() == picture.svg
@@ -275,7 +261,6 @@ def test_it_is_saved(tmp_path):
 
 @pytest.mark.parametrize("name", ["p.png", "p.pdf", "p.html", "p"])
 def test_a_picture_of_another_kind_is_refused(name, tmp_path):
-    """Text in a file that is called a picture is found out when somebody opens it."""
     with pytest.raises(ps.CompositionError, match=rf"test_draw.py:\d+ got '.*{name}'.* \.svg, for SVG, or in \.mmd"):
         trace.draw(ps.values([1])).save(tmp_path / name)
 
@@ -287,7 +272,6 @@ def test_a_picture_of_another_kind_is_refused(name, tmp_path):
     [([1], r"values\(\.\.\.\) makes a source of it"), (ps.map, r"call it to get the module: map\(\)")],
 )
 def test_what_is_no_module_is_not_drawn(given, advice):
-    """The hint is the one that `pipe` gives."""
     with pytest.raises(ps.CompositionError, match=rf"draw\(\) at .*test_draw.py:\d+ .* is not a module; {advice}"):
         trace.draw(given)
 

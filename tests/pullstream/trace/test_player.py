@@ -53,7 +53,6 @@ def step(page):
 
 @needs_browser
 def test_every_key_does_what_it_says(show):
-    """Steps, completions, the ends, play."""
     page = show(traced(days(), limit=1))
     total = page.run("page.trace.total")
     completions = page.run("page.trace.completions")
@@ -83,7 +82,6 @@ def test_every_key_does_what_it_says(show):
 
 @needs_browser
 def test_a_link_leads_to_its_step(show):
-    """And where one goes, the link goes along."""
     page = show(traced(days(), limit=1), "#step=57")
     assert step(page) == 57
     assert page.run("document.querySelector('[aria-current]').cells[0].textContent") == "57"
@@ -118,7 +116,6 @@ def test_the_panes_show_what_is_so_at_a_step(show):
 
 @needs_browser
 def test_a_filter_shows_what_it_says_and_is_gone_through(show):
-    """By module, by rule, by time."""
     page = show(traced(days(), limit=1))
     page.press("/")
     for letter in "per_time 2024-02-21":
@@ -141,7 +138,6 @@ def test_a_filter_shows_what_it_says_and_is_gone_through(show):
 
 @needs_browser
 def test_the_next_violation_is_found_and_told(show):
-    """With its rule, whose sentence comes at a touch."""
     page = show(broken())
     page.press("v")
     assert "R2 broken by TooMany" in page.run("document.querySelector('#now').textContent")
@@ -163,7 +159,6 @@ SEEN = "(id) => !document.querySelector(id).closest('[hidden]') && document.quer
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_a_page_opens_where_a_rule_is_broken(show, trace, what, width, dark):
-    """What was done is told whole, and the rule; from there it is a step to the beginning, and back."""
     page = show(trace(), width=width, height=800, dark=dark)
     (fault,) = page.run("page.trace.violations")
     assert step(page) == fault > 1
@@ -181,7 +176,6 @@ def test_a_page_opens_where_a_rule_is_broken(show, trace, what, width, dark):
 
 @needs_browser
 def test_a_page_opens_where_it_is_told_that_it_goes_wrong(show):
-    """And says what is told of it, in as many lines; a link leads elsewhere."""
     about = {"told": "values: as the task says\nit gave\n[1]", "step": 20}
     page = show(traced(days(), limit=1), about=about)
     assert step(page) == 20
@@ -195,7 +189,6 @@ def test_a_page_opens_where_it_is_told_that_it_goes_wrong(show):
 
 @needs_browser
 def test_a_time_is_explained(show):
-    """By what is held and in flight above; another module, when it is touched."""
     page = show(traced(days(), limit=1))
     held = "page.trace.events.findIndex((_, i) => page.trace.describe(i).includes('per_time holds 2024-02-21'))"
     page.run(f"page.go({held} + 1)")
@@ -213,7 +206,6 @@ def test_a_time_is_explained(show):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_it_is_legible_in_every_size(show, width, dark):
-    """Nothing is wider than the screen, no button is outside of it, and text stands out from what is behind it."""
     page = show(traced(rounds(), limit=1), "#step=44", width=width, height=800, dark=dark)
     assert page.run("document.documentElement.scrollWidth") <= width
     ends = page.run("[...document.querySelectorAll('button, input')].map((b) => b.getBoundingClientRect().right)")
@@ -229,7 +221,6 @@ def test_it_is_legible_in_every_size(show, width, dark):
 
 @needs_browser
 def test_it_can_be_read_without_seeing_it(show):
-    """Pictures have titles and descriptions, the events are a table, every control has a name."""
     page = show(traced(days(), limit=1), "#step=30")
     assert page.run("document.querySelectorAll('svg > title').length") == 2
     assert "per_time: " in page.run("document.querySelector('#graph desc').textContent")
@@ -252,7 +243,6 @@ def long(events):
 
 
 def test_a_page_is_small_and_has_all_in_it():
-    """No address but that of SVG's names, no script but its own, and a trace of thousands of events in little room."""
     page = page_of(Trace.of(long(10_000).splitlines()))
     assert set(re.findall(r"https?://[^\"'\s<]+", page)) == {"http://www.w3.org/2000/svg"}
     assert "default-src 'none'" in page
@@ -263,7 +253,6 @@ def test_a_page_is_small_and_has_all_in_it():
 
 
 def test_a_name_cannot_break_out_of_its_page():
-    """Whatever modules and values are called."""
     pipeline = ps.pipe(ps.values(["</script><b>"]), ps.collect())
     file = io.StringIO()
     ps.run(pipeline, trace=file)
@@ -274,7 +263,6 @@ def test_a_name_cannot_break_out_of_its_page():
 
 @pytest.mark.parametrize("make", PIPELINES)
 def test_the_command_makes_a_page(make, tmp_path, capsys):
-    """Beside the trace, or where it is told; and says what the model says."""
     path = tmp_path / "run.ndjson"
     path.write_text(traced(make()), encoding="utf-8")
     assert main(["view", str(path)]) == 0
@@ -284,7 +272,6 @@ def test_the_command_makes_a_page(make, tmp_path, capsys):
 
 
 def test_the_command_says_what_is_wrong(tmp_path, capsys):
-    """Of a file that is not there, or no trace; a trace that is refused has a page, and another exit code."""
     assert main(["view", str(tmp_path / "none.ndjson")]) == 2
     (tmp_path / "odd.ndjson").write_text("odd")
     assert main(["view", str(tmp_path / "odd.ndjson")]) == 2

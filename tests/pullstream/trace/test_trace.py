@@ -30,7 +30,6 @@ def kinds(trace, *wanted):
 
 
 def test_everything_that_passes_an_edge_is_there():
-    """At limit 1: asks and their answers, with the values, on every edge, and how each module ended."""
     trace = read(traced(ps.pipe(ps.values("ab"), ps.take(1), ps.collect()), limit=1))
 
     assert trace.modules == ["values", "take", "collect"]
@@ -122,7 +121,6 @@ BREAKINGS = [
 
 @pytest.mark.parametrize("break_it", BREAKINGS, ids=lambda function: function.__name__)
 def test_a_trace_that_was_broken_is_refused(break_it):
-    """With the number of the event at which it went wrong."""
     header, *events, sends, ending = map(json.loads, traced(days(), limit=1).splitlines())
     number, rule = break_it(events)
     verdict = judge(Trace.of(map(json.dumps, [header, *events, sends, ending])))
@@ -135,7 +133,6 @@ def test_a_trace_that_was_broken_is_refused(break_it):
 
 
 def test_a_violation_is_in_the_trace():
-    """A checked run that breaks a rule says which, and what was done."""
     (violation,) = kinds(read(broken()), "violation")
     assert violation[1:3] == ["TooMany", "R2"]
     assert "3" in violation[3]
@@ -185,7 +182,6 @@ async def nothing(ctx):
     ids=["back", "backwards", "map_time", "several", "yielded"],
 )
 def test_an_answer_that_is_refused_is_a_violation_in_the_trace(stream, module, rule, what):
-    """Also of a run that is not checked: told once, of the module that did it, and whole."""
     pipeline = ps.pipe(stream, ps.prefetch(1), ps.map(str), ps.collect())
     trace = read(refused(pipeline, (ps.errors.CapabilityError, ps.errors.ProtocolError)))
     (violation,) = kinds(trace, "violation")
@@ -195,8 +191,6 @@ def test_an_answer_that_is_refused_is_a_violation_in_the_trace(stream, module, r
 
 
 def test_values_are_shown_as_they_were():
-    """A value that is changed later, whose repr fails, or says where in memory it is, is told in the same words."""
-
     class Odd:
         def __repr__(self):
             raise ValueError
@@ -211,7 +205,6 @@ def test_values_are_shown_as_they_were():
 
 
 def test_a_path_is_written(tmp_path):
-    """The path of a file; a run without `trace` writes nothing."""
     path = tmp_path / "run.ndjson"
     assert ps.run(ps.pipe(ps.values("ab"), ps.collect()), trace=path) == ["a", "b"]
     assert judge(Trace.read(path)).ok
@@ -219,8 +212,6 @@ def test_a_path_is_written(tmp_path):
 
 
 def test_a_disk_that_is_full_lets_the_run_go_on():
-    """Who opened it hears of it at the end."""
-
     class Full(io.StringIO):
         def writelines(self, lines):
             raise OSError(28, "No space left on device")
@@ -242,7 +233,6 @@ def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
 
 
 def test_bytes_that_are_no_letter_are_refused(tmp_path):
-    """They are not shown as a value that never was."""
     traced_bytes = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode()
     file = tmp_path / "run.ndjson"
     file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
@@ -276,8 +266,6 @@ def test_an_event_that_is_told_wrongly_is_refused(about):
 
 
 def test_a_run_that_never_begins_leaves_no_file_open(tmp_path):
-    """Whatever keeps it from beginning."""
-
     @ps.source
     class Odd(ps.authoring.Kernel):
         def placed(self):
@@ -332,6 +320,5 @@ WHOLE = traced(days(), limit=1).splitlines()
     ],
 )
 def test_what_is_no_trace_is_refused(lines, told):
-    """In words, and with the number of the line."""
     with pytest.raises(TraceError, match=told):
         Trace.of(lines)
