@@ -355,55 +355,16 @@ def test_no_failure_of_an_ending_is_lost(parts, places, limit):
 RECORDS = [{"price": 1}, {"cost": 2}]
 
 
+def price(record):
+    return record["price"]
+
+
 async def price_of(record):
     return record["price"]
 
 
-@pytest.mark.parametrize(
-    "modules",
-    [
-        (ps.map(lambda record: record["price"]), ps.drain()),
-        (ps.map(operator.itemgetter("price")), ps.drain()),
-        (ps.map_async(price_of, 1), ps.drain()),
-        (ps.count_by_key(lambda record: record["price"]), ps.drain()),
-        (ps.reduce_by_time(ps.agg.sum(lambda record: record["price"])), ps.drain()),
-        (ps.sort_by_time(lambda record: record["price"]), ps.drain()),
-        (ps.tumbling(5, key=lambda record: record["price"]), ps.drain()),
-        (ps.stamp(lambda record: record["price"]), ps.drain()),
-        (ps.flat_map(lambda record: record["price"] and [1]), ps.drain()),
-        (ps.drain(lambda record: record["price"]),),
-    ],
-    ids=lambda modules: modules[0].modules[0].name,
-)
-def test_a_failure_names_the_value_it_struck_at(modules):
-    """Which record has no such field is what a user has to find out next."""
-    with pytest.raises(KeyError, match="price") as caught:
-        ps.run(ps.pipe(ps.values(RECORDS), *modules))
-    (note,) = caught.value.__notes__
-    assert note.startswith(f"raised in {modules[0].modules[0].name}")
-    assert note.endswith("at the value {'cost': 2}")
-
-
 def priced(record, tax=0.19):
     return record["price"] * (1 + tax)
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        ps.map(priced),
-        ps.map(partial(priced, tax=0.07)),
-        ps.reduce_by_time(ps.agg.sum(priced)),
-        ps.map_thread(priced, concurrency=2),
-        ps.map_thread(operator.itemgetter("price"), concurrency=2),
-    ],
-    ids=repr,
-)
-def test_a_failure_names_the_value_and_no_other_argument(module):
-    """Also where a default, or an argument of `functools.partial`, is the last one, and across threads."""
-    with pytest.raises(KeyError, match="price") as caught:
-        ps.run(ps.pipe(ps.values(RECORDS), module, ps.drain()))
-    assert caught.value.__notes__[-1].endswith("at the value {'cost': 2}")
 
 
 def add(total, record, tax=0.19):
@@ -414,24 +375,6 @@ def add(total, record, tax=0.19):
 def rebinds(record, tax=0.19):
     record = dict(record)
     return priced(record, tax)
-
-
-@pytest.mark.parametrize(
-    ("module", "named"),
-    [
-        (lambda: ps.sort_by_time(lambda record, digits=2: round(record["price"], digits)), True),
-        (lambda: ps.reduce_by_time(ps.Fold(float, add)), True),
-        (lambda: ps.accumulate(ps.Fold(float, add)), True),
-        (lambda: ps.map(rebinds), True),
-        (lambda: ps.sort_by_time(rebinds), False),
-        (lambda: ps.sort_by_time(partial(lambda record, tax: record["price"] * tax, tax=0.07)), False),
-    ],
-)
-def test_a_failure_names_the_value_or_none(module, named):
-    """Never a default, an assigned variable, or what `functools.partial` adds, which could be the last argument."""
-    with pytest.raises(KeyError, match="price") as caught:
-        ps.run(ps.pipe(ps.values(RECORDS), module(), ps.drain()))
-    assert re.findall("at the value .*", caught.value.__notes__[-1]) == ["at the value {'cost': 2}"] * named
 
 
 class Breaks:
@@ -449,18 +392,70 @@ class Breaks:
         return 40 + self.made
 
 
-@pytest.mark.parametrize("iterator", [Breaks, lambda: map({1: 41, 2: 42}.__getitem__, [1, 2, "broken"])])
-@pytest.mark.parametrize("time", [None, float])
-def test_a_failure_of_an_iterator_names_no_value(iterator, time):
-    with pytest.raises(KeyError, match="broken") as caught:
-        ps.run(ps.pipe(ps.values(iterator(), time=time), ps.drain()))
-    assert "at the value" not in caught.value.__notes__[-1]
+def mapped():
+    return map({1: 41, 2: 42}.__getitem__, [1, 2, "broken"])
 
 
-def test_a_failure_of_an_iterator_names_the_value_it_was_made_from():
-    with pytest.raises(KeyError, match="broken") as caught:
-        ps.run(ps.pipe(ps.values([7]), ps.flat_map(lambda _: Breaks()), ps.drain()))
-    assert caught.value.__notes__[-1].endswith("at the value 7")
+def counts_down(state):
+    state -= 1
+    return 10 // state, state
+
+
+class Unreleased(ps.authoring.PerBatch):
+    """A module of one's own that fails in a batch, or when it is released."""
+
+    def work(self, out, time, values):
+        out += [1 / value for value in values]
+
+    async def release(self):
+        raise OSError("not let go")
+
+
+NAMED = [
+    ps.map(price),
+    ps.map(operator.itemgetter("price")),
+    ps.map_async(price_of, 1),
+    ps.count_by_key(price),
+    ps.reduce_by_time(ps.agg.sum(price)),
+    ps.sort_by_time(price),
+    ps.tumbling(5, key=price),
+    ps.stamp(price),
+    ps.flat_map(lambda record: record["price"] and [1]),
+    # A default, an argument of `functools.partial`, or a variable that is assigned is the last one.
+    ps.map(priced),
+    ps.map(partial(priced, tax=0.07)),
+    ps.reduce_by_time(ps.agg.sum(priced)),
+    ps.map_thread(priced, concurrency=2),
+    ps.map_thread(operator.itemgetter("price"), concurrency=2),
+    ps.sort_by_time(lambda record, digits=2: round(record["price"], digits)),
+    ps.reduce_by_time(ps.Fold(float, add)),
+    ps.accumulate(ps.Fold(float, add)),
+    ps.map(rebinds),
+]
+NAMELESS = [
+    *(ps.pipe(ps.values(RECORDS), ps.sort_by_time(key)) for key in (rebinds, partial(priced, tax=0.07))),
+    # Of an iterator and of `unfold` it would be the value before.
+    *(ps.values(make(), time=time) for make in (Breaks, mapped) for time in (None, float)),
+    ps.unfold(3, counts_down),
+    # A kernel's methods are called with itself, and with batches.
+    *(ps.pipe(ps.values([value]), ps.transformer(Unreleased)()) for value in (0, 1)),
+]
+STRUCK = [
+    *((ps.pipe(ps.values(RECORDS), module), ["{'cost': 2}"]) for module in NAMED),
+    (ps.pipe(ps.values(RECORDS), ps.drain(price)), ["{'cost': 2}"]),
+    (ps.pipe(ps.values([7]), ps.flat_map(lambda _: Breaks())), ["7"]),
+    *((stream, []) for stream in NAMELESS),
+]
+"""Streams that fail, and the values that their failures name."""
+
+
+@pytest.mark.parametrize(("stream", "values"), STRUCK)
+def test_a_failure_names_the_value_it_struck_at_or_none(stream, values):
+    with pytest.raises((KeyError, ZeroDivisionError, OSError)) as caught:
+        ps.run(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.drain()))
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"raised in {stream.modules[-1].name}")
+    assert re.findall("at the value (.*)", note) == values
 
 
 @pytest.mark.parametrize("results", [5, 0, None, (n for n in [1])])
@@ -484,42 +479,11 @@ def test_a_result_that_is_no_sequence_is_refused(results, early):
     assert str(caught.value).endswith("give(time, [result])" if early else "give_many([time], [result])")
 
 
-def counts_down(state):
-    state -= 1
-    return 10 // state, state
-
-
-def test_a_failure_of_unfold_does_not_name_the_value_before():
-    """That is what it made last, and its function is called with a state."""
-    with pytest.raises(ZeroDivisionError) as caught:
-        ps.run(ps.pipe(ps.unfold(3, counts_down), ps.drain()))
-    assert "at the value" not in caught.value.__notes__[-1]
-
-
 @pytest.fixture
 def rows(tmp_path):
     """A table, whose rows have a class of the toolkit's own."""
     (tmp_path / "a.csv").write_text("item,count\ntea,0\n")
     return files.read_csv(tmp_path / "a.csv")
-
-
-class Unreleased(ps.authoring.PerBatch):
-    """A module of one's own that fails in a batch, or when it is released."""
-
-    def work(self, out, time, values):
-        out += [1 / value for value in values]
-
-    async def release(self):
-        raise OSError("not let go")
-
-
-@pytest.mark.parametrize("value", [0, 1])
-def test_a_failure_of_a_kernel_names_no_value(value):
-    """Its methods are called with itself, and with batches."""
-    with pytest.raises((ZeroDivisionError, OSError)) as caught:
-        ps.run(ps.pipe(ps.values([value]), ps.transformer(Unreleased)(), ps.drain()))
-    assert caught.value.__notes__[0].startswith("raised in Unreleased")
-    assert "at the value" not in caught.value.__notes__[0]
 
 
 def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
