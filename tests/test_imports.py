@@ -26,6 +26,7 @@ LAYERS = (
         "pullstream.failures",
         "pullstream.frames",
         "pullstream.logger",
+        "pullstream.locks",
         "pullstream.late",
         "pullstream.signature",
     ),

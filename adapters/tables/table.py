@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from .. import locks
+from pullstream.authoring import close_locked, lock
+
 from ..arrow import Array, Schema, Spool, pyarrow
 from .checking import exact_times
 from .entries import Entry, Recorded
@@ -215,7 +216,7 @@ class FileLock:
         while True:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                locks.lock(file)
+                lock(file)
                 # Its last holder may have removed it in between.
                 if os.path.samestat(os.fstat(file), self._path.stat()):
                     self._file, file = file, -1
@@ -226,11 +227,11 @@ class FileLock:
                 return False
             finally:
                 if file >= 0:
-                    locks.close(file)
+                    close_locked(file)
 
     def release(self) -> None:
         """Release the lock, if it was taken."""
         if self._file is not None:
             self._path.unlink(missing_ok=True)
-            locks.close(self._file)
+            close_locked(self._file)
             self._file = None

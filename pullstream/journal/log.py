@@ -15,17 +15,16 @@ import os
 import secrets
 import stat
 import struct
-import weakref
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import Buffer
 
 from pullstream.errors import JournalError
+from pullstream.locks import close_locked, lock
 
 FORMAT: Final = 3
 """Format 1 was a SQLite database. Format 2 stored the state of modules differently."""
@@ -44,8 +43,6 @@ HEADER: Final = _HEAD.size + _CHECK.size + _DIGEST
 _RESTORE: Final = "Restore a copy of it, or start over with another journal"
 _OWN_PATH: Final = "Give the journal a path of its own"
 
-_open: "weakref.WeakSet[JournalLog]" = weakref.WeakSet()
-
 
 class JournalLog:
     """The open, locked file of a journal. Any thread may use it, but only one at a time."""
@@ -57,7 +54,6 @@ class JournalLog:
         """The size of the file in bytes."""
         self._file = self._new = -1
         """The open file, and the one that will replace it; both are locked."""
-        _open.add(self)
         self._failed = False
         try:
             while not self._take():
@@ -83,7 +79,7 @@ class JournalLog:
         self._file = os.open(self.path, flags, 0o600)
         status = os.fstat(self._file)
         self._check_owner(status)
-        _lock(self._file)
+        lock(self._file)
         if (status.st_dev, status.st_ino) == _identity(self.path):
             return True
         self.close()
@@ -253,7 +249,7 @@ class JournalLog:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _flag("O_NOFOLLOW") | _flag("O_BINARY")
         self._new = file = os.open(new, flags, 0o600)
         try:
-            _lock(file)
+            lock(file)
             _write(file, self._head + self._first, 0)
             end, number, digest = HEADER, 0, self._first
             for payload in payloads:
@@ -265,11 +261,11 @@ class JournalLog:
             new.replace(self.path)
         except BaseException:
             self._new = -1
-            os.close(file)
+            close_locked(file)
             new.unlink(missing_ok=True)
             raise
         old, self._file, self._new = self._file, file, -1
-        os.close(old)
+        close_locked(old)
         self.size, self._number, self._digest = end, number, digest
         sync_folder(self.path.parent)
 
@@ -303,15 +299,10 @@ class JournalLog:
 
     def close(self) -> None:
         """Close the file and release the lock."""
-        for file in self.detached():
-            # A child forked just now, or just after the file was opened, has a copy, which would keep the lock.
-            _unlock(file)
-            os.close(file)
-
-    def detached(self) -> list[int]:
-        """Return the open files, which the caller closes; the journal can no longer be used."""
         files, self._file, self._new = (self._file, self._new), -1, -1
-        return [file for file in files if file >= 0]
+        for file in files:
+            if file >= 0:
+                close_locked(file)
 
     def error_for(self, exc: OSError) -> JournalError:
         """Make the error for a file that cannot be used."""
@@ -351,19 +342,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _lock(file: int) -> None:
-    """Lock a file until it is closed, or raise BlockingIOError. Without flock (on Windows), this does nothing."""
-    if os.name == "posix":
-        fcntl: Any = import_module("fcntl")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _unlock(file: int) -> None:
-    if os.name == "posix":
-        fcntl: Any = import_module("fcntl")
-        fcntl.flock(file, fcntl.LOCK_UN)
-
-
 def _literal(name: str) -> str:
     """Escape a name for a glob pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
@@ -388,14 +366,3 @@ def _write(file: int, data: Buffer, at: int) -> None:
 
 def _sync(file: int) -> None:
     getattr(os, "fdatasync", os.fsync)(file)
-
-
-def _forked() -> None:
-    """Close all journals in a forked child: it takes no part in the run, and would keep the lock if its parent died."""
-    for log in list(_open):
-        for file in log.detached():
-            os.close(file)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

@@ -20,7 +20,7 @@ from typing import Final
 
 from typing_extensions import Buffer, override
 
-from ... import locks
+from pullstream.authoring import close_locked, lock
 
 BLOCK = 1 << 20
 
@@ -64,11 +64,11 @@ class Disk:
 
     def close(self, file: int) -> None:
         """Close a descriptor."""
-        locks.close(file)
+        close_locked(file)
 
     def lock(self, file: int) -> None:
         """Lock a file until it is closed, or raise BlockingIOError; does nothing without flock (Windows)."""
-        locks.lock(file)
+        lock(file)
 
     def rename(self, old: Path, new: Path) -> None:
         """Rename a file, atomically replacing an existing one."""

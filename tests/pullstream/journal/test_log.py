@@ -404,7 +404,7 @@ os._exit(0)
 def test_a_journal_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
     """Who has waited for the lock of a file that is gone by then has the lock of nothing."""
     written(path, ONE)
-    lock, files = log._lock, []
+    lock, files = log.lock, []
 
     def late(file):
         files.append(file)
@@ -414,5 +414,5 @@ def test_a_journal_that_is_replaced_while_it_is_opened_is_opened_again(path, mon
             new.replace(path)
         lock(file)
 
-    monkeypatch.setattr(log, "_lock", late)
+    monkeypatch.setattr(log, "lock", late)
     assert held(path) == holding(TWO)

@@ -17,7 +17,7 @@ def lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def close(file: int) -> None:
+def close_locked(file: int) -> None:
     """Close a file that may be locked, or that `lock` has refused."""
     if file in _LOCKED:
         # A child forked before the file was noted, or after the next line, has a copy, which would keep the lock.
