@@ -8,15 +8,14 @@ protocol: its calls block, and are meant for a thread.
 from bisect import bisect_left
 from collections import deque
 from contextlib import suppress
-from operator import attrgetter
 from typing import Any, Final
 
 import attrs
 import trio
 from typing_extensions import override
 
-from pullstream import DONE, Batch, Sink
-from pullstream.authoring import Ascending, Backlog, Done, Kernel, Location, SideBranch, Traits
+from pullstream import DONE, Batch
+from pullstream.authoring import Ascending, Backlog, Done, Kernel, Location, Traits
 from pullstream.errors import CapabilityError
 
 from ...arrow import As, RecordBatch
@@ -31,7 +30,7 @@ from .timed import Cutting, TimedFrame
 
 
 @attrs.frozen
-class _Late:
+class Late:
     """Marks a value for the sink of late values."""
 
     value: Any
@@ -62,7 +61,7 @@ class Lateness:
         if self._late == "drop":
             self._location.skipped += count
             return batch.part(count) if count < len(values) else None
-        marks = map(_Late, values[:count])
+        marks = map(Late, values[:count])
         return Batch.of(Ascending([self._least] * count + list(times[count:])), [*marks, *values[count:]])
 
     def passed(self, time: Any) -> None:
@@ -70,11 +69,6 @@ class Lateness:
         if self._latest is None or time > self._latest:
             self._latest, self._least = time, time - self._lateness
             self._location.advance(self._least)
-
-
-def aside(sink: Sink[Any, Any]) -> SideBranch:
-    """Make the module that passes late values to their sink."""
-    return SideBranch(sink, _Late, attrgetter("value"))
 
 
 LOOK_SECONDS: Final = 1.0

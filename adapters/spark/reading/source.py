@@ -2,20 +2,22 @@
 
 import datetime as dt
 from functools import partial
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, Final, Literal
 
 import attrs
 
 from pullstream import Sink, Source
-from pullstream.authoring import Module, bound
+from pullstream.authoring import Call, LateOption, Module, bound
 
 from ...arrow import As, shape_argument
 from ..errors import refused
 from ..types import Column, DataFrame
-from .ordered import OrderedSource, aside
+from .ordered import Late, OrderedSource
 from .timed import TimedFrame, timed
 
 _MICROSECOND = dt.timedelta(microseconds=1)
+_LATE: Final = LateOption(Late, attrgetter("value"))
 
 refusal = partial(refused, "from_dataframe")
 
@@ -81,28 +83,21 @@ def from_dataframe(
     """
     shape_argument("from_dataframe", as_)
     frame = timed(df, time)
-    allowed = _lateness(frame, lateness, late)
+    if late != "error":
+        _LATE(Call("from_dataframe", {"lateness": lateness}, name="late"), late)
+    allowed = None if lateness is None else _lateness(frame, lateness)
     options: tuple[tuple[str, Any], ...] = (("as_", as_),) if as_ != "rows" else ()
     if allowed is not None:
         frame = attrs.evolve(frame, jumbled=True)
         options += (("lateness", allowed), *((("late", late),) if late != "error" else ()))
     elif time is not None:
         frame = frame.sorted()
-    modules = (Module("from_dataframe", OrderedSource, (frame,), options),)
-    return Source((*modules, Module("late", aside, (late,), follows=True)) if isinstance(late, Sink) else modules)
+    module = Module("from_dataframe", OrderedSource, (frame,), options)
+    return Source((module, *_LATE.below(module, late)))
 
 
-def _lateness(frame: TimedFrame, lateness: Any, late: object) -> Any:
-    """The lateness in the type in which it is subtracted from times, if rows are not sorted."""
-    if late not in ("error", "drop") and not isinstance(late, Sink):
-        raise refusal(f"got late={late!r}: use 'error', 'drop' or a sink")
-    if lateness is None:
-        if late != "error":
-            raise refusal(
-                f"got late={late!r} without lateness=, which defines when a row is late: with lateness=0 (for dates, "
-                f"timedelta(0)), every row before the latest time is late"
-            )
-        return None
+def _lateness(frame: TimedFrame, lateness: Any) -> Any:
+    """The lateness in the type in which it is subtracted from times."""
     if frame.time is None:
         raise refusal(f"got lateness={lateness!r} without time=, to which it would apply")
     if frame.kind == "string":

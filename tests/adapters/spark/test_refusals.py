@@ -70,8 +70,8 @@ MISTAKES = {
     "from_dataframe": {
         "got as_='pandas': use 'rows', 'tuples', 'dicts' or 'batches'": {"as_": "pandas"},
         "got lateness=3 without time=": {"lateness": 3},
-        "got late='drop' without lateness=.*: with lateness=0 ": {"late": "drop", "time": "id"},
-        "got late='keep': use 'error', 'drop' or a": {"late": "keep", "time": "id", "lateness": 1},
+        "got late='drop' without lateness=.* With lateness=0 ": {"late": "drop", "time": "id"},
+        "got late='keep': it must be 'error', 'drop' or a sink": {"late": "keep", "time": "id", "lateness": 1},
         "lateness must be of type int, and not negative": {"lateness": -1, "time": "id"},
         "for times that are strings": {"lateness": 3, "time": "text"},
         "no column for time='dya'; its columns are id, day, text, real$": {"time": "dya"},
