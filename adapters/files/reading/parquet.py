@@ -173,21 +173,19 @@ class ArrowFormat(_Typed):
                 )
 
 
+class ParquetOptions(Tabular, total=False):
+    """The options of `read_parquet`."""
+
+    parquet_options: Mapping[str, Any] | None
+
+
 @overload
 def read_parquet(
-    paths: Paths,
-    *,
-    parquet_options: Mapping[str, Any] | None = None,
-    on_error: OnError[Any] = "fail",
-    **options: Unpack[Tabular],
+    paths: Paths, *, on_error: OnError[Any] = "fail", **options: Unpack[ParquetOptions]
 ) -> Source[Any]: ...
 @overload
 def read_parquet(
-    paths: Paths,
-    *,
-    parquet_options: Mapping[str, Any] | None = None,
-    on_error: Literal["result"],
-    **options: Unpack[Tabular],
+    paths: Paths, *, on_error: Literal["result"], **options: Unpack[ParquetOptions]
 ) -> Source[Any | Failed[Any]]: ...
 def read_parquet(
     paths: Paths,

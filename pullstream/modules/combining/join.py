@@ -1,7 +1,7 @@
 """`join`: pairs the values of two sources by key and time."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Annotated, Any, Final, Literal, cast, get_args, overload
+from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypedDict, Unpack, cast, get_args, overload
 
 import attrs
 from typing_extensions import override
@@ -259,62 +259,62 @@ def _with_at(call: Call) -> None:
         )
 
 
+_On: TypeAlias = Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]]
+
+
+class _Options(TypedDict, Generic[A], total=False):
+    """The options that every way to join has, except `within`."""
+
+    capacity: int
+    on_error: OnError[A]
+
+
+class _Near(_Options[A], total=False):
+    within: Any
+
+
 @overload
 def join(
     left: Source[A],
     right: Source[B],
     *,
-    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    on: _On[A, B],
     how: Literal["inner"] = "inner",
-    within: Any = None,
-    capacity: int = CAPACITY,
-    on_error: OnError[A | B] = "fail",
+    **options: Unpack[_Near[A | B]],
 ) -> Source[tuple[A, B]]: ...
+
+
 @overload
 def join(
-    left: Source[A],
-    right: Source[B],
-    *,
-    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
-    how: Literal["left"],
-    within: Any = None,
-    capacity: int = CAPACITY,
-    on_error: OnError[A | B] = "fail",
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["left"], **options: Unpack[_Near[A | B]]
 ) -> Source[tuple[A, B | None]]: ...
+
+
 @overload
 def join(
-    left: Source[A],
-    right: Source[B],
-    *,
-    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
-    how: Literal["full"],
-    within: Any = None,
-    capacity: int = CAPACITY,
-    on_error: OnError[A | B] = "fail",
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["full"], **options: Unpack[_Near[A | B]]
 ) -> Source[tuple[A | None, B | None]]: ...
+
+
 @overload
 def join(
-    left: Source[A],
-    right: Source[B],
-    *,
-    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
-    how: Literal["semi", "anti"],
-    within: Any = None,
-    capacity: int = CAPACITY,
-    on_error: OnError[A | B] = "fail",
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["semi", "anti"], **options: Unpack[_Near[A | B]]
 ) -> Source[A]: ...
+
+
 @overload
 def join(
     left: Source[A],
     right: Source[B],
     *,
-    on: Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]],
+    on: _On[A, B],
     how: Literal["asof"],
     at: Callable[[Any], Any] | tuple[Callable[[A], Any], Callable[[B], Any]],
     strategy: Strategy = "backward",
-    capacity: int = CAPACITY,
-    on_error: OnError[A | B] = "fail",
+    **options: Unpack[_Options[A | B]],
 ) -> Source[tuple[A, B | None]]: ...
+
+
 @source
 @together(_with_at)
 def join(
