@@ -9,8 +9,10 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from math import inf
 from multiprocessing.connection import Connection
 from pickle import dumps, loads
+from time import monotonic
 from typing import Any, Final, cast
 
 from pullstream.conformance.places import is_authors, place_of, shown_place
@@ -18,6 +20,12 @@ from pullstream.conformance.report import Trouble
 from pullstream.errors import PullstreamError
 
 Send = Callable[[object], None]
+
+SLICES: Final = 20
+"""The number of parts of a wait: while a program is stopped, at most one of them passes."""
+
+ABANDONED: Final = 600.0
+"""The seconds after which a process ends itself, if its parent is gone and cannot end it."""
 
 _FRAME: Final = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
@@ -30,7 +38,7 @@ def can_be_apart() -> bool:
 def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float) -> Trouble | None:
     """Run `work` in a separate process, and call `hear` with everything that it sends.
 
-    The process is ended when it has sent nothing for `limit` seconds.
+    The process is ended when it has sent nothing for `limit` seconds, apart from those in which all is stopped.
 
     Raises:
         BaseException: the exception that `work` raised.
@@ -38,7 +46,7 @@ def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: floa
     context: Any = multiprocessing.get_context("fork")
     mine, its = cast("tuple[Connection, Connection]", context.Pipe(duplex=False))
     with tempfile.TemporaryFile("w+") as dump:
-        process = context.Process(target=_inside, args=(work, its, dump, 2 * limit + 1))
+        process = context.Process(target=_inside, args=(work, its, dump, max(ABANDONED, 2 * limit)))
         with warnings.catch_warnings():
             # The warning is about threads of this process: the copy has none of them and uses none of their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -56,10 +64,14 @@ def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: floa
 
 def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: float) -> None:
     faulthandler.register(signal.SIGUSR1, file=dump, all_threads=False)
+    armed = -inf
 
     def send(message: object) -> None:
-        # In case the parent is gone and cannot end this process.
-        faulthandler.dump_traceback_later(backstop, exit=True, file=dump)
+        nonlocal armed
+        # Each call starts a thread, which takes an eighth of a cell's time.
+        if (now := monotonic()) > armed + 1:
+            faulthandler.dump_traceback_later(backstop, exit=True, file=dump)
+            armed = now
         its.send(("sent", message))
 
     try:
@@ -90,7 +102,7 @@ def _told(exc: BaseException) -> BaseException:
 
 
 def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, dump: Any) -> Trouble | None:
-    while mine.poll(limit):
+    while any(mine.poll(limit / SLICES) for _ in range(SLICES)):
         try:
             kind, message = mine.recv()
         except EOFError:

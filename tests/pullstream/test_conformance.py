@@ -1,6 +1,10 @@
 """The conformance kit finds what is broken, passes what is not, and can be used from a test and from a shell."""
 
+import os
 import shlex
+import signal
+import subprocess
+import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -441,6 +445,31 @@ def test_a_module_that_spins_is_not_placed_where_the_kit_was_called():
     finding = conformance(Subject("module", never_rests), replay="values=1", limit=0.5).findings[0]
     assert finding.rule == "spin"
     assert "it is in test_" not in finding.message
+
+
+STOPPED = """
+import time, pullstream as ps
+from pullstream.conformance import conformance
+
+@ps.transformer
+async def dozes(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        print("dozes", flush=True)
+        time.sleep(0.5)
+        yield batch
+
+print(conformance(dozes, replay="values=1", limit=1).ok)
+"""
+
+
+@pytest.mark.slow
+def test_time_in_which_all_is_stopped_does_not_count():
+    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, start_new_session=True) as program:
+        assert program.stdout.readline() == b"dozes\n"
+        os.killpg(program.pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.killpg(program.pid, signal.SIGCONT)
+        assert program.stdout.read().endswith(b"True\n")
 
 
 @ps.transformer
