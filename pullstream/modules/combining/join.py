@@ -269,7 +269,7 @@ class _Options(TypedDict, Generic[A], total=False):
     on_error: OnError[A]
 
 
-class _Near(_Options[A], total=False):
+class _Within(_Options[A], total=False):
     within: Any
 
 
@@ -280,25 +280,25 @@ def join(
     *,
     on: _On[A, B],
     how: Literal["inner"] = "inner",
-    **options: Unpack[_Near[A | B]],
+    **options: Unpack[_Within[A | B]],
 ) -> Source[tuple[A, B]]: ...
 
 
 @overload
 def join(
-    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["left"], **options: Unpack[_Near[A | B]]
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["left"], **options: Unpack[_Within[A | B]]
 ) -> Source[tuple[A, B | None]]: ...
 
 
 @overload
 def join(
-    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["full"], **options: Unpack[_Near[A | B]]
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["full"], **options: Unpack[_Within[A | B]]
 ) -> Source[tuple[A | None, B | None]]: ...
 
 
 @overload
 def join(
-    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["semi", "anti"], **options: Unpack[_Near[A | B]]
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["semi", "anti"], **options: Unpack[_Within[A | B]]
 ) -> Source[A]: ...
 
 
