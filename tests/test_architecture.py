@@ -21,7 +21,6 @@ def test_every_file_is_there():
 
 
 def test_the_names_to_know():
-    """Each class is in its file, and there are no more than a maintainer can know."""
     names = re.findall(r"^\| `(\w+)` \| .* \| `([\w/]+\.py)` \|$", PAGE, re.MULTILINE)
 
     assert 40 < len(names) <= 60
@@ -39,7 +38,6 @@ def test_what_is_named_is_there():
 
 
 def test_every_link_leads_somewhere():
-    """Other pages and tests that are linked are there."""
     assert [link for link in re.findall(r"\]\(([^)#]+)\)", PAGE) if not (ROOT / "tutorials" / link).exists()] == []
 
 

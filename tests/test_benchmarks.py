@@ -10,7 +10,6 @@ import pytest
 from tests.benchmarks import __main__ as command, measuring
 from tests.benchmarks.catalogue import WORKLOADS
 from tests.benchmarks.measuring import Measured
-from tests.benchmarks.results import Curve, Results, Row
 from tests.benchmarks.whole.program import Program, measure
 from tests.benchmarks.whole.programs import PROGRAMS
 from tests.benchmarks.workload import BY_HAND, HERE, LIMIT, TOOLKITS, version
@@ -61,7 +60,6 @@ def found(seconds=1.0, digest="same"):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Measurements that take no time: a list of what is asked for; what a way gives may be set by its name."""
     asked = []
     given = {LIMIT: found(0.5)}
 
@@ -95,16 +93,6 @@ def test_a_wrong_answer_is_an_error_and_no_row(measured, monkeypatch, capsys):
     assert "W1 pullstream: wrong answer: another instead of same" in told.err
     assert [row for row in told.out.splitlines() if "fresh" in row and "pullstream" in row] == []
     assert measured.asked.count(("W1", HERE)) == 1  # once is enough
-
-
-def results():
-    made = Results("full", 2, loads=[0.1, 1.9], versions={HERE: "1", "streamable": "2"})
-    ways = WORKLOADS["W1"].ways
-    for toolkit, seconds in ((HERE, [1.0, 1.2, 1.1]), ("streamable", [0.9, 1.1, 1.3])):
-        pairs = [(found(1.0), found(one)) for one in seconds]
-        made.rows.append(Row.of(WORKLOADS["W1"], ways[toolkit], 1_000_000, pairs))
-    made.curves.append(Curve("stages", "maps in a row", [1, 10, 100], [0.1, 1.0, 10.0], [1.0, 1.0, 1.0]))
-    return made
 
 
 def test_the_command_measures_in_processes_and_writes_the_page(tmp_path):

@@ -69,7 +69,6 @@ print([int(columns["n"].sum()) for columns in ps.run(batches)])
 
 
 def named(requirement):
-    """The distribution that a requirement is for, as its name is compared."""
     return re.split(r"[\s<>=!~\[;(]", requirement)[0].lower().replace("_", "-")
 
 

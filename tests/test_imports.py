@@ -151,7 +151,6 @@ def behind_doors(path: Path) -> Iterable[str]:
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """The files that are reached from themselves, in groups of which each file reaches each."""
     groups = nx.strongly_connected_components(nx.DiGraph({name: [*found] for name, found in graph.items()}))
     return sorted(sorted(group) for group in groups if len(group) > 1)
 
@@ -190,20 +189,17 @@ def graph() -> Graph:
 
 
 def test_no_circle_of_files(graph):
-    """Whoever reads a file never comes back to it by following what it imports."""
     found = circles(graph)
     inside = [(name, other) for group in found for name in group for other in sorted(graph[name] & set(group))]
     assert not found, told(inside)
 
 
 def test_no_arrow_against_the_layers(graph):
-    """What is above knows what is below, never the other way round."""
     found = upward(graph)
     assert not found, told(found)
 
 
 def test_adapters_use_the_doors(graph):
-    """What adapters can do, everybody can: they import nothing that is not published."""
     found = past_the_doors(graph)
     assert not found, told(found)
 

@@ -182,7 +182,6 @@ def module(path):
 
 
 def test_a_plain_program_loads_what_it_uses():
-    """Neither what watches runs, nor the theory, nor another event loop."""
     program = """
 import sys
 import pullstream as ps

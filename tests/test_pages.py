@@ -104,7 +104,6 @@ def test_every_block_says_what_it_is():
 
 
 def test_no_row_of_the_table_stands_twice():
-    """A module is told of in one place; those that share a name are called in different ways."""
     calls = re.findall(r"^\| `(\w+\(.*?\))`", MODULES, re.MULTILINE)
 
     assert sorted(calls) == sorted(set(calls))

@@ -41,7 +41,6 @@ def outside(site, folder, *command, **others):
 
 
 def test_nothing_else_stands_at_the_top(site):
-    """A name at the top of site-packages is taken from everybody else."""
     assert {path.name for path in site.iterdir()} == {
         *("pullstream", "_pullstream_pytest.py"),
         f"pullstream-{ps.__version__}.dist-info",
@@ -106,7 +105,6 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"timely", "adap
 
 
 def test_files_of_the_users_are_in_nobody_s_way(site, tmp_path):
-    """A `timely.py` and a folder `adapters` beside the script, and PyPI's project of that name in the environment."""
     (tmp_path / "timely.py").write_text(HOSTILE)
     for folder in (tmp_path / "adapters", site / "adapters"):
         folder.mkdir(exist_ok=True)
@@ -125,7 +123,6 @@ def test_files_of_the_users_are_in_nobody_s_way(site, tmp_path):
 
 
 def test_all_that_is_installed_can_be_imported(site, tmp_path):
-    """Every module, each by the name that it has there; none of them has kept one of a checkout's."""
     (tmp_path / "every.py").write_text("""
 import importlib, pkgutil, sys
 import pullstream

@@ -85,7 +85,6 @@ def one_turn(results: Results, workload: Workload, way: Way, pairs: list[tuple[M
 
 
 def write(results: Results, folder: Path) -> None:
-    """The page, its chart, and what both were made of."""
     folder.mkdir(parents=True, exist_ok=True)
     results.write(folder / "results.json")
     (folder / "README.md").write_text(page(results, WORKLOADS, "chart.svg"))
@@ -95,7 +94,6 @@ def write(results: Results, folder: Path) -> None:
 
 
 def whole(given: argparse.Namespace) -> None:
-    """Measure whole programs, each in turns with the same by hand."""
     from tests.benchmarks.whole.flights import MAIN, MAIN_IN_COLUMNS
     from tests.benchmarks.whole.program import measure
     from tests.benchmarks.whole.programs import PROGRAMS as PLAIN
@@ -111,7 +109,6 @@ def whole(given: argparse.Namespace) -> None:
 
 
 def listed() -> None:
-    """All that there is, by name."""
     for workload in WORKLOADS.values():
         print(f"{workload.name:16} {workload.title}: {', '.join(workload.ways)}")
     for name, growth in CURVES.items():
@@ -119,7 +116,6 @@ def listed() -> None:
 
 
 def found(given: argparse.Namespace, only: list[str]) -> Results:
-    """Measure what is asked for."""
     results = Results(given.pace, given.repeat)
     results.looked()
     for toolkit in results.missing:

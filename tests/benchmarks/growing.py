@@ -14,7 +14,6 @@ import attrs
 
 import pullstream as ps
 from tests.benchmarks.measuring import Failure, answered, megabytes
-from tests.benchmarks.peers import piped
 from tests.benchmarks.results import Curve, Results
 
 
@@ -31,7 +30,7 @@ def counting():
 
 
 def stages(count):
-    return piped(ps.values(range(10_000)), *[ps.map(more)] * count, ps.drain()), None
+    return ps.pipe(ps.values(range(10_000)), *[ps.map(more)] * count, ps.drain()), None
 
 
 def own_stages(count):
@@ -42,30 +41,30 @@ def own_stages(count):
         async def produce(self, limit):
             return await self.upstream.ask(limit)
 
-    return piped(ps.values(range(100_000)), *[Passing()] * count, ps.drain()), None
+    return ps.pipe(ps.values(range(100_000)), *[Passing()] * count, ps.drain()), None
 
 
 def epochs(count):
-    return piped(ps.values(range(count), time=itself), ps.count_by_key(), counting()), count
+    return ps.pipe(ps.values(range(count), time=itself), ps.count_by_key(), counting()), count
 
 
 def values(count):
-    return piped(ps.values(range(count)), ps.map(more), ps.reduce(operator.add, 0)), count * (count + 1) // 2
+    return ps.pipe(ps.values(range(count)), ps.map(more), ps.reduce(operator.add, 0)), count * (count + 1) // 2
 
 
 def sources(count):
-    return piped(ps.merge(*[ps.values(range(100))] * count), counting()), 100 * count
+    return ps.pipe(ps.merge(*[ps.values(range(100))] * count), counting()), 100 * count
 
 
 def outstanding(count):
     rows = [number - number * 7_919 % count for number in range(100_000)]
     stamped = ps.stamp(itself, lateness=count)
     summed = ps.reduce_by_time(ps.agg.count()), ps.reduce(operator.add, 0)
-    return piped(ps.values(rows), stamped, *summed), len(rows)
+    return ps.pipe(ps.values(rows), stamped, *summed), len(rows)
 
 
 def keys(count):
-    return piped(ps.values(range(count)), ps.count_by_key(), counting()), count
+    return ps.pipe(ps.values(range(count)), ps.count_by_key(), counting()), count
 
 
 @attrs.frozen
@@ -90,7 +89,6 @@ PACES = {"full": slice(None), "quick": slice(-1), "smoke": slice(2)}
 
 
 def measure(name: str, count: int) -> tuple[float, float]:
-    """Seconds and megabytes of a run, in this process."""
     program, wanted = CURVES[name].make(count)
     before, begin = megabytes(), time.process_time()
     found = ps.run(program)

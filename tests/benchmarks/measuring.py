@@ -48,7 +48,6 @@ class Failure(Exception):
 
 
 def once(workload: Workload, run: Run) -> tuple[float, Any]:
-    """Run it: seconds, and the answer."""
     gc.collect()
     clock = time.perf_counter if workload.by_the_clock else time.process_time
     begin = clock()
@@ -68,7 +67,6 @@ def told(workload: Workload, answer: Any, shape: Shape | None) -> tuple[str, str
 
 
 def measure(workload: Workload, way: str, size: int, seconds: float) -> Measured:
-    """Measure a way, in this process."""
     prepared = workload.ways[way].prepare(size)
     run, shape = prepared if isinstance(prepared, tuple) else (prepared, None)
     before = megabytes()
@@ -113,7 +111,6 @@ def answered(module: str, *arguments: str) -> Any:
 
 
 def in_a_process(workload: Workload, way: str, size: int, seconds: float) -> Measured:
-    """Measure a way, in a process of its own."""
     result = answered("measuring", workload.name, way, str(size), str(seconds))
     if "failed" in result:
         raise Failure(result["failed"])

@@ -1,50 +1,38 @@
 """How toolkits are driven that want more than a line for it; all are imported when they are asked for."""
 
-from collections.abc import Callable, Coroutine
 from importlib import import_module
-from typing import Any
 
 import trio
 
 
-def piped(*parts: Any) -> Any:
-    """A pipeline of however many parts, as `ps.pipe` makes it."""
-    import pullstream as ps
-
-    pipe: Any = ps.pipe
-    return pipe(*parts)
-
-
-def counted_here(source: Any) -> Callable[[], int]:
+def counted_here(source):
     """How many values a source has, counted by the batch."""
     import pullstream as ps
 
-    program = piped(source, ps.map_batches(lambda values: [len(values)]), ps.reduce(int.__add__, 0))
+    program = ps.pipe(source, ps.map_batches(lambda values: [len(values)]), ps.reduce(int.__add__, 0))
     return lambda: ps.run(program)
 
 
-def in_asyncio(function: Callable[[], Coroutine[Any, Any, Any]]) -> Callable[[], Any]:
-    """An async function of asyncio's, run."""
+def in_asyncio(function):
     import asyncio
 
     return lambda: asyncio.run(function())
 
 
-def in_trio(function: Callable[[], Coroutine[Any, Any, Any]]) -> Callable[[], Any]:
-    """An async function of trio's, run."""
+def in_trio(function):
     return lambda: trio.run(function)
 
 
-def bytewax_list(build: Callable[[Any, Callable[..., Any]], Any]) -> Callable[[], list[Any]]:
+def bytewax_list(build):
     """What a dataflow of Bytewax puts out; `build(op, given)` makes it, and `given(values or source)` its inputs."""
     op, dataflow, testing = (import_module(f"bytewax.{name}") for name in ("operators", "dataflow", "testing"))
 
-    def run() -> list[Any]:
-        out: list[Any] = []
+    def run():
+        out = []
         flow = dataflow.Dataflow("bench")
         inputs = 0
 
-        def given(values: Any) -> Any:
+        def given(values):
             nonlocal inputs
             inputs += 1
             # Its default is a value at a time, which is its worst; a thousand is what its guide uses.
@@ -58,17 +46,16 @@ def bytewax_list(build: Callable[[Any, Callable[..., Any]], Any]) -> Callable[[]
     return run
 
 
-def pathway_rows(build: Callable[[Any], Any]) -> Callable[[], list[tuple[Any, ...]]]:
+def pathway_rows(build):
     """The rows that are left in a table of Pathway's when all is computed, as tuples; `build(pw)` makes the table."""
+    pw = import_module("pathway")
+    graph = import_module("pathway.internals.parse_graph").G
 
-    pw: Any = import_module("pathway")
-    graph: Any = import_module("pathway.internals.parse_graph").G
-
-    def run() -> list[tuple[Any, ...]]:
+    def run():
         graph.clear()  # which all programs of a process have in common
-        rows: dict[Any, tuple[Any, ...]] = {}
+        rows = {}
 
-        def change(key: Any, row: dict[str, Any], time: int, is_addition: bool) -> None:
+        def change(key, row, time, is_addition):
             if is_addition:
                 rows[key] = tuple(row.values())
             else:
@@ -81,6 +68,6 @@ def pathway_rows(build: Callable[[Any], Any]) -> Callable[[], list[tuple[Any, ..
     return run
 
 
-def pathway_table(pw: Any, rows: list[tuple[Any, ...]], **columns: type) -> Any:
+def pathway_table(pw, rows, **columns):
     """A table of Pathway's with these rows."""
     return pw.debug.table_from_rows(pw.schema_from_types(**columns), rows)

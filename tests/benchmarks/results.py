@@ -16,7 +16,6 @@ from tests.benchmarks.workload import HERE, TOOLKITS, Way, Workload, version
 
 
 def machine() -> str:
-    """The machine, in a few words."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}"
 
 
@@ -26,8 +25,6 @@ NOISE = 8.0
 
 @attrs.frozen
 class Spread:
-    """The median of some figures, with the least and the greatest."""
-
     median: float
     least: float
     most: float

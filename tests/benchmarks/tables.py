@@ -26,7 +26,6 @@ def shown(spread: Spread) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row's cells."""
     return (
         row.name,
         took(row.microseconds),
@@ -37,7 +36,6 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def line(row: Row) -> str:
-    """A row for the terminal."""
     name, a_value, warm, first, memory = cells(row)
     return f"{row.workload:5} {name:32} {a_value:>10} {warm:>26} × {first:>26} × fresh {memory:>10}"
 

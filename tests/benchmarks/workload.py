@@ -127,7 +127,6 @@ class Workload:
         return self.way(LIMIT)(prepare)
 
     def size(self, pace: str) -> int:
-        """The size at a pace: full, quick or smoke."""
         return {"full": self.full, "quick": self.quick, "smoke": self.smoke}[pace]
 
     def size_of(self, way: Way, pace: str) -> int:

@@ -45,7 +45,6 @@ def test_a_slice_is_that_of_a_list(count, start, stop, step):
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 20), max_size=5))
 def test_adjacent_slices_are_joined_without_copying(cuts):
-    """Slices of one batch in a row become a slice again, of the same memory."""
     rows = numbers(20)
     places = [0, *sorted(cuts), 20]
     parts = [rows[begin:end] for begin, end in pairwise(places)]

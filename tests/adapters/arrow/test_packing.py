@@ -66,7 +66,6 @@ def test_mixed_forms_of_rows_keep_their_order():
 
 
 def test_a_single_column_takes_any_value():
-    """A number, a text, a date; also if the other columns are filled in."""
     one = pa.schema([("n", pa.int64())])
     assert rows([1, (2,), {"n": 3}], one, {}) == [(1,), (2,), (3,)]
     assert rows([1], pa.schema([("day", pa.date32()), ("n", pa.int64())]), {"day": DAY}) == [(DAY, 1)]
@@ -89,7 +88,6 @@ def test_a_cleaned_name_may_equal_another_columns_name():
 
 @pytest.mark.parametrize("kind", [dict, Counter, lambda row: defaultdict(int, row)], ids=["dict", "Counter", "default"])
 def test_a_dict_is_not_asked_for_missing_keys(kind):
-    """A defaultdict is not asked for what it lacks, and stays unchanged."""
     values = [kind({"n": 1}), kind({"x": 2})]
     schema = pa.schema([("n", pa.int64()), ("x", pa.int64())])
     assert rows(values, schema, {}) == [(1, None), (None, 2)]
@@ -139,7 +137,6 @@ def test_different_named_tuples_use_their_own_names():
 
 
 def test_filling_in_columns_does_not_change_the_values():
-    """The values belong to the user."""
     mine, more = [1, 2], [3]
     schema = pa.schema([("n", pa.int64())])
     (batch,) = Packing(schema, SchemaError).batches([(mine, {}), (more, {})])

@@ -49,7 +49,6 @@ class TestForms:
         assert row._replace(**{attributes[1]: 5})._asdict()[names[1]] == 5
 
     def test_two_columns_with_one_name_are_both_there(self):
-        """The second is named by its position, so that neither is lost."""
         (row,) = Shape("rows", ["ok", "ok"]).of(batch(a=[1], b=[2]))
         assert (row.ok, row._1, row._asdict()) == (1, 2, {"ok": 1, "_1": 2})
 
@@ -71,13 +70,11 @@ class TestForms:
 
 class TestRuns:
     def test_a_null_time_is_refused_by_name(self):
-        """A row without a time belongs to no batch; the message names the column."""
         with pytest.raises(NullTimeError, match=r"no time in 1 of the next 2 rows: 'day' is null\. Give every row"):
             list(Shape("rows").timed(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
 
     @given(st.lists(st.integers(0, 3), max_size=30), st.booleans())
     def test_runs_are_the_groups_of_equal_time(self, times, in_order):
-        """Times and values equal those of `itertools.groupby`; in one batch if the times are in order."""
         times = sorted(times) if in_order else times
         table = pa.record_batch({"n": pa.array(range(len(times)), pa.int64())})
         column = pa.array(times, pa.int64())
@@ -251,7 +248,6 @@ def test_the_garbage_collector_is_restored_with_two_threads(monkeypatch):
 
 
 def test_a_row_can_be_pickled():
-    """The copy is equal and has the same names, including invalid Python names."""
     one = pa.record_batch({"day": [1], "Item Name": ["tea"], "_x": [2]})
     (row,) = Shape("rows").of(one)
     back = pickle.loads(pickle.dumps(row))

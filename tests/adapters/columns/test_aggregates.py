@@ -21,7 +21,6 @@ NINES = Decimal(9 * 10**36)
 
 
 def table(cut, kind, keys, values):
-    """Rows of two columns in batches of a number of rows each."""
     batch = pa.record_batch({"key": keys, "value": pa.array(values, kind)})
     return in_arrow(*(batch.slice(begin, cut) for begin in range(0, len(batch), cut)), form="tuples")
 
@@ -145,7 +144,6 @@ def test_integers_of_every_width_are_told_apart(kind, least, count):
 
 
 def inverse_of(n):
-    """A function of a value, which fails for one."""
     if n == 0:
         raise ValueError("no inverse")
     return 1 // n

@@ -19,7 +19,6 @@ def folds(*parts):
 
 
 def test_keys_of_a_time_keep_their_order():
-    """That in which they arrived, however many times come between."""
     source = folds([(0, "rice"), (1, "tea"), (0, "figs"), (1, "salt")])
     found = ps.run(ps.pipe(source, columns.stamp("t", lateness=1), columns.distinct("n"), ps.collect()))
     assert [row["n"] for row in found] == ["rice", "figs", "tea", "salt"]
@@ -49,7 +48,6 @@ def test_a_time_that_fails_in_some_fold_hides_no_other(parts, together, monkeypa
 
 
 def test_the_rows_of_complete_times_are_not_kept(monkeypatch):
-    """The partial results of complete times are dropped when there are many."""
     monkeypatch.setattr(reducing, "TOGETHER", 8)
     kept = []
     fold = reducing._Reducing._fold

@@ -48,7 +48,6 @@ def test_the_type_of_the_times_must_not_change(first, then):
     ],
 )
 def test_times_of_one_kind_may_have_several_widths(parts, times):
-    """Their unit and their number of bits may change."""
     found = ps.run(ps.pipe(of_types(*parts), columns.stamp("t"), ps.collect(timed=True)))
 
     assert [time for time, _ in found] == times
@@ -68,7 +67,6 @@ def test_a_time_that_does_not_fit_names_the_column(time, kind):
     ],
 )
 def test_the_advice_for_a_late_row_fits_the_options(options, advice):
-    """`late` needs a lateness, so it is no advice where none is given."""
     rows = ps.values([{"t": 9}, {"t": 3}])
 
     with pytest.raises(CapabilityError, match=rf"too late: row 2, {{'t': 3}}, is at 3, but 9 has already {advice}"):
@@ -104,7 +102,6 @@ def test_wrong_options_are_refused_when_composing(make, why):
 
 
 def test_a_second_time_is_refused():
-    """As by `ps.stamp`: times cannot be replaced if there are several."""
     given = ps.values([{"t": 1}, {"t": 2}], time=lambda row: row["t"])
 
     with pytest.raises(CapabilityError, match="its input already has several: 1 and 2"):

@@ -13,8 +13,6 @@ from adapters import columns  # noqa: E402 - where polars is installed
 
 
 class Sizes(PassOn):
-    """Notes how many rows each answer has."""
-
     def __init__(self, noted):
         self.noted = noted
 
@@ -50,7 +48,6 @@ def test_a_filter_asks_for_more_and_more_rows(most, found):
 
 @pytest.mark.parametrize("times", [[0] * 3000, [place // 7 for place in range(3000)]])
 def test_all_rows_before_a_failure_are_delivered(times):
-    """Rows that wait for a slow consumer come before the failure of a row after them."""
     batch = pa.record_batch({"n": [str(place) if place != 2500 else "many" for place in range(3000)]})
     got = []
 

@@ -33,14 +33,12 @@ WIDE = pl.col("n").cast(pl.Int128)
 
 @pytest.fixture
 def given(tmp_path):
-    """A Parquet file with several row groups."""
     pq.write_table(TABLE, tmp_path / "given.parquet", row_group_size=2)
     return tmp_path / "given.parquet"
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, no_rows):
-    """Each day's file has the columns as they were, types included; Parquet, Arrow and CSV."""
     read = files.read_parquet(given, time="day")
     plain = TABLE.set_column(1, "key", TABLE.column("key").cast(pa.string()))
 
@@ -60,7 +58,6 @@ def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, no_rows):
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_a_file_for_each_key(given, tmp_path, limit, no_rows):
-    """A column's name as the key splits columns, and creates no rows."""
     known = ps.pipe(files.read_parquet(given, time="day"), columns.filter(pl.col("key").is_not_null()))
 
     ps.run(ps.pipe(known, files.write_parquet(f"{tmp_path}/{{time}}/{{key}}.parquet", key="key")), limit=limit)
@@ -82,7 +79,6 @@ def test_a_schema_gives_the_same_file_from_columns_and_rows(given, tmp_path, sch
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 def test_a_stream_is_stamped_without_rows(given, limit, no_rows):
-    """Aggregates of the times in a column, read in an order that is not known to the reader."""
     counts = ps.pipe(columns.stamp("day", lateness=1), columns.reduce_by_time(n=columns.count()))
 
     table = ps.run(ps.pipe(files.read_parquet(given), counts, columns.collect_table()), limit=limit)
@@ -92,8 +88,6 @@ def test_a_stream_is_stamped_without_rows(given, limit, no_rows):
 
 
 def test_one_table_is_collected(given, no_rows):
-    """A polars DataFrame of all rows, which a notebook displays."""
-
     table = ps.run(ps.pipe(files.read_parquet(given), columns.collect_table()), limit=2)
 
     assert table.equals(pl.from_arrow(pq.read_table(given)))
@@ -103,7 +97,6 @@ def test_one_table_is_collected(given, no_rows):
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_errors_name_the_row_in_its_file(tmp_path, limit):
-    """Also in the second file, in a later row group, and below modules that keep the rows."""
     for name, values in (("a", [1, 2, 3, 4, 5]), ("b", [6, 7, None, 8])):
         pq.write_table(pa.table({"t": values}), tmp_path / f"{name}.parquet", row_group_size=2)
     rows = files.read_parquet(str(tmp_path))
@@ -172,7 +165,6 @@ def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
     ],
 )
 def test_errors_name_module_and_column(given, make, why):
-    """A missing column, a type that does not fit, a sum that is too large, a query that fails: in one traceback."""
     with pytest.raises(columns.ColumnError, match=why) as caught:
         ps.run(ps.pipe(files.read_parquet(given), make(), ps.drain()))
 
@@ -180,7 +172,6 @@ def test_errors_name_module_and_column(given, make, why):
 
 
 def test_literals_and_selections():
-    """A literal stands in every row, and a selection names several columns."""
     rows = ps.values([{"a": 1, "b": 2}, {"a": 3, "b": 4}])
 
     assert ps.run(ps.pipe(rows, columns.select(one=pl.lit(1)), ps.collect())) == [{"one": 1}, {"one": 1}]
@@ -222,7 +213,6 @@ def test_text_is_grouped_as_it_is_stored(tmp_path, limit, monkeypatch):
 
 
 def test_text_may_be_the_time(tmp_path):
-    """Also if it is stored as a dictionary."""
     texts = sorted("aabbc" * 40)
     pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", row_group_size=30)
 

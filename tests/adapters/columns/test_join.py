@@ -89,7 +89,6 @@ def test_a_join_pairs_equal_keys_at_equal_times(left, right, how, limit, check):
 @settings(max_examples=amount(30, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS, ROWS, st.sampled_from(["backward", "forward", "nearest"]), st.sampled_from([1, 7, 4096]))
 def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
-    """The same pairs in the same order, whichever is the nearest."""
     options = {"how": "asof", "strategy": strategy}
     one, two = table(left, "l"), table(right, "r")
     of_columns = columns.join(one, two, on="key", at="at", **options)
@@ -212,7 +211,6 @@ def test_a_source_that_is_far_ahead_waits(first, monkeypatch):
 
 
 def test_times_in_no_order():
-    """Times that are only partially ordered are joined when each is complete in both sources."""
     times = [Product(0, 1), Product(1, 0), Product(1, 1)]
     one, two = (
         [ps.values([{"key": 1, name: repr(time)}], time=lambda _, time=time: time) for time in times] for name in "lr"

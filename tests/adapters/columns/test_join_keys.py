@@ -20,7 +20,6 @@ UTC = pa.timestamp("us", "UTC")
 
 
 def of_one_column(name, values, kind):
-    """A source of rows with a column of a type, and their number."""
     return in_arrow(pa.record_batch({"k": pa.array(values, kind), name: range(len(values))}))
 
 
@@ -75,7 +74,6 @@ def test_keys_that_cannot_be_compared_name_the_column(one, other, why, keys):
 
 @pytest.mark.parametrize("strategy", ["backward", "forward", "nearest"])
 def test_a_place_that_is_not_a_number_has_no_match(strategy):
-    """Neither in columns nor in rows; all others have theirs, and NaN is sorted last."""
     left = ps.values([{"at": at, "l": number} for number, at in enumerate([math.nan, 5.0, math.nan, 1.0])])
     right = ps.values([{"at": at, "r": at} for at in [9.0, math.nan, 1.0, 5.0, math.nan]])
     of_columns = columns.join(left, right, how="asof", at="at", strategy=strategy)
@@ -115,13 +113,11 @@ def test_wrong_options_are_refused_when_composing(options, why):
     ],
 )
 def test_a_table_that_is_no_source(given, hint):
-    """It is not shown; the message says how to make a source of it."""
     with pytest.raises(ps.CompositionError, match=f"needs sources, but got a {hint}"):
         columns.join(ps.values([]), given, on="a")
 
 
 def test_a_missing_key_names_the_source():
-    """Both sources need the columns; the message lists those that are there."""
     joined = columns.join(ps.values([{"a": 1}]), ps.values([{"b": 1}]), on="a")
 
     with pytest.raises(columns.ColumnError, match=r"in source 2: there is no column 'a'; the columns are 'b'"):

@@ -98,8 +98,6 @@ def test_whole_numbers_and_decimals_are_aggregated(limit, turned, together, monk
     ],
 )
 def test_columns_of_files_without_a_common_type_are_named(module, name):
-    """The message has both types, also where only partial results meet."""
-
     parts = [pa.record_batch({"at": at, "c": values}) for at, values in (([0, 2], [1, 2]), ([9, 11], ["a", "b"]))]
     program = ps.pipe(in_arrow(*parts), module)
     with pytest.raises(columns.ColumnError, match=rf"{name} has values without a common type \(int64 and string\)"):

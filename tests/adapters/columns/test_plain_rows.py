@@ -20,7 +20,6 @@ from adapters import columns  # noqa: E402 - where polars is installed
 )
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_plain_rows_must_share_one_schema(rows, why, alone, limit):
-    """The message shows both rows; how they are batched makes no difference to whether they are refused."""
     with pytest.raises(ps.PullstreamError, match=why if limit > 1 else alone):
         ps.run(ps.pipe(ps.values(rows), columns.reduce_by_time(n=columns.count("a")), ps.drain()), limit=limit)
 
@@ -48,7 +47,6 @@ ONE = ps.values([{"a": n, "l": n} for n in range(9)], time=lambda row: row["a"])
     ],
 )
 def test_rows_before_one_with_other_columns(make, found, limit):
-    """How the rows are batched makes no difference to what is delivered before the error."""
     got = []
     rows = ps.values([{"a": 0}, {"a": 1}, {"a": 2}, {"b": 3}], time=lambda row: row.get("a", 3))
 
@@ -68,7 +66,6 @@ def test_names_of_columns_that_modules_add_are_refused(name):
 
 
 def test_a_python_function_in_an_expression():
-    """It computes each row alone, so it is allowed; what it raises names the row."""
     rows = ps.values([{"n": n} for n in (1, 2, 0, 4)])
 
     def inverse_of(n):
@@ -96,7 +93,6 @@ def test_a_column_keeps_its_type_where_all_its_values_are_null(limit):
 
 
 def test_a_column_whose_type_is_not_known_yet():
-    """The message says how to give it one, and the cast that it shows is accepted."""
     rows = ps.values([{"s": None}, {"s": "x"}])
     texts = pl.col("s").cast(pl.String).str.starts_with("x")
 

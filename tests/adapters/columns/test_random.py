@@ -66,7 +66,6 @@ async def table(ctx, rows, cuts, form, timed=True):
 
 @ps.transformer
 async def seen(upstream, ctx, ids):
-    """Note which rows pass, in their order."""
     while (batch := await upstream.ask(ctx.limit)) is not ps.DONE:
         ids += [get(row, "id") for row in batch.values]
         yield batch
@@ -97,7 +96,6 @@ SOURCES = {
 
 @ps.transformer
 async def noted(upstream, ctx, events):
-    """Note every completion, and pass values on."""
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time, values):

@@ -66,7 +66,6 @@ def test_what_depends_on_batches_is_refused_when_composing(make, why):
     ],
 )
 def test_a_type_that_polars_does_not_have(make):
-    """The error names the column; modules that do not compute with it pass it on."""
     used = make()
 
     with pytest.raises(columns.ColumnError, match=r"no type for the column 'd', which is decimal256\(50, 2\); cast it"):

@@ -22,8 +22,6 @@ rich_console = pytest.importorskip("rich.console")
 
 
 class Paper:
-    """A terminal, or a pipe, that keeps what is written to it."""
-
     def __init__(self, *, terminal=False, width=80):
         self.file = io.StringIO()
         self.console = rich_console.Console(
@@ -127,12 +125,10 @@ class TestInALog:
         )
 
     async def test_a_stream_without_times_shows_none(self, autojump_clock):
-        """Everything is at time 0 then, which says nothing."""
         paper = await shown(ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), every=10.2)
         assert paper.lines[0].startswith("0:00:10 · 11 values, ")
 
     async def test_an_ascii_log_has_only_ascii(self, autojump_clock):
-        """If the output supports only ASCII, other characters are replaced."""
         file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
         ascii_only = types.SimpleNamespace(console=rich_console.Console(file=file, width=80))
         await shown(ps.pipe(slowly(1, 2), ps.drain()), paper=ascii_only)
@@ -142,7 +138,6 @@ class TestInALog:
 
 class TestOnATerminal:
     async def test_it_is_redrawn_a_few_times_a_second(self, autojump_clock):
-        """Four states a second, and a last one, which stays; the cursor is restored."""
         paper = await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True))
         assert 8 <= len(paper.screens) <= 12
         assert "0:00:01 · at 2 · 1 time done" in paper.written
@@ -152,7 +147,6 @@ class TestOnATerminal:
         assert paper.written.endswith("\x1b[?25h")
 
     async def test_a_known_total_shows_a_bar(self, autojump_clock):
-        """With `times` there is a bar with a correct percentage; without it there is none."""
         paper = await shown(ps.pipe(slowly(*range(1, 5)), ps.collect()), paper=Paper(terminal=True), times=4)
         assert "1 of 4 times done" in paper.written
         assert [part in paper.written for part in (" 25%", " 50%", " 75%")] == [True] * 3
@@ -162,8 +156,6 @@ class TestOnATerminal:
 
     @pytest.mark.parametrize("width", [20, 40, 80, 200])
     async def test_no_line_is_wider_than_the_terminal(self, width, autojump_clock):
-        """Columns are dropped before names are cut; long text is cut or wrapped."""
-
         @ps.source
         async def one_with_a_long_name_that_says_a_lot_of_what_it_is_for(ctx):
             ctx.status("reading a file in a folder with quite a long name, number 17 of 365")
@@ -218,7 +210,6 @@ class TestOnATerminal:
             assert f"\x1b[2K{word}\n" in paper.written
 
     def test_redirected_output_stays_redirected(self, monkeypatch):
-        """`script > out` with the display on the terminal: printed text goes only to the file."""
         paper, out = Paper(terminal=True), io.StringIO()
         monkeypatch.setattr(sys, "stdout", out)
         ps.run(ps.pipe(ps.values(["data"]), ps.drain(print)), beside=display(console=paper.console))
@@ -238,8 +229,6 @@ class _Terminal(io.TextIOBase):
 
 
 async def test_in_a_notebook_the_output_is_updated(monkeypatch, autojump_clock):
-    """One output of the cell, updated a few times a second, as text and with colours."""
-
     class Handle:
         def __init__(self, states):
             self.states = states
@@ -268,15 +257,12 @@ async def test_in_a_notebook_the_output_is_updated(monkeypatch, autojump_clock):
 
 class TestEndings:
     async def test_a_failure_is_shown_with_its_time(self, autojump_clock):
-        """The last state of a failed run has the exception, the incomplete time, and the progress."""
         failing = ps.map(lambda n: n if n < 3 else [][n])
         paper = await shown(ps.pipe(slowly(1, 2, 3, 4), failing, ps.collect()), fails=IndexError)
         assert paper.lines[0].startswith("failed in 0:00:03 · at 3 · 2 times done · ")
         assert paper.lines[1] == "IndexError: list index out of range"
 
     async def test_a_stall_is_shown_in_full(self, autojump_clock):
-        """It is detected despite the display, which shows the text of the error."""
-
         @ps.sink
         async def classic(upstream, ctx):
             async for batch in ctx.batches(upstream):
@@ -308,7 +294,6 @@ class TestEndings:
                 assert await running.result() == [1, 2]
 
     async def test_a_failing_display_ends_alone_with_a_warning(self, autojump_clock):
-        """If the function given as `shown` raises, there is a warning, and the run continues."""
         with pytest.warns(RuntimeWarning, match="the display failed, .*ZeroDivisionError"):
             await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True), shown=lambda time: 1 / 0)
         assert trio.current_time() == pytest.approx(2)
@@ -350,7 +335,6 @@ class TestWhatItSays:
 
 
 async def test_a_resumed_run(tmp_path):
-    """With an existing journal, a line shows the time at which it resumed; the total is unknown."""
     failing = [True]
 
     def fails_at_first(n):

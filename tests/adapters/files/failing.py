@@ -17,8 +17,6 @@ OPERATIONS = [name for name in vars(Disk) if name not in COMPOSED and name[0] !=
 
 
 class Steps:
-    """Counts operations; those with certain numbers or names fail."""
-
     def __init__(self):
         self._lock = threading.Lock()
         self.reset()
@@ -47,8 +45,6 @@ def as_step(name, real):
 
 
 def fail_disk(monkeypatch):
-    """Make each operation of the local disk a step."""
-
     def failing(name, real):
         def operation(disk, *args):
             try:
@@ -68,8 +64,6 @@ def fail_disk(monkeypatch):
 
 
 class FaultyFile(MemoryFile):
-    """A file whose writing, flushing and closing are steps."""
-
     def write(self, data):
         STEPS.step("write")
         return super().write(data)
@@ -197,7 +191,6 @@ def clear_stores():
 
 @pytest.fixture
 def store(monkeypatch, tmp_path):
-    """Empty stores; the folder that holds what is not yet in them."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for kind in (Faulty, Atomic):
         fsspec.register_implementation(kind.protocol, kind, clobber=True)

@@ -22,7 +22,6 @@ ITEMS = ["tea", "rice", "salt", "figs", "oats"]
 
 
 def write_data(folder, dice, days=DAYS):
-    """Write two files of orders and one of prices; some days have none."""
     folder.mkdir()
     rows = {"a": [], "b": [], "prices": []}
     for day in range(days):
@@ -67,7 +66,6 @@ def everything(states, row):
 
 
 def joined(data, **options):
-    """Join two files of orders with one of prices."""
     orders = ps.merge(
         files.read_jsonl(data / "orders-a.jsonl", time="day", **options),
         files.read_csv(f"{data}/orders-b*.csv", time="day", as_="dicts", **options),

@@ -14,7 +14,6 @@ from .writing.kit import content, written
 
 
 def spelled(path, how, tmp_path):
-    """Another path to an existing file."""
     if how == "link":
         (tmp_path / "link").symlink_to(path)
         return tmp_path / "link"
@@ -108,7 +107,6 @@ CROSSED = {
 @pytest.mark.parametrize("how", CROSSED)
 @pytest.mark.parametrize("follow", [False, True])
 def test_a_target_among_the_inputs(how, follow, inbox, tmp_path):
-    """It is refused at the start, by whatever path, before it replaces an input or becomes one."""
     (tmp_path / "link").symlink_to(inbox)
     (tmp_path / "alias").symlink_to(inbox / "a.txt")
     os.link(inbox / "a.txt", tmp_path / "hard")

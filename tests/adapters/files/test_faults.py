@@ -103,7 +103,6 @@ def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
 
 
 def test_a_disk_fails_while_an_empty_file_replaces_an_older_one(tmp_path, monkeypatch):
-    """One of the two is there; the next run leaves the empty one."""
     fail_disk(monkeypatch)
     path = tmp_path / "all.csv"
     write = files.write_csv(path, schema={"n": "int64"})
@@ -127,8 +126,6 @@ def test_a_disk_fails_while_an_empty_file_replaces_an_older_one(tmp_path, monkey
 
 @pytest.mark.parametrize("name", IN_STORES)
 def test_a_store_fails_at_every_operation(name, store):
-    """Visible files are whole; the next run leaves exactly the right files."""
-
     def go():
         return written(ROWS, IN_STORES[name](), 8, lambda row: row["day"])
 
@@ -176,7 +173,6 @@ def sinks(where, out):
 
 
 def joined_files(data, parquet, sums):
-    """Read files of two formats, join them, and write rows and running totals."""
     rows = ps.pipe(joined(data, filesystem=FailingReads(), block_size=500), ps.sort_by_time(by_all))
     return ps.pipe(rows, ps.tee(parquet, ps.pipe(totals(), ps.sort_by_time(by_item), sums)))
 
@@ -233,7 +229,6 @@ def test_runs_with_a_journal_fail_again_and_again(where, every, store, tmp_path,
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounts a tiny disk")
 def test_a_disk_that_is_really_full(tmp_path):
-    """The days that fit are there, whole; when there is room again, another run writes all of them."""
     small = tmp_path / "disk"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", small], check=False).returncode:

@@ -23,14 +23,12 @@ PROGRAM = Path(__file__).with_name("killable.py")
 
 
 def started(*arguments):
-    """Start the program; it prints a line when it begins."""
     command = [sys.executable, str(PROGRAM), *map(str, arguments)]
     here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finished(*arguments):
-    """Run the program to its end; return for how many seconds it worked."""
     with started(*arguments) as process:
         process.stdout.readline()
         begun = time.monotonic()
@@ -94,7 +92,6 @@ def test_a_killed_program_leaves_the_same_bytes(tmp_path, kills, journal):
 
 
 def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
-    """The kill itself releases the lock; the next run removes what was unfinished."""
     write_data(tmp_path / "data", random.Random(4))
     out = tmp_path / "out" / "numbers"
     write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")

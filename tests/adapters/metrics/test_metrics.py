@@ -16,8 +16,6 @@ export = pytest.importorskip("opentelemetry.sdk.metrics.export")
 
 
 class Collector:
-    """A reader that keeps its data, and returns it by instrument and module."""
-
     def __init__(self):
         self.reader = export.InMemoryMetricReader()
         self.provider = sdk.MeterProvider(metric_readers=[self.reader], shutdown_on_exit=False)
@@ -69,8 +67,6 @@ def test_counters_are_exact_at_the_end(collector):
 
 
 async def test_blocked_times_are_shown_during_the_run(collector, autojump_clock):
-    """Open times, the age of a frontier, and its lag."""
-
     @ps.source
     async def clock(ctx):
         for now in (10, 20):
@@ -111,8 +107,6 @@ async def later(value):
 
 
 def test_the_run_is_more_important_than_its_metrics(collector):
-    """A failure of the metrics is a warning, and the run continues; the run's own failure is raised."""
-
     def behind(now):
         raise ZeroDivisionError(now)
 

@@ -144,7 +144,6 @@ def fails_once(how, where, after):
 
 
 def retries(session):
-    """Tasks that fail, some of them only once."""
     stage = spark.on_executors(ps.map(parse), schema="n BIGINT")
     found = {}
     for name, action in {
@@ -214,7 +213,6 @@ def stopped(session):
 
 
 def main(name=None, *arguments):
-    """Do one part, or all that the default tests look at."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     session = spark.session(master="local[2,2]")
     if name:

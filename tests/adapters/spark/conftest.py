@@ -18,14 +18,11 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 
 class Server:
-    """The connection to the server process."""
-
     def __init__(self, process):
         self.process = process
         self.url = f"sc://127.0.0.1:{int(process.stdout.readline())}"
 
     def ask(self, question):
-        """Ask the server process a question."""
         self.process.stdin.write(f"{question}\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -79,7 +76,6 @@ def remote(nothing_left_there, connected, monkeypatch):
 
 @pytest.fixture(params=["classic", pytest.param("connect", marks=pytest.mark.slow)])
 def any_session(request):
-    """A classic session, and one of Spark Connect."""
     return request.getfixturevalue({"classic": "session", "connect": "remote"}[request.param])
 
 

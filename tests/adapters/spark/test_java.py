@@ -71,7 +71,6 @@ class TestFinding:
             assert java.java_home(environ).name == "new"
 
     def test_the_error_lists_what_was_tried(self, fake, environ, tmp_path):
-        """A JAVA_HOME without Java, and a `java` that is too old, are both named."""
         environ["JAVA_HOME"] = str(tmp_path / "nowhere")
         environ["PATH"] = str(fake("old", "11.0.22") / "bin")
         with pytest.raises(JavaNotFound, match=r"nowhere/bin/java, does not run; .*is Java 11\.0\.22"):
@@ -98,7 +97,6 @@ class TestStandIn:
         assert done.stdout.split() == [*passed, "x"]
 
     def test_the_script_is_reused(self, fake, environ):
-        """A second call finds the script and does not change it."""
         environ["JAVA_HOME"] = str(fake("small", vector=False))
         script = java.java_home(environ) / "bin" / "java"
         before = script.stat().st_mtime_ns

@@ -56,7 +56,6 @@ CALLS = {
 
 
 def transforming(*transformers):
-    """Make a function of a DataFrame."""
     return lambda _: spark.on_executors(*transformers, schema="a long")
 
 
@@ -168,7 +167,6 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("name", "message"), [(name, message) for name in MISTAKES for message in MISTAKES[name]])
 def test_refused_when_composing(name, message, given, capfd):
-    """The message begins with the function that the user has called, and the line that calls it."""
     for mistake in always_iterable(MISTAKES[name][message], base_type=dict):
         with pytest.raises(ps.CompositionError, match=rf"(?s)^{name}\(\) at {re.escape(__file__)}:\d+.*{message}"):
             mistake(given) if callable(mistake) else CALLS[name](given, **mistake)
@@ -192,7 +190,6 @@ def test_what_cannot_be_sent_to_the_executors(given):
 
 
 def test_an_unsuitable_state_store(given):
-    """The error has the setting to change."""
     default = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
     message = r"session.conf.set\('spark.sql.streaming.stateStore.provider"
     with (
@@ -222,7 +219,6 @@ def test_a_source_is_not_pickled(name, given):
     ("schema", "message"), [("item STRUNG", "cannot read the schema"), ("n LONG", "already has a column 'n'")]
 )
 def test_a_tables_schema_is_parsed_when_there_is_a_session(schema, message, given):
-    """DDL needs a session; the error names the line in the program nevertheless."""
     table = spark.write_table(given.folder, schema, time="n", session=given.session)
     with pytest.raises(ps.CompositionError, match=rf"write_table\(\) at {re.escape(__file__)}:\d+.* {message}"):
         ps.run(ps.pipe(ps.values([(1,)]), table))

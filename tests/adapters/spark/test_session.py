@@ -93,7 +93,6 @@ class TestStart:
         ],
     )
     def test_local_masters(self, master, here):
-        """Only if all of a cluster is on the loopback, the driver uses it by default."""
         assert _is_here(master) is here
 
     def test_an_unknown_log_level_is_refused(self):
@@ -104,12 +103,10 @@ class TestStart:
 @pytest.mark.spark
 class TestReuse:
     def test_an_active_session_is_returned_unchanged(self, session):
-        """By a second call, even with another name, and with arguments that match it."""
         matching = {"master": session.sparkContext.master, "config": {"spark.sql.session.timeZone": "UTC"}}
         assert spark.session("another name") is spark.session(**matching) is session
 
     def test_an_active_session_is_found_in_every_thread(self, session):
-        """The active session belongs to the program, not to a thread."""
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(1) as threads:

@@ -72,7 +72,6 @@ def struck(folder, number, seconds, *more, env=None):
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_java(tmp_path):
-    """There is one KeyboardInterrupt, and the process has ended; a new session can be started afterwards."""
     code, pid, said = struck(tmp_path, signal.SIGINT, 0.5, "again")
 
     assert said == ["interrupted -9", "3 True"]

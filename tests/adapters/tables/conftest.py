@@ -16,7 +16,6 @@ pytest.importorskip("pyarrow")
 
 
 def quoted(name):
-    """A name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -49,7 +48,6 @@ class FileBase:
         return ".".join(self.name(table)) if isinstance(self.name(table), tuple) else table
 
     def rows(self, schema, table):
-        """All rows of a table in a schema."""
         return self.query(f"SELECT * FROM {quoted(schema)}.{quoted(table)} ORDER BY 1")
 
     def times(self):
@@ -215,7 +213,6 @@ PACKAGES = {"delta": "deltalake", "iceberg": "pyiceberg"}
 
 
 def base_of(kind, path):
-    """A base that is a file or a folder."""
     return (LakeBase if kind in PACKAGES else FileBase)(kind, path)
 
 

@@ -129,7 +129,6 @@ def test_a_lock_timeout(base):
 
 @pytest.mark.parametrize("base", ["duckdb"], indirect=True)
 def test_a_conflict_with_another_writer(base):
-    """DuckDB refuses the later of two transactions that change a row."""
     import duckdb
 
     source = ps.values([{"item": "a", "n": day} for day in (1, 2)], time=lambda row: row["n"])

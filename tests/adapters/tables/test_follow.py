@@ -82,7 +82,6 @@ async def test_a_followed_time_completes_when_a_later_one_is_there(base):
 
 @pytest.mark.parametrize("base", ["delta"], indirect=True)
 def test_the_change_feed_of_delta_lake(base, tmp_path):
-    """Changes at the table's versions; a journal continues after the last one."""
     prices = [(1, "tea", 3), (1, "rye", 2), (2, "tea", 4), (3, "figs", 1)]
     rows = ps.pipe(ps.values(prices, time=lambda row: row[0]), ps.map(lambda row: {"item": row[1], "price": row[2]}))
     write = tables.write_rows(base.target, "sales", mode="upsert", key="item")

@@ -12,7 +12,6 @@ from tests.sampling import amount
 @pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
 def test_the_kit_kills_it_at_its_steps(base, mode):
-    """Before each step and line of the sink; in a process of its own, as some drivers do not survive a fork."""
     command = [sys.executable, "-m", "tests.adapters.tables.kit", base.kind, base.target, mode, str(amount(2, 60))]
     report = subprocess.run(command, check=False, capture_output=True, text=True, timeout=1800)
 

@@ -11,7 +11,6 @@ from tests.adapters.tables.helpers import sales, sold, write
 
 @pytest.mark.parametrize("base", ["delta"], indirect=True)
 def test_the_record_outlives_the_log(base):
-    """Old commits are cleaned up, and their metadata with them."""
     write(sales(6), base)
     base.table("sales").alter.set_table_properties({"delta.logRetentionDuration": "interval 0 days"})
     base.table("sales").create_checkpoint()

@@ -96,7 +96,6 @@ def test_a_journal_continues_after_the_last_complete_time(base, tmp_path):
 
 @sql
 def test_an_upserted_table_is_a_collection_of_changes(base):
-    """The rows that changed since, by the time at which they changed."""
     prices = [(1, "tea", 3), (1, "rye", 2), (2, "tea", 4)]
     stamped = ps.pipe(ps.values(prices, time=lambda row: row[0]), ps.map(lambda row: {"item": row[1], "price": row[2]}))
     upserted = tables.write_rows(base.target, base.name("sales"), mode="upsert", key="item", time="day")
@@ -176,7 +175,6 @@ def test_what_is_refused_when_composing(given, says):
     ],
 )
 def test_what_is_refused_of_changes_and_arguments(make, says):
-    """What is missing, and how to write the call."""
     with pytest.raises(CompositionError, match=says):
         make()
 
@@ -243,7 +241,6 @@ def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monk
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_a_column_of_several_types(base):
-    """SQLite has them; the error names the column, and says what to do."""
     base.query("CREATE TABLE sales (day, number)")
     base.query("INSERT INTO sales VALUES (1, 5), (2, 'x')")
     with pytest.raises(

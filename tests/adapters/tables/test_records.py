@@ -82,7 +82,6 @@ def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
 
 
 def test_another_process_is_refused(base):
-    """As long as it has the table; afterwards the next one may write."""
     program = (
         "import sys, trio, pullstream as ps; from pullstream import tables\n"
         "async def first(running):\n"

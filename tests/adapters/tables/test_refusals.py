@@ -196,7 +196,6 @@ def test_columns_that_do_not_fit(base):
 
 @pytest.mark.parametrize("base", SQL, indirect=True)
 def test_a_table_of_the_users(base):
-    """Columns that the schema leaves out get their defaults, and a constraint that is violated names the row."""
     base.query("CREATE TABLE sales (sold BIGINT PRIMARY KEY, item TEXT, note TEXT DEFAULT 'none')")
     rows = [{"sold": n, "item": "x"} for n in (1, 2)]
     write(ps.values(rows), base, schema={"sold": "int64", "item": "string"})
@@ -252,7 +251,6 @@ PASSWORD = "postgresql://ann:se%20cret@127.0.0.1:1/sales?sslpassword=hidden"
 
 
 def test_passwords_appear_nowhere(tmp_path, caplog):
-    """Not in texts, messages and logs, and not in journals."""
     sink = tables.write_rows(PASSWORD, "sales")
     pipeline = ps.pipe(sales(3), sink)
     journal = tmp_path / "journal"

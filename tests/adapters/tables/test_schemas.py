@@ -92,7 +92,6 @@ def test_a_time_without_rows_that_its_column_cannot_hold(base):
 @pytest.mark.parametrize("lateness", [0, 100])
 @pytest.mark.parametrize("later", [{"n": 2, "note": "new"}, {"n": 2.5}])
 def test_columns_are_derived_from_the_first_complete_time(base, later, lateness, limit):
-    """Whether rows at later times have arrived by then or not, which depends on the limit and on the lateness."""
     rows = [{"day": 1, "n": 1}, {"day": 1, "n": 7}, {"day": 2, "n": 2}, {"day": 3, **later}]
     source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row["day"], lateness=lateness))
     with pytest.raises(tables.SchemaError, match="row 1 of the time 3"):

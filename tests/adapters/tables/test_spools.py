@@ -10,7 +10,6 @@ from tests.adapters.tables.helpers import sales, sold, write
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("lateness", [0, 1000])
 def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
-    """Complete times are committed before more is taken; the largest of the open ones go to files."""
     from adapters.arrow import spools
     from adapters.tables import writing
 

@@ -29,7 +29,6 @@ def test_each_time_is_written_once(base, caplog):
 
 
 def test_a_second_run_without_times_is_remarked(base, caplog):
-    """Its values are at the time 0, which the first one has written."""
     for sold_now in (1, 2):
         write(ps.values([{"item": "tea", "sold": sold_now}]), base)
     (message,) = caplog.messages
@@ -84,7 +83,6 @@ def test_upsert_with_a_key_of_all_columns(base):
 
 
 def test_replaced_times(base):
-    """Written again, a time has the rows of the last run; the others stay."""
     write(sales(9), base, mode="replace_time", time="day")
     other = ps.values([{"day": 1, "item": "new", "sold": 100}], time=lambda row: row["day"])
     assert write(other, base, mode="replace_time", time="day") == [1]
@@ -161,7 +159,6 @@ def test_batches_without_rows(base, options):
 
 
 def test_two_sinks_of_one_run(base):
-    """Two tables of a database are fine, a table twice is refused."""
     one, two = (tables.write_rows(base.target, base.name(name)) for name in ("one", "two"))
     assert ps.run(ps.pipe(sales(30), ps.tee(one, two))) == (list(range(10)), list(range(10)))
     with pytest.raises(tables.TableBusyError, match="another run, or another sink of this one, is writing"):

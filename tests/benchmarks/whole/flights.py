@@ -2,43 +2,40 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 import pullstream as ps
 from pullstream import spark
-from tests.benchmarks.whole.program import BY_HAND, HERE, Program, Way
+from tests.benchmarks.whole.program import BY_HAND, HERE, Program
 from tutorials.flights import data, in_columns, query
 from tutorials.flights.pipeline import daily_delays, day_by_day
-from tutorials.flights.summary import AirlineDay, Flight, airline_day, day_table
+from tutorials.flights.summary import Flight, airline_day, day_table
 
 
-def sorted_rows(planned: Any) -> Iterator[Flight]:
+def sorted_rows(planned):
     """Read all rows at once, sorted by day: memory holds the whole year."""
     table = planned.orderBy("day").toArrow()
     return map(Flight._make, zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def lines_by_hand(planned: Any) -> Iterator[tuple[str, list[dict[str, object]]]]:
+def lines_by_hand(planned):
     """Fold the rows as the pipeline does, in plain loops."""
     airline, table = airline_day(), day_table()
     for day, flights in groupby(sorted_rows(planned), key=attrgetter("day")):
-        tallies: dict[str, Any] = {}
+        tallies = {}
         for flight in flights:
             tally = tallies.get(flight.carrier)
             tallies[flight.carrier] = airline.step(airline.initial() if tally is None else tally, flight)
         pairs = [(carrier, airline.finish(tally)) for carrier, tally in tallies.items()]
-        none: list[AirlineDay] = table.initial()
+        none = table.initial()
         yield str(day), table.finish(reduce(table.step, pairs, none))
 
 
-def plans(days: int) -> Callable[[], Any]:
+def plans(days):
     """Plan the query in a session that is warm after the first round."""
     flights = query.flights(spark.session("flights"), data.installed())
     if days < 365:
@@ -47,19 +44,18 @@ def plans(days: int) -> Callable[[], Any]:
     return lambda: flights.select("*")
 
 
-def main_job(days: int) -> dict[str, Way]:
-    """The job in rows."""
+def main_job(days):
     planned = plans(days)
 
-    def here(folder: Path) -> int:
+    def here(folder):
         return len(ps.run(daily_delays(day_by_day(planned()), folder)))
 
-    def reading(_: Path) -> int:
+    def reading(_):
         return ps.run(
             ps.pipe(day_by_day(planned()), ps.map_batches(lambda rows: [len(rows)]), ps.reduce(int.__add__, 0))
         )
 
-    def by_hand(folder: Path) -> int:
+    def by_hand(folder):
         days = 0
         for days, (day, lines) in enumerate(lines_by_hand(planned()), 1):  # noqa: B007 - the count is the answer
             text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
@@ -84,8 +80,7 @@ MAIN = Program(
 )
 
 
-def in_columns_by_hand(planned: Any, folder: Path) -> int:
-    """Query each day with polars, and write its file so that it appears as a whole and lasts."""
+def in_columns_by_hand(planned, folder):
     days = pl.from_arrow(planned.orderBy("day").toArrow()).partition_by("day", maintain_order=True)
     for flights in days:
         lines = in_columns.day_table(flights.lazy()).collect().to_dicts()
@@ -99,8 +94,7 @@ def in_columns_by_hand(planned: Any, folder: Path) -> int:
     return len(days)
 
 
-def main_job_in_columns(days: int) -> dict[str, Way]:
-    """The job in columns."""
+def main_job_in_columns(days):
     planned = plans(days)
     return {
         HERE: lambda folder: len(ps.run(in_columns.daily_delays_in_columns(day_by_day(planned()), folder))),

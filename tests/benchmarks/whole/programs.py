@@ -1,4 +1,4 @@
-"""The programs of README and of the guides, scaled up, beside plain Python; a service, and a nightly run."""
+"""The programs of README and of the guides, scaled up, beside plain Python; and a nightly run."""
 
 import asyncio
 import atexit
@@ -6,43 +6,36 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import groupby, islice
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import Any
-
-import trio
 
 import pullstream as ps
 from pullstream import files
-from tests.benchmarks.whole.program import BY_HAND, HERE, Program, Way
+from tests.benchmarks.whole.program import BY_HAND, HERE, Program
 
-PROGRAMS: list[Program] = []
+PROGRAMS = []
 DAYS = 400
 DATE = r"\d{4}-\d\d-\d\d"
 
 
-def program(
-    says: str, full: int, quick: int, *, parts: tuple[str, ...] = (), why: str = ""
-) -> Callable[[Callable[[int], dict[str, Way]]], None]:
+def program(says, full, quick, *, parts=(), why=""):
     """Add a program; the decorated function prepares its ways."""
 
-    def add(prepare: Callable[[int], dict[str, Way]]) -> None:
+    def add(prepare):
         PROGRAMS.append(Program(prepare.__name__, says, full, quick, prepare, parts, why))
 
     return add
 
 
-def day(number: int) -> str:
+def day(number):
     """The name of a day."""
     return f"{2000 + number // 336}-{number // 28 % 12 + 1:02}-{number % 28 + 1:02}"
 
 
-def write_lines(path: Path, values: Any) -> None:
+def write_lines(path, values):
     """Write a line of JSON for each value, as a user does who needs no atomic files."""
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(f"{json.dumps(value)}\n" for value in values))
@@ -54,10 +47,10 @@ def write_lines(path: Path, values: Any) -> None:
     20_000,
     why="four functions are called for each value; by hand, three of them are expressions within the loop",
 )
-def readme(size: int) -> dict[str, Way]:
+def readme(size):
     sales = [(n * DAYS // size, f"item{n % 7}", n % 5) for n in range(size)]
 
-    def here(_: Path) -> Any:
+    def here(_):
         return ps.run(
             ps.pipe(
                 ps.values(sales, time=lambda sale: sale[0]),
@@ -67,10 +60,10 @@ def readme(size: int) -> dict[str, Way]:
             )
         )
 
-    def by_hand(_: Path) -> Any:
-        found: list[Any] = []
+    def by_hand(_):
+        found = []
         for time, own in groupby(sales, key=lambda sale: sale[0]):
-            sums: dict[str, int] = {}
+            sums = {}
             for _day, item, number in own:
                 if number > 0:
                     sums[item] = sums.get(item, 0) + number
@@ -81,9 +74,9 @@ def readme(size: int) -> dict[str, Way]:
 
 
 @ps.transformer
-async def total(upstream: ps.Reader[int], ctx: ps.Context) -> AsyncIterator[ps.Batch[int]]:
+async def total(upstream, ctx):
     """README's own module: a sum per time."""
-    totals: dict[Any, int] = {}
+    totals = {}
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time, values):
@@ -99,11 +92,11 @@ async def total(upstream: ps.Reader[int], ctx: ps.Context) -> AsyncIterator[ps.B
     10_000,
     why="each time costs a batch, a notification, a look at the frontier, a completion and an answer; by hand, an item",
 )
-def readme_module(size: int) -> dict[str, Way]:
-    def here(_: Path) -> Any:
+def readme_module(size):
+    def here(_):
         return ps.run(ps.pipe(ps.values(range(size), time=lambda n: n // 10), total(), ps.collect()))
 
-    def by_hand(_: Path) -> Any:
+    def by_hand(_):
         return [sum(own) for _, own in groupby(range(size), key=lambda n: n // 10)]
 
     return {HERE: here, BY_HAND: by_hand}
@@ -115,18 +108,18 @@ def readme_module(size: int) -> dict[str, Way]:
     10_000,
     why="each failure has its own time, which a thread appends to the file when it is complete; by hand, a line",
 )
-def failures(size: int) -> dict[str, Way]:
+def failures(size):
     texts = ["tea" if n % 1000 == 5 else str(n) for n in range(size)]
 
-    def told(failed: Any) -> str:
+    def told(failed):
         return f"{failed.value!r}: {failed.error}"
 
-    def here(folder: Path) -> Any:
+    def here(folder):
         bad = ps.pipe(ps.map(told), ps.stamp_epochs(1), files.write_text(folder / "bad.txt"))
         return ps.run(ps.pipe(ps.values(texts), ps.map(int, on_error=bad), ps.collect()))
 
-    def by_hand(folder: Path) -> Any:
-        found: list[int] = []
+    def by_hand(folder):
+        found = []
         with (folder / "bad.txt").open("w") as bad:
             for text in texts:
                 try:
@@ -139,7 +132,7 @@ def failures(size: int) -> dict[str, Way]:
 
 
 @program("lines, 500 to a file: files.md, sums per day and product, a file for each day", 200_000, 20_000)
-def tills(size: int) -> dict[str, Way]:
+def tills(size):
     given = Path(mkdtemp())
     atexit.register(rmtree, given)
     days = max(1, size // 500)
@@ -147,7 +140,7 @@ def tills(size: int) -> dict[str, Way]:
         sales = [{"item": f"item{n % 7}", "n": n % 5} for n in range(size // days)]
         write_lines(given / f"{day(number)}.jsonl", sales)
 
-    def here(folder: Path) -> int:
+    def here(folder):
         return len(
             ps.run(
                 ps.pipe(
@@ -158,9 +151,9 @@ def tills(size: int) -> dict[str, Way]:
             )
         )
 
-    def by_hand(folder: Path) -> int:
+    def by_hand(folder):
         for path in sorted(given.glob("*.jsonl")):
-            sums: dict[str, int] = {}
+            sums = {}
             for line in path.read_text().splitlines():
                 sale = json.loads(line)
                 sums[sale["item"]] = sums.get(sale["item"], 0) + sale["n"]
@@ -171,20 +164,20 @@ def tills(size: int) -> dict[str, Way]:
 
 
 @program("calls of asyncio's, 8 at a time: other_programs.md, read in a loop", 4_000, 400)
-def asyncio_calls(size: int) -> dict[str, Way]:
-    async def price(item: int) -> int:
+def asyncio_calls(size):
+    async def price(item):
         await asyncio.sleep(0.001)
         return item * 2
 
-    def here(_: Path) -> Any:
+    def here(_):
         prices = ps.pipe(ps.values(range(size)), ps.map_async(ps.asyncio_call(price), concurrency=8))
         return list(ps.iterate(prices))
 
-    def by_hand(_: Path) -> Any:
-        async def main() -> list[int]:
+    def by_hand(_):
+        async def main():
             gate = asyncio.Semaphore(8)
 
-            async def one(item: int) -> int:
+            async def one(item):
                 async with gate:
                     return await price(item)
 
@@ -195,43 +188,15 @@ def asyncio_calls(size: int) -> dict[str, Way]:
     return {HERE: here, BY_HAND: by_hand}
 
 
-@program("calls of trio's, 8 at a time: performance.md", 4_000, 400)
-def calls(size: int) -> dict[str, Way]:
-    async def price(item: int) -> int:
-        await trio.sleep(0.001)
-        return item * 2
-
-    def here(_: Path) -> Any:
-        return ps.run(ps.pipe(ps.values(range(size)), ps.map_async(price, concurrency=8), ps.collect()))
-
-    def by_hand(_: Path) -> Any:
-        found: dict[int, int] = {}
-        items = iter(range(size))
-
-        async def worker() -> None:
-            for item in items:
-                found[item] = await price(item)
-
-        async def main() -> None:
-            async with trio.open_nursery() as nursery:
-                for _ in range(8):
-                    nursery.start_soon(worker)
-
-        trio.run(main)
-        return [found[item] for item in range(size)]
-
-    return {HERE: here, BY_HAND: by_hand}
-
-
 @ps.source
-async def hours(ctx: ps.Context, days: int) -> AsyncIterator[ps.Batch[str]]:
+async def hours(ctx, days):
     for number in range(days):
         for hour in range(3):
             yield ps.Batch((number, hour), [f"{number} {hour}:00", f"{number} {hour}:30"])
 
 
 @ps.sink
-async def longest(upstream: ps.Reader[str], ctx: ps.Context) -> str:
+async def longest(upstream, ctx):
     best = ""
     async for batch in ctx.batches(upstream):
         best = max([best, *batch.values], key=len)
@@ -244,8 +209,8 @@ async def longest(upstream: ps.Reader[str], ctx: ps.Context) -> str:
     2_000,
     why="each batch of two texts has its own time: it is yielded, counted, asked for and acknowledged by itself",
 )
-def own_modules(size: int) -> dict[str, Way]:
-    def by_hand(_: Path) -> str:
+def own_modules(size):
+    def by_hand(_):
         texts = (f"{n} {hour}:{half}" for n in range(size) for hour in range(3) for half in ("00", "30"))
         return max(texts, key=len)
 
@@ -253,32 +218,30 @@ def own_modules(size: int) -> dict[str, Way]:
 
 
 class Lines(ps.authoring.Kernel[str]):
-    """The lines of a file."""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    async def acquire(self) -> None:
+    async def acquire(self):
         self.file = self.path.open()
 
-    async def produce(self, limit: int) -> ps.Batch[str] | ps.authoring.Done:
+    async def produce(self, limit):
         lines = [line.strip() for line in islice(self.file, limit)]
         return ps.Batch(0, lines) if lines else ps.DONE
 
-    async def release(self) -> None:
+    async def release(self):
         self.file.close()
 
 
 @program("lines: own_modules.md, a kernel that reads a file", 400_000, 20_000)
-def own_kernel(size: int) -> dict[str, Way]:
+def own_kernel(size):
     lines = ps.source(Lines)
 
-    def given(folder: Path) -> Path:
+    def given(folder):
         path = folder / "items.txt"
         path.write_text("".join(f"item{n % 7}\n" for n in range(size)))
         return path
 
-    def by_hand(folder: Path) -> int:
+    def by_hand(folder):
         with given(folder).open() as file:
             return len([line.strip() for line in file])
 
@@ -291,15 +254,15 @@ def own_kernel(size: int) -> dict[str, Way]:
     500,
     why="threads read each file, and write and sync the file of its day and a record of the journal; by hand, no syncs",
 )
-def nightly(size: int) -> dict[str, Way]:
-    def receipts(folder: Path) -> Path:
+def nightly(size):
+    def receipts(folder):
         for number in range(size):
             path = folder / "receipts" / f"{day(number)}.csv"
             path.parent.mkdir(exist_ok=True)
             path.write_text("item,price\ntea,3\nrice,5\n")
         return folder / "receipts"
 
-    def here(folder: Path) -> None:
+    def here(folder):
         takings = ps.pipe(
             files.read_csv(f"{receipts(folder)}/*.csv", time=files.name_time(DATE), available=True),
             ps.accumulate(ps.agg.sum(lambda sale: sale.price), key=lambda sale: sale.item),
@@ -308,8 +271,8 @@ def nightly(size: int) -> dict[str, Way]:
         ps.run(takings, journal=folder / "night.journal")
         (folder / "night.journal").unlink()
 
-    def by_hand(folder: Path) -> None:
-        sums: dict[str, int] = defaultdict(int)
+    def by_hand(folder):
+        sums = defaultdict(int)
         for path in sorted(receipts(folder).glob("*.csv")):
             met = re.search(DATE, path.name)
             with path.open() as file:
@@ -323,61 +286,12 @@ def nightly(size: int) -> dict[str, Way]:
 
 
 @program(
-    "short pipelines of 100 numbers, all in one nursery",
-    2_000,
-    200,
-    why="each run makes a nursery, a sidecar, and six objects for each of its modules",
-)
-def service(size: int) -> dict[str, Way]:
-    numbers = range(100)
-
-    def more(n: int) -> int:
-        return n + 1
-
-    def even(n: int) -> bool:
-        return n % 2 == 0
-
-    short = ps.pipe(ps.values(numbers), ps.map(more), ps.filter(even), ps.collect())
-
-    async def request() -> list[int]:
-        async with short.open() as running:
-            return await running.result()
-
-    async def by_hand() -> list[int]:
-        return list(filter(even, map(more, numbers)))
-
-    def all_at_once(handle: Callable[[], Any]) -> Way:
-        async def main() -> int:
-            answers: list[list[int]] = []
-
-            async def task() -> None:
-                answers.append(await handle())
-
-            async with trio.open_nursery() as nursery:
-                for _ in range(size):
-                    nursery.start_soon(task)
-            return sum(map(len, answers))
-
-        return lambda _: trio.run(main)
-
-    ways = {HERE: all_at_once(request)}
-    if find_spec("streamable") is None:
-        return ways | {BY_HAND: all_at_once(by_hand)}
-    stream: Any = import_module("streamable").stream
-
-    async def streamable() -> list[int]:
-        return list(stream(numbers).map(more).filter(even))
-
-    return ways | {BY_HAND: all_at_once(by_hand), "streamable": all_at_once(streamable)}
-
-
-@program(
     "rows in columns: count, sum and mean per day and key of a Parquet file; and windows of it, out of order",
     10_000_000,
     200_000,
     parts=("reading alone", "windows"),
 )
-def in_columns(size: int) -> dict[str, Way]:
+def in_columns(size):
     columns, np, pl, pa, pq = map(
         import_module, ("pullstream.columns", "numpy", "polars", "pyarrow", "pyarrow.parquet")
     )
@@ -398,14 +312,14 @@ def in_columns(size: int) -> dict[str, Way]:
     counts = columns.reduce_by_key("key", **named, mean=columns.mean("x"))
     windows = columns.tumbling(10, "key", at="at", lateness=60, **named)
 
-    def collected(source: Any, module: Any) -> int:
+    def collected(source, module):
         return len(ps.run(ps.pipe(source, module, columns.collect_table())))
 
-    def by_polars(_: Path) -> int:
+    def by_polars(_):
         query = pl.scan_parquet(path).group_by("day", "key")
         return len(query.agg(n=pl.len(), sum=pl.col("n").sum(), mean=pl.col("x").mean()).collect(engine="streaming"))
 
-    def by_arrow(_: Path) -> int:
+    def by_arrow(_):
         wanted = [("n", "count"), ("n", "sum"), ("x", "sum")]
         batches = pq.ParquetFile(path).iter_batches(65_536, columns=read)
         parts = [pa.Table.from_batches([batch]).group_by(["day", "key"]).aggregate(wanted) for batch in batches]

@@ -1,28 +1,24 @@
 """Programs over DataFrames, beside Spark's own operators or Python by hand in Spark's workers."""
 
-from collections.abc import Callable, Iterator
-from importlib import import_module
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 import pullstream as ps
 from pullstream import spark
-from tests.benchmarks.whole.program import BY_HAND, HERE, Program, Way
+from tests.benchmarks.whole.program import BY_HAND, HERE, Program
 
-pa: Any = import_module("pyarrow")
-pc: Any = import_module("pyarrow.compute")
-pq: Any = import_module("pyarrow.parquet")
-
-PROGRAMS: list[Program] = []
+PROGRAMS = []
 OPERATORS = "Spark's operators"
 
 
-def program(says: str, full: int, quick: int) -> Callable[[Callable[[Any, int], dict[str, Way]]], None]:
+def program(says, full, quick):
     """Add a program; the decorated function prepares its ways from the session and the number of rows."""
 
-    def add(prepare: Callable[[Any, int], dict[str, Way]]) -> None:
-        def with_session(size: int) -> dict[str, Way]:
+    def add(prepare):
+        def with_session(size):
             return prepare(spark.session("flights"), size)
 
         PROGRAMS.append(Program(prepare.__name__, says, full, quick, with_session))
@@ -30,29 +26,29 @@ def program(says: str, full: int, quick: int) -> Callable[[Callable[[Any, int], 
     return add
 
 
-def rows(session: Any, size: int, *columns: str) -> Any:
+def rows(session, size, *columns):
     """A new query for each run: the same one would reuse what its last run has shuffled."""
     return session.range(0, size, 1, 4).selectExpr(*columns)
 
 
 @program("rows out of order: from_dataframe(lateness=), a count per minute and key", 1_000_000, 20_000)
-def windows(session: Any, size: int) -> dict[str, Way]:
+def windows(session, size):
     # Ten rows a second; the last digit of a row's number in base seven is how many seconds late it is.
     columns = "id div 10 - id % 7 AS at", "id % 50 AS key"
     counted = ps.tumbling(60, ps.agg.count(), key=attrgetter("key"))
 
-    def counts(source: ps.Source[Any]) -> Any:
+    def counts(source):
         return sorted((window.start // 60, *window.value) for window in ps.run(ps.pipe(source, counted, ps.collect())))
 
-    def here(_: Path) -> Any:
+    def here(_):
         return counts(spark.from_dataframe(rows(session, size, *columns), time="at", lateness=300))
 
-    def stamped(_: Path) -> Any:
+    def stamped(_):
         return counts(
             ps.pipe(spark.from_dataframe(rows(session, size, *columns)), ps.stamp(attrgetter("at"), lateness=300))
         )
 
-    def operators(_: Path) -> Any:
+    def operators(_):
         grouped = rows(session, size, "floor((id div 10 - id % 7) / 60) AS minute", columns[1]).groupBy("minute", "key")
         return sorted(tuple(row) for row in grouped.count().collect())
 
@@ -60,18 +56,18 @@ def windows(session: Any, size: int) -> dict[str, Way]:
 
 
 @program("rows: spark.reduce_by_key, 200 keys on each of 20 days", 2_000_000, 20_000)
-def few_keys(session: Any, size: int) -> dict[str, Way]:
+def few_keys(session, size):
     columns = f"cast(id * 20 div {size} AS int) AS day", "id % 200 AS key", "id % 7 AS n"
 
-    def here(_: Path) -> Any:
+    def here(_):
         fold = ps.agg.sum(attrgetter("n"))
         source = spark.reduce_by_key(rows(session, size, *columns), fold, key=attrgetter("key"), time="day")
         return sorted((day, *pair) for day, pair in ps.run(ps.pipe(source, ps.collect(timed=True))))
 
-    def in_arrow(_: Path) -> Any:
-        def parts(batches: Iterator[Any]) -> Iterator[Any]:
+    def in_arrow(_):
+        def parts(batches):
             for batch in batches:
-                sums: dict[tuple[int, int], int] = {}
+                sums = {}
                 for day, key, n in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     sums[day, key] = sums.get((day, key), 0) + n
                 days, keys = zip(*sums, strict=True)
@@ -80,23 +76,23 @@ def few_keys(session: Any, size: int) -> dict[str, Way]:
         parted = rows(session, size, *columns).mapInArrow(parts, "day long, key long, n long")
         return sorted(tuple(row) for row in parted.groupBy("day", "key").sum("n").collect())
 
-    def operators(_: Path) -> Any:
+    def operators(_):
         return sorted(tuple(row) for row in rows(session, size, *columns).groupBy("day", "key").sum("n").collect())
 
     return {HERE: here, OPERATORS: operators, "by hand in mapInArrow": in_arrow}
 
 
 @program("rows: on_executors with a fold for each of many keys", 200_000, 2_000)
-def many_keys(session: Any, size: int) -> dict[str, Way]:
+def many_keys(session, size):
     columns = f"id % {size // 10} AS key", "id % 7 AS n"
     schema = "key long, n long"
 
-    def here(_: Path) -> Any:
+    def here(_):
         summed = spark.on_executors(ps.reduce_by_time(ps.agg.sum(attrgetter("n"))), schema="key long, n long", by="key")
         return sorted(tuple(row) for row in rows(session, size, *columns).transform(summed).collect())
 
-    def in_arrow(_: Path) -> Any:
-        def summed(key: tuple[Any, ...], table: Any) -> Any:
+    def in_arrow(_):
+        def summed(key, table):
             return pa.table({"key": [key[0].as_py()], "n": [pc.sum(table["n"]).as_py()]})
 
         grouped = rows(session, size, *columns).groupBy("key").applyInArrow(summed, schema)
@@ -106,29 +102,29 @@ def many_keys(session: Any, size: int) -> dict[str, Way]:
 
 
 @program("rows at 20 times: write_table from Python, a partition per time", 200_000, 2_000)
-def table(session: Any, size: int) -> dict[str, Way]:
+def table(session, size):
     values = [(n, f"item{n % 7}") for n in range(size)]
     schema = "n INT, item STRING"
 
-    def read(folder: Path) -> Any:
+    def read(folder):
         found = pq.read_table(folder / "table", partitioning="hive")
         answer = sorted(zip(*(found[name].to_pylist() for name in ("time", "n", "item")), strict=True))
         for path in sorted(folder.rglob("*"), reverse=True):  # two writers' Parquet files are not alike
             path.rmdir() if path.is_dir() else path.unlink()
         return answer
 
-    def here(folder: Path) -> Any:
+    def here(folder):
         timed = ps.values(values, time=lambda value: value[0] * 20 // size)
         ps.run(ps.pipe(timed, spark.write_table(folder / "table", schema)))
         return read(folder)
 
-    def spark_by_hand(folder: Path) -> Any:
+    def spark_by_hand(folder):
         timed = [(*value, value[0] * 20 // size) for value in values]
         frame = session.createDataFrame(timed, f"{schema}, time INT")
         frame.write.partitionBy("time").parquet(str(folder / "table"))
         return read(folder)
 
-    def by_hand(folder: Path) -> Any:
+    def by_hand(folder):
         columns = {"n": [n for n, _ in values], "item": [item for _, item in values]}
         columns["time"] = [n * 20 // size for n, _ in values]
         pq.write_to_dataset(pa.table(columns), folder / "table", partition_cols=["time"])
@@ -137,35 +133,16 @@ def table(session: Any, size: int) -> dict[str, Way]:
     return {HERE: here, "createDataFrame and partitionBy": spark_by_hand, BY_HAND: by_hand}
 
 
-@program("rows: spark.md, a fold per key and day in the driver; by hand over orderBy().toArrow()", 400_000, 4_000)
-def folded(session: Any, size: int) -> dict[str, Way]:
-    columns = f"cast(id * 40 div {size} AS int) AS day", "id % 50 AS key", "id % 7 AS n"
-
-    def here(_: Path) -> Any:
-        sums = ps.reduce_by_key(ps.agg.sum(attrgetter("n")), key=attrgetter("key"))
-        source = spark.from_dataframe(rows(session, size, *columns), time="day")
-        return sorted((day, *pair) for day, pair in ps.run(ps.pipe(source, sums, ps.collect(timed=True))))
-
-    def by_hand(_: Path) -> Any:
-        ordered = rows(session, size, *columns).orderBy("day").toArrow()
-        sums: dict[tuple[int, int], int] = {}
-        for day, key, n in zip(*(column.to_pylist() for column in ordered.columns), strict=True):
-            sums[day, key] = sums.get((day, key), 0) + n
-        return sorted((*key, n) for key, n in sums.items())
-
-    return {HERE: here, BY_HAND: by_hand}
-
-
 @program("values: to_dataframe behind a Python function; by hand in mapInArrow", 400_000, 4_000)
-def doubled(session: Any, size: int) -> dict[str, Way]:
-    def here(_: Path) -> Any:
+def doubled(session, size):
+    def here(_):
         source = ps.pipe(
             spark.from_dataframe(rows(session, size, "id"), as_="tuples"), ps.map(lambda row: (row[0] * 2,))
         )
         return spark.to_dataframe(source, "n LONG").groupBy().sum("n").collect()[0][0]
 
-    def in_arrow(_: Path) -> Any:
-        def parts(batches: Iterator[Any]) -> Iterator[Any]:
+    def in_arrow(_):
+        def parts(batches):
             for batch in batches:
                 yield pa.RecordBatch.from_pydict({"n": [n * 2 for n in batch["id"].to_pylist()]})
 

@@ -6,7 +6,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks.peers import bytewax_list, counted_here, pathway_rows, piped
+from tests.benchmarks.peers import bytewax_list, counted_here, pathway_rows
 from tests.benchmarks.workload import HERE, Workload
 
 SIZES = {"full": 500_000, "quick": 50_000, "smoke": 200, "unit": "row"}
@@ -44,7 +44,6 @@ def new(name):
 
 
 def made(kind, size):
-    """Write a file of a kind."""
     from pyarrow import csv, parquet
 
     path = new(f"rows.{kind}")
@@ -106,7 +105,7 @@ def reading(size, kind, **options):
     source = getattr(files, f"read_{kind}")(made(kind, size), **options)
     if options.get("as_") != "batches":
         return counted_here(source)
-    program = piped(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0))
+    program = ps.pipe(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0))
     return lambda: ps.run(program)
 
 
@@ -191,7 +190,7 @@ def writing(size, kind):
     import pullstream as ps
     from adapters import files
 
-    program = piped(ps.values(rows(size)), getattr(files, f"write_{kind}")(new(f"{{time}}.{kind}")))
+    program = ps.pipe(ps.values(rows(size)), getattr(files, f"write_{kind}")(new(f"{{time}}.{kind}")))
     return lambda: ps.run(program), lambda paths: read_back(paths[0])
 
 

@@ -2,13 +2,11 @@
 
 import random
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
-from tests.benchmarks.peers import bytewax_list, in_trio, pathway_rows, pathway_table, piped
-from tests.benchmarks.workload import BY_HAND, HERE, Run, Shape, Target, Workload
+from tests.benchmarks.peers import bytewax_list, in_trio, pathway_rows, pathway_table
+from tests.benchmarks.workload import BY_HAND, HERE, Target, Workload
 
 EPOCH = 1_000
 KEYS = 1_000
@@ -37,34 +35,32 @@ WITHIN = Workload(
     target=Target(1.5),
 )
 
-Row = tuple[int, str, int]
-"""An epoch, or a second, a key and a number."""
+# A row is an epoch or a second, a key and a number.
 first, key_of = itemgetter(0), itemgetter(1)
 
 
-def rows(size: int, side: int) -> list[Row]:
+def rows(size, side):
     chance = random.Random(side)
     return [(number // EPOCH, f"key{chance.randrange(KEYS)}", number) for number in range(size)]
 
 
-def numbers(pairs: Iterable[tuple[Row, Row]]) -> list[tuple[int, int]]:
+def numbers(pairs):
     return [(left[2], right[2]) for left, right in pairs]
 
 
-def joined(left: Iterable[Row], right: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
-    """The pairs of one epoch."""
-    table: dict[str, list[Row]] = defaultdict(list)
+def joined(left, right):
+    table = defaultdict(list)
     for row in left:
         table[row[1]].append(row)
     return ((mine, row) for row in right if row[1] in table for mine in table[row[1]])
 
 
 @JOIN.limit
-def plain(size: int) -> tuple[Run, Shape]:
+def plain(size):
     left, right = rows(size, 0), rows(size, 1)
 
-    def run() -> list[tuple[Row, Row]]:
-        out: list[tuple[Row, Row]] = []
+    def run():
+        out = []
         for (_, some), (_, others) in zip(groupby(left, first), groupby(right, first), strict=True):
             out += joined(some, others)
         return out
@@ -73,24 +69,24 @@ def plain(size: int) -> tuple[Run, Shape]:
 
 
 @JOIN.way(HERE)
-def here(size: int) -> tuple[Run, Shape]:
+def here(size):
     import pullstream as ps
 
     left, right = (ps.values(rows(size, side), time=first) for side in (0, 1))
-    program = piped(ps.join(left, right, on=key_of), ps.collect())
+    program = ps.pipe(ps.join(left, right, on=key_of), ps.collect())
     return lambda: ps.run(program), numbers
 
 
 @JOIN.way(BY_HAND, note="async generators of epochs")
-def by_hand(size: int) -> tuple[Run, Shape]:
+def by_hand(size):
     sides = rows(size, 0), rows(size, 1)
 
-    async def given(side: list[Row]) -> AsyncIterator[Row]:
+    async def given(side):
         for row in side:
             yield row
 
-    async def epochs(side: AsyncIterator[Row]) -> AsyncIterator[list[Row]]:
-        some: list[Row] = []
+    async def epochs(side):
+        some = []
         async for row in side:
             if some and row[0] != some[0][0]:
                 yield some
@@ -98,9 +94,9 @@ def by_hand(size: int) -> tuple[Run, Shape]:
             some.append(row)
         yield some
 
-    async def main() -> list[tuple[Row, Row]]:
+    async def main():
         left, right = (epochs(given(side)) for side in sides)
-        out: list[tuple[Row, Row]] = []
+        out = []
         async for some in left:
             out += joined(some, await anext(right))
         return out
@@ -109,10 +105,10 @@ def by_hand(size: int) -> tuple[Run, Shape]:
 
 
 @JOIN.way("bytewax", share=0.2, note="keyed by epoch and key together; emits all pairs at the end")
-def bytewax(size: int) -> tuple[Run, Shape]:
+def bytewax(size):
     sides = rows(size, 0), rows(size, 1)
 
-    def build(op: Any, given: Any) -> Any:
+    def build(op, given):
         keyed = [
             op.key_on(f"key{number}", given(side), lambda row: f"{row[0]} {row[1]}")
             for number, side in enumerate(sides)
@@ -123,10 +119,10 @@ def bytewax(size: int) -> tuple[Run, Shape]:
 
 
 @JOIN.way("pathway", share=0.2)
-def pathway(size: int) -> Run:
+def pathway(size):
     sides = rows(size, 0), rows(size, 1)
 
-    def build(pw: Any) -> Any:
+    def build(pw):
         left, right = (pathway_table(pw, side, epoch=int, key=str, n=int) for side in sides)
         pairs = left.join(right, left.epoch == right.epoch, left.key == right.key)
         return pairs.select(left=left.n, right=right.n)
@@ -137,17 +133,17 @@ def pathway(size: int) -> Run:
 # ---- within a minute
 
 
-def seconds(size: int) -> list[Row]:
+def seconds(size):
     chance = random.Random(0)
     return [(number, f"key{chance.randrange(20)}", number) for number in range(size)]
 
 
 @WITHIN.limit
-def within_plain(size: int) -> Run:
+def within_plain(size):
     data = seconds(size)
 
-    def run() -> int:
-        sides: tuple[dict[str, deque[int]], ...] = (defaultdict(deque), defaultdict(deque))
+    def run():
+        sides = (defaultdict(deque), defaultdict(deque))
         pairs = 0
         for at, key, number in data:
             other = sides[1 - number % 2][key]
@@ -161,21 +157,21 @@ def within_plain(size: int) -> Run:
 
 
 @WITHIN.way(HERE)
-def within_here(size: int) -> Run:
+def within_here(size):
     import pullstream as ps
 
     data = seconds(size)
     left, right = (ps.values(data[side::2], time=first) for side in (0, 1))
     pairs = ps.join(left, right, on=key_of, within=MINUTE, capacity=1_000_000)
-    program = piped(pairs, ps.reduce(lambda total, _: total + 1, 0))
+    program = ps.pipe(pairs, ps.reduce(lambda total, _: total + 1, 0))
     return lambda: ps.run(program)
 
 
 @WITHIN.way("pathway", share=0.5)
-def within_pathway(size: int) -> Run:
+def within_pathway(size):
     data = seconds(size)
 
-    def build(pw: Any) -> Any:
+    def build(pw):
         left, right = (pathway_table(pw, data[side::2], at=int, key=str, n=int) for side in (0, 1))
         near = pw.temporal.interval(-MINUTE, MINUTE)
         pairs = left.interval_join(right, left.at, right.at, near, left.key == right.key)

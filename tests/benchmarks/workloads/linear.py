@@ -6,7 +6,7 @@ from contextlib import aclosing
 from functools import partial, reduce
 from itertools import count, islice
 
-from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table
 from tests.benchmarks.workload import BY_HAND, HERE, Target, Workload
 
 VALUES = {"full": 1_000_000, "quick": 200_000, "smoke": 100, "target": Target(1.05, first=1.15)}
@@ -90,7 +90,7 @@ def here(stages, *, summed):
 
     def program(values):
         source = values if isinstance(values, ps.Source) else ps.values(values)
-        return piped(source, *(getattr(ps, name)(how) for name, how in stages), end)
+        return ps.pipe(source, *(getattr(ps, name)(how) for name, how in stages), end)
 
     return program
 

@@ -1,9 +1,7 @@
 """A loop of many rounds: W8."""
 
-from typing import Any
-
-from tests.benchmarks.peers import in_trio, pathway_rows, pathway_table, piped
-from tests.benchmarks.workload import BY_HAND, HERE, Run, Workload
+from tests.benchmarks.peers import in_trio, pathway_rows, pathway_table
+from tests.benchmarks.workload import BY_HAND, HERE, Workload
 
 VALUES = 100
 LOOP = Workload(
@@ -18,9 +16,9 @@ LOOP = Workload(
 
 
 @LOOP.limit
-def plain(size: int) -> Run:
-    def run() -> list[int]:
-        values, out = [0] * VALUES, list[int]()
+def plain(size):
+    def run():
+        values, out = [0] * VALUES, []
         while values:
             values = [n + 1 for n in values]
             out += [n for n in values if n == size]
@@ -31,23 +29,23 @@ def plain(size: int) -> Run:
 
 
 @LOOP.way(HERE)
-def here(size: int) -> Run:
+def here(size):
     import pullstream as ps
 
-    def step(n: int) -> Any:
+    def step(n):
         return ps.Again(n + 1) if n + 1 < size else n + 1
 
-    program = piped(ps.values([0] * VALUES), ps.loop(ps.map(step)), ps.collect())
+    program = ps.pipe(ps.values([0] * VALUES), ps.loop(ps.map(step)), ps.collect())
     return lambda: ps.run(program)
 
 
 @LOOP.way(BY_HAND, note="a channel that a task reads and writes")
-def by_hand(size: int) -> Run:
+def by_hand(size):
     import trio
 
-    async def main() -> list[int]:
+    async def main():
         sending, receiving = trio.open_memory_channel[int](VALUES)
-        out: list[int] = []
+        out = []
         for _ in range(VALUES):
             await sending.send(0)
         while len(out) < VALUES:
@@ -62,11 +60,11 @@ def by_hand(size: int) -> Run:
 
 
 @LOOP.way("reactivex", share=0.1, note="`expand`")
-def reactivex(size: int) -> Run:
+def reactivex(size):
     import reactivex as rx
     from reactivex import operators as ops
 
-    def step(n: int) -> Any:
+    def step(n):
         return rx.just(n + 1) if n < size else rx.empty()
 
     stages = (ops.expand(step), ops.filter(lambda n: n == size), ops.to_list())
@@ -74,9 +72,9 @@ def reactivex(size: int) -> Run:
 
 
 @LOOP.way("pathway", share=0.1, note="`iterate`, to a fixpoint")
-def pathway(size: int) -> Run:
-    def build(pw: Any) -> Any:
-        def step(table: Any) -> dict[str, Any]:
+def pathway(size):
+    def build(pw):
+        def step(table):
             return {"table": table.select(n=pw.if_else(table.n < size, table.n + 1, table.n))}
 
         return pw.iterate(step, table=pathway_table(pw, [(0,)] * VALUES, n=int)).table

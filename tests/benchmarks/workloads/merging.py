@@ -1,10 +1,9 @@
 """Four sources merged, each as it comes: W5."""
 
 from itertools import chain
-from typing import Any
 
-from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table, piped
-from tests.benchmarks.workload import BY_HAND, HERE, Run, Target, Workload
+from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table
+from tests.benchmarks.workload import BY_HAND, HERE, Target, Workload
 
 MERGE = Workload(
     "W5",
@@ -19,36 +18,36 @@ MERGE = Workload(
 )
 
 
-def quarters(size: int) -> list[list[int]]:
+def quarters(size):
     return [list(range(begin, size, 4)) for begin in range(4)]
 
 
 @MERGE.limit
-def plain(size: int) -> Run:
+def plain(size):
     sources = quarters(size)
     return lambda: list(chain.from_iterable(zip(*sources, strict=True)))
 
 
 @MERGE.way(HERE)
-def here(size: int) -> Run:
+def here(size):
     import pullstream as ps
 
-    program = piped(ps.merge(*map(ps.values, quarters(size))), ps.collect())
+    program = ps.pipe(ps.merge(*map(ps.values, quarters(size))), ps.collect())
     return lambda: ps.run(program)
 
 
 @MERGE.way(BY_HAND, share=0.05, note="a task for each source, and one channel")
-def by_hand(size: int) -> Run:
+def by_hand(size):
     import trio
 
     sources = quarters(size)
 
-    async def send(source: list[int], channel: Any) -> None:
+    async def send(source, channel):
         async with channel:
             for value in source:
                 await channel.send(value)
 
-    async def main() -> list[int]:
+    async def main():
         sending, receiving = trio.open_memory_channel[int](100)
         async with trio.open_nursery() as nursery, sending:
             for source in sources:
@@ -60,7 +59,7 @@ def by_hand(size: int) -> Run:
 
 
 @MERGE.way("streamable", share=0.05)
-def streamable(size: int) -> Run:
+def streamable(size):
     from streamable import stream
 
     sources = quarters(size)
@@ -68,19 +67,19 @@ def streamable(size: int) -> Run:
 
 
 @MERGE.way("aiostream", share=0.05)
-def aiostream(size: int) -> Run:
+def aiostream(size):
     from aiostream import stream
 
     sources = quarters(size)
 
-    async def main() -> list[int]:
+    async def main():
         return await stream.list(stream.merge(*map(stream.iterate, sources)))
 
     return in_asyncio(main)
 
 
 @MERGE.way("reactivex", share=0.2)
-def reactivex(size: int) -> Run:
+def reactivex(size):
     import reactivex as rx
     from reactivex import operators as ops
 
@@ -89,14 +88,14 @@ def reactivex(size: int) -> Run:
 
 
 @MERGE.way("streamz", share=0.1, note="values are pushed into the four sources in turn")
-def streamz(size: int) -> Run:
+def streamz(size):
     from streamz import Stream
 
     sources = quarters(size)
 
-    def run() -> list[int]:
+    def run():
         streams = [Stream() for _ in sources]
-        out: list[int] = streams[0].union(*streams[1:]).sink_to_list()
+        out = streams[0].union(*streams[1:]).sink_to_list()
         for values in zip(*sources, strict=True):
             for stream, value in zip(streams, values, strict=True):
                 stream.emit(value)
@@ -106,16 +105,16 @@ def streamz(size: int) -> Run:
 
 
 @MERGE.way("bytewax")
-def bytewax(size: int) -> Run:
+def bytewax(size):
     sources = quarters(size)
     return bytewax_list(lambda op, given: op.merge("merge", *map(given, sources)))
 
 
 @MERGE.way("pathway", share=0.1)
-def pathway(size: int) -> Run:
+def pathway(size):
     sources = [[(value,) for value in source] for source in quarters(size)]
 
-    def build(pw: Any) -> Any:
+    def build(pw):
         tables = [pathway_table(pw, rows, n=int) for rows in sources]
         return tables[0].concat_reindex(*tables[1:])
 

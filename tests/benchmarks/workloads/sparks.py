@@ -4,12 +4,10 @@ All of these are measured by the clock, in a session of the process's own, which
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from tests.benchmarks.peers import counted_here, piped
-from tests.benchmarks.workload import HERE, Prepare, Run, Workload
+from tests.benchmarks.peers import counted_here
+from tests.benchmarks.workload import HERE, Workload
 from tests.benchmarks.workloads.windows import MINUTE, at, jumbled, key_of
 
 SIZES = {"smoke": 2_000, "unit": "row", "by_the_clock": True, "spark": True}
@@ -53,7 +51,7 @@ COLUMNS = "id", "cast(id AS double) / 3 AS value", "concat('row', id) AS text", 
 SCHEMA = "id BIGINT, half DOUBLE, name STRING, at TIMESTAMP"
 
 
-def session() -> Any:
+def session():
     from adapters import spark
 
     made = spark.session(master="local[2]")
@@ -62,31 +60,31 @@ def session() -> Any:
     return made
 
 
-def frame(size: int) -> Any:
+def frame(size):
     return session().range(0, size, 1, 16).selectExpr(*COLUMNS)
 
 
 @OUT.limit
-def out_plain(size: int) -> Run:
+def out_plain(size):
     made = frame(size)
     return lambda: made.toArrow().num_rows
 
 
 @OUT.way("Spark", share=0.1, note="`toLocalIterator()`")
-def out_iterator(size: int) -> Run:
+def out_iterator(size):
     made = frame(size)
     return lambda: sum(1 for _ in made.toLocalIterator())
 
 
-def reading(form: str) -> Prepare:
-    def prepare(size: int) -> Run:
+def reading(form):
+    def prepare(size):
         import pullstream as ps
         from adapters import spark
 
-        source: Any = spark.from_dataframe(frame(size), as_=form)
+        source = spark.from_dataframe(frame(size), as_=form)
         if form != "batches":
             return counted_here(source)
-        return lambda: ps.run(piped(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0)))
+        return lambda: ps.run(ps.pipe(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0)))
 
     return prepare
 
@@ -99,11 +97,11 @@ OUT.way(HERE, "rows")(reading("rows"))
 # ---- into Spark
 
 
-def numbers(size: int) -> list[tuple[int, float, str, int]]:
+def numbers(size):
     return [(n, n / 2, f"name {n % 1000}", n * 1_000_000) for n in range(size)]
 
 
-def arrow(size: int) -> Any:
+def arrow(size):
     import pyarrow as pa
 
     kinds = {"id": pa.int64(), "half": pa.float64(), "name": pa.string(), "at": pa.timestamp("us", "UTC")}
@@ -112,18 +110,18 @@ def arrow(size: int) -> Any:
     return pa.Table.from_arrays(arrays, names=list(kinds))
 
 
-def added(made: Any) -> tuple[int, ...]:
+def added(made):
     return tuple(made.selectExpr("count(*)", "sum(id)").first())
 
 
 @INTO.limit
-def into_plain(size: int) -> Run:
+def into_plain(size):
     spark, table = session(), arrow(size)
     return lambda: added(spark.createDataFrame(table))
 
 
 @INTO.way(HERE, note="a source of Arrow batches")
-def into_batches(size: int) -> Run:
+def into_batches(size):
     import pullstream as ps
     from adapters import spark
 
@@ -133,7 +131,7 @@ def into_batches(size: int) -> Run:
 
 
 @INTO.way(HERE, "tuples")
-def into_tuples(size: int) -> Run:
+def into_tuples(size):
     import pullstream as ps
     from adapters import spark
 
@@ -145,7 +143,7 @@ def into_tuples(size: int) -> Run:
 # ---- on executors
 
 
-def by_hand(batches: Iterator[Any]) -> Iterator[Any]:
+def by_hand(batches):
     """Rows in Python, as one would write it: a tuple of every row, a function of it, and Arrow again."""
     import pyarrow as pa
 
@@ -158,19 +156,19 @@ def by_hand(batches: Iterator[Any]) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def more(row: Any) -> tuple[Any, ...]:
+def more(row):
     n, x, s, t = row
     return n + 1, x, s, t
 
 
 @STAGE.limit
-def stage_plain(size: int) -> Run:
+def stage_plain(size):
     made = frame(size)
     return lambda: added(made.mapInArrow(by_hand, made.schema))
 
 
 @STAGE.way(HERE)
-def stage_here(size: int) -> Run:
+def stage_here(size):
     import pullstream as ps
     from adapters import spark
 
@@ -182,7 +180,7 @@ def stage_here(size: int) -> Run:
 # ---- windows of a DataFrame
 
 
-def stored(size: int) -> tuple[Any, Path]:
+def stored(size):
     """A session, and a folder with the rows."""
     import tempfile
 
@@ -196,10 +194,10 @@ def stored(size: int) -> tuple[Any, Path]:
 
 
 @WINDOWS.limit
-def windows_plain(size: int) -> Run:
+def windows_plain(size):
     made, folder = stored(size)
 
-    def run() -> list[tuple[int, str, int]]:
+    def run():
         table = made.read.parquet(str(folder)).orderBy("at").toArrow()
         pairs = zip(table.column("at").to_pylist(), table.column("key").to_pylist(), strict=True)
         counts = Counter((time // (5 * MINUTE), key) for time, key in pairs)
@@ -209,18 +207,18 @@ def windows_plain(size: int) -> Run:
 
 
 @WINDOWS.way(HERE)
-def windows_here(size: int) -> tuple[Run, Callable[[Any], Any]]:
+def windows_here(size):
     import pullstream as ps
     from adapters import spark
 
     made, folder = stored(size)
     source = spark.from_dataframe(made.read.parquet(str(folder)).orderBy("at"), time="at", as_="tuples")
-    program = piped(source, ps.tumbling(5 * MINUTE, ps.agg.count(), key=key_of), ps.collect())
+    program = ps.pipe(source, ps.tumbling(5 * MINUTE, ps.agg.count(), key=key_of), ps.collect())
     return lambda: ps.run(program), lambda found: [(window.start // (5 * MINUTE), *window.value) for window in found]
 
 
 @WINDOWS.way("Spark", note="Structured Streaming, one micro-batch")
-def windows_streaming(size: int) -> Run:
+def windows_streaming(size):
     from pyspark.sql import functions as sql
 
     made, folder = stored(size)
@@ -229,7 +227,7 @@ def windows_streaming(size: int) -> Run:
     timed = stream.select(sql.timestamp_micros("at").alias("at"), "key").withWatermark("at", "1 minute")
     counted = timed.groupBy(sql.window("at", "5 minutes"), "key").count()
 
-    def run() -> list[tuple[int, str, int]]:
+    def run():
         query = counted.writeStream.format("memory").queryName("counted").outputMode("complete")
         query.trigger(availableNow=True).start().awaitTermination()
         windows = made.table("counted").selectExpr("unix_micros(window.start)", "key", "count").collect()

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from textwrap import dedent
 
-from tests.benchmarks.workload import HERE, LIMIT, ROOT, TOOLKITS, Prepare, Run, Target, Workload
+from tests.benchmarks.workload import HERE, LIMIT, ROOT, TOOLKITS, Target, Workload
 
 IMPORT = Workload(
     "W11a",
@@ -106,7 +106,7 @@ def seen(n, first=[]):
 """
 
 
-def seconds(program: str) -> float:
+def seconds(program):
     """What a new process says that it took, which keeps what it compiles for the next one, as an installed one has."""
     command = [sys.executable, "-c", program]
     compiled = str(Path(tempfile.gettempdir()) / "compiled")
@@ -116,17 +116,17 @@ def seconds(program: str) -> float:
     return float(line.split()[1])
 
 
-def repeated(program: str) -> Prepare:
+def repeated(program):
     """So many processes, one after another, and one before that compiles."""
 
-    def prepare(size: int) -> Run:
+    def prepare(size):
         seconds(program)
         return lambda: (sum(seconds(program) for _ in range(size)), "has run")
 
     return prepare
 
 
-def importing(modules: str) -> str:
+def importing(modules):
     took = "print('SECONDS', time.process_time() - begin)"
     return f"import time; begin = time.process_time(); import {modules}; {took}"
 

@@ -3,7 +3,7 @@
 from collections import deque
 from functools import partial
 
-from tests.benchmarks.peers import in_asyncio, in_trio, pathway_rows, pathway_table, piped
+from tests.benchmarks.peers import in_asyncio, in_trio, pathway_rows, pathway_table
 from tests.benchmarks.workload import BY_HAND, HERE, Target, Workload
 
 WIDTH = 16
@@ -122,7 +122,7 @@ def window_by_hand(size):
 def here(size, width):
     import pullstream as ps
 
-    program = piped(ps.values(list(range(size))), ps.map_async(call_trio, width), ps.collect())
+    program = ps.pipe(ps.values(list(range(size))), ps.map_async(call_trio, width), ps.collect())
     return lambda: ps.run(program)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
 
-from tests.benchmarks.peers import bytewax_list, pathway_rows, pathway_table, piped
+from tests.benchmarks.peers import bytewax_list, pathway_rows, pathway_table
 from tests.benchmarks.workload import HERE, Target, Workload
 
 SECOND = 1_000_000
@@ -109,7 +109,7 @@ def here(size, make, every, windows):
     import pullstream as ps
 
     stamped = ps.stamp(at, lateness=MINUTE, late="drop") if make is jumbled else ps.stamp(at)
-    program = piped(ps.values(make(size)), stamped, windows(ps, ps.agg.count()), ps.collect())
+    program = ps.pipe(ps.values(make(size)), stamped, windows(ps, ps.agg.count()), ps.collect())
     return lambda: ps.run(program), lambda found: [
         (window.start // every if every else 0, *window.value) for window in found
     ]

@@ -2,14 +2,12 @@
 
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain, groupby, repeat
 from operator import itemgetter
-from typing import Any
 
-from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table, piped
-from tests.benchmarks.workload import BY_HAND, HERE, Run, Target, Workload
+from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_rows, pathway_table
+from tests.benchmarks.workload import BY_HAND, HERE, Target, Workload
 
 LINES = 2_000
 """In an epoch."""
@@ -27,38 +25,35 @@ WORDS = Workload(
 )
 TOLD = f"is given the size of an epoch, {LINES:,} lines"
 
-Row = tuple[int, str]
-Counted = tuple[int, tuple[str, int]]
 
-
-def lines(size: int) -> list[Row]:
+def lines(size):
     chance = random.Random(0)
     words = [f"word{number}" for number in range(2_000)]
     return [(number // LINES, " ".join(chance.choices(words, k=8))) for number in range(size)]
 
 
-def split(row: Row) -> list[str]:
+def split(row):
     return row[1].split()
 
 
 epoch_of = itemgetter(0)
 
 
-def counted(epoch: int, rows: Iterable[Row]) -> Iterator[Counted]:
+def counted(epoch, rows):
     return zip(repeat(epoch), Counter(chain.from_iterable(map(split, rows))).items())
 
 
-def counted_list(rows: list[Row]) -> list[Counted]:
+def counted_list(rows):
     """Of the rows of one epoch."""
     return list(counted(rows[0][0], rows))
 
 
 @WORDS.limit
-def plain(size: int) -> Run:
+def plain(size):
     rows = lines(size)
 
-    def run() -> list[Counted]:
-        out: list[Counted] = []
+    def run():
+        out = []
         for epoch, group in groupby(rows, epoch_of):
             out += counted(epoch, group)
         return out
@@ -67,40 +62,40 @@ def plain(size: int) -> Run:
 
 
 @WORDS.way(HERE)
-def here(size: int) -> Run:
+def here(size):
     import pullstream as ps
 
     rows = lines(size)
-    program = piped(ps.values(rows, time=epoch_of), ps.flat_map(split), ps.count_by_key(), ps.collect(timed=True))
+    program = ps.pipe(ps.values(rows, time=epoch_of), ps.flat_map(split), ps.count_by_key(), ps.collect(timed=True))
     return lambda: ps.run(program)
 
 
 @WORDS.way(HERE, "size given", note=TOLD)
-def here_told(size: int) -> Run:
+def here_told(size):
     import pullstream as ps
 
     rows = lines(size)
-    program = piped(
+    program = ps.pipe(
         ps.values(rows), ps.stamp_epochs(LINES), ps.flat_map(split), ps.count_by_key(), ps.collect(timed=True)
     )
     return lambda: ps.run(program)
 
 
 @WORDS.way(BY_HAND, note="async generators")
-def by_hand(size: int) -> Run:
+def by_hand(size):
     rows = lines(size)
 
-    async def given() -> AsyncIterator[Row]:
+    async def given():
         for row in rows:
             yield row
 
-    async def words() -> AsyncIterator[tuple[int, str]]:
+    async def words():
         async for row in given():
             for word in split(row):
                 yield row[0], word
 
-    async def counts() -> AsyncIterator[Counted]:
-        current, table = 0, Counter[str]()
+    async def counts():
+        current, table = 0, Counter()
         async for epoch, word in words():
             if epoch != current:
                 for pair in table.items():
@@ -110,14 +105,14 @@ def by_hand(size: int) -> Run:
         for pair in table.items():
             yield current, pair
 
-    async def main() -> list[Counted]:
+    async def main():
         return [pair async for pair in counts()]
 
     return in_trio(main)
 
 
 @WORDS.way("streamable", note=TOLD)
-def streamable(size: int) -> Run:
+def streamable(size):
     from streamable import stream
 
     rows = lines(size)
@@ -125,20 +120,20 @@ def streamable(size: int) -> Run:
 
 
 @WORDS.way("aiostream", share=0.2, note=TOLD)
-def aiostream(size: int) -> Run:
+def aiostream(size):
     from aiostream import pipe, stream
 
     rows = lines(size)
 
-    async def main() -> list[Counted]:
-        groups: Any = stream.iterate(rows) | pipe.chunks(LINES) | pipe.map(counted_list)
+    async def main():
+        groups = stream.iterate(rows) | pipe.chunks(LINES) | pipe.map(counted_list)
         return await (groups | pipe.map(stream.iterate) | pipe.concat() | pipe.list())
 
     return in_asyncio(main)
 
 
 @WORDS.way("reactivex", note=TOLD)
-def reactivex(size: int) -> Run:
+def reactivex(size):
     import reactivex as rx
     from reactivex import operators as ops
 
@@ -148,14 +143,14 @@ def reactivex(size: int) -> Run:
 
 
 @WORDS.way("streamz", share=0.2, note=TOLD)
-def streamz(size: int) -> Run:
+def streamz(size):
     from streamz import Stream
 
     rows = lines(size)
 
-    def run() -> list[Counted]:
+    def run():
         source = Stream()
-        out: list[Counted] = source.partition(LINES).map(counted_list).flatten().sink_to_list()
+        out = source.partition(LINES).map(counted_list).flatten().sink_to_list()
         for row in rows:
             source.emit(row)
         return out
@@ -166,7 +161,7 @@ def streamz(size: int) -> Run:
 @WORDS.way(
     "bytewax", note="one key for all lines, and epochs of half an hour, because its watermark advances with the clock"
 )
-def bytewax(size: int) -> Run:
+def bytewax(size):
     from bytewax.operators import windowing
 
     rows = lines(size)
@@ -174,11 +169,11 @@ def bytewax(size: int) -> Run:
     clock = windowing.EventClock(lambda row: begin + epoch * row[0] + epoch / 2, epoch / 2)
     windower = windowing.TumblingWindower(length=epoch, align_to=begin)
 
-    def add(table: Counter[str], row: Row) -> Counter[str]:
+    def add(table, row):
         table.update(split(row))
         return table
 
-    def build(op: Any, given: Any) -> Any:
+    def build(op, given):
         keyed = op.key_on("one", given(rows), lambda _: "all")
         folded = windowing.fold_window("count", keyed, clock, windower, Counter, add, lambda a, b: a + b)
         return op.flat_map("pairs", folded.down, lambda item: zip(repeat(item[1][0]), item[1][1].items()))
@@ -187,10 +182,10 @@ def bytewax(size: int) -> Run:
 
 
 @WORDS.way("pathway", share=0.2, note="emits changing counts; the last ones are used")
-def pathway(size: int) -> Run:
+def pathway(size):
     rows = lines(size)
 
-    def build(pw: Any) -> Any:
+    def build(pw):
         table = pathway_table(pw, rows, epoch=int, line=str)
         split_line = pw.apply_with_type(str.split, list[str], pw.this.line)
         words = table.select(pw.this.epoch, word=split_line).flatten(pw.this.word)

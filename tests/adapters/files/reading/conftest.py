@@ -11,7 +11,6 @@ from tests.adapters.files.failing import Through
 
 
 def descriptors(folder):
-    """The files below a folder that this process has open."""
     return [path for path in opened_files() if path.startswith(str(folder))]
 
 
@@ -24,8 +23,6 @@ def folder(tmp_path):
 
 @pytest.fixture
 def put(folder):
-    """Write a file of bytes or text; returns its path."""
-
     def put(name, content):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,8 +34,6 @@ def put(folder):
 
 @pytest.fixture
 def read():
-    """The values of a source, from a run with checks."""
-
     def read(source, *, timed=False, limit=4096):
         return ps.run(ps.pipe(source, ps.collect(timed=timed)), limit=limit, check=True)
 
@@ -60,7 +55,6 @@ def failing():
 
 @pytest.fixture
 def opened():
-    """The number of open files below a folder."""
     return descriptors
 
 

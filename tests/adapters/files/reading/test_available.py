@@ -56,7 +56,6 @@ def test_without_a_journal_every_run_reads_all_files(inbox, caplog):
 
 
 def test_a_folder_without_new_files(inbox, tmp_path, caplog):
-    """There may be some another night; if the folder is missing, the log says so, because its name may be wrong."""
     with caplog.at_level(logging.WARNING, "pullstream"):
         assert run(inbox / "none", tmp_path) == ([], [])
     message = [record.getMessage() for record in caplog.records]

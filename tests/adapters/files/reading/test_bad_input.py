@@ -69,7 +69,6 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("kind", "text", "options", "before", "line", "message"), MESSAGES)
 def test_messages(kind, text, options, before, line, message, put, failing):  # noqa: PLR0917
-    """Rows before a bad one arrive; the error names the file, its line, and what to do, in some hundred characters."""
     path = put("a", text)
     got, error = failing(getattr(files, f"read_{kind}")(path, **options), files.FileReadError)
     assert got == before
@@ -136,7 +135,6 @@ def test_bad_rows_are_skipped_and_counted(put):
 
 @pytest.mark.parametrize("size", [4, 4 << 20])
 def test_an_error_names_the_line_and_the_column_once(size, put, failing):
-    """Both are the file's own; pyarrow's numbers are not shown."""
     path = put("a.csv", "x,y,z\n" + "1,2,3\n" * 500 + "4,In CSV column #1: Row #7: 5,6\n")
     source = files.read_csv(path, columns=["z", "y"], schema={"z": "int64", "y": "int64"}, block_size=size)
 
@@ -149,7 +147,6 @@ def test_an_error_names_the_line_and_the_column_once(size, put, failing):
 
 @pytest.mark.parametrize("size", [40, 4 << 20])
 def test_a_function_for_bad_rows_sees_them_in_order_and_once(size, put, read):
-    """Though blocks are parsed in parallel; it gets no number, which would be one within a block."""
     seen = []
 
     def handle(row):
@@ -185,7 +182,6 @@ def test_lines_before_a_bad_place_in_gzip_arrive(count, put, failing):
 
 
 def test_a_parquet_file_whose_middle_is_broken(folder, put, failing):
-    """The row groups before arrive; the error names the broken one."""
     good = folder / "good.parquet"
     table = pa.table({"x": list(range(300))})
     pq.write_table(table, good, row_group_size=100, compression="none", use_dictionary=False)
@@ -221,7 +217,6 @@ def test_pyarrow_prints_nothing_about_a_bad_row(put, read, capfd):
 
 
 def test_files_with_different_columns(put, failing, read):
-    """The error says which are missing and which are new; columns= chooses common ones."""
     paths = [put("a.csv", "x,y\n1,2\n"), put("b.csv", "z,x\n3,4\n")]
 
     got, error = failing(files.read_csv(paths, as_="tuples"), files.FileReadError)
@@ -298,7 +293,6 @@ def test_a_column_without_values_has_the_type_of_the_other_files(given, kind, fo
 
 
 def test_the_type_of_a_column_that_was_null_first(folder, failing):
-    """It is the type of the file that has values, which the error names."""
     for name, values in {"a": pa.nulls(1), "b": [1], "c": [1.5]}.items():
         pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
 
@@ -328,7 +322,6 @@ def test_json_of_other_types_and_members(put, read):
 @pytest.mark.parametrize("on_error", ["fail", "skip"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
 def test_missing_columns(kind, on_error, put, folder, failing):
-    """The error lists the columns, whatever the policy: with a wrong name nothing at all would be read."""
     write = {"csv": pc.write_csv, "parquet": pq.write_table, "arrow": pa.feather.write_feather}[kind]
     first, path = folder / f"0.{kind}", folder / f"a.{kind}"
     write(pa.table({"x": [1], "y": [2], "z": [3]}), first)
@@ -360,7 +353,6 @@ def test_a_value_without_its_time(line, told, put, failing, read):
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "batches"])
 def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
-    """Also behind rows without a time; the advice in the message works."""
     rows = [1, 2, None, 2, 1, 3]
     text = "".join(json.dumps({"day": day}) + "\n" for day in rows)
     path = put("a.jsonl", text)
@@ -423,7 +415,6 @@ def test_there_is_no_such_file(given, told, folder, put, failing, monkeypatch): 
 
 
 def test_a_folder_is_read_whole(put, folder, read):
-    """All files in it at any depth, in order of their names, except hidden and unfinished ones."""
     for name in ("b/2", "a", "b/1", "b/.x", "_SUCCESS", "c.part", "d.tmp", "_day=1/x"):
         put(f"in/{name}", f"{name}\n")
     assert read(files.read_text(folder / "in")) == ["_day=1/x", "a", "b/1", "b/2"]
@@ -469,7 +460,6 @@ def test_an_error_of_the_file_system_ignores_the_policy(operation, put, failing)
 
 
 def test_archives(folder, put, failing, read, monkeypatch):
-    """Also one that does not exist, and a file that is not an archive."""
     _, error = failing(files.read_text(f"zip://*.txt::{folder}/no.zip"), files.NoFilesError)
     assert "no.zip: does not exist" in str(error)
     put("bad.zip", "no archive")
@@ -551,7 +541,6 @@ def test_arguments_refused_when_composing(make, told):
 @pytest.mark.parametrize("kind", ["a number that is none", "too many", "a quote"])
 @pytest.mark.parametrize("every", [2, 7, 100, 1])
 def test_bad_rows_are_found_with_few_parses(kind, every, put, read, monkeypatch):
-    """In place, with their lines, in at most three parses per bad row."""
     row = {"a number that is none": "%d,x%d\n", "too many": "%d,%d,7\n", "a quote": '%d,"%d\n'}[kind]
     rows = [row % (n, n) if n % every == 0 else f"{n},2.5\n" for n in range(1000)]
     path = put("a.csv", "a,b\n" + "".join(rows))

@@ -71,7 +71,6 @@ async def test_ended_in_the_middle(kind, way, large, opened, folder):
 
 
 async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder):
-    """After the grace period the abort fails by name; when the read returns after all, its thread closes the file."""
     path = put("a.txt", "x\n" * 1000)
     fs = held()
     pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())

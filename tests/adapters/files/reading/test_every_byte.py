@@ -47,7 +47,6 @@ def got(source):
 
 
 def outcome(make):
-    """The values, with skipped ones in their places; and the values without a policy, up to the failure."""
     everything = got(make(on_error="result"))
     some = []
     try:
@@ -118,7 +117,6 @@ class TestRandomBytes:
 
 
 def check_row(found, rest, *, quoted):
-    """Check that a value consists of the next lines, and remove these."""
     while not rest[0].strip():
         rest.pop(0)
     lines = [rest.pop(0)]
@@ -237,7 +235,6 @@ MACS = [b"a,b\r1,2\r3,4\r", b"a,b\r1,2\n3,4\n", b"skipped\ra,b\n1,2\n", b"\r\ra,
 
 @pytest.mark.parametrize("data", MACS)
 def test_single_carriage_returns(data, put, failing):
-    """Before the rows, they would hide some of these; the error has advice."""
     from pyarrow.csv import ReadOptions
 
     options = {"read_options": ReadOptions(skip_rows=1)} if data.startswith(b"skip") else {}
@@ -253,7 +250,6 @@ def test_single_carriage_returns(data, put, failing):
     "read", [files.read_text, files.read_jsonl, partial(files.read_jsonl, as_="tuples"), files.read_csv]
 )
 def test_a_line_that_is_too_long(read, lines, put):
-    """Only this line is skipped, and counted; the lines before and after it are read, and so are later files."""
     row = b'{"n": %d}\n' if getattr(read, "func", read) is files.read_jsonl else b"%d\n"
     head = b"n\n" if read is files.read_csv else b""
     rows = [row % number for number in range(lines)]

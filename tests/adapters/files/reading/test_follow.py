@@ -40,7 +40,6 @@ def rename_into(following, name, text):
 
 
 async def test_new_files_become_new_times(following, until):
-    """Existing files are times 0, 1, ... in the order of their names; new ones follow, and each time completes."""
     rename_into(following, "b", "2\n3\n")
     rename_into(following, "a", "1\n")
     run = Followed(files.read_text(following, **QUICK))
@@ -58,7 +57,6 @@ async def test_new_files_become_new_times(following, until):
 
 
 async def test_a_file_counts_when_it_no_longer_changes(following, until):
-    """It is not read while it grows between two checks, or while its name marks it as temporary."""
     run = Followed(files.read_text(following, follow=True, every=0.05))
     async with run.open() as running:
         with (following / "slow").open("w") as file:
@@ -113,7 +111,6 @@ async def test_a_followed_file_that_shrinks_or_changes(change, told, following, 
 
 
 async def test_files_that_were_read_may_be_deleted(following):
-    """When they are complete; the name may be used again for a new file."""
     run = Followed(files.read_text(following, **QUICK))
     async with run.open() as running:
         for number in range(3):
@@ -129,7 +126,6 @@ async def test_files_that_were_read_may_be_deleted(following):
 
 @pytest.mark.parametrize("path", ["later", "later/*.log", "later/a.log"])
 async def test_missing_paths_are_waited_for(path, folder, until):
-    """A folder, a pattern in it, a file: each may appear, and meanwhile the status shows the wait."""
     run = Followed(files.read_text(folder / path, **QUICK))
     async with run.open() as running:
         told = "waiting for new ones" if "*" in path else f"waiting for {folder / path}, which does not exist"

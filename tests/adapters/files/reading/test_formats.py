@@ -28,7 +28,6 @@ TABLE = pa.table(
 
 @pytest.mark.parametrize("kind", [kind for kind in READERS if kind != "csv.gz"])
 def test_the_forms_and_options_of_a_table(kind, folder, read):
-    """Rows are the same in every form, at every limit and block size, and have the times that were asked for."""
     path = folder / "data"
     reader = write(TABLE, path, kind, 4)
 
@@ -115,7 +114,6 @@ def test_options(kind, text, options, rows, put, read):
 
 @pytest.mark.parametrize("reader", [files.read_text, files.read_bytes, files.read_csv, files.read_jsonl])
 def test_empty_files_give_nothing(reader, put, read):
-    """Neither alone, nor between other files; a CSV file with only a header determines no types."""
     assert read(reader([put("a", ""), put("b", b"\xef\xbb\xbf")][: 1 if reader is files.read_bytes else 2])) == []
     assert read(files.read_csv([put("c", "x,y\n"), put("d", "x,y\n1,2\n")], as_="tuples")) == [(1, 2)]
 
@@ -213,7 +211,6 @@ class TestJoined:
 
 
 def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
-    """A value that looks like the end of a file is none."""
     data = io.BytesIO()
     rows = ["PAR1PAR1", "\x05\x00\x00\x00PAR1PAR1"] * 3
     pq.write_table(pa.table({"s": rows}), data, write_page_index=True, use_dictionary=False, compression="none")

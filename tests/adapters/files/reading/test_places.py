@@ -31,7 +31,6 @@ for path in sys.argv[2:]:
 
 
 def test_an_unreadable_folder(public_folder):
-    """It is an error, not empty; a folder that cannot contain a matching file is ignored."""
     folder = public_folder / "in"
     (folder / "sub" / "deeper").mkdir(parents=True)
     (folder / "other").mkdir()
@@ -100,7 +99,6 @@ OTHERS = [
 
 @pytest.mark.parametrize(("make", "given", "follow", "told"), OTHERS)
 def test_other_things_than_files(make, given, follow, told, tmp_path, autojump_clock):  # noqa: PLR0917
-    """They are named in an error, and never waited for, whether they were named or found."""
     (tmp_path / "a.txt").write_text("a\n")
     make(tmp_path / "z.txt")
     with pytest.raises(files.FileReadError, match=told):
@@ -124,7 +122,6 @@ def test_a_pipe_that_replaces_a_file(tmp_path, monkeypatch):
 
 
 def test_permitted_links(tmp_path):
-    """To the folder that is read, to one that a pattern matches, and to files."""
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a.txt").write_text("a\n")
     (tmp_path / "in").mkdir()
@@ -135,7 +132,6 @@ def test_permitted_links(tmp_path):
 
 
 async def test_a_missing_followed_folder(tmp_path, until, caplog):
-    """It is waited for, also after it was deleted; the status shows it, and the log once."""
     folder = tmp_path / "in"
     source = files.read_text(folder, follow=True, every=0.01)
     with caplog.at_level(logging.WARNING, "pullstream"):

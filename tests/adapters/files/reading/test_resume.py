@@ -35,7 +35,6 @@ class Counting(Through):
 
 @pytest.fixture
 def journal(tmp_path):
-    """A journal with a fixed version, for programs that differ only in where they stop and what they record."""
     return ps.Journal(tmp_path / "run.journal", version="1")
 
 
@@ -61,7 +60,6 @@ def killed_and_resumed(make, stops, journal, **options):
 
 
 def killed(source, stop, journal, out=None, **options):
-    """Run up to a time, and fail there; return what was done before."""
     out = {} if out is None else out
     with pytest.raises(Killed):
         ps.run(kept(out, source, stop), journal=journal, **options)
@@ -112,7 +110,6 @@ KINDS = ["text", "csv", "csv.gz", "jsonl as dicts", "jsonl", "parquet", "arrow"]
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_several_times_in_a_file(kind, source, journal):
-    """Together, the runs do the same as one undisturbed run: nothing is lost or repeated."""
     whole = undisturbed(lambda: source(kind))
     assert len(whole) == 100
     assert killed_and_resumed(lambda: source(kind), [3, 40, 40, 99], journal) == whole
@@ -123,7 +120,6 @@ def test_killed_at_several_times_in_a_file(kind, source, journal):
 @pytest.mark.parametrize("stops", [[40], [90, 90], [99]])
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_killed_behind_the_first_piece_of_a_large_block(kind, as_, stops, folder, journal):
-    """A block is delivered in several pieces; a later run reads it again from its first value."""
     path = folder / "rows"
     read = write(TABLE, path, kind)
 
@@ -135,7 +131,6 @@ def test_killed_behind_the_first_piece_of_a_large_block(kind, as_, stops, folder
 
 @pytest.mark.parametrize("kind", ["text", "csv", "jsonl as dicts", "jsonl", "parquet"])
 def test_completed_values_are_not_read_again(kind, source, journal, folder):
-    """In a file sorted by time, reading starts at the block with the last complete time."""
     if kind == "parquet":
         # A small one is read as a whole.
         numbers = [n * 0x9E3779B97F4A7C15 % 2**63 for n in range(5000)]
@@ -152,7 +147,6 @@ def test_completed_values_are_not_read_again(kind, source, journal, folder):
 
 @pytest.mark.parametrize("column", [True, False])
 def test_several_files_in_order(column, put, folder, journal):
-    """A time may continue in the next file; earlier files are not opened again."""
     for number in range(10):
         put(f"in/{number}.csv", "t,n\n" + "".join(f"{number + m // 5},{m}\n" for m in range(10)))
     times = "t" if column else (lambda row: row[0])
@@ -206,7 +200,6 @@ def test_a_file_without_completed_values_may_be_changed(time, put, folder, journ
 
 
 def rewritten(path, before, now):
-    """Replace the content by another one of the same size and modification time."""
     found, data = path.stat(), path.read_bytes()
     assert data != data.replace(before, now)
     path.write_bytes(data.replace(before, now))
@@ -290,7 +283,6 @@ def test_a_finished_run_is_bound_to_its_files(given, change, put, folder, caplog
 
 
 def test_a_run_that_had_enough_ignores_changes_of_unread_files(put, folder, journal):
-    """Files after those that were read may be added, changed and deleted; those that were read may not."""
     for name in "abc":
         put(f"in/{name}", f"{name}\n")
     pipeline = ps.pipe(files.read_text(folder / "in"), ps.first())
@@ -329,7 +321,6 @@ def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, fold
 
 
 def test_the_type_of_a_column_that_was_null_first_is_kept(folder, journal):
-    """The next run knows it, although the first file has none."""
     for day, values in enumerate([pa.nulls(1), [1], [2], [1.5]]):
         write(pa.table({"day": [day], "x": values}), folder / f"{day}.parquet", "parquet", 1)
     source = files.read_parquet(str(folder / "*.parquet"), time="day")
@@ -385,7 +376,6 @@ def test_bad_lines_keep_their_times(size, put, folder, journal):
 
 @pytest.mark.parametrize("time", [None, "name", "row"])
 def test_a_followed_folder(time, folder, journal):
-    """Files keep their times, are not read again when these are complete, and may then be deleted."""
     following = folder / "in"
     following.mkdir()
     fs = Counting()

@@ -10,7 +10,6 @@ from tests.adapters.descriptors import opened
 
 
 def content(folder):
-    """All files below a folder, including hidden ones, with their content."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
@@ -41,5 +40,4 @@ def left_behind():
 
 
 def written(values, write, limit=4096, time=None):
-    """Write values, and return the result."""
     return ps.run(ps.pipe(ps.values(values, time=time), write), limit=limit)

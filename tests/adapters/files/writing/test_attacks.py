@@ -96,7 +96,6 @@ PLANTED.append(pytest.param(foreign, marks=NEEDS_ROOT))
 
 
 def state(folder):
-    """Everything in a folder, of any kind."""
     return {
         str(path.relative_to(folder)): (path.lstat().st_mode, path.lstat().st_ino, path.lstat().st_size)
         for path in folder.rglob("*")
@@ -107,7 +106,6 @@ def state(folder):
 @pytest.mark.parametrize("tail", ["", f"-{TAIL}"])
 @pytest.mark.parametrize("url", [False, True])
 def test_planted_workshops(plant, tail, url, precious, tmp_path, monkeypatch):  # noqa: PLR0917
-    """The run makes its own, and the planted one stays unchanged; for a URL, both are in the temporary folder."""
     out = tmp_path / "out"
     out.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(out))
@@ -122,7 +120,6 @@ def test_planted_workshops(plant, tail, url, precious, tmp_path, monkeypatch):  
 
 
 def test_the_exact_name_of_the_workshop(precious, tmp_path, monkeypatch):
-    """Knowing it does not help: another one is made."""
     names = iter([TAIL, TAIL, "f" * 16])
     monkeypatch.setattr(staging.secrets, "token_hex", lambda _: next(names))
     out = tmp_path / "out"
@@ -134,7 +131,6 @@ def test_the_exact_name_of_the_workshop(precious, tmp_path, monkeypatch):
 
 
 def test_a_workshop_is_closed_to_others(tmp_path):
-    """Others cannot read it; the files that are moved out of it have normal permissions."""
     mask = os.umask(0)
     os.umask(mask)
     modes = []
@@ -176,7 +172,6 @@ def test_a_link_in_place_of_a_folder(target, late, precious, tmp_path, monkeypat
 
 
 def test_a_link_in_place_of_a_growing_file(precious, tmp_path):
-    """It is not followed, neither when a run appends, nor when one resumes."""
     out = tmp_path / "all.txt"
 
     async def swap(value):
@@ -199,7 +194,6 @@ def test_a_link_in_place_of_a_growing_file(precious, tmp_path):
 @pytest.mark.parametrize("size", [4, 5_000])
 @pytest.mark.parametrize("longer", [0, 7])
 def test_another_file_in_place_of_a_growing_one(size, longer, tmp_path):
-    """A new file, or another name of a file elsewhere, is neither truncated nor extended."""
     thesis = tmp_path / "thesis.txt"
 
     def fail(value):
@@ -237,7 +231,6 @@ def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("given", [b'{"time": "is money"}\n', b'{"time": 1, "key": 2}\n{"time', b"{}", b'{"time": 1\n'])
 def test_values_with_times_are_not_a_manifest(given, tmp_path):
-    """They are not replaced, although they begin like one."""
     (tmp_path / "m").write_bytes(given)
     with pytest.raises(files.FileTargetError, match="m is not a manifest, and the manifest would replace it"):
         written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))

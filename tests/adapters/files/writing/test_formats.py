@@ -58,8 +58,6 @@ WRITERS = {
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
-    """With any batching, any memory limit, and any limit of open files."""
-
     def outcome(number, limit, **opts):
         result = written(ROWS, WRITERS[name](tmp_path / str(number), **opts), limit, lambda row: row.day)
         made = content(tmp_path / str(number))
@@ -92,7 +90,6 @@ def test_compression_overrides_the_suffix(tmp_path):
 
 
 def test_bytes_and_text(tmp_path):
-    """Bytes without separators, text with the given line end, in UTF-8."""
     assert written([b"a", bytearray(b"b")], files.write_bytes(tmp_path / "{time}.a"))[0].read_bytes() == b"ab"
     assert written(["ü", ""], files.write_text(tmp_path / "{time}.b", end="|"))[0].read_bytes() == "ü||".encode()
 
@@ -149,7 +146,6 @@ def test_parquet_of_null_structs(tmp_path):
 
 
 def test_parquet_row_groups(tmp_path):
-    """They have exactly the given number of rows, in order, from rows and from batches."""
     numbers = [{"n": n} for n in range(25)]
     (path,) = written(numbers, files.write_parquet(tmp_path / "{time}.parquet", row_group=10))
     meta = pa.parquet.ParquetFile(path).metadata
@@ -161,7 +157,6 @@ def test_parquet_row_groups(tmp_path):
 
 
 def test_columns_are_inferred(tmp_path):
-    """A null fits any type, an int fits among floats, and a missing key is null."""
     values = [{"a": None}, {"a": 1, "b": "x"}, {"a": 2.5, "b": None}, {"c": [1]}]
     for limit in (1, 2, 100):
         (path,) = written(values, files.write_parquet(tmp_path / "{time}.parquet"), limit)
@@ -205,7 +200,6 @@ def test_invalid_python_names_are_copied(schema, tmp_path):
 
 
 def test_csv(tmp_path):
-    """A header with the names, quoted text, empty nulls: as pyarrow writes it."""
     values = [Row(1, "a", 1, 2.5, 'say "tea"'), Row(1, None, 2, None, "")]
     (path,) = written(values, files.write_csv(tmp_path / "{time}.csv"))
     assert path.read_text() == '"day","key","number","value","text"\n1,"a",1,2.5,"say ""tea"""\n1,,2,,""\n'

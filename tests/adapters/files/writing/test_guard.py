@@ -75,7 +75,6 @@ def test_a_run_on_another_machine_removes_an_upload(begun, store, tmp_path, monk
 
 @pytest.mark.parametrize("target", ["{tmp_path}/{{time}}.txt", "faulty://bucket/{{time}}.txt"])
 def test_two_sinks_of_a_run(target, store, tmp_path):
-    """The same target twice is refused, on a disk and in a store, and nothing is left."""
     write = files.write_text(target.format(tmp_path=tmp_path))
     before = left_behind()
     with pytest.raises(files.FileBusyError):
@@ -117,7 +116,6 @@ def test_values_that_wait_on_disk_and_that_another_program_changes(tmp_path):
 
 
 def test_leftovers_of_a_dead_run_are_removed_at_once(tmp_path):
-    """Before anything is read, not only at the end; also if the run was killed before it wrote anything."""
     write = files.write_text(tmp_path / "{time}.txt")
     seen = []
     look = ps.tap(lambda _: seen.append(sorted(path.name for path in tmp_path.iterdir())))

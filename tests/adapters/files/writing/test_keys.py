@@ -22,7 +22,6 @@ PIECES = [
 
 
 def odd_texts(count, seed=0):
-    """Random texts of characters that are difficult in names, some of them repeated."""
     chance = random.Random(seed)
     return ["".join(chance.choices(PIECES, k=chance.choice([0, 1, 1, 2, 2, 3, 4, 6]))) for _ in range(count)]
 
@@ -62,7 +61,6 @@ FIELDS = {
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("count", [120, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_any_key(field, count, tmp_path):
-    """Nothing is outside of the folder or lost; each key can be read back from the listing, or is refused by name."""
     out = tmp_path / "a" / "out"
     target = Target.of("write_jsonl", f"{out}/{field}")
     keys: dict[bytes, str] = {}
@@ -125,7 +123,6 @@ def test_two_keys_with_one_name_in_the_file_system(tmp_path, monkeypatch):
 
 
 def test_a_name_that_is_not_utf_8_with_a_journal(tmp_path):
-    """The manifest has it with JSON's escapes, and a resumed run continues."""
     source = ps.values([1, 2], time=lambda n: n)
     write = files.write_jsonl(f"{tmp_path}/{{time}}{{key}}", key=lambda _: "\udcff", manifest=tmp_path / "m")
     for _ in range(2):

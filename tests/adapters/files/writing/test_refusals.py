@@ -142,7 +142,6 @@ def test_a_text_that_looks_like_a_value_out_of_range(tmp_path):
     ],
 )
 def test_rows_that_do_not_go_together(values, message, tmp_path):
-    """Without a schema the error names the first value that does not fit those before it."""
     with pytest.raises(files.SchemaError) as caught:
         written(values, files.write_parquet(tmp_path / "{time}"))
     assert message in str(caught.value)
@@ -194,7 +193,6 @@ MISFITS = [{"n": "tea"}, {"n": 1, "x": 2}, (1, 2), [1, 2, 3], {"n": 2**70}, pa.t
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("value", MISFITS, ids=str)
 def test_the_advice_depends_on_whether_a_schema_was_given(value, given, row_group, tmp_path):
-    """pyarrow's error is in the message, and is not shown a second time."""
     write = files.write_parquet(tmp_path / "{time}", schema={"n": "int64"} if given else None, row_group=row_group)
     values = [{"n": 1}, value]
     if not given and row_group > 1 and isinstance(value, dict) and "x" in value:

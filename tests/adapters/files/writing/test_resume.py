@@ -28,7 +28,6 @@ def growing(folder, stop=None):
 
 
 def stopped(folder, stop):
-    """A run that stopped in the middle, before it had recorded its last writes."""
     with pytest.raises(ZeroDivisionError):
         ps.run(growing(folder, stop), journal=ps.Journal(folder / "j", version="1"), limit=1)
 
@@ -177,7 +176,6 @@ async def test_a_run_that_does_not_end_well_and_wrote_nothing_keeps_the_older_fi
 
 
 def test_a_resumed_run_that_writes_nothing_more_keeps_the_file(tmp_path):
-    """What an earlier run with the same journal has written is this run's."""
     broken = [True]
 
     def test(n):
@@ -196,7 +194,6 @@ def test_a_resumed_run_that_writes_nothing_more_keeps_the_file(tmp_path):
 
 
 def test_csv_has_one_header(tmp_path):
-    """With any number of times; also if compressed, with one member per time."""
     rows = [{"day": n // 10, "n": n} for n in (1, 2, 11, 21)]
     for name, read in (("a.csv", bytes), ("a.csv.gz", gzip.decompress)):
         (path,) = written(rows, files.write_csv(tmp_path / name), time=lambda row: row["day"])
@@ -204,7 +201,6 @@ def test_csv_has_one_header(tmp_path):
 
 
 def test_different_columns_do_not_fit(tmp_path):
-    """A later time with other columns is an error; earlier times stay."""
     rows = [{"n": 1}, {"n": 11, "m": 1}]
     with pytest.raises(files.SchemaError, match=r'columns are "n", but those of its next time are "n","m"'):
         written(rows, files.write_csv(tmp_path / "all.csv"), time=lambda row: of_day(row["n"]))
@@ -229,7 +225,6 @@ async def test_another_program_writes_to_the_file(tmp_path, autojump_clock):
 
 
 def test_manifest(tmp_path):
-    """One line per file, in the order in which they appeared: its time, key, rows and bytes."""
     values = [{"k": "ab"[n % 2], "n": n} for n in (1, 2, 3, 11)]
     write = files.write_jsonl(tmp_path / "{time}{key}.jsonl", key="k", manifest=tmp_path / "lists" / "manifest.jsonl")
     paths = written(values, write, time=lambda row: of_day(row["n"]))
@@ -244,7 +239,6 @@ def test_manifest(tmp_path):
 
 
 def test_a_manifest_belongs_to_one_run(tmp_path):
-    """Another run starts it again, and a run without values leaves an empty one."""
     write = files.write_text(tmp_path / "{time}", manifest=tmp_path / "m")
     for _ in range(2):
         written(["a"], write)

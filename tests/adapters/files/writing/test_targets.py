@@ -71,7 +71,6 @@ LONG = "File name too long, so {}; use a target, times and keys with shorter nam
     ],
 )
 def test_an_error_of_the_file_system_names_the_target(target, manifest, kind, told, tmp_path, monkeypatch):  # noqa: PLR0917
-    """It keeps its type, and says the module, the target and what to do."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("taken")
     with pytest.raises(kind) as caught:
@@ -84,7 +83,6 @@ def test_an_error_of_the_file_system_names_the_target(target, manifest, kind, to
 
 
 def test_a_file_system_that_refuses_later(tmp_path, monkeypatch):
-    """When values arrive, and when their time is complete, as well as at the start."""
     for step in ("append", "rename"):
 
         def refuse(*_, **__):
@@ -141,8 +139,6 @@ def test_many_keys(tmp_path, monkeypatch):
 
 
 def test_a_folder_on_another_disk(tmp_path, monkeypatch):
-    """If a file cannot be renamed into place, the error has advice."""
-
     def rename(place, old, new):
         raise OSError(errno.EXDEV, "Invalid cross-device link")
 
@@ -201,13 +197,11 @@ def test_memory(store):
 
 
 def test_file_urls_are_local_paths(tmp_path):
-    """They are renamed into place, and the result is a path."""
     (path,) = written(["a"], files.write_text(f"file://{tmp_path}/{{time}}.txt"))
     assert path == tmp_path / "0.txt"
 
 
 def test_fsspec_is_not_loaded_for_local_files(tmp_path):
-    """Nor is pyarrow, for text."""
     program = f"""
 import sys
 import pullstream as ps

@@ -47,8 +47,6 @@ def test_files_by_time_of_values_without_times_are_remarked(source, target, rema
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("ends", [KeyError, ps.errors.Abandoned])
 async def test_after_an_error_or_abort_there_are_whole_files_only(ends, limit, tmp_path, autojump_clock):
-    """An end in the middle of time 2: time 1 is there, time 2 is not."""
-
     @ps.source
     async def source(ctx):
         yield ps.Batch(1, [1])
@@ -68,7 +66,6 @@ async def test_after_an_error_or_abort_there_are_whole_files_only(ends, limit, t
 
 
 def test_values_as_json(tmp_path):
-    """Named tuples are objects, dates are ISO text, text stays as it is."""
     rows = [Flight(1, "Zürich ✈"), {"day": 1, "when": dt.date(2013, 1, 2), "delay": None}, [1, 2.5, "a\nb"]]
     ps.run(ps.pipe(ps.values(rows), files.write_jsonl(tmp_path / "{time}.jsonl")))
     assert (tmp_path / "0.jsonl").read_text(encoding="utf-8").splitlines() == [
@@ -152,8 +149,6 @@ def test_what_a_growing_file_has_got_survives_a_power_cut(tmp_path, monkeypatch)
 
 
 async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
-    """The failure does not wait for the next value."""
-
     def flush(disk, path):
         raise OSError("the disk is gone")
 
@@ -227,7 +222,6 @@ def test_failed_values_as_json_lines(tmp_path):
 
 
 async def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
-    """They stay there when it is aborted, though its only time is never complete."""
     path, source = tmp_path / "bad.txt", ps.pushable(1)
     bad = ps.pipe(ps.map(lambda failed: failed.value), ps.stamp_epochs(1), files.write_text(path))
     async with ps.pipe(source, ps.map(int, on_error=bad), ps.drain()).open() as running:

@@ -38,7 +38,6 @@ SLOWLY = "IF(id % 1000 = 0, reflect('java.lang.Thread', 'sleep', 20L), '') AS sl
 
 
 def executors():
-    """The executors' Java processes, which are children of this one."""
     for pid in children(os.getpid()):
         with suppress(OSError):
             if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -55,12 +54,10 @@ def all_there(session):
 
 
 def kill(session, victim):
-    """Kill an executor."""
     os.kill(list(executors())[victim], signal.SIGKILL)
 
 
 def delete(session, victim):
-    """Remove the files of an executor's shuffles."""
     files = Path(session.conf.get("spark.local.dir")).glob("**/blockmgr-*/*/shuffle_*")
     of = sorted({file.parents[1] for file in files})
     for file in of[victim % len(of)].glob("*/shuffle_*") if of else ():

@@ -24,7 +24,6 @@ def same(found, local, executors):
 
 
 def test_a_local_master(local):
-    """The results are those of plain arithmetic, and only the loopback listens."""
     assert local["listening"] == ["127.0.0.1"]
     assert local["on_executors"] == [[19_999 * 20_000, "n9", 20_000]]
     assert local["read"] == [[n, n * 7 % 10, f"n{n % 13}"] for n in range(0, 20_000, 1000)]
@@ -38,7 +37,6 @@ def test_executor_processes_of_a_local_cluster(local, tmp_path):
 
 
 def test_a_standalone_cluster(local, cluster, tmp_path):
-    """With a master and two workers, by the master's URL: all listen only on the loopback."""
     same(ran(HERE / "program.py", cluster.url, tmp_path, *cluster.pids, cwd=tmp_path), local, 2)
 
 

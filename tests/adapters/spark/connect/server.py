@@ -22,8 +22,6 @@ SETTINGS = {
 
 
 class Server:
-    """The server, and its answers to questions."""
-
     def __init__(self):
         self.session = spark.session(master="local[2,2]", config=SETTINGS)
         java = self.session.sparkContext._jvm.java
@@ -32,7 +30,6 @@ class Server:
         self.service = service.getField("MODULE$").get(None)
 
     def port(self):
-        """Its port."""
         return self.service.localPort()
 
     def left(self):
@@ -45,7 +42,6 @@ class Server:
         return {"executions": executions, "jobs": len(jobs), "views": views, "queries": queries}
 
     def heap(self):
-        """The megabytes that Java uses after a garbage collection."""
         runtime = self.session.sparkContext._jvm.java.lang.Runtime.getRuntime()
         for _ in range(3):
             self.session.sparkContext._jvm.java.lang.System.gc()
@@ -54,7 +50,6 @@ class Server:
 
 
 def main():
-    """Serve until the input ends."""
     server = Server()
     print(server.port(), flush=True)
     for line in sys.stdin:

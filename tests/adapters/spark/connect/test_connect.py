@@ -23,7 +23,6 @@ def frame(remote):
 
 
 def test_without_py4j(frame, monkeypatch):
-    """If only the packages of Spark Connect are installed, there is no py4j; errors are still reported."""
     monkeypatch.setitem(sys.modules, "py4j.protocol", None)
     with pytest.raises(spark.SparkJobError, match="DIVIDE_BY_ZERO"):
         read(frame.selectExpr("1 / (id - 7) AS bad"))
@@ -43,7 +42,6 @@ def slowly(remote):
 
 
 def test_enough_and_aborts(remote):
-    """A stream that has enough, or is aborted, interrupts the server's operation at once."""
     assert [row.id for row in read(remote.range(0, 1_000_000, 1, 100), ps.take(3))] == [0, 1, 2]
 
     async def abort():
@@ -119,7 +117,6 @@ def landing(remote, tmp_path):
 
 
 def test_spark_failure(landing):
-    """A failure in Spark fails the stream, with Spark's message."""
     landing.arrive(2)
     broken = landing.frame().selectExpr("1 / (number - 1) AS bad")
     with pytest.raises(spark.SparkStreamError, match="DIVIDE_BY_ZERO"):
@@ -128,7 +125,6 @@ def test_spark_failure(landing):
 
 
 def test_a_program_without_heartbeat(landing, monkeypatch):
-    """A body without heartbeats from its program gives up, uncommitted, and leaves no view behind."""
     monkeypatch.setattr(gate, "LEASE_SECONDS", 2.0)
     monkeypatch.setattr(gate, "BEAT_SECONDS", 1000.0)
     landing.arrive(2)
@@ -178,7 +174,6 @@ class TestToDataframe:
 
 class TestWriteTable:
     def test_large_times(self, remote, tmp_path):
-        """A time that is too large for one message is sent in several, and the session keeps none of them."""
         text = "x" * 1000
         source = ps.pipe(ps.values(range(4000)), ps.map(lambda n: (n, text)))
         ps.run(ps.pipe(source, spark.write_table(tmp_path / "table", "n INT, text STRING", time="at")))

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.slow
 def test_the_active_session(remote, server):
-    """It is returned unchanged, and cannot be changed by arguments."""
     assert spark.session() is remote
     assert spark.session(master=server.url) is remote
     here = server.url.removeprefix("sc://")

@@ -12,8 +12,6 @@ from pullstream.blueprint import Site
 
 @pytest.fixture
 def partition():
-    """A function that makes a partition from batches; `schema` is an Arrow schema."""
-
     def made(batches, *transformers, schema, keys=(), time=None, as_="rows", names=("n",)):
         given = {name: place for place, name in enumerate([time, *keys]) if name in schema.names}
         modules = ps.pipe(*transformers).modules
@@ -41,7 +39,6 @@ def ran(partition):
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    """However a partition ends, none of its threads is left."""
     before = set(threading.enumerate())
     yield
     assert [t.name for t in threading.enumerate() if t not in before and t.name.startswith("pullstream ")] == []
@@ -49,8 +46,6 @@ def nothing_left():
 
 @pytest.fixture
 def numbers():
-    """A function that makes batches with one column, n."""
-
     def made(count, size=10):
         for start in range(0, count, size):
             yield pa.record_batch({"c0": list(range(start, min(count, start + size)))})

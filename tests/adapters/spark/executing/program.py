@@ -48,7 +48,6 @@ TRANSFORMERS = [
 
 
 def keyed(df, transformers=TRANSFORMERS, schema="key string, at timestamp, kind string, result long", **options):
-    """The transformers under test."""
     parts = spark.on_executors(*transformers, schema=schema, by="key", time="at", **options)
     return df.withWatermark("at", "2 seconds").transform(parts)
 
@@ -58,7 +57,6 @@ def landing(session, folder, files=1):
 
 
 def main(folder, checkpoint, out):
-    """Read all available files, then end."""
     session = spark.session(master="local[2]", config=ROCKSDB)
     writing = keyed(landing(session, folder)).writeStream.format("json").option("checkpointLocation", checkpoint)
     writing.trigger(availableNow=True).start(out).awaitTermination()

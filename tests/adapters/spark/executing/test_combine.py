@@ -58,7 +58,6 @@ def results(source):
 
 @on_both
 def test_the_result_equals_the_drivers(frame):
-    """The same fold over all rows on the driver gives the same, with days in order."""
     found = results(spark.reduce_by_key(frame, STATISTICS, key=by_k, time="day"))
     driver = ps.pipe(spark.from_dataframe(frame, time="day"), ps.reduce_by_key(STATISTICS, key=by_k))
     assert sorted(found, key=repr) == sorted(results(driver), key=repr)
@@ -153,7 +152,6 @@ def test_arrow_batches_are_folded(frame):
 
 
 def test_an_error_in_the_key_function_is_the_users(frame):
-    """With its type and place, and without modules that the user has not called."""
     with pytest.raises(spark.SparkJobError, match="by zero") as caught:
         results(spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: 1 // (row.id - 77), time="day"))
     assert caught.value.raised == "ZeroDivisionError"

@@ -90,7 +90,6 @@ class Keys:
         self.now = 0
 
     def batch(self, rows, second):
-        """Run a micro-batch, starting from nothing but the state."""
         tester = self.tester
         self.begun()
         made = []
@@ -108,7 +107,6 @@ class Keys:
         return made
 
     def begun(self):
-        """The streams of a micro-batch."""
         processor = self.tester.processor
         processor.close()
         processor.init(self.tester.handle)
@@ -122,7 +120,6 @@ class Keys:
 
     @property
     def state(self):
-        """The remaining state."""
         handle = self.tester.handle
         return [
             (name, key)

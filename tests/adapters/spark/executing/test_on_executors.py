@@ -19,7 +19,6 @@ ROWS = 20_000
 
 @pytest.fixture
 def frame(chosen):
-    """Rows with keys, days and a text, with some nulls, in three partitions."""
     return chosen.range(0, ROWS, 1, 3).selectExpr(
         "id",
         "cast(id * 7 % 10 AS int) AS day",
@@ -50,7 +49,6 @@ class TestResults:
     )
     @on_both
     def test_transformed_rows(self, frame, schema):
-        """The result equals Spark's own, and is a normal DataFrame."""
         halves = spark.on_executors(
             ps.filter(lambda row: row.x is not None),
             ps.flat_map(lambda row: [(row.id, row.x / 2), (-row.id, row.x)]),
@@ -103,7 +101,6 @@ class TestResults:
 
 class TestEndings:
     def test_a_limit_aborts_the_stream(self, session, tmp_path, until_idle):
-        """Spark takes five rows and drops the rest: the stream is aborted, and `finally` runs."""
         folder = str(tmp_path)
 
         @ps.transformer

@@ -28,7 +28,6 @@ class Oops(Exception):
 
 class TestBackPressure:
     def test_first_results_arrive_before_the_last_rows_are_read(self, partition):
-        """Nothing is collected: however long the partition is, only a few batches are read until Spark takes more."""
         read = []
 
         def batches():
@@ -61,7 +60,6 @@ class TestBackPressure:
         assert next(results, None) is None
 
     def test_rows_stay_in_columns(self, partition, monkeypatch):
-        """Modules for columns compute on Spark's own batches, and their results leave as columns."""
         pl, columns = pytest.importorskip("polars"), pytest.importorskip("pullstream.columns")
         made = []
         monkeypatch.setattr(arrow_rows, "_rows", lambda batch, form: made.append(len(batch)))
@@ -74,8 +72,6 @@ class TestBackPressure:
         assert made == []
 
     def test_small_results_are_joined(self, partition, numbers):
-        """A thousand results with one row each do not become a thousand Arrow batches."""
-
         @ps.transformer
         async def singly(upstream, ctx):
             async for batch in ctx.batches(upstream):
@@ -95,7 +91,6 @@ class TestEndings:
             assert ran(batches, ps.reduce_by_time(ps.agg.count()), schema=N) == ([], None)
 
     def test_closing_the_generator_aborts_the_stream(self, partition, numbers):
-        """When `close` returns, `finally` has run and pending calls were cancelled."""
         ended, pending = [], threading.Event()
 
         @ps.transformer
@@ -137,8 +132,6 @@ class TestEndings:
         assert (rows, failure) == ([{"n": 0}, {"n": 1}, {"n": 2}], None)
 
     def test_a_users_failure_has_only_the_users_frames(self, ran, numbers):
-        """It is the same object, with the module, its line and the partition; earlier values are results."""
-
         def bad(row):
             if row.n == 57:
                 raise Oops(row.n)
@@ -228,7 +221,6 @@ class TestKeysAndTimes:
         ],
     )
     def test_keys_of_stages_and_folds_need_no_stream(self, ran, monkeypatch, row, time):
-        """The results are the same; the run has the modules of only one key."""
         made = []
         installed = assembly.install
 
@@ -254,7 +246,6 @@ class TestKeysAndTimes:
 
     @pytest.mark.parametrize("keys", [[], ["k"]])
     def test_rows_of_many_times_are_processed_together(self, ran, keys, monkeypatch):
-        """Each result has the time of its row, and few batches deliver them."""
         answers, put = [], ResultQueue.put
 
         async def counting(self, portion):

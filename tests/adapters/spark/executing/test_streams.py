@@ -51,14 +51,12 @@ class Arrivals:
             os.utime(path, (EPOCH + number, EPOCH + number))
 
     def hide(self, first):
-        """Hide files, from one number on."""
         hidden = [(path, path.with_name(f".{path.name}")) for path in sorted(self.folder.glob("*.json"))[first:]]
         for path, elsewhere in hidden:
             path.rename(elsewhere)
         return hidden
 
     def show(self, hidden):
-        """Show the hidden files again."""
         for path, elsewhere in hidden:
             elsewhere.rename(path)
 

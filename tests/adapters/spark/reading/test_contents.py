@@ -20,7 +20,6 @@ def read(df, limit=4096, **options):
 
 @ps.sink
 async def answers(upstream, ctx):
-    """The number of batches, at any times."""
     count = 0
     async for _ in ctx.batches(upstream, many=True):
         count += 1
@@ -29,14 +28,12 @@ async def answers(upstream, ctx):
 
 @pytest.fixture
 def frame(chosen):
-    """30,000 rows in seven partitions."""
     return chosen.range(0, 30_000, 1, 7).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
 
 
 class TestContents:
     @on_both
     def test_the_rows_equal_sparks_own(self, frame):
-        """No row is lost, duplicated or changed, and the DataFrame's order is kept."""
         found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
         assert {time for time, _ in found} == {0}
         rows = [row for _, row in found]
@@ -113,7 +110,6 @@ class TestContents:
 class TestTimes:
     @on_both
     def test_with_lateness_unsorted_batches_have_their_times(self, chosen):
-        """Every row is in a batch at its own time although nothing is sorted."""
         df = chosen.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
         source = spark.from_dataframe(df, time="five", lateness=50, as_="batches")
         found = ps.run(ps.pipe(source, ps.collect(timed=True)))
@@ -146,7 +142,6 @@ class TestTimes:
         assert ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True) == rows
 
     def test_unsorted_rows_arrive_as_after_stamp(self, session):
-        """The results are the same, and batches are as large as requested."""
         df = session.range(0, 20_000, 1, 2).selectExpr("id", "id + hash(id) % 500 AS at")
         counted = ps.pipe(ps.map_time(lambda at: at // 100), ps.count_by_key(lambda row: row.id % 5))
         stamped = ps.pipe(spark.from_dataframe(df), ps.stamp(lambda row: row.at, lateness=1000))

@@ -38,7 +38,6 @@ def warm(session):
 
 @pytest.fixture(autouse=True)
 def nothing_left(session, warm, until_idle):
-    """After every test there is no job, and no new socket or thread."""
     gateway = session.sparkContext._gateway.gateway_parameters.port
     sockets = connections(gateway)
     threads = set(threading.enumerate())
@@ -97,8 +96,6 @@ class TestFailures:
     @pytest.mark.sampled
     @pytest.mark.parametrize("how", ["exit", "kill"])
     def test_a_dead_worker_fails_the_stream(self, session, how):
-        """However a worker process ends, its end is reported, and nothing hangs."""
-
         def function(batches):
             import signal
 

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def slow(session):
-    """A frame of any number of rows that take 10 ms each."""
     from pyspark.sql import functions as sql
 
     @sql.udf("long")
@@ -59,7 +58,6 @@ class TestCancelling:
             batches.next()
 
     def test_only_its_own_job_is_cancelled(self, slow):
-        """Another job of the same session is completed."""
         counts = []
         other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
         other.start()
@@ -131,7 +129,6 @@ class TestWorkers:
     """Read through Python workers, as with a PySpark that does not provide its own Arrow data."""
 
     def test_the_rows_are_the_same(self, session, monkeypatch):
-        """Also after a shuffle, from partitions of many batches, and from many small ones."""
         monkeypatch.setattr(ordered, "offered", lambda session: False)
         frame = session.range(0, 60_000, 1, 8).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
         got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
@@ -140,7 +137,6 @@ class TestWorkers:
         assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(80))
 
     def test_missing_private_calls_are_replaced(self, session, monkeypatch):
-        """Whichever of PySpark's internals is missing, the rows arrive."""
         monkeypatch.setattr(arrow_rdd, "_offered", {})
         monkeypatch.setattr(arrow_rdd, "import_module", lambda _: SimpleNamespace())
         assert not arrow_rdd.offered(session)

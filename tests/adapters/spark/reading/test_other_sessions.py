@@ -74,7 +74,6 @@ print(json.dumps(found))
 
 @pytest.mark.slow
 def test_a_session_that_is_stopped_during_a_run_is_named():
-    """Whichever error Spark or PySpark raises then, ours says what happened, and what to do."""
     found = ran(PROGRAM)
     assert len(found) == 4
     for route, error in found.items():

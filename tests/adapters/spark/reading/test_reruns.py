@@ -186,5 +186,4 @@ FOUND = "org.apache.spark.SparkException: Job aborted due to stage failure: "
     ],
 )
 def test_a_rerun_that_spark_detects_is_recognized_by_its_message(message, expected):
-    """A user's similar message is not mistaken for it."""
     assert reruns.refused(FOUND + message) is expected

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def days(chosen):
-    """A thousand rows over ten days, out of order."""
     return chosen.range(0, 1000, 1, 4).selectExpr(
         "id",
         "date_add(date'2013-01-01', cast(id * 7 % 10 AS int)) AS day",
@@ -51,7 +50,6 @@ class TestTimes:
     )
     @on_both
     def test_every_row_arrives_at_its_time_in_order(self, days, column, make):
-        """DATE, TIMESTAMP, whole numbers and STRING become dates, microseconds, ints and strings."""
         found = ps.run(ps.pipe(spark.from_dataframe(days, time=column), batches()))
         assert {time: sorted(ids) for time, ids in found.items()} == numbered(make)
         assert list(found) == sorted(found)
@@ -59,7 +57,6 @@ class TestTimes:
 
     @on_both
     def test_an_expression_gives_the_time_and_is_not_in_the_row(self, days):
-        """A time need not be a column; rows have their original columns."""
         from pyspark.sql import functions as sql
 
         source = spark.from_dataframe(days, time=-sql.col("number"))
@@ -68,7 +65,6 @@ class TestTimes:
         assert list(rows[0]._fields) == days.columns
 
     def test_a_time_completes_when_the_next_begins(self, days):
-        """The progress sidecar is notified of the end of every day, and a blueprint can be opened again."""
         source = spark.from_dataframe(days, time="day")
         day = dt.date(2013, 1, 3)
 
@@ -80,7 +76,6 @@ class TestTimes:
         assert [trio.run(main), trio.run(main)] == [False, False]
 
     def test_a_column_whose_name_contains_a_dot(self, session):
-        """A text is a name before it is a path into a struct."""
         frame = session.range(3).selectExpr("id AS `a.b`", "named_struct('x', -id) AS s")
         assert len(ps.run(ps.pipe(spark.from_dataframe(frame, time="a.b"), ps.collect()))) == 3
         rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="s.x"), ps.collect()))

@@ -24,7 +24,6 @@ def test_as_many_jobs_are_ahead_as_fit(largest, ahead):
 
 
 def test_the_first_job_runs_alone_until_its_size_is_known():
-    """Two results of unknown size may be too large together."""
     spans = Spans(100, 100, alone=True)
     assert [spans.fits(ahead) for ahead in (0, 1, 2)] == [True, False, False]
     spans.took(range(1), 1.0, 0)
@@ -48,7 +47,6 @@ def test_the_first_job_runs_alone_until_its_size_is_known():
     ],
 )
 def test_as_many_partitions_are_read_together_as_the_last_results_allow(results, spans):
-    """By the seconds and the bytes of each."""
     ahead = Spans(1000, 10 * LITTLE)
     found = []
     for seconds, size in results:
@@ -69,7 +67,6 @@ def test_everything_arrives_once_in_order(alone):
 
 
 def test_results_are_taken_in_the_order_of_their_partitions():
-    """Also where a later one is there first."""
     second = threading.Event()
 
     def read(span):
@@ -102,8 +99,6 @@ def test_no_second_job_starts_beside_a_first_that_runs_alone():
 
 
 def test_a_failure_is_raised_where_it_is_taken():
-    """After earlier results; and no further job starts."""
-
     def read(span):
         if span.start == 2:
             raise ValueError("broken")

@@ -24,14 +24,12 @@ class Landing:
         self._began = int(time.time()) - 3600
 
     def arrive(self, *files):
-        """Write files of so many rows each, with consecutive numbers."""
         for rows in files:
             start = sum(1 for _ in self._numbers())
             lines = [json.dumps({"number": n, "key": "abc"[n % 3]}) for n in range(start, start + rows)]
             self.put("\n".join(lines))
 
     def put(self, text):
-        """Write a file with this content."""
         part = self.folder / ".part"
         part.write_text(text)
         # Spark reads the oldest file first. Kernels may give two files the same time stamp, so the stamps are set.
@@ -44,14 +42,12 @@ class Landing:
             yield from path.read_text().splitlines()
 
     def frame(self, files=1, schema=SCHEMA, **options):
-        """The stream of the folder, with so many files per micro-batch."""
         reader = self.session.readStream.schema(schema).option("maxFilesPerTrigger", files)
         for name, value in options.items():
             reader = reader.option(name, value)
         return reader.json(str(self.folder))
 
     def source(self, df=None, *, trigger="availableNow", **options):
-        """The source under test."""
         df = self.frame() if df is None else df
         return spark.from_streaming(df, **{"checkpoint": self.checkpoint, "trigger": trigger, **options})
 
@@ -62,7 +58,6 @@ class Landing:
 
     @property
     def offsets(self):
-        """The micro-batches that it has begun."""
         return self._notes("offsets")
 
     def _notes(self, kind):

@@ -31,7 +31,6 @@ def counting(source, out):
 
 
 def main(master, landing, checkpoint, out, seconds, journal=None):  # noqa: PLR0917 - from the command line
-    """Count all available rows, then end."""
     session = spark.session(master=master)
     df = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(landing)
     source = spark.from_streaming(df, checkpoint=checkpoint, trigger="availableNow")

@@ -27,7 +27,6 @@ def test_reports_are_read_back_to_the_last_micro_batch():
 class TestContents:
     @on_both
     def test_a_micro_batch_is_a_time(self, landing):
-        """Every row arrives once, at the number of its micro-batch, in Spark's order, and the stream ends."""
         landing.arrive(3, 1, 5)
         status = spark.StreamStatus()
         found = ps.run(ps.pipe(landing.source(status=status), ps.collect(timed=True)))
@@ -60,7 +59,6 @@ class TestContents:
 
     @on_both
     def test_an_aggregate_in_spark_arrives_as_it_changes(self, landing):
-        """With Spark's own state: the totals by key after every micro-batch."""
         landing.arrive(3, 3)
         df = landing.frame().groupBy("key").count()
         source = landing.source(df, output_mode="complete", as_="tuples")
@@ -98,7 +96,6 @@ class TestCommits:
 class TestStatus:
     @on_both
     def test_the_status_has_sparks_reports(self, landing):
-        """The current micro-batch, the last committed one, rows, rates and Spark's watermark."""
         landing.arrive(30, 30, 30)
         status = spark.StreamStatus()
         df = landing.frame().selectExpr("*", "timestamp_seconds(number) AS at").withWatermark("at", "5 seconds")

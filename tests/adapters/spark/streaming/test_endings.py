@@ -33,7 +33,6 @@ def rest(landing):
 class TestFailures:
     @on_both
     def test_a_failing_consumer_leaves_its_micro_batch_uncommitted(self, landing, rest):
-        """The user's exception ends the run; the next run starts with the rows of that micro-batch only."""
         landing.arrive(2, 2, 2, 5, 2, 2)
         boom = ValueError("boom")
 
@@ -52,7 +51,6 @@ class TestFailures:
         assert landing.commits == [0, 1, 2, 3, 4]
 
     def test_a_bad_file_fails_the_stream(self, landing):
-        """The error has the essence of Spark's, and comes after earlier rows; nothing is committed."""
         landing.arrive(2)
         landing.put('{"number": "seven"}')
         seen = []
@@ -64,7 +62,6 @@ class TestFailures:
         assert landing.commits == [0]
 
     def test_a_query_that_cannot_start_explains(self, landing):
-        """Spark refuses an invalid streaming plan at the first ask."""
         landing.arrive(1)
         source = landing.source(landing.frame().groupBy("key").count())
         with pytest.raises(spark.SparkStreamError, match="(?i)output mode"):
@@ -84,7 +81,6 @@ class TestFailures:
 
     @on_both
     def test_a_query_that_is_stopped_elsewhere_is_an_error(self, chosen, landing):
-        """The stream is unfinished, and the error says so."""
         landing.arrive(2, 2)
 
         def stop(row):
@@ -146,7 +142,6 @@ async def aborted(pipeline, until):
 
 class TestStopping:
     def test_nothing_is_started_before_the_first_ask(self, landing):
-        """A stream that is not read has no query, and leaves no checkpoint."""
         landing.arrive(1)
         assert ps.run(ps.pipe(landing.source(), ps.take(0), ps.collect())) == []
         assert not landing.checkpoint.exists()
@@ -154,7 +149,6 @@ class TestStopping:
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("wait", [0.0, 0.02, 0.2])
     def test_an_abort_before_the_first_micro_batch(self, landing, wait):
-        """However early it is, an abort returns soon, and leaves no query."""
         pipeline = ps.pipe(landing.source(trigger=None), ps.drain())
         assert trio.run(aborted, pipeline, partial(trio.sleep, wait)) < 3
 
@@ -182,7 +176,6 @@ class TestStopping:
     @pytest.mark.parametrize("rows", [2, 20_000])
     @on_both
     def test_an_abort_while_the_body_waits(self, landing, rest, rows, capfd):
-        """Whether it waits for a request or for results to complete, the body is woken at once."""
         landing.arrive(2, rows, 2)
         stuck = trio.Event()
 
@@ -203,7 +196,6 @@ class TestStopping:
 
     @on_both
     def test_take_ends_the_query(self, landing, rest):
-        """`take` ends the stream in the middle of a micro-batch, which is not committed."""
         landing.arrive(2, 3, 2)
         assert len(ps.run(ps.pipe(landing.source(trigger=None), ps.take(3), ps.collect()))) == 3
         assert landing.commits == [0]
@@ -239,7 +231,6 @@ class TestGoingOn:
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("trigger", [None, "100 milliseconds"])
     def test_later_files_arrive(self, landing, trigger):
-        """Without an end, the stream continues with every file, and `finish` ends it when all is committed."""
         landing.arrive(1)
         seen = []
 
@@ -337,7 +328,6 @@ class TestJournals:
         assert ps.run(pipeline, journal=journal) == [1, 2, 3, 4]
 
     def test_a_sink_that_has_enough_delays_no_commit(self, landing, tmp_path):
-        """Its result is in the journal, and the other sinks continue, in this run and in the next."""
         pipeline = ps.pipe(landing.source(), ps.map(lambda row: row.number), ps.tee(ps.first(), ps.collect()))
         for files in (2, 3):
             landing.arrive(*[1] * (files - landing.files))
@@ -378,7 +368,6 @@ class TestTimesBelow:
         assert not landing.checkpoint.exists()
 
     def test_waiting_for_the_next_micro_batch_stalls(self, landing, rest):
-        """If this shows only during the run, the stall is explained, and nothing is committed."""
         landing.arrive(1, 1, 1)
 
         @ps.transformer

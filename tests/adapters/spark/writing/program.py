@@ -20,7 +20,6 @@ async def days(ctx):
 
 
 def into_files(session, folder):
-    """Have Spark read all of it, in micro-batches of two days."""
     handle = spark.register_source(
         "days", days(), "day BIGINT, n BIGINT", offsets="times", journal=folder / "journal", session=session
     )

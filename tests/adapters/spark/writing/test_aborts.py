@@ -60,7 +60,6 @@ def cancelled(session, source, moment):
 
 
 def withdrawn(session, source, moment):
-    """Close the source before or while Spark reads it."""
     handle = spark.register_source("withdrawn", source, "n BIGINT", session=session)
 
     def act():
@@ -76,13 +75,11 @@ def withdrawn(session, source, moment):
 
 
 def limited(session, source, moment):
-    """Let a limit end Spark's read."""
     rows = spark.to_dataframe(source, "n BIGINT", session=session).limit(1 + int(moment * 5000)).collect()
     assert len(rows) == 1 + int(moment * 5000)
 
 
 def stopped(session, source, moment):
-    """Stop a query, and withdraw its source."""
     with (
         tempfile.TemporaryDirectory() as folder,
         spark.register_source("stopped", source, "n BIGINT", session=session),
@@ -94,7 +91,6 @@ def stopped(session, source, moment):
 
 
 def check(session, until_idle, seed, count):
-    """Abort a number of times in every way, and check what is left."""
     chance = random.Random(seed)
     server = server_for(session)
     listens, files = listened_by([os.getpid()]), set(opened_files())

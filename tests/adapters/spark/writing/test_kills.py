@@ -26,7 +26,6 @@ def kill(folder):
 
 
 def check(session, folder, kills):
-    """Kill it a number of times, let it finish, and check that each row is there once."""
     for _ in range(kills):
         kill(folder)
     commits = len(numbered(folder / "checkpoint" / "commits"))

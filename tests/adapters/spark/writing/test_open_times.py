@@ -14,8 +14,6 @@ FULL = ROWS.append(pa.field("time", pa.int64()))
 
 
 class Counted(Partition):
-    """A spool that counts its batches."""
-
     adds = 0
 
     def add(self, batch):
@@ -51,7 +49,6 @@ def test_rows_stay_in_order_within_their_time(open_times, monkeypatch, most):
 
 
 def test_interleaved_times_need_one_batch_each(open_times):
-    """Ten thousand rows at four alternating times become four Arrow batches."""
     for begin in range(0, 10_000, 500):
         numbers = list(range(begin, begin + 500))
         open_times.add(ps.Batch.of([n % 4 for n in numbers], [(n, "") for n in numbers]))
@@ -71,7 +68,6 @@ def test_an_error_counts_the_rows_of_a_time(open_times, monkeypatch, most):
 
 
 def test_small_batches_are_joined():
-    """Spark gets ten thousand rows at once, even if each time has only a few."""
     small = [pa.record_batch({"n": [n] * 10}) for n in range(2500)]
     joined = list(large(small))
     assert [batch.num_rows for batch in joined] == [10_000, 10_000, 5_000]

@@ -122,7 +122,6 @@ def micro_batches(reader, start):
 
 
 def within(seconds, test):
-    """Wait until a test passes, and is not refused any more."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(remote.PullSourceError):
@@ -144,7 +143,6 @@ async def then_waits(ctx, count, released):
 
 class TestReading:
     def test_the_source_is_at_most_two_batches_ahead(self, served, task):
-        """While a task does not ask, the source gives at most two more batches of 10,000."""
         seen = []
         handle = served(ps.pipe(ps.integers(), ps.tap(seen.append)))
         batches = task()
@@ -190,7 +188,6 @@ class TestReading:
             list(remote._batches(address, op="read", name="x", **{**first, **again}))
 
     def test_a_reader_that_disconnected_is_reported_to_the_next(self, served, task):
-        """If Spark retries a dead task, the error must not look like the user's fault."""
         handle = served(ps.integers())
         batches = task()
         next(batches)
@@ -234,7 +231,6 @@ class TestReading:
             remote.PullReader(address, "sale").partitions()
 
     def test_rows_of_many_times_are_read_at_once(self, served, task):
-        """A task's batch may have many times, and needs no ask for each."""
         asks, ask = [], Lane.ask
 
         def counting(lane, limit=1, **how):
@@ -298,7 +294,6 @@ def test_closing_the_handle_withdraws_the_source(served, kept, task, replayed):
 
 class TestReplay:
     def test_it_can_be_read_any_number_of_times(self, kept, task):
-        """One after another and concurrently, completely and in part."""
         seen = []
         handle = kept(ps.pipe(ps.values(range(25_000)), ps.tap(seen.append)))
         left, slow = task(), task()
@@ -374,7 +369,6 @@ class TestReplay:
 
 class TestAccess:
     def test_a_wrong_token_is_refused_and_logged(self, server, served, caplog):
-        """A client without the token gets no answer, and the log has its address."""
         served(ps.values([1]))
         with caplog.at_level(logging.WARNING, "pullstream.spark"), pytest.raises(remote.PullSourceError):
             list(remote._batches(("127.0.0.1", server._port, "guess"), op="read", name="x"))
@@ -382,7 +376,6 @@ class TestAccess:
         assert "a wrong token" in caplog.text
 
     def test_invalid_messages_do_not_close_it(self, server, served, caplog):
-        """Clients may send anything: the others are still served."""
         served(ps.values(range(3)))
         for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
             with socket.create_connection(("127.0.0.1", server._port)) as connection:
@@ -401,7 +394,6 @@ class TestAccess:
         [("http", "must be a port number.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*to a free port")],
     )
     def test_an_unavailable_port_is_reported(self, context, server, port, message):
-        """With the name of the setting."""
         port = str(server._port) if port == "taken" else port
         context.getConf = lambda: {"spark.pullstream.port": port}
         with pytest.raises(spark.CannotListen, match=message) as caught:
@@ -409,7 +401,6 @@ class TestAccess:
         assert "spark.pullstream.port" in str(caught.value)
 
     def test_closing_leaves_nothing(self, context):
-        """Neither a thread nor a socket; stopping the context also closes it."""
         from tests.adapters.spark.listening import listening
 
         before = set(threading.enumerate())
@@ -481,7 +472,6 @@ class TestLog:
 
     @pytest.mark.parametrize(("offsets", "committed"), [("values", (1,)), ("times", (2,))])
     def test_a_time_completes_when_spark_has_committed_it(self, server, served, query, offsets, committed):
-        """Not when it is planned or read; the source ends when all is committed."""
         seen = []
 
         def complete(running):
@@ -556,7 +546,6 @@ class TestLog:
     @pytest.mark.parametrize("nameless", [False, True])
     @pytest.mark.parametrize("asked", ["latest", "commit", "partitions"])
     def test_a_checkpoint_from_elsewhere_is_refused(self, served, query, asked, nameless):
-        """The numbers of an earlier registration do not apply to this one, even if they are in range."""
         served(ps.values(range(30)))
         earlier = query(rows=10, now=True)
         old = earlier.latest(earlier.initialOffset())
@@ -573,7 +562,6 @@ class TestLog:
                 getattr(reader, asked)(old)
 
     def test_whole_times(self, served, query):
-        """With offsets by times, no micro-batch ends within a time, even if a time is larger than a micro-batch."""
         served(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
         reader = query(rows=8, now=True)
         got = [some for _, some in micro_batches(reader, reader.initialOffset())]
@@ -595,7 +583,6 @@ class TestJournal:
             return ServedSource("x", ps.pipe(given, ps.tap(noted.append)), NUMBERS, "times", path, shown="x")
 
         def recorded():
-            """The number of values that a next program would skip; the journal is written a moment later."""
             copy = shutil.copy(tmp_path / "journal", tmp_path / "copy")
 
             async def look():
@@ -627,7 +614,6 @@ class TestJournal:
             end()
 
     def test_another_program_continues_sparks_checkpoint(self, program):
-        """With the same offsets and the same values; committed values are not read again."""
         reader, end = program()
         start = reader.initialOffset()
         first = reader.latest(start)
@@ -668,7 +654,6 @@ class TestJournal:
         assert (at["values"], seen) == (30, [])
 
     def test_a_query_without_its_checkpoint_is_refused(self, program):
-        """It would miss the values that an earlier query has committed."""
         reader, end = program()
         reader.latest(reader.latest(reader.initialOffset()))
         end(done=6)

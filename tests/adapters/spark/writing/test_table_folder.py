@@ -11,8 +11,6 @@ from adapters.spark.writing.table_partitions import TableFolder, TableTargetErro
 
 
 class HadoopPath:
-    """A path like Hadoop's."""
-
     files = None
 
     def __init__(self, first, second=""):
@@ -31,8 +29,6 @@ class HadoopPath:
 
 
 class Files:
-    """A file system that refuses to rename some folders to some names."""
-
     def __init__(self):
         self.refused = set()
 
@@ -106,12 +102,10 @@ def write(folder, content):
 
 
 def found(tmp_path):
-    """All files, including hidden ones."""
     return {str(part.relative_to(tmp_path)): part.read_text() for part in tmp_path.rglob("*") if part.is_file()}
 
 
 def test_folders_are_moved_into_place(folder, tmp_path):
-    """They replace existing ones; nothing else is left."""
     write(folder, "old")
     write(folder, "new")
     folder.leave()
@@ -134,7 +128,6 @@ def test_a_folder_that_cannot_be_moved_leaves_the_existing_one(folder, files, tm
 
 
 def test_a_folder_that_cannot_be_restored_is_kept_for_the_next_run(folder, opened, files, tmp_path):
-    """It is in the hidden folder, from which the next run restores it."""
     write(folder, "old")
     files.refused = {("new-", "time=2"), ("old-", "time=2")}
     with pytest.raises(TableTargetError, match="old-.* could not be renamed to .*time=2"):

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.spark
 class TestContents:
     @on_both
     def test_rows_of_every_form_arrive(self, chosen):
-        """Tuples, dicts, times as microseconds, nulls: the source's values, in order, in any time zone."""
         rows = [(1, "tea", dt.date(2013, 1, 1), 0), {"n": 2, "item": None, "day": None, "at": 1_000_000}]
         schema = "n BIGINT, item STRING, day DATE, at TIMESTAMP"
         with settings(chosen, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
@@ -97,7 +96,6 @@ class TestFilters:
         }
 
     def test_prune_must_return_a_source(self, session):
-        """Otherwise it is named, and so is an exception that it raises."""
         for prune, message in [
             (lambda *_: [1], r"prune\(\).* reads a source"),
             (lambda *_: 1 // 0, "ZeroDivisionError"),
@@ -163,7 +161,6 @@ COLUMNS = pa.schema([("item", pa.string()), ("sold", pa.int32()), ("at", pa.time
 
 
 def test_an_arrow_schema_is_accepted_everywhere(session, tmp_path):
-    """By the readers of files, and by every function that passes rows to Spark."""
     (tmp_path / "sales.csv").write_text("item,sold,at\ntea,3,2026-03-02T10:00:00Z\n")
     read = files.read_csv(tmp_path / "sales.csv", schema=COLUMNS)
     frame = spark.to_dataframe(read, COLUMNS, session=session)

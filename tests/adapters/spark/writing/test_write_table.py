@@ -55,7 +55,6 @@ def table(chosen):
 class TestContents:
     @on_both
     def test_writing_again_replaces(self, chosen, tmp_path):
-        """If the same times are written twice, they are there once, and others stay."""
         for count in (40, 20):
             times = ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=chosen)))
             assert times == list(range(count // 10))
@@ -65,7 +64,6 @@ class TestContents:
 
     @on_both
     def test_rows_of_many_times_in_any_order(self, chosen, tmp_path):
-        """Each row is in the partition of its time, even if rows and Arrow tables are mixed."""
         rows = [(f"item {n}", n) if n % 50 else pa.table({"item": ["a", "b"], "n": [n, n]}) for n in range(3000)]
         mixed = ps.pipe(
             ps.values(list(enumerate(rows))),
@@ -103,7 +101,6 @@ class TestContents:
 
     @on_both
     def test_a_table_by_name(self, chosen, table):
-        """It is created if it does not exist, and its new partitions are found by its name, whatever its columns."""
         for count in (20, 40):
             sink = spark.write_table(table, "Location STRING, `a``b` BIGINT", catalog=True, session=chosen)
             ps.run(ps.pipe(sales(count), sink))
@@ -219,13 +216,11 @@ class TestEndings:
 
     @on_both
     def test_a_failed_write_fails_the_run(self, chosen, tmp_path):
-        """Spark refuses a file in the folder's place."""
         (tmp_path / "file").write_text("")
         with pytest.raises(Exception, match="file"):
             ps.run(ps.pipe(sales(), spark.write_table(tmp_path / "file", SCHEMA, session=chosen)))
 
     def test_an_abort_leaves_complete_partitions(self, session, tmp_path, until_idle):
-        """An abort while Spark writes cancels the job, and leaves nothing else behind."""
         pushed = ps.pushable(1000)
 
         async def main():
@@ -244,7 +239,6 @@ class TestEndings:
         until_idle()
 
     def test_an_abort_before_spark_writes(self):
-        """A write that has not started is not waited for."""
         done = []
 
         async def main():
@@ -263,7 +257,6 @@ class TestEndings:
     @pytest.mark.slow
     @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
     def test_a_kill_leaves_complete_partitions(self, session, tmp_path, seconds):
-        """Whenever the program is killed, each partition is complete or missing; the next run completes all."""
         program = f"""
 import sys
 sys.path.insert(0, {str(Path.cwd())!r})
