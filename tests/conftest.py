@@ -71,5 +71,5 @@ def pytest_xdist_make_scheduler(config, log):
 
 SPARK = re.compile("spark|structured_streaming")
 CONNECT = re.compile(r"spark/connect/|\[connect")
-OWN_SESSION = re.compile(r"spark/cluster/|test_(alone|ended|other_sessions|starting)\.py")
+OWN_SESSION = re.compile(r"spark/cluster/|test_(alone|ended|starting)\.py")
 """Tests that start a Java of their own, in another process."""

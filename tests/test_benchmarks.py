@@ -1,9 +1,7 @@
 """The benchmark command: every workload runs in every toolkit that is here, and a wrong answer is no figure."""
 
-import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +11,8 @@ from tests.benchmarks.measuring import Measured
 from tests.benchmarks.whole.program import Program, measure
 from tests.benchmarks.whole.programs import PROGRAMS
 from tests.benchmarks.workload import BY_HAND, HERE, LIMIT, TOOLKITS, version
+from tests.programs import ROOT, printed
 
-ROOT = Path(__file__).parents[1]
 PEERS = set(TOOLKITS) - {LIMIT, HERE, BY_HAND, "Spark"}
 
 
@@ -23,10 +21,7 @@ PEERS = set(TOOLKITS) - {LIMIT, HERE, BY_HAND, "Spark"}
 def test_every_way_gives_the_limits_answer(toolkit):
     if version(toolkit) is None:
         pytest.skip(f"{toolkit} is not installed")
-    command = [sys.executable, "-m", "tests.benchmarks.smoke", toolkit]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(": right") > 2
+    assert printed("-m", "tests.benchmarks.smoke", toolkit, cwd=ROOT).count(": right") > 2
 
 
 def test_every_workload_has_a_limit_and_a_way_of_ours():
@@ -97,9 +92,6 @@ def test_a_wrong_answer_is_an_error_and_no_row(measured, monkeypatch, capsys):
 
 def test_the_command_measures_in_processes_and_writes_the_page(tmp_path):
     arguments = ["--smoke", "--repeat", "1", "--only", "W1", "--toolkits", HERE, "--plot", tmp_path]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    printed("-m", "tests.benchmarks", *arguments, cwd=ROOT)
     assert {path.name for path in tmp_path.iterdir()} == {"README.md", "chart.svg", "results.json"}
     assert "| pullstream |" in (tmp_path / "README.md").read_text()

@@ -2,13 +2,11 @@
 
 import importlib
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.programs import ROOT, python
+
 DOORS = {
     "pullstream.files": "adapters.files",
     "pullstream.spark": "adapters.spark",
@@ -47,14 +45,7 @@ def test_what_hides_a_folder_is_named(name, program, tmp_path):
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("raise SyntaxError('this is not ours')")
 
-    done = subprocess.run(
-        [sys.executable, "-c", f"import {program}"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", f"import {program}", cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("ImportError")]
     assert (

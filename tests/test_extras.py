@@ -2,15 +2,14 @@
 
 import ast
 import re
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.programs import ROOT, printed
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OWN = {"pullstream", "timely", "adapters"}
 
@@ -108,16 +107,8 @@ def of_all(extra):
 
 def told(program, folder, blocked):
     """What a program prints where some packages are not to be had."""
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKED.format(sorted(blocked)) + program],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    program = BLOCKED.format(sorted(blocked)) + program
+    return printed("-c", program, cwd=folder, env={"PYTHONPATH": str(ROOT)}).splitlines()
 
 
 @pytest.mark.parametrize("extra", FOLDERS)

@@ -4,18 +4,15 @@ import ast
 import importlib
 import inspect
 import re
-import subprocess
-import sys
 from operator import attrgetter
-from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
 import pullstream as ps
 from pullstream import hints
+from tests.programs import ROOT, printed
 
-ROOT = Path(__file__).parents[1]
 LATE = [
     path.relative_to(ROOT)
     for path in sorted((ROOT / "pullstream").rglob("*.py"))
@@ -130,8 +127,7 @@ def test_a_name_that_is_elsewhere_leads_on(module, name, hint, monkeypatch):
 def test_a_module_is_imported_without_a_search_for_hints():
     """Python asks the package for the module's name first, and a hint would load all other modules."""
     program = "from pullstream import columns; import sys; print('pullstream.incremental' in sys.modules)"
-    made = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert made.stdout == "False\n"
+    assert printed("-c", program) == "False\n"
 
 
 @pytest.mark.parametrize(
@@ -189,8 +185,7 @@ assert "trio" not in sys.modules
 assert ps.run(ps.pipe(ps.values(range(3)), ps.map(lambda n: n + 1), ps.collect())) == [1, 2, 3]
 print(*sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
+    loaded = printed("-c", program, cwd=ROOT).split()
 
     assert "pullstream.program.run" in loaded
     assert [name for name in loaded if any(f"{name}.".startswith(f"{seldom}.") for seldom in SELDOM)] == []

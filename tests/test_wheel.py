@@ -2,17 +2,13 @@
 
 import os
 import re
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
 import pullstream as ps
+from tests.programs import ROOT, printed
 from tutorials.exercises import EXERCISES
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +24,7 @@ def site(tmp_path_factory):
 
 def outside(site, folder, *command, **others):
     """Run a program as its user does, elsewhere, with what is installed alone."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(site), **others},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return printed(*command, cwd=folder, env={**os.environ, "PYTHONPATH": str(site), **others})
 
 
 def test_nothing_else_stands_at_the_top(site):

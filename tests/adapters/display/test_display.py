@@ -5,7 +5,6 @@ import datetime as dt
 import io
 import logging
 import re
-import subprocess
 import sys
 import time
 import types
@@ -17,6 +16,7 @@ import pullstream as ps
 from adapters.display import display, task
 from pullstream.incremental import maintain
 from pullstream.timely import Product
+from tests.programs import printed
 
 rich_console = pytest.importorskip("rich.console")
 
@@ -64,157 +64,164 @@ async def shown(pipeline, *, paper=None, fails=None, **options):
     return paper
 
 
-class TestInALog:
-    async def test_lines_during_the_run_and_a_table_at_the_end(self, autojump_clock):
-        """Without control codes: at each interval the frontier, completed times and values; no run is longer."""
-        paper = await shown(ps.pipe(slowly(*days(30)), ps.collect()), every=10.2)
-        assert trio.current_time() == pytest.approx(30)
-        assert "\x1b" not in paper.written
-        assert "\r" not in paper.written
-        lines = paper.lines
-        assert lines[0].startswith("0:00:10 · at 2013-08-10 · 10 times done · ")
-        assert lines[1].startswith("0:00:20 · at 2013-08-20 · 20 times done · ")
-        assert lines[2] == "finished in 0:00:30 · 30 times done · 30 values, 1.0/s"
-        assert lines[3].split() == ["module", "in", "out", "/s", "busy"]
-        assert [line.split()[:3] for line in lines[4:]] == [
-            ["values", "30", "1.0"],
-            ["enrich", "30", "30"],
-            ["collect", "30", "1.0"],
-        ]
+async def test_lines_during_the_run_and_a_table_at_the_end(autojump_clock):
+    """Without control codes: at each interval the frontier, completed times and values; no run is longer."""
+    paper = await shown(ps.pipe(slowly(*days(30)), ps.collect()), every=10.2)
+    assert trio.current_time() == pytest.approx(30)
+    assert "\x1b" not in paper.written
+    assert "\r" not in paper.written
+    lines = paper.lines
+    assert lines[0].startswith("0:00:10 · at 2013-08-10 · 10 times done · ")
+    assert lines[1].startswith("0:00:20 · at 2013-08-20 · 20 times done · ")
+    assert lines[2] == "finished in 0:00:30 · 30 times done · 30 values, 1.0/s"
+    assert lines[3].split() == ["module", "in", "out", "/s", "busy"]
+    assert [line.split()[:3] for line in lines[4:]] == [
+        ["values", "30", "1.0"],
+        ["enrich", "30", "30"],
+        ["collect", "30", "1.0"],
+    ]
 
-    async def test_a_wait_is_reported_once(self, autojump_clock):
-        """After 5 s without progress, a line shows what is busy, and what blocks a time; `shown` formats times."""
 
-        async def stuck(n):
-            await trio.sleep(30 if n == 3 else 0)
+async def test_a_wait_is_reported_once(autojump_clock):
+    """After 5 s without progress, a line shows what is busy, and what blocks a time; `shown` formats times."""
+
+    async def stuck(n):
+        await trio.sleep(30 if n == 3 else 0)
+        return n
+
+    calls = ps.map_async(stuck, 1).named("calls")
+    pipeline = ps.pipe(ps.values([2, 3, 4], time=lambda n: n), calls, ps.collect())
+    paper = await shown(pipeline, paper=Paper(width=100), every=20, shown=lambda time: f"day {time}")
+    assert paper.lines[:2] == [
+        "nothing has moved for 5 s: waits for calls",
+        "  calls holds day 3 -> collect",
+    ]
+    assert "· at day 3 ·" in paper.lines[2]
+    assert sum("nothing has moved" in line for line in paper.lines) == 1
+
+
+async def test_a_wait_in_a_program_of_collections_has_nested_names(autojump_clock):
+    """The operator that is busy at the time, and its loop; not only the module."""
+    one, other, both = Product(0, 1), Product(1, 0), Product(1, 1)
+
+    @ps.transformer
+    async def at_their_times(upstream, ctx):
+        async for _ in ctx.batches(upstream):
+            with ctx.hold(both):
+                with ctx.hold(one), ctx.hold(other):
+                    # The source has ended, and is not shown any more.
+                    await upstream.ask()
+                    yield ps.Batch(one, [(("k", 1), 1)])
+                    yield ps.Batch(other, [(("k", 2), 1)])
+                await trio.sleep(30)
+                yield ps.Batch(both, [(("k", 3), 1)])
+
+    def program(numbers):
+        return numbers.iterate(lambda found: found.concat(numbers).min()).max()
+
+    source = ps.values([0], time=lambda _: Product(0, 0))
+    paper = await shown(ps.pipe(source, at_their_times(), maintain(program), ps.drain()), paper=Paper(width=200))
+    assert re.sub(r" at \S*test_display\.py:\d+", "", paper.lines[1]) == (
+        "  maintain, iterate() > min(), max() holds (1, 1) -> drain"
+    )
+
+
+async def test_a_stream_without_times_shows_none(autojump_clock):
+    paper = await shown(ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), every=10.2)
+    assert paper.lines[0].startswith("0:00:10 · 11 values, ")
+
+
+async def test_an_ascii_log_has_only_ascii(autojump_clock):
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    ascii_only = types.SimpleNamespace(console=rich_console.Console(file=file, width=80))
+    await shown(ps.pipe(slowly(1, 2), ps.drain()), paper=ascii_only)
+    file.flush()
+    assert file.buffer.getvalue().startswith(b"finished in 0:00:02 ? 2 times done ? 2 values")
+
+
+async def test_it_is_redrawn_a_few_times_a_second(autojump_clock):
+    paper = await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True))
+    assert 8 <= len(paper.screens) <= 12
+    assert "0:00:01 · at 2 · 1 time done" in paper.written
+    last = paper.screens[-1]
+    assert last.startswith("finished in 0:00:02 · 2 times done")
+    assert last.endswith("\n")
+    assert paper.written.endswith("\x1b[?25h")
+
+
+async def test_a_known_total_shows_a_bar(autojump_clock):
+    paper = await shown(ps.pipe(slowly(*range(1, 5)), ps.collect()), paper=Paper(terminal=True), times=4)
+    assert "1 of 4 times done" in paper.written
+    assert [part in paper.written for part in (" 25%", " 50%", " 75%")] == [True] * 3
+    assert "━" in paper.written
+    without = await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True))
+    assert "━" not in without.written
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+async def test_no_line_is_wider_than_the_terminal(width, autojump_clock):
+    @ps.source
+    async def one_with_a_long_name_that_says_a_lot_of_what_it_is_for(ctx):
+        ctx.status("reading a file in a folder with quite a long name, number 17 of 365")
+        yield ps.Batch(dt.date(2013, 7, 31), [1])
+        await trio.sleep(10)
+        raise ValueError("a message that is quite long, too, for it says all that anybody could wish to know")
+
+    pipeline = ps.pipe(one_with_a_long_name_that_says_a_lot_of_what_it_is_for(), ps.map(str), ps.drain())
+    paper = await shown(pipeline, paper=Paper(terminal=True, width=width), fails=ValueError)
+    assert max(len(line) for screen in paper.screens for line in screen.splitlines()) <= width
+    assert "reading a" in paper.written
+    assert "nothing has" in paper.written
+
+
+async def test_a_low_terminal_shows_the_beginning_and_the_number_of_omitted_lines(autojump_clock):
+    paper = Paper(terminal=True)
+    paper.console.height = 10
+    many = [ps.skip(0).named(f"step {number}") for number in range(16)]
+    await shown(ps.pipe(slowly(1, 2), ps.pipe(*many[:8]), ps.pipe(*many[8:]), ps.collect()), paper=paper)
+    *live, last = paper.screens
+    assert all(len(screen.splitlines()) <= 10 for screen in live)
+    assert "... and 13 more lines" in live[0]
+    assert "step 15" in last
+    assert "more lines" not in last
+
+
+def test_prints_and_logs_appear_above_it(monkeypatch):
+    """Whatever Python prints is neither lost nor mixed into the display; afterwards output is normal again."""
+    paper = Paper(terminal=True)
+    streams = out, err = [_Terminal(paper.file), _Terminal(paper.file)]
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    handler = logging.StreamHandler(err)
+    logger = logging.getLogger("tests.display")
+    logger.addHandler(handler)
+    try:
+
+        def chatty(n):
+            print("a print")
+            print("an error", file=sys.stderr)
+            logger.warning("a log")
             return n
 
-        calls = ps.map_async(stuck, 1).named("calls")
-        pipeline = ps.pipe(ps.values([2, 3, 4], time=lambda n: n), calls, ps.collect())
-        paper = await shown(pipeline, paper=Paper(width=100), every=20, shown=lambda time: f"day {time}")
-        assert paper.lines[:2] == [
-            "nothing has moved for 5 s: waits for calls",
-            "  calls holds day 3 -> collect",
-        ]
-        assert "· at day 3 ·" in paper.lines[2]
-        assert sum("nothing has moved" in line for line in paper.lines) == 1
-
-    async def test_a_wait_in_a_program_of_collections_has_nested_names(self, autojump_clock):
-        """The operator that is busy at the time, and its loop; not only the module."""
-        one, other, both = Product(0, 1), Product(1, 0), Product(1, 1)
-
-        @ps.transformer
-        async def at_their_times(upstream, ctx):
-            async for _ in ctx.batches(upstream):
-                with ctx.hold(both):
-                    with ctx.hold(one), ctx.hold(other):
-                        # The source has ended, and is not shown any more.
-                        await upstream.ask()
-                        yield ps.Batch(one, [(("k", 1), 1)])
-                        yield ps.Batch(other, [(("k", 2), 1)])
-                    await trio.sleep(30)
-                    yield ps.Batch(both, [(("k", 3), 1)])
-
-        def program(numbers):
-            return numbers.iterate(lambda found: found.concat(numbers).min()).max()
-
-        source = ps.values([0], time=lambda _: Product(0, 0))
-        paper = await shown(ps.pipe(source, at_their_times(), maintain(program), ps.drain()), paper=Paper(width=200))
-        assert re.sub(r" at \S*test_display\.py:\d+", "", paper.lines[1]) == (
-            "  maintain, iterate() > min(), max() holds (1, 1) -> drain"
-        )
-
-    async def test_a_stream_without_times_shows_none(self, autojump_clock):
-        paper = await shown(ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), every=10.2)
-        assert paper.lines[0].startswith("0:00:10 · 11 values, ")
-
-    async def test_an_ascii_log_has_only_ascii(self, autojump_clock):
-        file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-        ascii_only = types.SimpleNamespace(console=rich_console.Console(file=file, width=80))
-        await shown(ps.pipe(slowly(1, 2), ps.drain()), paper=ascii_only)
-        file.flush()
-        assert file.buffer.getvalue().startswith(b"finished in 0:00:02 ? 2 times done ? 2 values")
+        pipeline = ps.pipe(ps.values([1]), ps.map(chatty), ps.drain())
+        ps.run(pipeline, beside=display(console=paper.console))
+    finally:
+        logger.removeHandler(handler)
+    assert handler.stream is err
+    assert [sys.stdout, sys.stderr] == streams
+    last = paper.screens[-1]
+    assert last.startswith("finished")
+    for word in ("a print", "an error", "a log"):
+        # On a line of its own, from which the display was erased.
+        assert f"\x1b[2K{word}\n" in paper.written
 
 
-class TestOnATerminal:
-    async def test_it_is_redrawn_a_few_times_a_second(self, autojump_clock):
-        paper = await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True))
-        assert 8 <= len(paper.screens) <= 12
-        assert "0:00:01 · at 2 · 1 time done" in paper.written
-        last = paper.screens[-1]
-        assert last.startswith("finished in 0:00:02 · 2 times done")
-        assert last.endswith("\n")
-        assert paper.written.endswith("\x1b[?25h")
-
-    async def test_a_known_total_shows_a_bar(self, autojump_clock):
-        paper = await shown(ps.pipe(slowly(*range(1, 5)), ps.collect()), paper=Paper(terminal=True), times=4)
-        assert "1 of 4 times done" in paper.written
-        assert [part in paper.written for part in (" 25%", " 50%", " 75%")] == [True] * 3
-        assert "━" in paper.written
-        without = await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True))
-        assert "━" not in without.written
-
-    @pytest.mark.parametrize("width", [20, 40, 80, 200])
-    async def test_no_line_is_wider_than_the_terminal(self, width, autojump_clock):
-        @ps.source
-        async def one_with_a_long_name_that_says_a_lot_of_what_it_is_for(ctx):
-            ctx.status("reading a file in a folder with quite a long name, number 17 of 365")
-            yield ps.Batch(dt.date(2013, 7, 31), [1])
-            await trio.sleep(10)
-            raise ValueError("a message that is quite long, too, for it says all that anybody could wish to know")
-
-        pipeline = ps.pipe(one_with_a_long_name_that_says_a_lot_of_what_it_is_for(), ps.map(str), ps.drain())
-        paper = await shown(pipeline, paper=Paper(terminal=True, width=width), fails=ValueError)
-        assert max(len(line) for screen in paper.screens for line in screen.splitlines()) <= width
-        assert "reading a" in paper.written
-        assert "nothing has" in paper.written
-
-    async def test_a_low_terminal_shows_the_beginning_and_the_number_of_omitted_lines(self, autojump_clock):
-        paper = Paper(terminal=True)
-        paper.console.height = 10
-        many = [ps.skip(0).named(f"step {number}") for number in range(16)]
-        await shown(ps.pipe(slowly(1, 2), ps.pipe(*many[:8]), ps.pipe(*many[8:]), ps.collect()), paper=paper)
-        *live, last = paper.screens
-        assert all(len(screen.splitlines()) <= 10 for screen in live)
-        assert "... and 13 more lines" in live[0]
-        assert "step 15" in last
-        assert "more lines" not in last
-
-    def test_prints_and_logs_appear_above_it(self, monkeypatch):
-        """Whatever Python prints is neither lost nor mixed into the display; afterwards output is normal again."""
-        paper = Paper(terminal=True)
-        streams = out, err = [_Terminal(paper.file), _Terminal(paper.file)]
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        handler = logging.StreamHandler(err)
-        logger = logging.getLogger("tests.display")
-        logger.addHandler(handler)
-        try:
-
-            def chatty(n):
-                print("a print")
-                print("an error", file=sys.stderr)
-                logger.warning("a log")
-                return n
-
-            pipeline = ps.pipe(ps.values([1]), ps.map(chatty), ps.drain())
-            ps.run(pipeline, beside=display(console=paper.console))
-        finally:
-            logger.removeHandler(handler)
-        assert handler.stream is err
-        assert [sys.stdout, sys.stderr] == streams
-        last = paper.screens[-1]
-        assert last.startswith("finished")
-        for word in ("a print", "an error", "a log"):
-            # On a line of its own, from which the display was erased.
-            assert f"\x1b[2K{word}\n" in paper.written
-
-    def test_redirected_output_stays_redirected(self, monkeypatch):
-        paper, out = Paper(terminal=True), io.StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        ps.run(ps.pipe(ps.values(["data"]), ps.drain(print)), beside=display(console=paper.console))
-        assert "data" in out.getvalue()
-        assert "data" not in paper.written
+def test_redirected_output_stays_redirected(monkeypatch):
+    paper, out = Paper(terminal=True), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    ps.run(ps.pipe(ps.values(["data"]), ps.drain(print)), beside=display(console=paper.console))
+    assert "data" in out.getvalue()
+    assert "data" not in paper.written
 
 
 class _Terminal(io.TextIOBase):
@@ -255,83 +262,88 @@ async def test_in_a_notebook_the_output_is_updated(monkeypatch, autojump_clock):
     assert ">finished</span>" in states[-1]["text/html"]
 
 
-class TestEndings:
-    async def test_a_failure_is_shown_with_its_time(self, autojump_clock):
-        failing = ps.map(lambda n: n if n < 3 else [][n])
-        paper = await shown(ps.pipe(slowly(1, 2, 3, 4), failing, ps.collect()), fails=IndexError)
-        assert paper.lines[0].startswith("failed in 0:00:03 · at 3 · 2 times done · ")
-        assert paper.lines[1] == "IndexError: list index out of range"
-
-    async def test_a_stall_is_shown_in_full(self, autojump_clock):
-        @ps.sink
-        async def classic(upstream, ctx):
-            async for batch in ctx.batches(upstream):
-                await running.progress.completed(batch.time)
-
-        paper = Paper()
-        running = ps.pipe(slowly(1), classic()).open(beside=display(console=paper.console))
-        with pytest.raises(ps.StalledError):
-            async with running:
-                await running.result()
-        assert paper.lines[0].startswith("stalled in 0:00:01 · at 1")
-        assert "classic has not acknowledged a batch at 1, and is the module that waits" in paper.written
-
-    async def test_an_abort_shows_stopped(self, autojump_clock):
-        paper = Paper()
-        async with ps.pipe(slowly(*days(9)), ps.collect()).open(beside=display(console=paper.console)) as running:
-            await trio.sleep(2.5)
-            await running.abort()
-        assert paper.lines[0].startswith("stopped in 0:00:02 · at 2013-08-02 · 2 times done")
-
-    async def test_a_broken_pipe_ends_the_display_and_not_the_run(self, autojump_clock):
-        class Broken(io.StringIO):
-            def write(self, text):
-                raise BrokenPipeError
-
-        for terminal in (False, True):
-            console = rich_console.Console(file=Broken(), force_terminal=terminal)
-            async with ps.pipe(slowly(1, 2), ps.collect()).open(beside=display(console=console, every=1)) as running:
-                assert await running.result() == [1, 2]
-
-    async def test_a_failing_display_ends_alone_with_a_warning(self, autojump_clock):
-        with pytest.warns(RuntimeWarning, match="the display failed, .*ZeroDivisionError"):
-            await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True), shown=lambda time: 1 / 0)
-        assert trio.current_time() == pytest.approx(2)
+async def test_a_failure_is_shown_with_its_time(autojump_clock):
+    failing = ps.map(lambda n: n if n < 3 else [][n])
+    paper = await shown(ps.pipe(slowly(1, 2, 3, 4), failing, ps.collect()), fails=IndexError)
+    assert paper.lines[0].startswith("failed in 0:00:03 · at 3 · 2 times done · ")
+    assert paper.lines[1] == "IndexError: list index out of range"
 
 
-class TestWhatItSays:
-    async def test_the_status_of_a_module(self, autojump_clock):
-        @ps.source
-        async def files(ctx):
-            for number in range(1, 4):
-                ctx.status(f"file {number} of 3")
-                yield ps.Batch(number, [number])
-                await trio.sleep(1)
+async def test_a_stall_is_shown_in_full(autojump_clock):
+    @ps.sink
+    async def classic(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            await running.progress.completed(batch.time)
 
-        paper = await shown(ps.pipe(files(), ps.collect()), paper=Paper(terminal=True))
-        assert all(f"\n  file {number} of 3" in paper.written.replace("\r", "") for number in (1, 2, 3))
+    paper = Paper()
+    running = ps.pipe(slowly(1), classic()).open(beside=display(console=paper.console))
+    with pytest.raises(ps.StalledError):
+        async with running:
+            await running.result()
+    assert paper.lines[0].startswith("stalled in 0:00:01 · at 1")
+    assert "classic has not acknowledged a batch at 1, and is the module that waits" in paper.written
 
-    async def test_skipped_values_have_a_column(self, autojump_clock):
-        paper = await shown(ps.pipe(ps.values("1a2"), ps.map(int, on_error="skip"), ps.collect()))
-        assert paper.lines[1].split() == ["module", "in", "out", "skipped", "/s", "busy"]
-        assert paper.lines[3].split()[3:6] == ["3", "2", "1"]
 
-    async def test_times_count_when_all_sinks_have_completed_them(self, autojump_clock):
-        """The slower of two sinks counts, and each time counts once."""
+async def test_an_abort_shows_stopped(autojump_clock):
+    paper = Paper()
+    async with ps.pipe(slowly(*days(9)), ps.collect()).open(beside=display(console=paper.console)) as running:
+        await trio.sleep(2.5)
+        await running.abort()
+    assert paper.lines[0].startswith("stopped in 0:00:02 · at 2013-08-02 · 2 times done")
 
-        @ps.sink
-        async def slower(upstream, ctx):
-            async for _ in ctx.batches(upstream):
-                await trio.sleep(2)
 
-        paper = await shown(ps.pipe(slowly(*range(10)), ps.tee(ps.collect(), slower())), every=6.1)
-        assert "· 2 times done ·" in paper.lines[0]
-        assert "· 10 times done ·" in next(line for line in paper.lines if line.startswith("finished"))
+async def test_a_broken_pipe_ends_the_display_and_not_the_run(autojump_clock):
+    class Broken(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
 
-    async def test_sinks_with_times_of_two_types(self, autojump_clock):
-        numbers = ps.pipe(ps.map_time(lambda day: day.toordinal()), ps.collect())
-        paper = await shown(ps.pipe(slowly(*days(3)), ps.tee(ps.collect(), numbers)))
-        assert "· 6 times done ·" in paper.lines[0]
+    for terminal in (False, True):
+        console = rich_console.Console(file=Broken(), force_terminal=terminal)
+        async with ps.pipe(slowly(1, 2), ps.collect()).open(beside=display(console=console, every=1)) as running:
+            assert await running.result() == [1, 2]
+
+
+async def test_a_failing_display_ends_alone_with_a_warning(autojump_clock):
+    with pytest.warns(RuntimeWarning, match="the display failed, .*ZeroDivisionError"):
+        await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True), shown=lambda time: 1 / 0)
+    assert trio.current_time() == pytest.approx(2)
+
+
+async def test_the_status_of_a_module(autojump_clock):
+    @ps.source
+    async def files(ctx):
+        for number in range(1, 4):
+            ctx.status(f"file {number} of 3")
+            yield ps.Batch(number, [number])
+            await trio.sleep(1)
+
+    paper = await shown(ps.pipe(files(), ps.collect()), paper=Paper(terminal=True))
+    assert all(f"\n  file {number} of 3" in paper.written.replace("\r", "") for number in (1, 2, 3))
+
+
+async def test_skipped_values_have_a_column(autojump_clock):
+    paper = await shown(ps.pipe(ps.values("1a2"), ps.map(int, on_error="skip"), ps.collect()))
+    assert paper.lines[1].split() == ["module", "in", "out", "skipped", "/s", "busy"]
+    assert paper.lines[3].split()[3:6] == ["3", "2", "1"]
+
+
+async def test_times_count_when_all_sinks_have_completed_them(autojump_clock):
+    """The slower of two sinks counts, and each time counts once."""
+
+    @ps.sink
+    async def slower(upstream, ctx):
+        async for _ in ctx.batches(upstream):
+            await trio.sleep(2)
+
+    paper = await shown(ps.pipe(slowly(*range(10)), ps.tee(ps.collect(), slower())), every=6.1)
+    assert "· 2 times done ·" in paper.lines[0]
+    assert "· 10 times done ·" in next(line for line in paper.lines if line.startswith("finished"))
+
+
+async def test_sinks_with_times_of_two_types(autojump_clock):
+    numbers = ps.pipe(ps.map_time(lambda day: day.toordinal()), ps.collect())
+    paper = await shown(ps.pipe(slowly(*days(3)), ps.tee(ps.collect(), numbers)))
+    assert "· 6 times done ·" in paper.lines[0]
 
 
 async def test_a_resumed_run(tmp_path):
@@ -403,5 +415,4 @@ def test_without_rich_the_error_names_the_extra():
         "try: display()\n"
         "except DisplayMissing as exc: print(exc)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "rich is not installed: `pip install 'pullstream[display]'`\n"
+    assert printed("-c", code) == "rich is not installed: `pip install 'pullstream[display]'`\n"

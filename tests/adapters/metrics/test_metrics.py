@@ -1,7 +1,6 @@
 """`metrics()`: a real SDK's reader gets a run's metrics, during the run and after its end."""
 
 import logging
-import subprocess
 import sys
 import warnings
 
@@ -10,6 +9,7 @@ import trio
 
 import pullstream as ps
 from adapters.metrics import MetricsMissing, metrics
+from tests.programs import printed
 
 sdk = pytest.importorskip("opentelemetry.sdk.metrics")
 export = pytest.importorskip("opentelemetry.sdk.metrics.export")
@@ -134,5 +134,4 @@ def test_without_opentelemetry(monkeypatch):
     with pytest.raises(MetricsMissing, match=r"pip install 'pullstream\[metrics\]'"):
         metrics()
     program = "import adapters.metrics, sys; print(any(name.startswith('opentelemetry') for name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert printed("-c", program) == "False\n"

@@ -1,4 +1,4 @@
-"""What needs a program of its own, in one: Ctrl-C in actions, tasks that Spark retries, memory, a stopped session.
+"""What needs a program of its own, in one: Ctrl-C, retried tasks, memory, a stopped session, and failed starts.
 
     python -m tests.adapters.spark.alone    # all but memory and queries
     python -m tests.adapters.spark.alone memory 1000000 8000000 rows
@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -212,6 +213,26 @@ def stopped(session):
     return {"error": error, "released": released.wait(30), "left": left()}
 
 
+def failed_starts(_):
+    """Start sessions that a used port, a wrong setting and a missing package prevent."""
+    found = {}
+
+    def attempt(happened, **how):
+        try:
+            spark.session(**how)
+        except Exception as exc:
+            found[happened] = [type(exc).__name__, str(exc)]
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        used = {"spark.driver.port": str(other.getsockname()[1]), "spark.port.maxRetries": "0"}
+        attempt("a port of Spark's is in use", master="local[1]", config=used)
+    wrong = {"spark.executor.memory": "1m", "spark.driver.port": "0"}
+    attempt("a setting is wrong", master="local[1]", config=wrong)
+    sys.modules["pyspark.sql"] = sys.modules["pyspark"] = None
+    attempt("a package is missing")
+    return found
+
+
 def main(name=None, *arguments):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     session = spark.session(master="local[2,2]")
@@ -223,7 +244,7 @@ def main(name=None, *arguments):
     print("a first job is over", file=sys.stderr, flush=True)
     found["interrupts"] = interrupts(session)
     print("interrupts are over", file=sys.stderr, flush=True)
-    print(json.dumps({**found, **{part.__name__: part(session) for part in (retries, stopped)}}))
+    print(json.dumps({**found, **{part.__name__: part(session) for part in (retries, stopped, failed_starts)}}))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.programs import ROOT, printed
 
 on_both = pytest.mark.usefixtures("any_session")
 """Run a test with a classic session and, among the slow tests, through Spark Connect; see `chosen`."""
@@ -30,18 +30,10 @@ def settings(session, changed):
             session.conf.unset(name) if value is None else session.conf.set(name, value)
 
 
-def python(*arguments, timeout=300, **how):
-    """Run Python in a process of its own; return its exit code and what it prints."""
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **how)
-
-
 def ran(program, *arguments, timeout=280, cwd=None):
     """Run a program, given as a path or as text; return the last line that it prints, read as JSON."""
     command = [program] if isinstance(program, Path) else ["-c", program]
-    done = python(*command, *arguments, timeout=timeout, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(printed(*command, *arguments, timeout=timeout, cwd=cwd).splitlines()[-1])
 
 
 def killed(module, *arguments, ready, after, java=False):

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.spark.helpers import ROOT, python, ran
+from tests.adapters.spark.helpers import ran
+from tests.adapters.spark.page import check_row
+from tests.programs import ROOT, python
 
 pytestmark = [
     pytest.mark.spark,
@@ -60,18 +62,18 @@ def test_a_machine_without_java_runs_a_job_quietly(alone, no_java):
     assert list(Path(no_java["XDG_CACHE_HOME"]).glob("pullstream/java-*/bin/java"))
 
 
-class TestInterrupts:
-    def test_ctrl_c_in_an_action_cancels_its_jobs(self, alone):
-        found, errors = alone
-        assert found["interrupts"] == [10, 10, 10, True, 10, True]
-        quiet(errors.partition("interrupts are over")[0])
+def test_ctrl_c_in_an_action_cancels_its_jobs(alone):
+    found, errors = alone
+    assert found["interrupts"] == [10, 10, 10, True, 10, True]
+    quiet(errors.partition("interrupts are over")[0])
 
-    @pytest.mark.slow
-    def test_ctrl_c_does_not_affect_streaming_queries(self):
-        """The same thread has started them but does not wait for them; a wait for one is interrupted."""
-        found, errors = part("queries")
-        assert found == [10, 10, None, True]
-        quiet(errors)
+
+@pytest.mark.slow
+def test_ctrl_c_does_not_affect_streaming_queries():
+    """The same thread has started them but does not wait for them; a wait for one is interrupted."""
+    found, errors = part("queries")
+    assert found == [10, 10, None, True]
+    quiet(errors)
 
 
 def test_the_first_error_of_a_retried_task_is_the_error(alone):
@@ -102,6 +104,15 @@ def test_stopping_the_session_during_a_read_leaves_nothing(alone):
     found = alone[0]["stopped"]
     assert found.pop("error")
     assert found == {"released": True, "left": []}
+
+
+def test_errors_before_a_session(alone):
+    """Nothing else is printed."""
+    found, errors = alone
+    assert len(found["failed_starts"]) == 3
+    for happened, (name, message) in found["failed_starts"].items():
+        check_row(happened, name, message)
+    assert "BindException" not in errors
 
 
 @pytest.mark.slow

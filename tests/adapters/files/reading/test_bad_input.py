@@ -13,7 +13,6 @@ import pyarrow.csv as pc
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import files
@@ -120,17 +119,12 @@ def test_a_value_with_line_breaks_that_is_longer_than_eight_blocks(within, whole
     assert read(files.read_csv(path, parse_options=allowed, **options)) == [(1, value), (2, "b")]
 
 
-def test_bad_rows_are_skipped_and_counted(put):
+async def test_bad_rows_are_skipped_and_counted(put):
     path = put("a.csv", BAD_CSV)
-    pipeline = ps.pipe(files.read_csv(path, as_="tuples", schema={"x": "int64"}, on_error="skip"), ps.collect())
-
-    async def main():
-        async with pipeline.open() as running:
-            return await running.result(), running.counters()
-
-    got, counters = trio.run(main)
-    assert got == [(1, "a"), (5, "e")]
-    assert sum(counter.skipped for counter in counters) == 4
+    pipeline = ps.pipe(files.read_csv(path, as_="tuples", **INT_X, on_error="skip"), ps.collect())
+    async with pipeline.open() as running:
+        assert await running.result() == [(1, "a"), (5, "e")]
+        assert sum(counter.skipped for counter in running.counters()) == 4
 
 
 @pytest.mark.parametrize("size", [4, 4 << 20])
@@ -222,9 +216,8 @@ def test_files_with_different_columns(put, failing, read):
     got, error = failing(files.read_csv(paths, as_="tuples"), files.FileReadError)
 
     assert got == [(1, 2)]
-    assert str(error).startswith(
-        f"{paths[1]}: has no column 'y' and has additional columns: 'z', unlike {paths[0]} before it"
-    )
+    told = f"{paths[1]}: has no column 'y' and has additional columns: 'z', unlike {paths[0]} before it"
+    assert str(error).startswith(told)
     assert "columns=[...]" in str(error)
     assert read(files.read_csv(paths, as_="tuples", columns=["x"])) == [(1,), (4,)]
     assert read(files.read_csv([paths[0], put("c.csv", "y,x\n5,6\n")], as_="tuples")) == [(1, 2), (6, 5)]
@@ -376,10 +369,8 @@ def test_a_folder_with_files_of_two_formats(put, folder, failing):
     path = folder / "in/b.parquet"
     told = "is not CSV in this encoding: its header has null characters; its name ends in .parquet: use read_parquet"
     assert str(error) == f"{path}: {told}, or a pattern that leaves it out"
-    put("wide.csv", "a,b\n1,2\n".encode("utf-16-le"))
-    assert "null characters; check encoding=" in str(
-        failing(files.read_csv(folder / "wide.csv"), files.FileReadError)[1]
-    )
+    _, error = failing(files.read_csv(put("wide.csv", "a,b\n1,2\n".encode("utf-16-le"))), files.FileReadError)
+    assert "null characters; check encoding=" in str(error)
     _, error = failing(files.read_arrow(folder / "in/a.csv"), files.FileReadError)
     assert "is not readable Arrow IPC; its name ends in .csv: use read_csv" in str(error)
 
@@ -491,49 +482,56 @@ def test_urls(read):
         memory.rm("/reading", recursive=True)
 
 
+LITERAL = pc.ParseOptions(newlines_in_values=True, escape_char="\\")
+
+
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("function", "given", "options", "told"),
     [
-        (lambda: files.read_text(3), "needs a path or a list of paths, but got 3"),
-        (lambda: files.read_text([]), "got an empty list of paths"),
-        (lambda: files.read_text([b"x"]), "got b'x', which is not a path"),
-        (lambda: files.read_text(""), "got '', which is not a path"),
-        (lambda: files.read_text("nosuch://x"), "fsspec has no file system for nosuch://"),
-        (lambda: files.read_text("x", encoding="utf-9"), "got encoding='utf-9', which Python does not support"),
-        (lambda: files.read_text("x", compression="rar"), "got compression='rar': it must be 'infer' (by the suffix)"),
-        (lambda: files.read_text("x", folow=True), "does not have the option folow="),
-        (lambda: files.read_text("x", every=3), "got every=3, which needs follow=True or available=True"),
-        (lambda: files.read_text("x", every=0), "needs a positive number of seconds for its argument 'every'"),
+        (files.read_text, 3, {}, "needs a path or a list of paths, but got 3"),
+        (files.read_text, [], {}, "got an empty list of paths"),
+        (files.read_text, [b"x"], {}, "got b'x', which is not a path"),
+        (files.read_text, "", {}, "got '', which is not a path"),
+        (files.read_text, "nosuch://x", {}, "fsspec has no file system for nosuch://"),
+        (files.read_text, "x", {"encoding": "utf-9"}, "got encoding='utf-9', which Python does not support"),
+        (files.read_text, "x", {"compression": "rar"}, "got compression='rar': it must be 'infer' (by the suffix)"),
+        (files.read_text, "x", {"folow": True}, "does not have the option folow="),
+        (files.read_text, "x", {"every": 3}, "got every=3, which needs follow=True or available=True"),
+        (files.read_text, "x", {"every": 0}, "needs a positive number of seconds for its argument 'every'"),
         (
-            lambda: files.read_text("x", block_size=0),
-            "needs a whole number of at least 1 for its argument 'block_size'",
+            files.read_text,
+            "x",
+            {"available": True, "follow": True},
+            "waits for new files, and available=True, which",
         ),
-        (lambda: files.read_text("x", time=3), "needs a callable for its argument 'time'"),
-        (lambda: files.read_text("x", on_error="ignore"), "got on_error='ignore'"),
-        (lambda: files.read_csv("x", as_="lists"), "got as_='lists'"),
-        (lambda: files.read_csv("x", columns="ab"), "needs columns= to be a list of distinct column names"),
-        (lambda: files.read_csv("x", columns=["a"], time="b"), "got time='b', which is not among the columns ('a',)"),
+        (files.read_text, "x", {"block_size": 0}, "needs a whole number of at least 1 for its argument 'block_size'"),
+        (files.read_text, "x", {"time": 3}, "needs a callable for its argument 'time'"),
+        (files.read_text, "x", {"on_error": "ignore"}, "got on_error='ignore'"),
+        (files.read_csv, "x", {"as_": "lists"}, "got as_='lists'"),
+        (files.read_csv, "x", {"columns": "ab"}, "needs columns= to be a list of distinct column names"),
+        (files.read_csv, "x", {"columns": ["a"], "time": "b"}, "got time='b', which is not among the columns ('a',)"),
         (
-            lambda: files.read_csv("x", schema={"a": "number"}),
-            "No type alias for number; use a mapping of column names to Arrow types",
+            files.read_csv,
+            "x",
+            {"schema": {"a": "number"}},
+            "use a mapping of column names to Arrow types",
         ),
         (
-            lambda: files.read_csv("x", parse_options={}),
+            files.read_csv,
+            "x",
+            {"parse_options": {}},
             "needs a pyarrow.csv.ParseOptions for its argument 'parse_options'",
         ),
-        (lambda: files.read_csv("x", delimiter=", "), "got delimiter=', '"),
-        (
-            lambda: files.read_csv("x", parse_options=pc.ParseOptions(newlines_in_values=True, escape_char="\\")),
-            "newlines_in_values and an escape_char together",
-        ),
-        (lambda: files.read_jsonl("x", schema={"a": "int64"}), "got schema=, which does not apply to dicts"),
-        (lambda: files.name_time("("), "needs a regular expression: '('"),
-        (lambda: files.path_time("x"), "needs a callable for its argument 'function'"),
+        (files.read_csv, "x", {"delimiter": ", "}, "got delimiter=', '"),
+        (files.read_csv, "x", {"parse_options": LITERAL}, "newlines_in_values and an escape_char together"),
+        (files.read_jsonl, "x", {"schema": {"a": "int64"}}, "got schema=, which does not apply to dicts"),
+        (files.name_time, "(", {}, "needs a regular expression: '('"),
+        (files.path_time, "x", {}, "needs a callable for its argument 'function'"),
     ],
 )
-def test_arguments_refused_when_composing(make, told):
+def test_arguments_refused_when_composing(function, given, options, told):
     with pytest.raises(ps.CompositionError) as caught:
-        make()
+        function(given, **options)
     assert told in str(caught.value)
 
 

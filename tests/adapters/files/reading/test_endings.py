@@ -1,7 +1,6 @@
 """Every ending closes the files: success, abort, failure, cancellation, also while a thread is reading."""
 
 import gc
-import subprocess
 import sys
 from contextlib import suppress
 
@@ -14,6 +13,7 @@ from adapters import files
 from adapters.files.reading.source import FilesSource
 from pullstream.conformance import Subject, conformance
 from tests.adapters.files.reading.tables import READERS, write
+from tests.programs import python
 
 
 class Enough(Exception):
@@ -105,8 +105,6 @@ AT_EXIT = """
 import threading, time
 import pullstream as ps
 from adapters import files
-from adapters.files.reading.source import FilesSource
-from pullstream.conformance import Subject, conformance
 
 begun = threading.Event()
 
@@ -128,9 +126,7 @@ begun.wait()
 )
 def test_a_thread_reads_on_while_the_interpreter_ends(put):
     path = put("a.csv", "x\n" + "1\n" * 100)
-    done = subprocess.run(
-        [sys.executable, "-c", AT_EXIT.format(path=str(path))], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python("-c", AT_EXIT.format(path=str(path)))
     assert (done.stdout, done.stderr) == ("40\n", "")
 
 

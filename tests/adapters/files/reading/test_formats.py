@@ -53,9 +53,9 @@ def test_the_forms_and_options_of_a_table(kind, folder, read):
 QUOTED = pc.ParseOptions(newlines_in_values=True, delimiter=";")
 
 
+BROKEN_LINES = pc.ParseOptions(newlines_in_values=True)
 ODD = '# said by a machine\n1;"x\n""y"\n\n2;z\n'
-
-
+ODD_ROWS = [(1, 'x\n"y'), (2, "z")]
 NAMED = pc.ReadOptions(column_names=["n", "text"], skip_rows=1)
 
 
@@ -84,19 +84,9 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
         ("csv", "\ufeffx,y\r\n1,a\r\n2,é", {}, [(1, "a"), (2, "é")]),
         ("jsonl", '\ufeff{"a": 1}\r\n{"a": 2}', {}, [(1,), (2,)]),
         ("csv", "1,2", {"read_options": HEADLESS}, [(1, 2)]),
-        ("csv", ODD, {"read_options": NAMED, "parse_options": QUOTED}, [(1, 'x\n"y'), (2, "z")]),
-        (
-            "csv",
-            ODD,
-            {"read_options": NUMBERED, "parse_options": QUOTED, "convert_options": INTEGER},
-            [(1, 'x\n"y'), (2, "z")],
-        ),
-        (
-            "csv",
-            ODD,
-            {"read_options": NAMED, "parse_options": pc.ParseOptions(newlines_in_values=True), "delimiter": ";"},
-            [(1, 'x\n"y'), (2, "z")],
-        ),
+        ("csv", ODD, {"read_options": NAMED, "parse_options": QUOTED}, ODD_ROWS),
+        ("csv", ODD, {"read_options": NUMBERED, "parse_options": QUOTED, "convert_options": INTEGER}, ODD_ROWS),
+        ("csv", ODD, {"read_options": NAMED, "parse_options": BROKEN_LINES, "delimiter": ";"}, ODD_ROWS),
         ("csv", "skipped\nalso\nn\nunits\n1\n2\n", {"read_options": SKIPPING}, [(1,), (2,)]),
         # The first block decides that it is text, and has no other evidence.
         ("csv", "n,note\n1,\n2,\n3,x\n", {"block_size": 12}, [(1, ""), (2, ""), (3, "x")]),

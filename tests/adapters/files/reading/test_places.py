@@ -3,8 +3,6 @@
 import logging
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 import pullstream as ps
 from adapters import files
 from adapters.files.reading import streams
+from tests.programs import printed
 
 UNREADABLE = """
 import os, sys
@@ -38,9 +37,7 @@ def test_an_unreadable_folder(public_folder):
         (folder / name).write_text(f"{name}\n")
 
     def read(*given):
-        words = [sys.executable, "-c", UNREADABLE, folder / "a.txt", *(f"{folder}{each}" for each in given)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        return done.stdout.splitlines() or done.stderr
+        return printed("-c", UNREADABLE, folder / "a.txt", *(f"{folder}{each}" for each in given)).splitlines()
 
     refused = f"PermissionError {folder}/sub"
     try:

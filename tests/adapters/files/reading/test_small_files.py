@@ -2,9 +2,8 @@
 
 import gzip
 import io
-import subprocess
-import sys
 import threading
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.csv
@@ -15,6 +14,7 @@ import trio
 import pullstream as ps
 from adapters.files.reading import parsing, reader, streams
 from pullstream import files
+from tests.programs import printed
 
 SIZE = 20
 
@@ -31,22 +31,21 @@ def arrow_file(table, stream):
         writer.write(table)
 
 
+def csv_line(n):
+    return f"n,day\n{n},2026-03-01\n".encode()
+
+
+def json_line(n):
+    return f'{{"n": {n}}}\n'.encode()
+
+
 SOURCES = {
-    "csv": (files.read_csv, lambda n: f"n,day\n{n},2026-03-01\n".encode()),
-    "typed lines": (
-        lambda *given, **options: files.read_jsonl(*given, as_="rows", **options),
-        lambda n: f'{{"n": {n}}}\n'.encode(),
-    ),
-    "json lines": (files.read_jsonl, lambda n: f'{{"n": {n}}}\n'.encode()),
+    "csv": (files.read_csv, csv_line),
+    "typed lines": (partial(files.read_jsonl, as_="rows"), json_line),
+    "json lines": (files.read_jsonl, json_line),
     "text": (files.read_text, lambda n: str(n).encode()),
-    "csv, gzip": (
-        lambda *given, **options: files.read_csv(*given, compression="gzip", **options),
-        lambda n: gzip.compress(f"n,day\n{n},2026-03-01\n".encode()),
-    ),
-    "json lines, gzip": (
-        lambda *given, **options: files.read_jsonl(*given, compression="gzip", **options),
-        lambda n: gzip.compress(f'{{"n": {n}}}\n'.encode()),
-    ),
+    "csv, gzip": (partial(files.read_csv, compression="gzip"), lambda n: gzip.compress(csv_line(n))),
+    "json lines, gzip": (partial(files.read_jsonl, compression="gzip"), lambda n: gzip.compress(json_line(n))),
     "parquet": (files.read_parquet, lambda n: packed(pyarrow.parquet.write_table, n)),
     "arrow": (files.read_arrow, lambda n: packed(arrow_file, n)),
 }
@@ -137,7 +136,6 @@ print(ps.run(ps.pipe(days, ps.collect())))
 ps.run(ps.pipe(days, files.write_csv({str(path.parent / "copy.csv")!r})))
 print([name for name in ("pyarrow", "pandas") if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    rows, imported = done.stdout.splitlines()
+    rows, imported = printed("-c", program).splitlines()
     assert rows.count("Row(") == 2
     assert imported == "['pyarrow']"

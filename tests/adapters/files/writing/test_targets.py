@@ -5,8 +5,6 @@ import errno
 import pickle
 import socket
 import ssl
-import subprocess
-import sys
 
 import fsspec
 import pytest
@@ -18,6 +16,7 @@ from adapters.files.writing.disk import Disk
 from adapters.files.writing.refusals import explained
 from adapters.files.writing.target import Target
 from tests.adapters.files.failing import store
+from tests.programs import printed
 
 from .kit import content, written
 
@@ -209,5 +208,4 @@ from adapters import files
 ps.run(ps.pipe(ps.values("ab"), files.write_text({str(tmp_path / "{time}.gz")!r})))
 print([name for name in ("fsspec", "pyarrow", "pandas") if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert printed("-c", program) == "[]\n"

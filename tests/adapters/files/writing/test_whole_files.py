@@ -75,13 +75,10 @@ def test_values_as_json(tmp_path):
     ]
 
 
-def test_the_number_of_files_is_the_status(tmp_path):
-    async def main():
-        async with ps.pipe(ps.values("ab", time=ord), files.write_text(tmp_path / "{time}")).open() as running:
-            await running.result()
-            return running.counters()
-
-    assert "2 files written, 0 under way" in str(trio.run(main))
+async def test_the_number_of_files_is_the_status(tmp_path):
+    async with ps.pipe(ps.values("ab", time=ord), files.write_text(tmp_path / "{time}")).open() as running:
+        await running.result()
+        assert "2 files written, 0 under way" in str(running.counters())
 
 
 async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatch):

@@ -52,29 +52,24 @@ def test_enough_and_aborts(remote):
     trio.run(abort)
 
 
-def test_sparks_activity_is_shown(remote):
+async def test_sparks_activity_is_shown(remote):
     """While no rows arrive, the status shows the server's own progress report."""
     batches = spark.OrderedBatches(slowly(remote))
-    told = []
+    async with trio.open_nursery() as nursery:
 
-    async def main():
-        async with trio.open_nursery() as nursery:
+        @nursery.start_soon
+        async def reading():
+            with pytest.raises(spark.JobCancelled):
+                while await trio.to_thread.run_sync(batches.next):
+                    pass
 
-            @nursery.start_soon
-            async def reading():
-                with pytest.raises(spark.JobCancelled):
-                    while await trio.to_thread.run_sync(batches.next):
-                        pass
-
-            with trio.fail_after(120):
-                while not batches.doing():  # noqa: ASYNC110 - nobody says when it has begun
-                    await trio.sleep(0.05)
-            told.append(batches.doing())
-            batches.cancel()
-
-    trio.run(main)
+        with trio.fail_after(120):
+            while not batches.doing():  # noqa: ASYNC110 - nobody says when it has begun
+                await trio.sleep(0.05)
+        told = batches.doing()
+        batches.cancel()
     batches.close()
-    assert "0 of 4 tasks done" in told[0]
+    assert "0 of 4 tasks done" in told
 
 
 def test_without_the_private_call(frame, monkeypatch):
@@ -150,33 +145,29 @@ def test_no_shared_views(landing, monkeypatch):
         landing.source()
 
 
-class TestToDataframe:
-    def test_inside_a_run(self, remote):
-        async def main():
-            return spark.to_dataframe(ps.values([1, 2]), "n INT")
-
-        assert [n for (n,) in trio.run(main).collect()] == [1, 2]
-
-    def test_failures(self, remote, monkeypatch):
-        """The source's failure and a value that does not fit are raised; too much data is refused and not kept."""
-
-        def fail(n):
-            raise ValueError("no rows today")
-
-        with pytest.raises(ValueError, match="no rows today"):
-            spark.to_dataframe(ps.pipe(ps.values([1]), ps.map(fail)), "n INT")
-        with pytest.raises(spark.SchemaError, match="n"):
-            spark.to_dataframe(ps.values(["x"]), "n INT")
-        monkeypatch.setattr(local, "MOST_BYTES", 1 << 20)
-        with pytest.raises(ps.CompositionError, match=r"^to_dataframe\(\) at .*test_connect.py:\d+ got more than 1 MB"):
-            spark.to_dataframe(ps.integers(), "n BIGINT")
+async def test_inside_a_run(remote):
+    assert [n for (n,) in spark.to_dataframe(ps.values([1, 2]), "n INT").collect()] == [1, 2]
 
 
-class TestWriteTable:
-    def test_large_times(self, remote, tmp_path):
-        text = "x" * 1000
-        source = ps.pipe(ps.values(range(4000)), ps.map(lambda n: (n, text)))
-        ps.run(ps.pipe(source, spark.write_table(tmp_path / "table", "n INT, text STRING", time="at")))
-        found = remote.read.parquet(str(tmp_path / "table"))
-        assert found.selectExpr("count(*)", "sum(n)", "min(length(text))").first()[:] == (4000, 7998000, 1000)
-        assert len(list((tmp_path / "table" / "at=0").glob("*.parquet"))) == 1
+def test_failures(remote, monkeypatch):
+    """The source's failure and a value that does not fit are raised; too much data is refused and not kept."""
+
+    def fail(n):
+        raise ValueError("no rows today")
+
+    with pytest.raises(ValueError, match="no rows today"):
+        spark.to_dataframe(ps.pipe(ps.values([1]), ps.map(fail)), "n INT")
+    with pytest.raises(spark.SchemaError, match="n"):
+        spark.to_dataframe(ps.values(["x"]), "n INT")
+    monkeypatch.setattr(local, "MOST_BYTES", 1 << 20)
+    with pytest.raises(ps.CompositionError, match=r"^to_dataframe\(\) at .*test_connect.py:\d+ got more than 1 MB"):
+        spark.to_dataframe(ps.integers(), "n BIGINT")
+
+
+def test_large_times(remote, tmp_path):
+    text = "x" * 1000
+    source = ps.pipe(ps.values(range(4000)), ps.map(lambda n: (n, text)))
+    ps.run(ps.pipe(source, spark.write_table(tmp_path / "table", "n INT, text STRING", time="at")))
+    found = remote.read.parquet(str(tmp_path / "table"))
+    assert found.selectExpr("count(*)", "sum(n)", "min(length(text))").first()[:] == (4000, 7998000, 1000)
+    assert len(list((tmp_path / "table" / "at=0").glob("*.parquet"))) == 1

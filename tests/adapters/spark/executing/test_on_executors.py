@@ -32,93 +32,96 @@ def found(df):
     return sorted(map(tuple, df.collect()), key=repr)
 
 
-class TestResults:
-    @pytest.mark.sampled(2)
-    @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "batches"])
-    def test_unchanged_rows(self, frame, as_):
-        """In every form of rows, with nulls and timestamps, in any time zone of the session."""
-        with settings(frame.sparkSession, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
-            same = frame.transform(spark.on_executors(ps.map(lambda row: row), schema=frame.schema, as_=as_))
-            assert found(same) == found(frame)
-            assert same.schema == frame.schema
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "batches"])
+def test_unchanged_rows(frame, as_):
+    """In every form of rows, with nulls and timestamps, in any time zone of the session."""
+    with settings(frame.sparkSession, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        same = frame.transform(spark.on_executors(ps.map(lambda row: row), schema=frame.schema, as_=as_))
+        assert found(same) == found(frame)
+        assert same.schema == frame.schema
 
-    @pytest.mark.parametrize(
-        "schema",
-        ["id long, half double", pa.schema([("id", pa.int64()), ("half", pa.float64())])],
-        ids=["DDL", "Arrow"],
+
+@pytest.mark.parametrize(
+    "schema",
+    ["id long, half double", pa.schema([("id", pa.int64()), ("half", pa.float64())])],
+    ids=["DDL", "Arrow"],
+)
+@on_both
+def test_transformed_rows(frame, schema):
+    halves = spark.on_executors(
+        ps.filter(lambda row: row.x is not None),
+        ps.flat_map(lambda row: [(row.id, row.x / 2), (-row.id, row.x)]),
+        schema=schema,
     )
-    @on_both
-    def test_transformed_rows(self, frame, schema):
-        halves = spark.on_executors(
-            ps.filter(lambda row: row.x is not None),
-            ps.flat_map(lambda row: [(row.id, row.x / 2), (-row.id, row.x)]),
-            schema=schema,
-        )
-        some = frame.filter("x IS NOT NULL")
-        own = some.selectExpr("id", "x / 2 AS half").union(some.selectExpr("-id", "x"))
-        assert found(frame.transform(halves)) == found(own)
-        assert frame.transform(halves).filter("id < 0").groupBy().sum("half").first()[0] is not None
-
-    @on_both
-    def test_each_key_has_its_own_stream(self, frame):
-        daily = spark.on_executors(
-            ps.reduce_by_time(ps.agg.several(n=ps.agg.count(), sum=ps.agg.sum(lambda row: row.id))),
-            schema="sum long, k string, n long, day int",
-            by="k",
-            time="day",
-        )
-        own = frame.groupBy("k", "day").agg({"id": "sum", "*": "count"})
-        assert found(frame.transform(daily)) == found(own.selectExpr("`sum(id)`", "k", "`count(1)`", "day"))
-
-    def test_two_keys_and_an_expression(self, frame):
-        """There may be several keys, and computed ones; columns that are not in the schema are omitted."""
-        from pyspark.sql import functions as sql
-
-        counts = spark.on_executors(
-            ps.reduce_by_time(ps.agg.count()),
-            schema="odd boolean, n long, day int",
-            by=["day", (sql.col("id") % 2 == 1).alias("odd")],
-        )
-        own = frame.groupBy("day", sql.expr("id % 2 = 1").alias("odd")).count().select("odd", "count", "day")
-        assert found(frame.transform(counts)) == found(own)
-
-    def test_without_a_key_times_belong_to_a_partition(self, frame):
-        counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="t timestamp, n long", time="t")
-        own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")
-        assert found(frame.transform(counts)) == found(own)
-
-    def test_a_streaming_dataframe(self, session, tmp_path):
-        session.range(0, 100, 1, 2).write.parquet(str(tmp_path / "in"))
-        source = session.readStream.schema("id long").parquet(str(tmp_path / "in"))
-        doubled = source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long"))
-        writer = doubled.writeStream.format("memory").queryName("doubled").trigger(availableNow=True)
-        query = writer.option("checkpointLocation", str(tmp_path / "at")).start()
-        assert query.awaitTermination(60)
-        assert found(session.table("doubled")) == found(session.range(0, 200, 2))
-        with pytest.raises(ps.CompositionError, match="give both by= and time="):
-            source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long", time="id"))
+    some = frame.filter("x IS NOT NULL")
+    own = some.selectExpr("id", "x / 2 AS half").union(some.selectExpr("-id", "x"))
+    assert found(frame.transform(halves)) == found(own)
+    assert frame.transform(halves).filter("id < 0").groupBy().sum("half").first()[0] is not None
 
 
-class TestEndings:
-    def test_a_limit_aborts_the_stream(self, session, tmp_path, until_idle):
-        folder = str(tmp_path)
+@on_both
+def test_each_key_has_its_own_stream(frame):
+    daily = spark.on_executors(
+        ps.reduce_by_time(ps.agg.several(n=ps.agg.count(), sum=ps.agg.sum(lambda row: row.id))),
+        schema="sum long, k string, n long, day int",
+        by="k",
+        time="day",
+    )
+    own = frame.groupBy("k", "day").agg({"id": "sum", "*": "count"})
+    assert found(frame.transform(daily)) == found(own.selectExpr("`sum(id)`", "k", "`count(1)`", "day"))
 
-        @ps.transformer
-        async def watched(upstream, ctx):
-            seen = 0
-            try:
-                async for batch in ctx.batches(upstream):
-                    seen += len(batch.values)
-                    yield ps.Batch(batch.time, [row.id for row in batch.values])
-                    await trio.sleep(0.01)
-            finally:
-                Path(folder, str(os.getpid())).write_text(str(seen))  # noqa: ASYNC240 - a moment
 
-        frame = session.range(0, 3_000_000, 1, 1).transform(spark.on_executors(watched(), schema="id long"))
-        assert found(frame.limit(5)) == [(n,) for n in range(5)]
-        until_idle()
-        until = time.monotonic() + 300
-        while not list(tmp_path.iterdir()) and time.monotonic() < until:
-            time.sleep(0.05)
-        (file,) = tmp_path.iterdir()
-        assert int(file.read_text()) < 2_000_000
+def test_two_keys_and_an_expression(frame):
+    """There may be several keys, and computed ones; columns that are not in the schema are omitted."""
+    from pyspark.sql import functions as sql
+
+    counts = spark.on_executors(
+        ps.reduce_by_time(ps.agg.count()),
+        schema="odd boolean, n long, day int",
+        by=["day", (sql.col("id") % 2 == 1).alias("odd")],
+    )
+    own = frame.groupBy("day", sql.expr("id % 2 = 1").alias("odd")).count().select("odd", "count", "day")
+    assert found(frame.transform(counts)) == found(own)
+
+
+def test_without_a_key_times_belong_to_a_partition(frame):
+    counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="t timestamp, n long", time="t")
+    own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")
+    assert found(frame.transform(counts)) == found(own)
+
+
+def test_a_streaming_dataframe(session, tmp_path):
+    session.range(0, 100, 1, 2).write.parquet(str(tmp_path / "in"))
+    source = session.readStream.schema("id long").parquet(str(tmp_path / "in"))
+    doubled = source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long"))
+    writer = doubled.writeStream.format("memory").queryName("doubled").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(tmp_path / "at")).start()
+    assert query.awaitTermination(60)
+    assert found(session.table("doubled")) == found(session.range(0, 200, 2))
+    with pytest.raises(ps.CompositionError, match="give both by= and time="):
+        source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long", time="id"))
+
+
+def test_a_limit_aborts_the_stream(session, tmp_path, until_idle):
+    folder = str(tmp_path)
+
+    @ps.transformer
+    async def watched(upstream, ctx):
+        seen = 0
+        try:
+            async for batch in ctx.batches(upstream):
+                seen += len(batch.values)
+                yield ps.Batch(batch.time, [row.id for row in batch.values])
+                await trio.sleep(0.01)
+        finally:
+            Path(folder, str(os.getpid())).write_text(str(seen))  # noqa: ASYNC240 - a moment
+
+    frame = session.range(0, 3_000_000, 1, 1).transform(spark.on_executors(watched(), schema="id long"))
+    assert found(frame.limit(5)) == [(n,) for n in range(5)]
+    until_idle()
+    until = time.monotonic() + 300
+    while not list(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.05)
+    (file,) = tmp_path.iterdir()
+    assert int(file.read_text()) < 2_000_000

@@ -10,6 +10,7 @@ import pullstream as ps
 from adapters import spark
 from pullstream.incremental import change_of
 from tests.adapters.spark.helpers import on_both, settings
+from tests.programs import printed
 
 pytestmark = pytest.mark.spark
 
@@ -31,170 +32,168 @@ def frame(chosen):
     return chosen.range(0, 30_000, 1, 7).selectExpr("id", "id % 5 AS five", "concat('row', id) AS text")
 
 
-class TestContents:
-    @on_both
-    def test_the_rows_equal_sparks_own(self, frame):
-        found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
-        assert {time for time, _ in found} == {0}
-        rows = [row for _, row in found]
-        assert rows == [tuple(row) for row in frame.collect()]
-        assert rows[0]._fields == ("id", "five", "text")
+@on_both
+def test_the_rows_equal_sparks_own(frame):
+    found = ps.run(ps.pipe(spark.from_dataframe(frame), ps.collect(timed=True)))
+    assert {time for time, _ in found} == {0}
+    rows = [row for _, row in found]
+    assert rows == [tuple(row) for row in frame.collect()]
+    assert rows[0]._fields == ("id", "five", "text")
 
-    def test_empty_frames_end_at_once(self, session, frame):
-        assert read(session.range(0)) == read(session.range(0), time="id") == []
-        assert read(frame.where("id < 0")) == []
-        assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int")) == []
 
-    def test_rows_without_columns_are_counted(self, session):
-        assert read(session.range(5).select()) == [()] * 5
+def test_empty_frames_end_at_once(session, frame):
+    assert read(session.range(0)) == read(session.range(0), time="id") == []
+    assert read(frame.where("id < 0")) == []
+    assert read(session.createDataFrame(session.sparkContext.emptyRDD(), "a int")) == []
 
-    @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-    @on_both
-    def test_every_type_becomes_a_plain_python_value(self, chosen, zone):
-        """Nulls, nested values, decimals, bytes; timestamps are microseconds in any time zone of the session."""
-        with settings(chosen, {"spark.sql.session.timeZone": zone}):
-            df = chosen.range(2).selectExpr(
-                "if(id = 0, null, cast(1.25 AS decimal(20, 2))) AS price",
-                "if(id = 0, null, x'00ff') AS bytes",
-                "timestamp_micros(1234567) AS at",
-                "timestamp_ntz'1970-01-01 00:00:02' AS wall",
-                "if(id = 0, null, named_struct('x', timestamp_micros(5), 'y', array(date'2020-02-29', null))) AS deep",
-                "map('k', cast(id AS tinyint)) AS pairs",
-                "interval '1 02' day to hour AS span",
-                "if(id = 0, null, true) AS flag",
-                "float('nan') AS real",
-            )
-            none, full = read(df.coalesce(1))
-            batches = read(df.coalesce(1), as_="batches")
-        assert none[:5] == (None, None, 1234567, 2_000_000, None)
-        assert full[:5] == (
-            Decimal("1.25"),
-            b"\x00\xff",
-            1234567,
-            2_000_000,
-            {"x": 5, "y": [dt.date(2020, 2, 29), None]},
+
+def test_rows_without_columns_are_counted(session):
+    assert read(session.range(5).select()) == [()] * 5
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@on_both
+def test_every_type_becomes_a_plain_python_value(chosen, zone):
+    """Nulls, nested values, decimals, bytes; timestamps are microseconds in any time zone of the session."""
+    with settings(chosen, {"spark.sql.session.timeZone": zone}):
+        df = chosen.range(2).selectExpr(
+            "if(id = 0, null, cast(1.25 AS decimal(20, 2))) AS price",
+            "if(id = 0, null, x'00ff') AS bytes",
+            "timestamp_micros(1234567) AS at",
+            "timestamp_ntz'1970-01-01 00:00:02' AS wall",
+            "if(id = 0, null, named_struct('x', timestamp_micros(5), 'y', array(date'2020-02-29', null))) AS deep",
+            "map('k', cast(id AS tinyint)) AS pairs",
+            "interval '1 02' day to hour AS span",
+            "if(id = 0, null, true) AS flag",
+            "float('nan') AS real",
         )
-        assert full[5:8] == ([("k", 1)], dt.timedelta(days=1, hours=2), True)
-        assert full.real != full.real
-        assert [str(batches[0].schema.field(name).type) for name in ("at", "wall")] == [
-            "timestamp[us, tz=UTC]",
-            "timestamp[us]",
-        ]
-
-    def test_functions_on_executors_do_not_import_these_packages(self):
-        """The functions are pickled by value: unpickling and calling them imports none of these packages."""
-        import subprocess
-        import sys
-
-        from pyspark.cloudpickle import dumps
-
-        from adapters.spark.reading.cells import packing
-
-        program = (
-            "import sys, pickle\n"
-            "pack = pickle.loads(sys.stdin.buffer.read())\n"
-            "print(list(pack([])))\n"
-            "ours = ('pullstream', 'adapters', 'timely', 'trio')\n"
-            "print([name for name in sys.modules if name.split('.')[0] in ours])\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            input=dumps(packing()),
-            capture_output=True,
-            check=True,
-            cwd="/",
-        )
-        assert done.stdout.decode().splitlines() == ["[]", "[]"]
+        none, full = read(df.coalesce(1))
+        batches = read(df.coalesce(1), as_="batches")
+    assert none[:5] == (None, None, 1234567, 2_000_000, None)
+    assert full[:5] == (
+        Decimal("1.25"),
+        b"\x00\xff",
+        1234567,
+        2_000_000,
+        {"x": 5, "y": [dt.date(2020, 2, 29), None]},
+    )
+    assert full[5:8] == ([("k", 1)], dt.timedelta(days=1, hours=2), True)
+    assert full.real != full.real
+    assert [str(batches[0].schema.field(name).type) for name in ("at", "wall")] == [
+        "timestamp[us, tz=UTC]",
+        "timestamp[us]",
+    ]
 
 
-class TestTimes:
-    @on_both
-    def test_with_lateness_unsorted_batches_have_their_times(self, chosen):
-        df = chosen.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
-        source = spark.from_dataframe(df, time="five", lateness=50, as_="batches")
-        found = ps.run(ps.pipe(source, ps.collect(timed=True)))
-        assert all(set(batch["five"].to_pylist()) == {time} for time, batch in found)
-        assert sum(batch.num_rows for _, batch in found) == 4000
+def test_functions_on_executors_do_not_import_these_packages():
+    """The functions are pickled by value: unpickling and calling them imports none of these packages."""
+    from pyspark.cloudpickle import dumps
 
-    def test_late_rows_are_an_error_with_advice(self, session):
-        days = "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
-        df = session.range(0, 20_000, 1, 1).selectExpr("id", days)
-        options = {"time": "day", "lateness": dt.timedelta(days=2)}
-        with pytest.raises(
-            ps.errors.CapabilityError, match=r"too late: Row\(id=10000.*is at datetime.date\(2020, 1, 1\), after"
-        ):
-            read(df, **options)
+    from adapters.spark.reading.cells import packing
 
-    @pytest.mark.parametrize("limit", [1, 7, 1024])
-    def test_only_late_rows_are_dropped_or_go_to_a_sink(self, session, limit):
-        """With any limit; an Arrow batch with late and other rows is split."""
-        days = "CASE WHEN id < 10 THEN 20 WHEN id % 3 = 0 THEN 5 ELSE 20 + id % 7 END"
-        df = session.range(0, 60, 1, 6).selectExpr("id", f"cast({days} AS int) AS day")
-        plain = df.collect()
-        too_late = [row.id for row in plain if row.day == 5]
-        late = []
-        source = spark.from_dataframe(df, time="day", lateness=10, late=ps.drain(late.append))
-        rows = ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True)
-        assert [row.id for row in late] == too_late
-        assert all(time == row.day for time, row in rows)
-        assert sorted(row.id for _, row in rows) == [row.id for row in plain if row.day != 5]
-        source = spark.from_dataframe(df, time="day", lateness=10, late="drop")
-        assert ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True) == rows
+    program = (
+        "import sys, pickle\n"
+        f"pack = pickle.loads({dumps(packing())!r})\n"
+        "print(list(pack([])))\n"
+        "ours = ('pullstream', 'adapters', 'timely', 'trio')\n"
+        "print([name for name in sys.modules if name.split('.')[0] in ours])\n"
+    )
+    assert printed("-c", program, cwd="/") == "[]\n[]\n"
 
-    def test_unsorted_rows_arrive_as_after_stamp(self, session):
-        df = session.range(0, 20_000, 1, 2).selectExpr("id", "id + hash(id) % 500 AS at")
-        counted = ps.pipe(ps.map_time(lambda at: at // 100), ps.count_by_key(lambda row: row.id % 5))
-        stamped = ps.pipe(spark.from_dataframe(df), ps.stamp(lambda row: row.at, lateness=1000))
-        source = spark.from_dataframe(df, time="at", lateness=1000)
-        found = [ps.run(ps.pipe(each, counted, ps.collect(timed=True)), check=True) for each in (stamped, source)]
-        assert sorted(found[0]) == sorted(found[1])
-        assert ps.run(ps.pipe(source, answers()), limit=1000) <= 30
 
-    def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(self, session):
-        """Not before, because another row at that time may arrive, and not only at the end of the stream."""
-        df = session.range(0, 100, 1, 1).selectExpr("id")
-        source = spark.from_dataframe(df, time="id", lateness=3)
+@on_both
+def test_with_lateness_unsorted_batches_have_their_times(chosen):
+    df = chosen.range(0, 4000, 1, 3).selectExpr("id", "id * 7919 % 50 AS five")
+    source = spark.from_dataframe(df, time="five", lateness=50, as_="batches")
+    found = ps.run(ps.pipe(source, ps.collect(timed=True)))
+    assert all(set(batch["five"].to_pylist()) == {time} for time, batch in found)
+    assert sum(batch.num_rows for _, batch in found) == 4000
 
-        @ps.sink
-        async def completions(upstream, ctx):
-            events, latest = [], None
-            async for event in ctx.events(upstream):
-                if isinstance(event, ps.Completed):
-                    events.append((event.time, latest))
-                else:
-                    latest = event.time
-                    ctx.notify_at(latest)
-            return events
 
-        found = ps.run(ps.pipe(source, completions()), limit=1)
-        assert found[:90] == [(time, time + 3) for time in range(90)]
+def test_late_rows_are_an_error_with_advice(session):
+    days = "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
+    df = session.range(0, 20_000, 1, 1).selectExpr("id", days)
+    options = {"time": "day", "lateness": dt.timedelta(days=2)}
+    with pytest.raises(
+        ps.errors.CapabilityError, match=r"too late: Row\(id=10000.*is at datetime.date\(2020, 1, 1\), after"
+    ):
+        read(df, **options)
 
-    def test_a_journal_drops_rows_of_completed_times(self, session, tmp_path):
-        """The next run delivers the others, once."""
-        df = session.range(0, 100, 1, 1).selectExpr("id", "id + id * 7 % 5 AS at")
-        source = spark.from_dataframe(df, time="at", lateness=5)
-        found = []
 
-        def note(counted):
-            if len(found) == 30:
-                raise KeyError("stop")
-            found.append(counted)
+@pytest.mark.parametrize("limit", [1, 7, 1024])
+def test_only_late_rows_are_dropped_or_go_to_a_sink(session, limit):
+    """With any limit; an Arrow batch with late and other rows is split."""
+    days = "CASE WHEN id < 10 THEN 20 WHEN id % 3 = 0 THEN 5 ELSE 20 + id % 7 END"
+    df = session.range(0, 60, 1, 6).selectExpr("id", f"cast({days} AS int) AS day")
+    plain = df.collect()
+    too_late = [row.id for row in plain if row.day == 5]
+    late = []
+    source = spark.from_dataframe(df, time="day", lateness=10, late=ps.drain(late.append))
+    rows = ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True)
+    assert [row.id for row in late] == too_late
+    assert all(time == row.day for time, row in rows)
+    assert sorted(row.id for _, row in rows) == [row.id for row in plain if row.day != 5]
+    source = spark.from_dataframe(df, time="day", lateness=10, late="drop")
+    assert ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True) == rows
 
-        pipeline = ps.pipe(source, ps.count_by_key(lambda row: row.at), ps.map(note), ps.drain())
-        with pytest.raises(KeyError):
-            ps.run(pipeline, journal=tmp_path / "journal", limit=1)
-        assert len(found) == 30
-        found.append(None)
+
+def test_unsorted_rows_arrive_as_after_stamp(session):
+    df = session.range(0, 20_000, 1, 2).selectExpr("id", "id + hash(id) % 500 AS at")
+    counted = ps.pipe(ps.map_time(lambda at: at // 100), ps.count_by_key(lambda row: row.id % 5))
+    stamped = ps.pipe(spark.from_dataframe(df), ps.stamp(lambda row: row.at, lateness=1000))
+    source = spark.from_dataframe(df, time="at", lateness=1000)
+    found = [ps.run(ps.pipe(each, counted, ps.collect(timed=True)), check=True) for each in (stamped, source)]
+    assert sorted(found[0]) == sorted(found[1])
+    assert ps.run(ps.pipe(source, answers()), limit=1000) <= 30
+
+
+def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(session):
+    """Not before, because another row at that time may arrive, and not only at the end of the stream."""
+    df = session.range(0, 100, 1, 1).selectExpr("id")
+    source = spark.from_dataframe(df, time="id", lateness=3)
+
+    @ps.sink
+    async def completions(upstream, ctx):
+        events, latest = [], None
+        async for event in ctx.events(upstream):
+            if isinstance(event, ps.Completed):
+                events.append((event.time, latest))
+            else:
+                latest = event.time
+                ctx.notify_at(latest)
+        return events
+
+    found = ps.run(ps.pipe(source, completions()), limit=1)
+    assert found[:90] == [(time, time + 3) for time in range(90)]
+
+
+def test_a_journal_drops_rows_of_completed_times(session, tmp_path):
+    """The next run delivers the others, once."""
+    df = session.range(0, 100, 1, 1).selectExpr("id", "id + id * 7 % 5 AS at")
+    source = spark.from_dataframe(df, time="at", lateness=5)
+    found = []
+
+    def note(counted):
+        if len(found) == 30:
+            raise KeyError("stop")
+        found.append(counted)
+
+    pipeline = ps.pipe(source, ps.count_by_key(lambda row: row.at), ps.map(note), ps.drain())
+    with pytest.raises(KeyError):
         ps.run(pipeline, journal=tmp_path / "journal", limit=1)
-        del found[30]
-        assert sorted(dict(found).items()) == sorted(Counter(row.at for row in df.collect()).items())
-        assert len(found) < 2 * len(dict(found))
+    assert len(found) == 30
+    found.append(None)
+    ps.run(pipeline, journal=tmp_path / "journal", limit=1)
+    del found[30]
+    assert sorted(dict(found).items()) == sorted(Counter(row.at for row in df.collect()).items())
+    assert len(found) < 2 * len(dict(found))
 
-    def test_a_timedelta_is_lateness_of_timestamps(self, session):
-        """A TIMESTAMP's times are microseconds, and its lateness may be a timedelta."""
-        df = session.range(0, 100, 1, 1).selectExpr("timestamp_seconds(100 - id) AS at")
-        options = {"time": "at", "lateness": dt.timedelta(seconds=100)}
-        assert len(read(df, **options)) == 100
+
+def test_a_timedelta_is_lateness_of_timestamps(session):
+    """A TIMESTAMP's times are microseconds, and its lateness may be a timedelta."""
+    df = session.range(0, 100, 1, 1).selectExpr("timestamp_seconds(100 - id) AS at")
+    options = {"time": "at", "lateness": dt.timedelta(seconds=100)}
+    assert len(read(df, **options)) == 100
 
 
 def test_a_row_of_sparks_change_feed_is_a_change():

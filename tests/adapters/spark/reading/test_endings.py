@@ -113,87 +113,87 @@ class TestFailures:
         assert "Job aborted due to stage failure" in failed.value.details
 
 
-class TestAborts:
-    @pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.slow)])
-    def test_aborts_at_random_moments_leave_nothing(self, session, times, until_idle):
-        """Sorted or not, while Spark plans, computes or sends: no additional file is open afterwards."""
-        chance = random.Random(times)
-        frames = [endless(session, seconds=0.002, partitions=200), session.range(0, 3_000_000, 1, 40)]
+@pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.slow)])
+def test_aborts_at_random_moments_leave_nothing(session, times, until_idle):
+    """Sorted or not, while Spark plans, computes or sends: no additional file is open afterwards."""
+    chance = random.Random(times)
+    frames = [endless(session, seconds=0.002, partitions=200), session.range(0, 3_000_000, 1, 40)]
 
-        async def main():
-            at = chance.choice([None, "id"])
-            source = spark.from_dataframe(chance.choice(frames), time=at, as_="batches")
-            async with ps.pipe(source, ps.drain()).open() as run:
-                await trio.sleep(chance.random() ** 2 * 3)
-                await run.abort()
+    async def main():
+        at = chance.choice([None, "id"])
+        source = spark.from_dataframe(chance.choice(frames), time=at, as_="batches")
+        async with ps.pipe(source, ps.drain()).open() as run:
+            await trio.sleep(chance.random() ** 2 * 3)
+            await run.abort()
 
+    trio.run(main)
+    until_idle()
+    before = len(opened_files())
+    for _ in range(times):
         trio.run(main)
-        until_idle()
-        before = len(opened_files())
-        for _ in range(times):
-            trio.run(main)
-        until_idle()
-        until = time.monotonic() + 60
-        while len(opened_files()) > before and time.monotonic() < until:
-            gc.collect()
-            time.sleep(0.05)
-        assert len(opened_files()) <= before
+    until_idle()
+    until = time.monotonic() + 60
+    while len(opened_files()) > before and time.monotonic() < until:
+        gc.collect()
+        time.sleep(0.05)
+    assert len(opened_files()) <= before
 
 
-class TestBackPressure:
-    def test_a_slow_consumer_occupies_no_slot_and_little_memory(self, session, tmp_path):
-        """Without asks, some partitions are computed ahead and then no more; other jobs get all slots."""
-        folder = str(tmp_path)
+def test_a_slow_consumer_occupies_no_slot_and_little_memory(session, tmp_path):
+    """Without asks, some partitions are computed ahead and then no more; other jobs get all slots."""
+    folder = str(tmp_path)
 
-        def function(batches):
-            from pyspark import TaskContext
+    def function(batches):
+        from pyspark import TaskContext
 
-            Path(f"{folder}/{TaskContext.get().partitionId()}").touch()
-            # Slow enough that the next job does not combine several partitions.
-            time.sleep(2 * SHORT)
-            yield from batches
+        Path(f"{folder}/{TaskContext.get().partitionId()}").touch()
+        # Slow enough that the next job does not combine several partitions.
+        time.sleep(2 * SHORT)
+        yield from batches
 
-        df = session.range(0, 400_000, 1, 40).mapInArrow(function, "id long")
-        slots = session.sparkContext.defaultParallelism
-        counts = []
+    df = session.range(0, 400_000, 1, 40).mapInArrow(function, "id long")
+    slots = session.sparkContext.defaultParallelism
+    counts = []
 
-        @ps.sink
-        async def slow(upstream, ctx):
-            await upstream.ask(1)
-            with trio.fail_after(300):
-                while len(counts) < 6 or len(set(counts[-6:])) > 1:
-                    await trio.sleep(0.3)
-                    counts.append(len(list(tmp_path.iterdir())))
-            assert await trio.to_thread.run_sync(session.range(100).repartition(slots).count) == 100
-            await upstream.abort()
+    @ps.sink
+    async def slow(upstream, ctx):
+        await upstream.ask(1)
+        with trio.fail_after(300):
+            while len(counts) < 6 or len(set(counts[-6:])) > 1:
+                await trio.sleep(0.3)
+                counts.append(len(list(tmp_path.iterdir())))
+        assert await trio.to_thread.run_sync(session.range(100).repartition(slots).count) == 100
+        await upstream.abort()
 
-        ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), slow()))
-        assert counts[-1] <= 1 + slots
+    ps.run(ps.pipe(spark.from_dataframe(df, as_="batches"), slow()))
+    assert counts[-1] <= 1 + slots
 
-    def test_java_keeps_no_rows_that_were_read(self, session):
-        """Not even for the second after which py4j releases objects."""
-        runtime = session._jvm.java.lang.Runtime.getRuntime()
 
-        def heap():
-            runtime.gc()
-            return (runtime.totalMemory() - runtime.freeMemory()) >> 20
+def test_java_keeps_no_rows_that_were_read(session):
+    """Not even for the second after which py4j releases objects."""
+    runtime = session._jvm.java.lang.Runtime.getRuntime()
 
-        def read():
-            df = session.range(0, 4_000_000, 1, 8).selectExpr("id", "id * 2 AS twice")
-            source = spark.from_dataframe(df, as_="batches")
-            return ps.run(ps.pipe(source, ps.reduce(lambda n, batch: n + batch.nbytes, 0))) >> 20
+    def heap():
+        runtime.gc()
+        return (runtime.totalMemory() - runtime.freeMemory()) >> 20
 
-        read()
-        before = heap()
-        megabytes = read()
-        assert megabytes >= 60
-        assert heap() - before < megabytes / 2
+    def read():
+        df = session.range(0, 4_000_000, 1, 8).selectExpr("id", "id * 2 AS twice")
+        source = spark.from_dataframe(df, as_="batches")
+        return ps.run(ps.pipe(source, ps.reduce(lambda n, batch: n + batch.nbytes, 0))) >> 20
 
-    def test_two_reads_in_lockstep_do_not_wait_for_each_others_slots(self, session):
-        """Each has more partitions than there are slots."""
-        slots = session.sparkContext.defaultParallelism
+    read()
+    before = heap()
+    megabytes = read()
+    assert megabytes >= 60
+    assert heap() - before < megabytes / 2
 
-        def source():
-            return spark.from_dataframe(session.range(0, 50_000, 1, 3 * slots), as_="tuples")
 
-        assert ps.run(ps.pipe(ps.zip(source(), source()), ps.reduce(lambda n, _: n + 1, 0))) == 50_000
+def test_two_reads_in_lockstep_do_not_wait_for_each_others_slots(session):
+    """Each has more partitions than there are slots."""
+    slots = session.sparkContext.defaultParallelism
+
+    def source():
+        return spark.from_dataframe(session.range(0, 50_000, 1, 3 * slots), as_="tuples")
+
+    assert ps.run(ps.pipe(ps.zip(source(), source()), ps.reduce(lambda n, _: n + 1, 0))) == 50_000

@@ -32,97 +32,96 @@ def read(batches):
     return got
 
 
-class TestCancelling:
-    @pytest.mark.sampled(1)
-    @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
-    def test_close_ends_a_blocked_read_at_once(self, slow, wait, until_idle):
-        """However early it is called, `close` ends the current call and the job, for good; so does a second one."""
-        batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
-        outcome = []
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
+def test_close_ends_a_blocked_read_at_once(slow, wait, until_idle):
+    """However early it is called, `close` ends the current call and the job, for good; so does a second one."""
+    batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
+    outcome = []
 
-        def ask():
-            try:
-                outcome.append(batches.next())
-            except spark.JobCancelled as exc:
-                outcome.append(exc)
+    def ask():
+        try:
+            outcome.append(batches.next())
+        except spark.JobCancelled as exc:
+            outcome.append(exc)
 
-        thread = threading.Thread(target=ask)
-        thread.start()
-        time.sleep(wait)
-        batches.close()
-        thread.join()
-        until_idle()
-        assert isinstance(outcome[0], spark.JobCancelled)
-        batches.close()
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(wait)
+    batches.close()
+    thread.join()
+    until_idle()
+    assert isinstance(outcome[0], spark.JobCancelled)
+    batches.close()
+    with pytest.raises(spark.JobCancelled):
+        batches.next()
+
+
+def test_only_its_own_job_is_cancelled(slow):
+    counts = []
+    other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
+    other.start()
+    batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
+    outcome = []
+
+    def ask():
+        with pytest.raises(spark.JobCancelled):
+            batches.next()
+        outcome.append("cancelled")
+
+    reader = threading.Thread(target=ask)
+    reader.start()
+    time.sleep(0.1)
+    batches.close()
+    reader.join()
+    other.join()
+    assert (outcome, counts) == (["cancelled"], [100])
+
+
+def test_the_submitting_thread_keeps_no_tag(session):
+    """The thread returns to its pool, where its next jobs must not be cancelled together with these."""
+    before = session.sparkContext.getJobTags()
+    batches = spark.OrderedBatches(timed(session.range(3), "id").sorted().frame)
+    batches.next()
+    assert session.sparkContext.getJobTags() == before
+    batches.close()
+
+
+def test_a_failure_is_permanent(session):
+    """Partitions after the failed one have arrived already, and must not look like the rest."""
+    frame = session.range(0, 8, 1, 8).selectExpr("if(id = 1, raise_error('no 1'), id) AS id")
+    batches = spark.OrderedBatches(frame)
+    found = []
+    with pytest.raises(spark.SparkJobError, match="no 1"):
+        while (batch := batches.next()) is not None:
+            found += batch.column(0).to_pylist()
+    assert found in ([], [0])
+    for _ in range(2):
+        with pytest.raises(spark.SparkJobError, match="no 1"):
+            batches.next()
+    batches.close()
+
+
+def test_sparks_activity_is_shown_while_no_rows_arrive(slow):
+    """A sort takes time before the first row; meanwhile the status shows stages and tasks."""
+    batches = spark.OrderedBatches(slow(1_000_000).repartition(2))
+    assert batches.doing() == ""
+
+    def ask():
         with pytest.raises(spark.JobCancelled):
             batches.next()
 
-    def test_only_its_own_job_is_cancelled(self, slow):
-        counts = []
-        other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
-        other.start()
-        batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
-        outcome = []
-
-        def ask():
-            with pytest.raises(spark.JobCancelled):
-                batches.next()
-            outcome.append("cancelled")
-
-        reader = threading.Thread(target=ask)
-        reader.start()
-        time.sleep(0.1)
-        batches.close()
-        reader.join()
-        other.join()
-        assert (outcome, counts) == (["cancelled"], [100])
-
-    def test_the_submitting_thread_keeps_no_tag(self, session):
-        """The thread returns to its pool, where its next jobs must not be cancelled together with these."""
-        before = session.sparkContext.getJobTags()
-        batches = spark.OrderedBatches(timed(session.range(3), "id").sorted().frame)
-        batches.next()
-        assert session.sparkContext.getJobTags() == before
-        batches.close()
-
-
-class TestFailing:
-    def test_a_failure_is_permanent(self, session):
-        """Partitions after the failed one have arrived already, and must not look like the rest."""
-        frame = session.range(0, 8, 1, 8).selectExpr("if(id = 1, raise_error('no 1'), id) AS id")
-        batches = spark.OrderedBatches(frame)
-        found = []
-        with pytest.raises(spark.SparkJobError, match="no 1"):
-            while (batch := batches.next()) is not None:
-                found += batch.column(0).to_pylist()
-        assert found in ([], [0])
-        for _ in range(2):
-            with pytest.raises(spark.SparkJobError, match="no 1"):
-                batches.next()
-        batches.close()
-
-
-class TestStatus:
-    def test_sparks_activity_is_shown_while_no_rows_arrive(self, slow):
-        """A sort takes time before the first row; meanwhile the status shows stages and tasks."""
-        batches = spark.OrderedBatches(slow(1_000_000).repartition(2))
-        assert batches.doing() == ""
-
-        def ask():
-            with pytest.raises(spark.JobCancelled):
-                batches.next()
-
-        reading = threading.Thread(target=ask)
-        reading.start()
-        text = ""
-        # Spark may take any time to start; the sort would run for hours.
-        while reading.is_alive() and not (text.startswith("Spark: stage ") and text.endswith(" tasks done")):
-            text = batches.doing()
-            time.sleep(0.05)
-        assert reading.is_alive(), text
-        batches.close()
-        reading.join()
-        assert batches.doing() == ""
+    reading = threading.Thread(target=ask)
+    reading.start()
+    text = ""
+    # Spark may take any time to start; the sort would run for hours.
+    while reading.is_alive() and not (text.startswith("Spark: stage ") and text.endswith(" tasks done")):
+        text = batches.doing()
+        time.sleep(0.05)
+    assert reading.is_alive(), text
+    batches.close()
+    reading.join()
+    assert batches.doing() == ""
 
 
 class TestWorkers:

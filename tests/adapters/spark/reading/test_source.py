@@ -3,7 +3,6 @@
 import datetime as dt
 
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import spark
@@ -38,78 +37,75 @@ def numbered(make):
     return {make(n): [i for i in range(1000) if i * 7 % 10 == n] for n in range(10)}
 
 
-class TestTimes:
-    @pytest.mark.parametrize(
-        ("column", "make"),
-        [
-            ("day", lambda n: dt.date(2013, 1, 1 + n)),
-            ("second", lambda n: n * 1_000_000),
-            ("number", lambda n: n),
-            ("text", str),
-        ],
-    )
-    @on_both
-    def test_every_row_arrives_at_its_time_in_order(self, days, column, make):
-        found = ps.run(ps.pipe(spark.from_dataframe(days, time=column), batches()))
-        assert {time: sorted(ids) for time, ids in found.items()} == numbered(make)
-        assert list(found) == sorted(found)
-        assert {type(time) for time in found} == {type(make(0))}
-
-    @on_both
-    def test_an_expression_gives_the_time_and_is_not_in_the_row(self, days):
-        from pyspark.sql import functions as sql
-
-        source = spark.from_dataframe(days, time=-sql.col("number"))
-        rows = ps.run(ps.pipe(source, ps.collect()))
-        assert [row.number for row in rows] == sorted((row.number for row in rows), reverse=True)
-        assert list(rows[0]._fields) == days.columns
-
-    def test_a_time_completes_when_the_next_begins(self, days):
-        source = spark.from_dataframe(days, time="day")
-        day = dt.date(2013, 1, 3)
-
-        async def main():
-            async with ps.pipe(source, ps.drain()).open() as running:
-                await running.progress.completed(day)
-                return running.progress.frontier().less_equal(day)
-
-        assert [trio.run(main), trio.run(main)] == [False, False]
-
-    def test_a_column_whose_name_contains_a_dot(self, session):
-        frame = session.range(3).selectExpr("id AS `a.b`", "named_struct('x', -id) AS s")
-        assert len(ps.run(ps.pipe(spark.from_dataframe(frame, time="a.b"), ps.collect()))) == 3
-        rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="s.x"), ps.collect()))
-        assert [row[0] for row in rows] == [2, 1, 0]
+@pytest.mark.parametrize(
+    ("column", "make"),
+    [
+        ("day", lambda n: dt.date(2013, 1, 1 + n)),
+        ("second", lambda n: n * 1_000_000),
+        ("number", lambda n: n),
+        ("text", str),
+    ],
+)
+@on_both
+def test_every_row_arrives_at_its_time_in_order(days, column, make):
+    found = ps.run(ps.pipe(spark.from_dataframe(days, time=column), batches()))
+    assert {time: sorted(ids) for time, ids in found.items()} == numbered(make)
+    assert list(found) == sorted(found)
+    assert {type(time) for time in found} == {type(make(0))}
 
 
-class TestRefusals:
-    def test_a_null_time_fails_the_first_ask(self, days, until_idle):
-        """A row without a time is found before any other row is delivered."""
-        seen = []
-        pipeline = ps.pipe(spark.from_dataframe(days, time="sparse"), ps.map(seen.append), ps.drain())
-        with pytest.raises(spark.NullTimeError, match="'sparse' is null"):
-            ps.run(pipeline)
-        assert seen == []
-        until_idle()
+@on_both
+def test_an_expression_gives_the_time_and_is_not_in_the_row(days):
+    from pyspark.sql import functions as sql
+
+    source = spark.from_dataframe(days, time=-sql.col("number"))
+    rows = ps.run(ps.pipe(source, ps.collect()))
+    assert [row.number for row in rows] == sorted((row.number for row in rows), reverse=True)
+    assert list(rows[0]._fields) == days.columns
 
 
-class TestEndings:
-    def test_nothing_runs_before_the_first_ask(self, session):
-        """Composing, and an abort without an ask, start nothing in Spark."""
-        from pyspark.sql import functions as sql
+async def test_a_time_completes_when_the_next_begins(days):
+    source = spark.from_dataframe(days, time="day")
+    day = dt.date(2013, 1, 3)
+    for _ in range(2):
+        async with ps.pipe(source, ps.drain()).open() as running:
+            await running.progress.completed(day)
+            assert not running.progress.frontier().less_equal(day)
 
-        touched = session.sparkContext.accumulator(0)
 
-        @sql.udf("long")
-        def touch(number):
-            touched.add(1)
-            return number
+def test_a_column_whose_name_contains_a_dot(session):
+    frame = session.range(3).selectExpr("id AS `a.b`", "named_struct('x', -id) AS s")
+    assert len(ps.run(ps.pipe(spark.from_dataframe(frame, time="a.b"), ps.collect()))) == 3
+    rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="s.x"), ps.collect()))
+    assert [row[0] for row in rows] == [2, 1, 0]
 
-        source = spark.from_dataframe(session.range(10).select(touch("id").alias("day")), time="day")
-        assert ps.run(ps.pipe(source, ps.take(0), ps.collect())) == []
-        assert touched.value == 0
-        assert len(ps.run(ps.pipe(source, ps.collect()))) == 10
-        assert touched.value >= 10
+
+def test_a_null_time_fails_the_first_ask(days, until_idle):
+    """A row without a time is found before any other row is delivered."""
+    seen = []
+    pipeline = ps.pipe(spark.from_dataframe(days, time="sparse"), ps.map(seen.append), ps.drain())
+    with pytest.raises(spark.NullTimeError, match="'sparse' is null"):
+        ps.run(pipeline)
+    assert seen == []
+    until_idle()
+
+
+def test_nothing_runs_before_the_first_ask(session):
+    """Composing, and an abort without an ask, start nothing in Spark."""
+    from pyspark.sql import functions as sql
+
+    touched = session.sparkContext.accumulator(0)
+
+    @sql.udf("long")
+    def touch(number):
+        touched.add(1)
+        return number
+
+    source = spark.from_dataframe(session.range(10).select(touch("id").alias("day")), time="day")
+    assert ps.run(ps.pipe(source, ps.take(0), ps.collect())) == []
+    assert touched.value == 0
+    assert len(ps.run(ps.pipe(source, ps.collect()))) == 10
+    assert touched.value >= 10
 
 
 def test_a_journal_is_bound_to_columns_and_time(days, tmp_path):

@@ -24,119 +24,115 @@ def test_reports_are_read_back_to_the_last_micro_batch():
     assert status.input_rows == 8
 
 
-class TestContents:
-    @on_both
-    def test_a_micro_batch_is_a_time(self, landing):
-        landing.arrive(3, 1, 5)
-        status = spark.StreamStatus()
-        found = ps.run(ps.pipe(landing.source(status=status), ps.collect(timed=True)))
-        assert [(at, row.number) for at, row in found] == [*zip([0, 0, 0, 1, 2, 2, 2, 2, 2], range(9), strict=True)]
-        assert landing.commits == [0, 1, 2]
-        assert (status.committed, status.input_rows, status.details["batchId"]) == (2, 5, 2)
-        assert status.processed_rows_per_second > 0
-
-    def test_several_arrow_batches_are_one_time(self, session, landing):
-        with settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
-            landing.arrive(450, 10)
-            batches = ps.run(ps.pipe(landing.source(as_="batches"), ps.collect(timed=True)))
-        assert [(at, batch.num_rows) for at, batch in batches] == [(0, 100)] * 4 + [(0, 50), (1, 10)]
-
-    def test_an_empty_micro_batch_is_complete_at_once(self, landing):
-        """If a filter drops all rows, micro-batches are empty; they have times, too, and are committed."""
-        landing.arrive(3, 3, 3)
-        df = landing.frame().filter("number >= 6")
-        rows = ps.run(ps.pipe(landing.source(df), ps.collect(timed=True)))
-        assert [at for at, _ in rows] == [2, 2, 2]
-        assert landing.commits == [0, 1, 2]
-
-    def test_without_data_there_is_no_micro_batch(self, landing):
-        """The stream is empty at first, and delivers data that arrives later."""
-        landing.arrive(2)
-        assert len(ps.run(ps.pipe(landing.source(), ps.collect()))) == 2
-        assert ps.run(ps.pipe(landing.source(), ps.collect())) == []
-        landing.arrive(3)
-        assert [at for at, _ in ps.run(ps.pipe(landing.source(), ps.collect(timed=True)))] == [1, 1, 1]
-
-    @on_both
-    def test_an_aggregate_in_spark_arrives_as_it_changes(self, landing):
-        landing.arrive(3, 3)
-        df = landing.frame().groupBy("key").count()
-        source = landing.source(df, output_mode="complete", as_="tuples")
-        with settings(landing.session, {"spark.sql.shuffle.partitions": "1"}):
-            found = ps.run(ps.pipe(source, ps.collect(timed=True)))
-        assert sorted(found) == [(at, (key, at + 1)) for at in (0, 1) for key in "abc"]
+@on_both
+def test_a_micro_batch_is_a_time(landing):
+    landing.arrive(3, 1, 5)
+    status = spark.StreamStatus()
+    found = ps.run(ps.pipe(landing.source(status=status), ps.collect(timed=True)))
+    assert [(at, row.number) for at, row in found] == [*zip([0, 0, 0, 1, 2, 2, 2, 2, 2], range(9), strict=True)]
+    assert landing.commits == [0, 1, 2]
+    assert (status.committed, status.input_rows, status.details["batchId"]) == (2, 5, 2)
+    assert status.processed_rows_per_second > 0
 
 
-class TestCommits:
-    @on_both
-    def test_spark_commits_only_what_is_complete(self, landing):
-        """When a time completes at the sinks, its micro-batch is not committed yet; when the next begins, it is."""
-        landing.arrive(2, 2, 2)
-        seen = []
-
-        @ps.sink
-        async def slow(upstream, ctx):
-            async for event in ctx.events(upstream):
-                match event:
-                    case ps.Batch(at):
-                        seen.append(("row", at, landing.commits))
-                        ctx.notify_at(at)
-                    case ps.Completed(at):
-                        await trio.sleep(0.2 if hasattr(landing.session, "sparkContext") else 1)
-                        seen.append(("complete", at, landing.commits))
-
-        ps.run(ps.pipe(landing.source(), slow()), limit=1)
-        assert [entry for entry in seen if entry[0] == "complete"] == [
-            ("complete", at, list(range(at))) for at in range(3)
-        ]
-        assert all(commits == list(range(at)) for _, at, commits in seen)
-        assert landing.commits == [0, 1, 2]
+def test_several_arrow_batches_are_one_time(session, landing):
+    with settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
+        landing.arrive(450, 10)
+        batches = ps.run(ps.pipe(landing.source(as_="batches"), ps.collect(timed=True)))
+    assert [(at, batch.num_rows) for at, batch in batches] == [(0, 100)] * 4 + [(0, 50), (1, 10)]
 
 
-class TestStatus:
-    @on_both
-    def test_the_status_has_sparks_reports(self, landing):
-        landing.arrive(30, 30, 30)
-        status = spark.StreamStatus()
-        df = landing.frame().selectExpr("*", "timestamp_seconds(number) AS at").withWatermark("at", "5 seconds")
-        during = []
+def test_an_empty_micro_batch_is_complete_at_once(landing):
+    """If a filter drops all rows, micro-batches are empty; they have times, too, and are committed."""
+    landing.arrive(3, 3, 3)
+    df = landing.frame().filter("number >= 6")
+    rows = ps.run(ps.pipe(landing.source(df), ps.collect(timed=True)))
+    assert [at for at, _ in rows] == [2, 2, 2]
+    assert landing.commits == [0, 1, 2]
 
-        def look(row):
-            during.append((status.batch, status.rows, status.committed))
 
-        async def main():
-            async with ps.pipe(landing.source(df, status=status), ps.tap(look), ps.drain()).open() as running:
-                await running.result()
-            return running.counters()[0].status
+def test_without_data_there_is_no_micro_batch(landing):
+    """The stream is empty at first, and delivers data that arrives later."""
+    landing.arrive(2)
+    assert len(ps.run(ps.pipe(landing.source(), ps.collect()))) == 2
+    assert ps.run(ps.pipe(landing.source(), ps.collect())) == []
+    landing.arrive(3)
+    assert [at for at, _ in ps.run(ps.pipe(landing.source(), ps.collect(timed=True)))] == [1, 1, 1]
 
-        told = trio.run(main)
-        assert during == [(0, 30, None)] * 30 + [(1, 30, 0)] * 30 + [(2, 30, 1)] * 30
-        assert status.committed == 2
-        assert status.input_rows == 30
-        assert status.processed_rows_per_second > 0
-        assert status.watermark == "1970-01-01T00:00:54.000Z"
-        assert status.details["sources"][0]["description"].startswith("FileStreamSource")
-        assert "committed up to 2" in told
-        assert "watermark 1970" in told
 
-    def test_a_status_is_not_part_of_the_pipelines_identity(self, landing, tmp_path):
-        """The next run may have another status, or none, and continue the journal; it shows the current commit."""
-        status = spark.StreamStatus()
+@on_both
+def test_an_aggregate_in_spark_arrives_as_it_changes(landing):
+    landing.arrive(3, 3)
+    df = landing.frame().groupBy("key").count()
+    source = landing.source(df, output_mode="complete", as_="tuples")
+    with settings(landing.session, {"spark.sql.shuffle.partitions": "1"}):
+        found = ps.run(ps.pipe(source, ps.collect(timed=True)))
+    assert sorted(found) == [(at, (key, at + 1)) for at in (0, 1) for key in "abc"]
 
-        def rows(status):
-            source = landing.source(landing.frame(), status=status)
-            return ps.run(ps.pipe(source, ps.map(lambda row: row.number), ps.collect()), journal=tmp_path / "journal")
 
-        landing.arrive(1)
-        assert rows(status) == [0]
-        landing.arrive(2)
-        assert rows(status) == [0, 1, 2]
-        assert status.committed == 1
-        landing.arrive(1)
-        assert rows(None) == [0, 1, 2, 3]
-        status.committed = 7
-        assert (
-            len(ps.run(ps.pipe(landing.source(checkpoint=tmp_path / "new", status=status), ps.take(1), ps.collect())))
-            == 1
-        )
-        assert status.committed is None
+@on_both
+def test_spark_commits_only_what_is_complete(landing):
+    """When a time completes at the sinks, its micro-batch is not committed yet; when the next begins, it is."""
+    landing.arrive(2, 2, 2)
+    seen = []
+
+    @ps.sink
+    async def slow(upstream, ctx):
+        async for event in ctx.events(upstream):
+            match event:
+                case ps.Batch(at):
+                    seen.append(("row", at, landing.commits))
+                    ctx.notify_at(at)
+                case ps.Completed(at):
+                    await trio.sleep(0.2 if hasattr(landing.session, "sparkContext") else 1)
+                    seen.append(("complete", at, landing.commits))
+
+    ps.run(ps.pipe(landing.source(), slow()), limit=1)
+    assert [entry for entry in seen if entry[0] == "complete"] == [("complete", at, list(range(at))) for at in range(3)]
+    assert all(commits == list(range(at)) for _, at, commits in seen)
+    assert landing.commits == [0, 1, 2]
+
+
+@on_both
+async def test_the_status_has_sparks_reports(landing):
+    landing.arrive(30, 30, 30)
+    status = spark.StreamStatus()
+    df = landing.frame().selectExpr("*", "timestamp_seconds(number) AS at").withWatermark("at", "5 seconds")
+    during = []
+
+    def look(row):
+        during.append((status.batch, status.rows, status.committed))
+
+    async with ps.pipe(landing.source(df, status=status), ps.tap(look), ps.drain()).open() as running:
+        await running.result()
+    told = running.counters()[0].status
+    assert during == [(0, 30, None)] * 30 + [(1, 30, 0)] * 30 + [(2, 30, 1)] * 30
+    assert status.committed == 2
+    assert status.input_rows == 30
+    assert status.processed_rows_per_second > 0
+    assert status.watermark == "1970-01-01T00:00:54.000Z"
+    assert status.details["sources"][0]["description"].startswith("FileStreamSource")
+    assert "committed up to 2" in told
+    assert "watermark 1970" in told
+
+
+def test_a_status_is_not_part_of_the_pipelines_identity(landing, tmp_path):
+    """The next run may have another status, or none, and continue the journal; it shows the current commit."""
+    status = spark.StreamStatus()
+
+    def rows(status):
+        source = landing.source(landing.frame(), status=status)
+        return ps.run(ps.pipe(source, ps.map(lambda row: row.number), ps.collect()), journal=tmp_path / "journal")
+
+    landing.arrive(1)
+    assert rows(status) == [0]
+    landing.arrive(2)
+    assert rows(status) == [0, 1, 2]
+    assert status.committed == 1
+    landing.arrive(1)
+    assert rows(None) == [0, 1, 2, 3]
+    status.committed = 7
+    assert (
+        len(ps.run(ps.pipe(landing.source(checkpoint=tmp_path / "new", status=status), ps.take(1), ps.collect()))) == 1
+    )
+    assert status.committed is None

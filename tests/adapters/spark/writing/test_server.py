@@ -3,12 +3,14 @@
 
 import itertools
 import logging
+import os
 import shutil
 import socket
 import struct
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import trio
@@ -18,13 +20,14 @@ import pullstream as ps
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType, VariantType
 
 from adapters import spark
 from adapters.spark.writing import remote
 from adapters.spark.writing.frame import RegisteredSource
 from adapters.spark.writing.served_source import ServedSource
 from adapters.spark.writing.server import SourceServer
+from adapters.spark.writing.source_log import LogRefused, SourceLog, _lasting_name
 from pullstream.authoring import Lane
 
 NUMBERS = StructType([StructField("n", LongType())])
@@ -141,108 +144,130 @@ async def then_waits(ctx, count, released):
         released.append(True)
 
 
-class TestReading:
-    def test_the_source_is_at_most_two_batches_ahead(self, served, task):
-        seen = []
-        handle = served(ps.pipe(ps.integers(), ps.tap(seen.append)))
-        batches = task()
-        first = next(batches)
-        time.sleep(0.3)
-        ahead = len(seen) - first.num_rows
-        assert ahead <= 2 * 10_000
-        time.sleep(0.2)
-        assert len(seen) - first.num_rows == ahead
-        batches.close()
+def test_the_source_is_at_most_two_batches_ahead(served, task):
+    seen = []
+    handle = served(ps.pipe(ps.integers(), ps.tap(seen.append)))
+    batches = task()
+    first = next(batches)
+    time.sleep(0.3)
+    ahead = len(seen) - first.num_rows
+    assert ahead <= 2 * 10_000
+    time.sleep(0.2)
+    assert len(seen) - first.num_rows == ahead
+    batches.close()
+    assert handle.wait(5)
+
+
+def test_a_second_concurrent_read_is_refused(served, task):
+    served(ps.integers())
+    batches = task()
+    next(batches)
+    with pytest.raises(remote.PullSourceError, match="it is being read"):
+        list(task())
+    batches.close()
+
+
+@pytest.mark.parametrize(
+    ("again", "message"),
+    [
+        ({"stage": 7, "execution": "3", "tags": None}, "it has been read already. To use the rows several times"),
+        (
+            {"stage": 7, "execution": "2", "tags": None},
+            r"This is one action, .* more than once: .*\(orderBy, .* time=\)",
+        ),
+        ({"stage": 7, "execution": None, "tags": "b,pullstream-7"}, "This is one action"),
+        (
+            {"stage": 7, "execution": None, "tags": "mine"},
+            r"it has been read already. To use the rows several times.*\.persist\(\)",
+        ),
+        ({"stage": 6, "execution": "2"}, r"the rows of the first attempt were lost with its executor"),
+    ],
+)
+def test_a_second_read_is_refused_with_its_reason(served, address, again, message):
+    """Another action, the same action, and a retry are three mistakes, each with its own remedy."""
+    served(ps.values(range(3)))
+    first = {"stage": 6, "partition": 0, "attempt": 0, "execution": "2", "tags": "mine,pullstream-7"}
+    list(remote._batches(address, op="read", name="x", **first))
+    with pytest.raises(remote.PullSourceError, match=f"x can be read once, and .*{message}"):
+        list(remote._batches(address, op="read", name="x", **{**first, **again}))
+
+
+def test_a_reader_that_disconnected_is_reported_to_the_next(served, task):
+    handle = served(ps.integers())
+    batches = task()
+    next(batches)
+    batches.close()
+    assert handle.wait(5)
+    with pytest.raises(remote.PullSourceError, match="its reader went away before the end"):
+        list(task())
+
+
+@pytest.mark.parametrize("attempt", range(2))
+def test_a_task_that_dies_during_a_send_is_no_failure_of_the_source(served, address, attempt):
+    """A broken connection is a normal end, whether the send or the receive notices it first."""
+    seen = [0]
+    handle = served(ps.pipe(ps.integers(), ps.tap(lambda n: seen.__setitem__(0, n))))
+    line = remote.DriverLine(address, op="read", name="x", stage=-1)
+    for _ in range(1000):
+        line.send(b"A")
+    # Until the buffers of the connection, which nobody reads, are full.
+    before = -1
+    while before != seen[0] or not before:
+        before = seen[0]
+        time.sleep(0.1 + attempt / 1000)
+    line._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    line.close()
+    assert handle.wait(5)
+
+
+def test_a_stage_that_has_ended_ends_a_wait(served, task, context):
+    """A worker that waits for a slow source does not notice that a limit was reached, but the server does."""
+    released = []
+    handle = served(then_waits(3, released))
+    got = task()
+    # They do not wait for a value that never comes.
+    assert list(itertools.islice((n for batch in got for n in rows([batch])), 3)) == [0, 1, 2]
+    context.stages = []
+    assert handle.wait(5)
+    assert released == [True]
+    got.close()
+
+
+def test_the_error_for_an_unknown_name_lists_the_known_ones(served, address):
+    served(ps.values([1]), "sales")
+    with pytest.raises(remote.PullSourceError, match="registered as 'sale', only: sales"):
+        remote.PullReader(address, "sale").partitions()
+
+
+@pytest.mark.parametrize(
+    ("prune", "message"), [(lambda *_: [1], r"prune\(\).* reads a source"), (lambda *_: 1 // 0, "ZeroDivisionError")]
+)
+def test_prune_must_return_a_source(server, task, prune, message):
+    server.sources["x"] = ServedSource("x", ps.values([1]), NUMBERS, prune=prune, shown="x")
+    with pytest.raises(remote.PullSourceError, match=message):
+        list(task())
+
+
+def test_an_invalid_variant_is_refused_by_name(server, task):
+    schema = StructType([*NUMBERS, StructField("v", VariantType())])
+    server.sources["x"] = ServedSource("x", ps.values([(1, 5)]), schema, shown="x")
+    with pytest.raises(remote.PullSourceError, match=r"the column 'v' is .*, and cannot hold 5 \(int\), value 1"):
+        list(task())
+
+
+def test_rows_of_many_times_are_read_at_once(served, task):
+    asks, ask = [], Lane.ask
+
+    def counting(lane, limit=1, **how):
+        asks.append(limit)
+        return ask(lane, limit, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lane, "ask", counting)
+        handle = served(ps.values(range(400), time=lambda n: n))
+        assert rows(task()) == list(range(400))
         assert handle.wait(5)
-
-    def test_a_second_concurrent_read_is_refused(self, served, task):
-        served(ps.integers())
-        batches = task()
-        next(batches)
-        with pytest.raises(remote.PullSourceError, match="it is being read"):
-            list(task())
-        batches.close()
-
-    @pytest.mark.parametrize(
-        ("again", "message"),
-        [
-            ({"stage": 7, "execution": "3", "tags": None}, "it has been read already. To use the rows several times"),
-            (
-                {"stage": 7, "execution": "2", "tags": None},
-                r"This is one action, .* more than once: .*\(orderBy, .* time=\)",
-            ),
-            ({"stage": 7, "execution": None, "tags": "b,pullstream-7"}, "This is one action"),
-            (
-                {"stage": 7, "execution": None, "tags": "mine"},
-                r"it has been read already. To use the rows several times.*\.persist\(\)",
-            ),
-            ({"stage": 6, "execution": "2"}, r"the rows of the first attempt were lost with its executor"),
-        ],
-    )
-    def test_a_second_read_is_refused_with_its_reason(self, served, address, again, message):
-        """Another action, the same action, and a retry are three mistakes, each with its own remedy."""
-        served(ps.values(range(3)))
-        first = {"stage": 6, "partition": 0, "attempt": 0, "execution": "2", "tags": "mine,pullstream-7"}
-        list(remote._batches(address, op="read", name="x", **first))
-        with pytest.raises(remote.PullSourceError, match=f"x can be read once, and .*{message}"):
-            list(remote._batches(address, op="read", name="x", **{**first, **again}))
-
-    def test_a_reader_that_disconnected_is_reported_to_the_next(self, served, task):
-        handle = served(ps.integers())
-        batches = task()
-        next(batches)
-        batches.close()
-        assert handle.wait(5)
-        with pytest.raises(remote.PullSourceError, match="its reader went away before the end"):
-            list(task())
-
-    @pytest.mark.parametrize("attempt", range(2))
-    def test_a_task_that_dies_during_a_send_is_no_failure_of_the_source(self, served, address, attempt):
-        """A broken connection is a normal end, whether the send or the receive notices it first."""
-        seen = [0]
-        handle = served(ps.pipe(ps.integers(), ps.tap(lambda n: seen.__setitem__(0, n))))
-        line = remote.DriverLine(address, op="read", name="x", stage=-1)
-        for _ in range(1000):
-            line.send(b"A")
-        # Until the buffers of the connection, which nobody reads, are full.
-        before = -1
-        while before != seen[0] or not before:
-            before = seen[0]
-            time.sleep(0.1 + attempt / 1000)
-        line._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        line.close()
-        assert handle.wait(5)
-
-    def test_a_stage_that_has_ended_ends_a_wait(self, served, task, context):
-        """A worker that waits for a slow source does not notice that a limit was reached, but the server does."""
-        released = []
-        handle = served(then_waits(3, released))
-        got = task()
-        # They do not wait for a value that never comes.
-        assert list(itertools.islice((n for batch in got for n in rows([batch])), 3)) == [0, 1, 2]
-        context.stages = []
-        assert handle.wait(5)
-        assert released == [True]
-        got.close()
-
-    def test_the_error_for_an_unknown_name_lists_the_known_ones(self, served, address):
-        served(ps.values([1]), "sales")
-        with pytest.raises(remote.PullSourceError, match="registered as 'sale', only: sales"):
-            remote.PullReader(address, "sale").partitions()
-
-    def test_rows_of_many_times_are_read_at_once(self, served, task):
-        asks, ask = [], Lane.ask
-
-        def counting(lane, limit=1, **how):
-            asks.append(limit)
-            return ask(lane, limit, **how)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Lane, "ask", counting)
-            handle = served(ps.values(range(400), time=lambda n: n))
-            assert rows(task()) == list(range(400))
-            assert handle.wait(5)
-        assert 0 < len(asks) < 20
+    assert 0 < len(asks) < 20
 
 
 # The source's own `Abandoned` is a failure like any other.
@@ -292,283 +317,298 @@ def test_closing_the_handle_withdraws_the_source(served, kept, task, replayed):
         list(task())
 
 
-class TestReplay:
-    def test_it_can_be_read_any_number_of_times(self, kept, task):
-        seen = []
-        handle = kept(ps.pipe(ps.values(range(25_000)), ps.tap(seen.append)))
-        left, slow = task(), task()
-        first = rows([next(left)])
-        left.close()
-        began = rows([next(slow)])
-        assert rows(task()) == list(range(25_000))
-        # On a busy machine, the first batch may be small.
-        assert first == began == list(range(len(first)))
-        assert began + rows(slow) == list(range(25_000))
-        assert seen == list(range(25_000))
-        assert handle.wait(5)
-        assert rows(task()) == seen
-
-    def test_only_requested_rows_are_computed(self, kept, task):
-        """The furthest read determines how far; kept rows are not asked for again."""
-        seen = []
-        kept(ps.pipe(ps.integers(), ps.tap(seen.append)))
-        batches = task()
-        count = sum(next(batches).num_rows for _ in range(3))
-        time.sleep(0.2)
-        ahead = len(seen) - count
-        assert ahead <= 2 * 10_000
-        again = task()
-        assert sum(next(again).num_rows for _ in range(3)) == count
-        time.sleep(0.1)
-        assert len(seen) == count + ahead
-        batches.close()
-        again.close()
-
-    def test_more_rows_than_allowed_fail(self, kept, task):
-        handle = kept(ps.integers(), most=200_000)
-        batches = task()
-        first = rows([next(batches)])
-        assert first == list(range(len(first)))
-        with pytest.raises(remote.PullSourceError, match=r"ReplayTooLong: x gave more than the 200000 bytes.*replay="):
-            list(batches)
-        with pytest.raises(spark.ReplayTooLong):
-            handle.wait(5)
-
-    def test_a_wait_for_a_forgotten_stage_is_no_end(self, kept, task, context):
-        """Spark's record of stages may be late or incomplete: a task that still reads must not miss rows."""
-        handle = kept(then_waits(3, []))
-        batches = task()
-        assert rows([next(batches)])
-        context.stages = []
-        with pytest.raises(remote.PullSourceError, match="the driver has closed the connection"):
-            list(batches)
-        handle.close()
-
-    def test_it_leaves_no_file(self, context, tmp_path, monkeypatch):
-        """Neither during a read, nor after the server has ended, even with an open connection."""
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        server = SourceServer(context)
-        server.sources["x"] = ServedSource("x", ps.integers(), NUMBERS, replay=1 << 20, shown="x")
-        batches = remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")
-        next(batches)
-        assert list(tmp_path.iterdir()) == []
-        server.close()
-        assert server.sources["x"]._file._file.closed
-        with pytest.raises(remote.PullSourceError):
-            list(batches)
-
-    def test_without_a_folder_for_the_file_nothing_has_started(self, kept, task, tmp_path):
-        kept(ps.values(range(3)))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-            for _ in range(2):
-                with pytest.raises(remote.PullSourceError, match=r"FileNotFoundError.*none"):
-                    list(task())
-        assert rows(task()) == [0, 1, 2]
+def test_it_can_be_read_any_number_of_times(kept, task):
+    seen = []
+    handle = kept(ps.pipe(ps.values(range(25_000)), ps.tap(seen.append)))
+    left, slow = task(), task()
+    first = rows([next(left)])
+    left.close()
+    began = rows([next(slow)])
+    assert rows(task()) == list(range(25_000))
+    # On a busy machine, the first batch may be small.
+    assert first == began == list(range(len(first)))
+    assert began + rows(slow) == list(range(25_000))
+    assert seen == list(range(25_000))
+    assert handle.wait(5)
+    assert rows(task()) == seen
 
 
-class TestAccess:
-    def test_a_wrong_token_is_refused_and_logged(self, server, served, caplog):
-        served(ps.values([1]))
-        with caplog.at_level(logging.WARNING, "pullstream.spark"), pytest.raises(remote.PullSourceError):
-            list(remote._batches(("127.0.0.1", server._port, "guess"), op="read", name="x"))
-        assert "refused a connection from ('127.0.0.1', " in caplog.text
-        assert "a wrong token" in caplog.text
-
-    def test_invalid_messages_do_not_close_it(self, server, served, caplog):
-        served(ps.values(range(3)))
-        for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
-            with socket.create_connection(("127.0.0.1", server._port)) as connection:
-                connection.sendall(struct.pack("!cQ", b"H", len(said)) + said)
-                assert connection.recv(1) == b""
-        assert len(caplog.records) == 4
-        assert rows(remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")) == [0, 1, 2]
-
-    def test_it_listens_on_the_loopback(self, server):
-        from tests.adapters.spark.listening import listening
-
-        assert listening(server._port) == {"127.0.0.1"}
-
-    @pytest.mark.parametrize(
-        ("port", "message"),
-        [("http", "must be a port number.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*to a free port")],
-    )
-    def test_an_unavailable_port_is_reported(self, context, server, port, message):
-        port = str(server._port) if port == "taken" else port
-        context.getConf = lambda: {"spark.pullstream.port": port}
-        with pytest.raises(spark.CannotListen, match=message) as caught:
-            SourceServer(context)
-        assert "spark.pullstream.port" in str(caught.value)
-
-    def test_closing_leaves_nothing(self, context):
-        from tests.adapters.spark.listening import listening
-
-        before = set(threading.enumerate())
-        server = SourceServer(context)
-        port = server._port
-        context._jsc = None
-        within(5, lambda: not server.thread.is_alive())
-        assert listening(port) == set()
-        assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
-
-    def test_an_offer_to_a_server_that_has_ended_is_over(self, context):
-        """The session may be stopped between the check and the offer: no wait may last forever."""
-        server = SourceServer(context)
-        replaced = ServedSource("x", ps.values([1]), NUMBERS, shown="x")
-        given = ServedSource("x", ps.values([2]), NUMBERS, shown="x")
-        server.offer(replaced)
-        del server.sources["x"]
-        server.close()
-        server.offer(given)
-        server.call(replaced.withdraw)
-        for each in (replaced, given):
-            assert RegisteredSource(server, each).wait(0)
-        waiting = threading.Thread(target=RegisteredSource(server, given).close, daemon=True)
-        waiting.start()
-        waiting.join(5)
-        assert not waiting.is_alive()
-        server.close()
-
-    def test_an_unreachable_driver_is_reported(self, context):
-        server = SourceServer(context)
-        address = ("127.0.0.1", server._port, server._secret)
-        server.close()
-        with pytest.raises(remote.PullSourceError, match="the driver does not answer"):
-            list(remote._batches(address, op="read", name="x"))
+def test_only_requested_rows_are_computed(kept, task):
+    """The furthest read determines how far; kept rows are not asked for again."""
+    seen = []
+    kept(ps.pipe(ps.integers(), ps.tap(seen.append)))
+    batches = task()
+    count = sum(next(batches).num_rows for _ in range(3))
+    time.sleep(0.2)
+    ahead = len(seen) - count
+    assert ahead <= 2 * 10_000
+    again = task()
+    assert sum(next(again).num_rows for _ in range(3)) == count
+    time.sleep(0.1)
+    assert len(seen) == count + ahead
+    batches.close()
+    again.close()
 
 
-class TestLog:
-    def test_the_source_is_asked_for_planned_micro_batches(self, served, query):
-        """For one micro-batch at a time, and for nothing more before the next is planned, however late that is."""
-        seen = []
-        served(ps.pipe(ps.integers(), ps.tap(seen.append)))
-        reader = query(rows=10)
+def test_more_rows_than_allowed_fail(kept, task):
+    handle = kept(ps.integers(), most=200_000)
+    batches = task()
+    first = rows([next(batches)])
+    assert first == list(range(len(first)))
+    with pytest.raises(remote.PullSourceError, match=r"ReplayTooLong: x gave more than the 200000 bytes.*replay="):
+        list(batches)
+    with pytest.raises(spark.ReplayTooLong):
+        handle.wait(5)
+
+
+def test_a_wait_for_a_forgotten_stage_is_no_end(kept, task, context):
+    """Spark's record of stages may be late or incomplete: a task that still reads must not miss rows."""
+    handle = kept(then_waits(3, []))
+    batches = task()
+    assert rows([next(batches)])
+    context.stages = []
+    with pytest.raises(remote.PullSourceError, match="the driver has closed the connection"):
+        list(batches)
+    handle.close()
+
+
+def test_it_leaves_no_file(context, tmp_path, monkeypatch):
+    """Neither during a read, nor after the server has ended, even with an open connection."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    server = SourceServer(context)
+    server.sources["x"] = ServedSource("x", ps.integers(), NUMBERS, replay=1 << 20, shown="x")
+    batches = remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")
+    next(batches)
+    assert list(tmp_path.iterdir()) == []
+    server.close()
+    assert server.sources["x"]._file._file.closed
+    with pytest.raises(remote.PullSourceError):
+        list(batches)
+
+
+def test_without_a_folder_for_the_file_nothing_has_started(kept, task, tmp_path):
+    kept(ps.values(range(3)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+        for _ in range(2):
+            with pytest.raises(remote.PullSourceError, match=r"FileNotFoundError.*none"):
+                list(task())
+    assert rows(task()) == [0, 1, 2]
+
+
+def test_a_wrong_token_is_refused_and_logged(server, served, caplog):
+    served(ps.values([1]))
+    with caplog.at_level(logging.WARNING, "pullstream.spark"), pytest.raises(remote.PullSourceError):
+        list(remote._batches(("127.0.0.1", server._port, "guess"), op="read", name="x"))
+    assert "refused a connection from ('127.0.0.1', " in caplog.text
+    assert "a wrong token" in caplog.text
+
+
+def test_invalid_messages_do_not_close_it(server, served, caplog):
+    served(ps.values(range(3)))
+    for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
+        with socket.create_connection(("127.0.0.1", server._port)) as connection:
+            connection.sendall(struct.pack("!cQ", b"H", len(said)) + said)
+            assert connection.recv(1) == b""
+    assert len(caplog.records) == 4
+    assert rows(remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")) == [0, 1, 2]
+
+
+def test_it_listens_on_the_loopback(server):
+    from tests.adapters.spark.listening import listening
+
+    assert listening(server._port) == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [("http", "must be a port number.*is 'http'"), ("65536", "is '65536'"), ("taken", "in use.*to a free port")],
+)
+def test_an_unavailable_port_is_reported(context, server, port, message):
+    port = str(server._port) if port == "taken" else port
+    context.getConf = lambda: {"spark.pullstream.port": port}
+    with pytest.raises(spark.CannotListen, match=message) as caught:
+        SourceServer(context)
+    assert "spark.pullstream.port" in str(caught.value)
+
+
+def test_closing_leaves_nothing(context):
+    from tests.adapters.spark.listening import listening
+
+    before = set(threading.enumerate())
+    server = SourceServer(context)
+    port = server._port
+    context._jsc = None
+    within(5, lambda: not server.thread.is_alive())
+    assert listening(port) == set()
+    assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
+
+
+def test_an_offer_to_a_server_that_has_ended_is_over(context):
+    """The session may be stopped between the check and the offer: no wait may last forever."""
+    server = SourceServer(context)
+    replaced = ServedSource("x", ps.values([1]), NUMBERS, shown="x")
+    given = ServedSource("x", ps.values([2]), NUMBERS, shown="x")
+    server.offer(replaced)
+    del server.sources["x"]
+    server.close()
+    server.offer(given)
+    server.call(replaced.withdraw)
+    for each in (replaced, given):
+        assert RegisteredSource(server, each).wait(0)
+    waiting = threading.Thread(target=RegisteredSource(server, given).close, daemon=True)
+    waiting.start()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    server.close()
+
+
+def test_an_unreachable_driver_is_reported(context):
+    server = SourceServer(context)
+    address = ("127.0.0.1", server._port, server._secret)
+    server.close()
+    with pytest.raises(remote.PullSourceError, match="the driver does not answer"):
+        list(remote._batches(address, op="read", name="x"))
+
+
+def test_the_source_is_asked_for_planned_micro_batches(served, query):
+    """For one micro-batch at a time, and for nothing more before the next is planned, however late that is."""
+    seen = []
+    served(ps.pipe(ps.integers(), ps.tap(seen.append)))
+    reader = query(rows=10)
+    start = reader.initialOffset()
+    time.sleep(0.05)
+    assert seen == []
+    for most, end in ((None, 10), (3, 13), (None, 23)):
+        start = reader.latest(start, most)
+        assert (start["values"], len(seen)) == (end, end)
+    time.sleep(0.1)
+    assert len(seen) == 23
+
+
+def test_a_partial_micro_batch_does_not_wait(served, query):
+    """The values of a slow source so far are planned; with `availableNow`, the first values are waited for."""
+    go = threading.Event()
+
+    @ps.source
+    async def slow(ctx):
+        await trio.to_thread.run_sync(go.wait)
+        yield ps.Batch(0, [1, 2, 3])
+        await trio.sleep_forever()
+
+    served(slow())
+    reader = query(rows=10)
+    start = reader.initialOffset()
+    assert reader.latest(start) == start
+    reader.prepareForTriggerAvailableNow()
+    threading.Timer(0.5, go.set).start()
+    assert reader.latest(start)["values"] == 3
+
+
+@pytest.mark.parametrize(("offsets", "committed"), [("values", (1,)), ("times", (2,))])
+def test_a_time_completes_when_spark_has_committed_it(server, served, query, offsets, committed):
+    seen = []
+
+    def complete(running):
+        return trio.from_thread.run_sync(lambda: running.progress.frontier().elements, trio_token=server._token)
+
+    @ps.source
+    async def told(ctx):
+        for n in range(4):
+            yield ps.Batch(n, [n])
+
+    handle = served(told(), offsets=offsets)
+    with pytest.MonkeyPatch.context() as patch:
+        opened = ps.Pipeline.open
+
+        def noting(pipeline, **how):
+            seen.append(opened(pipeline, **how))
+            return seen[-1]
+
+        patch.setattr(ps.Pipeline, "open", noting)
+        reader = query(rows=2, now=True)
         start = reader.initialOffset()
-        time.sleep(0.05)
-        assert seen == []
-        for most, end in ((None, 10), (3, 13), (None, 23)):
-            start = reader.latest(start, most)
-            assert (start["values"], len(seen)) == (end, end)
-        time.sleep(0.1)
-        assert len(seen) == 23
-
-    def test_a_partial_micro_batch_does_not_wait(self, served, query):
-        """The values of a slow source so far are planned; with `availableNow`, the first values are waited for."""
-        go = threading.Event()
-
-        @ps.source
-        async def slow(ctx):
-            await trio.to_thread.run_sync(go.wait)
-            yield ps.Batch(0, [1, 2, 3])
-            await trio.sleep_forever()
-
-        served(slow())
-        reader = query(rows=10)
-        start = reader.initialOffset()
-        assert reader.latest(start) == start
-        reader.prepareForTriggerAvailableNow()
-        threading.Timer(0.5, go.set).start()
-        assert reader.latest(start)["values"] == 3
-
-    @pytest.mark.parametrize(("offsets", "committed"), [("values", (1,)), ("times", (2,))])
-    def test_a_time_completes_when_spark_has_committed_it(self, server, served, query, offsets, committed):
-        seen = []
-
-        def complete(running):
-            return trio.from_thread.run_sync(lambda: running.progress.frontier().elements, trio_token=server._token)
-
-        @ps.source
-        async def told(ctx):
-            for n in range(4):
-                yield ps.Batch(n, [n])
-
-        handle = served(told(), offsets=offsets)
-        with pytest.MonkeyPatch.context() as patch:
-            opened = ps.Pipeline.open
-
-            def noting(pipeline, **how):
-                seen.append(opened(pipeline, **how))
-                return seen[-1]
-
-            patch.setattr(ps.Pipeline, "open", noting)
-            reader = query(rows=2, now=True)
-            start = reader.initialOffset()
-            end = reader.latest(start)
-            assert end["values"] == 2
-            (running,) = seen
-            list(reader.read(reader.partitions(start, end)[0]))
-            assert complete(running) == (0,)
-            reader.commit(end)
-            # Another value at time 1 may still arrive.
-            assert complete(running) == committed
-            last = reader.latest(end)
-            assert (last["values"], complete(running)) == (4, (2,))
-            assert not handle.wait(0.1)
-            # Spark plans the next micro-batch when this one is in its commit log, so this is also a commit.
-            assert reader.latest(last) == last
-            assert handle.wait(5)
-
-    def test_committed_values_are_gone_with_an_error(self, served, query):
-        """A new query and an old checkpoint are refused, instead of getting no values."""
-        served(ps.values(range(30)))
-        reader = query(rows=10, now=True)
-        end = reader.latest(reader.initialOffset())
+        end = reader.latest(start)
+        assert end["values"] == 2
+        (running,) = seen
+        list(reader.read(reader.partitions(start, end)[0]))
+        assert complete(running) == (0,)
         reader.commit(end)
-        with pytest.raises(remote.PullSourceError, match="first 10 values have been committed.*checkpointLocation"):
-            reader.initialOffset()
+        # Another value at time 1 may still arrive.
+        assert complete(running) == committed
+        last = reader.latest(end)
+        assert (last["values"], complete(running)) == (4, (2,))
+        assert not handle.wait(0.1)
+        # Spark plans the next micro-batch when this one is in its commit log, so this is also a commit.
+        assert reader.latest(last) == last
+        assert handle.wait(5)
 
-    def test_each_query_has_its_own_limit(self, served, query):
-        served(ps.integers())
-        first = query(rows=10)
-        end = first.latest(first.initialOffset())
-        with pytest.raises(remote.PullSourceError, match="being read by another query"):
-            query(rows=3).initialOffset()
-        after = first.latest(end)
-        assert (end["values"], after["values"]) == (10, 20)
-        first.stop()
 
-        within(5, lambda: query().latest(after)["values"] > 20 + 10)
+def test_committed_values_are_gone_with_an_error(served, query):
+    """A new query and an old checkpoint are refused, instead of getting no values."""
+    served(ps.values(range(30)))
+    reader = query(rows=10, now=True)
+    end = reader.latest(reader.initialOffset())
+    reader.commit(end)
+    with pytest.raises(remote.PullSourceError, match="first 10 values have been committed.*checkpointLocation"):
+        reader.initialOffset()
 
-    def test_a_query_that_disconnects_while_it_waits_is_over(self, served, query):
-        """A query that is stopped while a slow source has no values must not block another one."""
-        served(then_waits(5, []))
-        reader = query()
-        start = reader.initialOffset()
-        within(5, lambda: reader.latest(start)["values"] == 5)
-        reader.prepareForTriggerAvailableNow()
-        there = {**start, "values": 5}
-        reader._line().send(b"L", {"start": there, "most": None})
-        time.sleep(0.1)
-        reader.stop()
 
-        within(5, lambda: query().latest(there) == there)
+def test_each_query_has_its_own_limit(served, query):
+    served(ps.integers())
+    first = query(rows=10)
+    end = first.latest(first.initialOffset())
+    with pytest.raises(remote.PullSourceError, match="being read by another query"):
+        query(rows=3).initialOffset()
+    after = first.latest(end)
+    assert (end["values"], after["values"]) == (10, 20)
+    first.stop()
 
-    @pytest.mark.parametrize("nameless", [False, True])
-    @pytest.mark.parametrize("asked", ["latest", "commit", "partitions"])
-    def test_a_checkpoint_from_elsewhere_is_refused(self, served, query, asked, nameless):
-        served(ps.values(range(30)))
-        earlier = query(rows=10, now=True)
-        old = earlier.latest(earlier.initialOffset())
-        if nameless:
-            old = {"values": old["values"]}
-        served(ps.values(range(100, 130)))
-        reader = query(rows=10, now=True)
-        new = reader.latest(reader.initialOffset())
-        with pytest.raises(remote.PullSourceError, match="another source, to an earlier registration"):
-            if asked == "partitions":
-                # Before 4.2, Spark does not pass the start: what it plans begins in the checkpoint, and ends here.
-                [list(reader.read(part)) for part in reader.partitions(old, new)]
-            else:
-                getattr(reader, asked)(old)
+    within(5, lambda: query().latest(after)["values"] > 20 + 10)
 
-    def test_whole_times(self, served, query):
-        served(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
-        reader = query(rows=8, now=True)
-        got = [some for _, some in micro_batches(reader, reader.initialOffset())]
-        assert [*itertools.chain.from_iterable(got)] == [1] * 3 + [2] * 4 + [3] * 30 + [4] * 2
-        for before, after in itertools.pairwise(got):
-            assert before[-1] != after[0]
-        assert max(len(part) for part in got) == 30
+
+def test_a_query_that_disconnects_while_it_waits_is_over(served, query):
+    """A query that is stopped while a slow source has no values must not block another one."""
+    served(then_waits(5, []))
+    reader = query()
+    start = reader.initialOffset()
+    within(5, lambda: reader.latest(start)["values"] == 5)
+    reader.prepareForTriggerAvailableNow()
+    there = {**start, "values": 5}
+    reader._line().send(b"L", {"start": there, "most": None})
+    time.sleep(0.1)
+    reader.stop()
+
+    within(5, lambda: query().latest(there) == there)
+
+
+@pytest.mark.parametrize("nameless", [False, True])
+@pytest.mark.parametrize("asked", ["latest", "commit", "partitions"])
+def test_a_checkpoint_from_elsewhere_is_refused(served, query, asked, nameless):
+    served(ps.values(range(30)))
+    earlier = query(rows=10, now=True)
+    old = earlier.latest(earlier.initialOffset())
+    if nameless:
+        old = {"values": old["values"]}
+    served(ps.values(range(100, 130)))
+    reader = query(rows=10, now=True)
+    new = reader.latest(reader.initialOffset())
+    with pytest.raises(remote.PullSourceError, match="another source, to an earlier registration"):
+        if asked == "partitions":
+            # Before 4.2, Spark does not pass the start: what it plans begins in the checkpoint, and ends here.
+            [list(reader.read(part)) for part in reader.partitions(old, new)]
+        else:
+            getattr(reader, asked)(old)
+
+
+def test_whole_times(served, query):
+    served(ps.values([1] * 3 + [2] * 4 + [3] * 30 + [4] * 2, time=lambda n: n), offsets="times")
+    reader = query(rows=8, now=True)
+    got = [some for _, some in micro_batches(reader, reader.initialOffset())]
+    assert [*itertools.chain.from_iterable(got)] == [1] * 3 + [2] * 4 + [3] * 30 + [4] * 2
+    for before, after in itertools.pairwise(got):
+        assert before[-1] != after[0]
+    assert max(len(part) for part in got) == 30
 
 
 class TestJournal:
@@ -669,17 +709,59 @@ class TestJournal:
             program(source=ps.integers())
 
 
-class TestRefusals:
-    def test_a_name_in_use_is_not_replaced(self, server, served, task, monkeypatch, context):
-        from adapters.spark.writing import frame
+def test_a_name_in_use_is_not_replaced(server, served, task, monkeypatch, context):
+    from adapters.spark.writing import frame
 
-        monkeypatch.setattr(frame, "server_for", lambda session: server)
-        handle = served(ps.integers())
-        batches = task()
-        next(batches)
-        with pytest.raises(ps.CompositionError, match="x is being read by Spark: close"):
-            spark.register_source("x", ps.values([1]), NUMBERS, session=context)
-        batches.close()
-        assert handle.wait(5)
-        spark.register_source("x", ps.values([7]), NUMBERS, session=context)
-        assert rows(task()) == [7]
+    monkeypatch.setattr(frame, "server_for", lambda session: server)
+    handle = served(ps.integers())
+    batches = task()
+    next(batches)
+    with pytest.raises(ps.CompositionError, match="x is being read by Spark: close"):
+        spark.register_source("x", ps.values([1]), NUMBERS, session=context)
+    batches.close()
+    assert handle.wait(5)
+    spark.register_source("x", ps.values([7]), NUMBERS, session=context)
+    assert rows(task()) == [7]
+
+
+def test_the_name_lasts(tmp_path, monkeypatch):
+    """Its content is on the disk before it has its name, and its name before anyone is told; also if it is not new."""
+    steps = []
+
+    def noted(name, real):
+        def operation(*args, **options):
+            steps.append((name, os.fstat(args[0]).st_ino if name == "fsync" else Path(args[0]).stat().st_ino))
+            return real(*args, **options)
+
+        return operation
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+
+    name = _lasting_name(tmp_path / "journal")
+
+    file, folder = (tmp_path / "journal.log").stat().st_ino, tmp_path.stat().st_ino
+    assert steps == [("fsync", file), ("replace", file), ("fsync", folder)]
+    steps.clear()
+    # The folder may be reached by a link.
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert _lasting_name(tmp_path / "link" / "journal") == name
+    assert steps == [("fsync", folder)]
+
+
+@pytest.mark.parametrize("start", [1, 9])
+async def test_a_checkpoint_that_is_an_old_copy_takes_nothing(start, autojump_clock):
+    """A query that begins before or after the values that are kept is refused, and nothing counts as committed."""
+    log = SourceLog("numbers", ps.values(range(4)), "values")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(log.run)
+        await log.ready()
+        with log.querying(None):
+            first = await log.latest(None, 2)
+            end = await log.latest(first, 1)
+
+        with pytest.raises(LogRefused, match=f"values 2 to [34], but a query asks for {start} to {start}: .* old copy"):
+            await log.latest({**end, "values": start}, None)
+
+        assert await log.slice(first, end) == [2]
+        nursery.cancel_scope.cancel()

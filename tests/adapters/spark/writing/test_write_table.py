@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import trio
 
@@ -28,9 +29,9 @@ def sales(count=40):
     return ps.values([(f"item {n}", n) for n in range(count)], time=lambda row: row[1] // 10)
 
 
-def found(session, folder):
-    rows = session.read.parquet(str(folder)).collect()
-    return sorted((row.time, row.item, row.n) for row in rows)
+def found(folder):
+    rows = pq.read_table(folder, partitioning="hive").to_pylist()
+    return sorted((row["time"], row["item"], row["n"]) for row in rows)
 
 
 def names(folder):
@@ -52,212 +53,205 @@ def table(chosen):
     chosen.sql("DROP TABLE IF EXISTS some_sales")
 
 
-class TestContents:
-    @on_both
-    def test_writing_again_replaces(self, chosen, tmp_path):
-        for count in (40, 20):
-            times = ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=chosen)))
-            assert times == list(range(count // 10))
-        assert found(chosen, tmp_path) == expected()
-        assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
-        assert [len(list((tmp_path / f"time={time}").glob("*.parquet"))) for time in range(4)] == [1] * 4
-
-    @on_both
-    def test_rows_of_many_times_in_any_order(self, chosen, tmp_path):
-        rows = [(f"item {n}", n) if n % 50 else pa.table({"item": ["a", "b"], "n": [n, n]}) for n in range(3000)]
-        mixed = ps.pipe(
-            ps.values(list(enumerate(rows))),
-            ps.stamp(lambda row: row[0] * 7 % 4, lateness=4),
-            ps.map(lambda row: row[1]),
-        )
-        ps.run(ps.pipe(mixed, spark.write_table(tmp_path, SCHEMA, session=chosen)))
-        expected = sorted(
-            (n * 7 % 4, item, n) for n in range(3000) for item in ([f"item {n}"] if n % 50 else ["a", "b"])
-        )
-        assert found(chosen, tmp_path) == expected
-
-    def test_dates_and_other_formats(self, session, tmp_path):
-        """A date names its partition as in Spark, and the options reach the writer."""
-        rows = ps.values([(n,) for n in range(3)], time=lambda row: dt.date(2013, 1, 1 + row[0]))
-        sink = spark.write_table(
-            tmp_path, "n BIGINT", format="orc", time="day", options={"compression": "zlib"}, session=session
-        )
-        ps.run(ps.pipe(rows, sink))
-        assert sorted(names(tmp_path)) == ["day=2013-01-01", "day=2013-01-02", "day=2013-01-03"]
-        assert list(tmp_path.glob("*/*.zlib.orc"))
-        assert [tuple(row) for row in session.read.orc(str(tmp_path)).sort("n").collect()] == [
-            (n, dt.date(2013, 1, 1 + n)) for n in range(3)
-        ]
-
-    def test_a_relative_path_is_a_folder(self, session):
-        """As for the writers of files, but relative to Java's start folder; it is not in Spark's catalog."""
-        folder = Path(session._jvm.System.getProperty("user.dir")) / "sales_in_a_folder"
-        try:
-            ps.run(ps.pipe(sales(20), spark.write_table("sales_in_a_folder", SCHEMA, session=session)))
-            assert found(session, folder) == expected(20)
-            assert not session.catalog.tableExists("sales_in_a_folder")
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    @on_both
-    def test_a_table_by_name(self, chosen, table):
-        for count in (20, 40):
-            sink = spark.write_table(table, "Location STRING, `a``b` BIGINT", catalog=True, session=chosen)
-            ps.run(ps.pipe(sales(count), sink))
-        assert sorted((time, item, n) for item, n, time in chosen.table(table).collect()) == expected()
-
-    def test_a_time_is_complete_when_it_is_in_place(self, session, tmp_path):
-        """Code that waits for the completion of a day can read the day."""
-
-        async def main():
-            async with ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)).open() as running:
-                await running.progress.completed(1)
-                return {"time=0", "time=1"} <= set(names(tmp_path))
-
-        assert trio.run(main)
+@on_both
+def test_writing_again_replaces(chosen, tmp_path):
+    for count in (40, 20):
+        times = ps.run(ps.pipe(sales(count), spark.write_table(tmp_path, SCHEMA, session=chosen)))
+        assert times == list(range(count // 10))
+    assert found(tmp_path) == expected()
+    assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
+    assert [len(list((tmp_path / f"time={time}").glob("*.parquet"))) for time in range(4)] == [1] * 4
 
 
-class TestRefusals:
-    @pytest.mark.parametrize("wrong", [(1, 2), True, 1 << 63, "", "\ud800", "__HIVE_DEFAULT_PARTITION__"])
-    def test_a_time_that_cannot_name_a_partition(self, session, tmp_path, wrong):
-        rows = ps.values([("a", 1)], time=lambda _: wrong)
-        named = re.escape(f"the time {wrong!r} ({type(wrong).__name__}) cannot name a partition")
-        with pytest.raises(spark.TableTargetError, match=named):
-            ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
-        assert not names(tmp_path)
-
-    def test_a_time_with_the_name_of_a_column(self, session, tmp_path):
-        """To Spark, names that differ in capitals are one, unless it is set otherwise."""
-        table = ps.pipe(sales(20), spark.write_table(tmp_path, "Time STRING, n BIGINT", session=session))
-        with pytest.raises(ps.CompositionError, match="already has a column 'Time', which is for the time"):
-            ps.run(table)
-        with settings(session, {"spark.sql.caseSensitive": "true"}):
-            assert ps.run(table) == [0, 1]
-
-    @pytest.mark.parametrize(
-        ("made", "why"),
-        [
-            ("TABLE {} (item STRING, n BIGINT, time BIGINT) USING orc PARTITIONED BY (time)", "is in orc"),
-            ("TABLE {} (item STRING, n BIGINT, time BIGINT) USING parquet", r"partitioned by \[\]"),
-            (
-                "TABLE {} (item STRING, time BIGINT) USING parquet PARTITIONED BY (time)",
-                "the columns .'item', 'time'.,",
-            ),
-            ("VIEW {} AS SELECT 1 AS one", "is in view"),
-        ],
+@on_both
+def test_rows_of_many_times_in_any_order(chosen, tmp_path):
+    rows = [(f"item {n}", n) if n % 50 else pa.table({"item": ["a", "b"], "n": [n, n]}) for n in range(3000)]
+    mixed = ps.pipe(
+        ps.values(list(enumerate(rows))),
+        ps.stamp(lambda row: row[0] * 7 % 4, lateness=4),
+        ps.map(lambda row: row[1]),
     )
-    def test_a_table_that_is_made_otherwise(self, session, table, made, why):
-        """Partitions in it could not be read, or would lack columns; nothing is written there."""
-        try:
-            session.sql(f"CREATE {made.format(table)}")
-            with pytest.raises(spark.TableTargetError, match=why):
-                ps.run(ps.pipe(sales(), spark.write_table(table, SCHEMA, catalog=True, session=session)))
-            assert session.table(table).count() == why.count("view")
-        finally:
-            if "VIEW" in made:
-                session.sql(f"DROP VIEW {table}")
-
-    def test_another_program_that_begins_to_write_stops_this_one(self, session, tmp_path, monkeypatch):
-        """This one notices it at its next time, and does not replace what the other one has written."""
-        pushed = ps.pushable(1000)
-
-        def written(rows):
-            return ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session))
-
-        async def main():
-            async with written(ps.pipe(pushed, ps.stamp(lambda row: row[1] // 10))).open() as running:
-                await pushed.push(("mine", 0))
-                await pushed.push(("mine", 10))
-                await running.progress.completed(0)
-                with monkeypatch.context() as elsewhere:
-                    # Another program does not have this program's list of writers.
-                    elsewhere.setattr(table_partitions, "_busy", {})
-                    async with written(sales()).open() as other:
-                        assert await other.result() == [0, 1, 2, 3]
-                pushed.end()
-                with pytest.raises(spark.TableTargetError, match="another program has begun to write to"):
-                    await running.result()
-
-        trio.run(main)
-        assert found(session, tmp_path) == expected()
-        assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
-
-    @on_both
-    def test_a_folder_with_two_writers_is_refused(self, chosen, tmp_path):
-        """They would delete each other's work; when the first has ended, the folder is free again."""
-        pushed = ps.pushable(1000)
-
-        def table():
-            return spark.write_table(tmp_path, SCHEMA, session=chosen)
-
-        async def main():
-            async with ps.pipe(pushed, ps.stamp(lambda row: row[1]), table()).open() as running:
-                await pushed.push(("item", 0))
-                await pushed.push(("item", 1))
-                await running.progress.completed(0)
-                async with ps.pipe(sales(), table()).open() as second:
-                    with pytest.raises(files.FileBusyError, match=r"^write_table: another run, or another sink of"):
-                        await second.result()
-                pushed.end()
-                return await running.result()
-
-        assert trio.run(main) == [0, 1]
-        assert sorted(names(tmp_path)) == ["time=0", "time=1"]
-        assert ps.run(ps.pipe(sales(), table())) == [0, 1, 2, 3]
+    ps.run(ps.pipe(mixed, spark.write_table(tmp_path, SCHEMA, session=chosen)))
+    expected = sorted((n * 7 % 4, item, n) for n in range(3000) for item in ([f"item {n}"] if n % 50 else ["a", "b"]))
+    assert found(tmp_path) == expected
 
 
-class TestEndings:
-    @on_both
-    def test_times_before_a_refused_row_are_written(self, chosen, tmp_path):
-        rows = ps.pipe(ps.values(range(40), time=lambda n: n // 10), ps.map(lambda n: ("a", n if n < 25 else "text")))
-        with pytest.raises(spark.SchemaError, match="'text'.*row 6 of the time 2"):
-            ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=chosen)))
-        assert sorted(names(tmp_path)) == ["time=0", "time=1"]
+def test_dates_and_other_formats(session, tmp_path):
+    """A date names its partition as in Spark, and the options reach the writer."""
+    rows = ps.values([(n,) for n in range(3)], time=lambda row: dt.date(2013, 1, 1 + row[0]))
+    sink = spark.write_table(
+        tmp_path, "n BIGINT", format="orc", time="day", options={"compression": "zlib"}, session=session
+    )
+    ps.run(ps.pipe(rows, sink))
+    assert sorted(names(tmp_path)) == ["day=2013-01-01", "day=2013-01-02", "day=2013-01-03"]
+    assert list(tmp_path.glob("*/*.zlib.orc"))
+    assert [tuple(row) for row in session.read.orc(str(tmp_path)).sort("n").collect()] == [
+        (n, dt.date(2013, 1, 1 + n)) for n in range(3)
+    ]
 
-    @on_both
-    def test_a_failed_write_fails_the_run(self, chosen, tmp_path):
-        (tmp_path / "file").write_text("")
-        with pytest.raises(Exception, match="file"):
-            ps.run(ps.pipe(sales(), spark.write_table(tmp_path / "file", SCHEMA, session=chosen)))
 
-    def test_an_abort_leaves_complete_partitions(self, session, tmp_path, until_idle):
-        pushed = ps.pushable(1000)
+def test_a_relative_path_is_a_folder(session):
+    """As for the writers of files, but relative to Java's start folder; it is not in Spark's catalog."""
+    folder = Path(session._jvm.System.getProperty("user.dir")) / "sales_in_a_folder"
+    try:
+        ps.run(ps.pipe(sales(20), spark.write_table("sales_in_a_folder", SCHEMA, session=session)))
+        assert found(folder) == expected(20)
+        assert not session.catalog.tableExists("sales_in_a_folder")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
-        async def main():
-            pipeline = ps.pipe(
-                pushed, ps.stamp(lambda row: row[1]), spark.write_table(tmp_path, SCHEMA, session=session)
-            )
-            async with pipeline.open() as running:
-                for n in range(50):
-                    await pushed.push((f"item {n}", n))
-                await trio.sleep(0.2)
-                await running.abort()
 
-        trio.run(main)
-        left = set(names(tmp_path)) if tmp_path.exists() else set()
-        assert all(name.startswith("time=") for name in left)
-        until_idle()
+@on_both
+def test_a_table_by_name(chosen, table):
+    for count in (20, 40):
+        sink = spark.write_table(table, "Location STRING, `a``b` BIGINT", catalog=True, session=chosen)
+        ps.run(ps.pipe(sales(count), sink))
+    assert sorted((time, item, n) for item, n, time in chosen.table(table).collect()) == expected()
 
-    def test_an_abort_before_spark_writes(self):
-        done = []
 
-        async def main():
-            with trio.CancelScope() as scope:
-                scope.cancel()
-                await stoppably(done.append, lambda: None, 1)
-            return scope.cancelled_caught
+async def test_a_time_is_complete_when_it_is_in_place(session, tmp_path):
+    """Code that waits for the completion of a day can read the day."""
+    async with ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)).open() as running:
+        await running.progress.completed(1)
+        assert {"time=0", "time=1"} <= set(names(tmp_path))
 
-        ended = []
-        thread = threading.Thread(target=lambda: ended.append(trio.run(main)), daemon=True)
-        thread.start()
-        thread.join(5)
-        assert ended == [True]
-        assert done == []
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
-    def test_a_kill_leaves_complete_partitions(self, session, tmp_path, seconds):
-        program = f"""
+@pytest.mark.parametrize("wrong", [(1, 2), True, 1 << 63, "", "\ud800", "__HIVE_DEFAULT_PARTITION__"])
+def test_a_time_that_cannot_name_a_partition(session, tmp_path, wrong):
+    rows = ps.values([("a", 1)], time=lambda _: wrong)
+    named = re.escape(f"the time {wrong!r} ({type(wrong).__name__}) cannot name a partition")
+    with pytest.raises(spark.TableTargetError, match=named):
+        ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
+    assert not names(tmp_path)
+
+
+def test_a_time_with_the_name_of_a_column(session, tmp_path):
+    """To Spark, names that differ in capitals are one, unless it is set otherwise."""
+    table = ps.pipe(sales(20), spark.write_table(tmp_path, "Time STRING, n BIGINT", session=session))
+    with pytest.raises(ps.CompositionError, match="already has a column 'Time', which is for the time"):
+        ps.run(table)
+    with settings(session, {"spark.sql.caseSensitive": "true"}):
+        assert ps.run(table) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ("TABLE {} (item STRING, n BIGINT, time BIGINT) USING orc PARTITIONED BY (time)", "is in orc"),
+        ("TABLE {} (item STRING, n BIGINT, time BIGINT) USING parquet", r"partitioned by \[\]"),
+        (
+            "TABLE {} (item STRING, time BIGINT) USING parquet PARTITIONED BY (time)",
+            "the columns .'item', 'time'.,",
+        ),
+        ("VIEW {} AS SELECT 1 AS one", "is in view"),
+    ],
+)
+def test_a_table_that_is_made_otherwise(session, table, made, why):
+    """Partitions in it could not be read, or would lack columns; nothing is written there."""
+    try:
+        session.sql(f"CREATE {made.format(table)}")
+        with pytest.raises(spark.TableTargetError, match=why):
+            ps.run(ps.pipe(sales(), spark.write_table(table, SCHEMA, catalog=True, session=session)))
+        assert session.table(table).count() == why.count("view")
+    finally:
+        if "VIEW" in made:
+            session.sql(f"DROP VIEW {table}")
+
+
+async def test_another_program_that_begins_to_write_stops_this_one(session, tmp_path, monkeypatch):
+    """This one notices it at its next time, and does not replace what the other one has written."""
+    pushed = ps.pushable(1000)
+
+    def written(rows):
+        return ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session))
+
+    async with written(ps.pipe(pushed, ps.stamp(lambda row: row[1] // 10))).open() as running:
+        await pushed.push(("mine", 0))
+        await pushed.push(("mine", 10))
+        await running.progress.completed(0)
+        with monkeypatch.context() as elsewhere:
+            # Another program does not have this program's list of writers.
+            elsewhere.setattr(table_partitions, "_busy", {})
+            async with written(sales()).open() as other:
+                assert await other.result() == [0, 1, 2, 3]
+        pushed.end()
+        with pytest.raises(spark.TableTargetError, match="another program has begun to write to"):
+            await running.result()
+    assert found(tmp_path) == expected()
+    assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
+
+
+@on_both
+async def test_a_folder_with_two_writers_is_refused(chosen, tmp_path):
+    """They would delete each other's work; when the first has ended, the folder is free again."""
+    pushed = ps.pushable(1000)
+
+    def table():
+        return spark.write_table(tmp_path, SCHEMA, session=chosen)
+
+    async with ps.pipe(pushed, ps.stamp(lambda row: row[1]), table()).open() as running:
+        await pushed.push(("item", 0))
+        await pushed.push(("item", 1))
+        await running.progress.completed(0)
+        async with ps.pipe(sales(), table()).open() as second:
+            with pytest.raises(files.FileBusyError, match=r"^write_table: another run, or another sink of"):
+                await second.result()
+        pushed.end()
+        assert await running.result() == [0, 1]
+    assert sorted(names(tmp_path)) == ["time=0", "time=1"]
+    assert await ps.arun(ps.pipe(sales(), table())) == [0, 1, 2, 3]
+
+
+@on_both
+def test_times_before_a_refused_row_are_written(chosen, tmp_path):
+    rows = ps.pipe(ps.values(range(40), time=lambda n: n // 10), ps.map(lambda n: ("a", n if n < 25 else "text")))
+    with pytest.raises(spark.SchemaError, match="'text'.*row 6 of the time 2"):
+        ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=chosen)))
+    assert sorted(names(tmp_path)) == ["time=0", "time=1"]
+
+
+@on_both
+def test_a_failed_write_fails_the_run(chosen, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Exception, match="file"):
+        ps.run(ps.pipe(sales(), spark.write_table(tmp_path / "file", SCHEMA, session=chosen)))
+
+
+async def test_an_abort_leaves_complete_partitions(session, tmp_path, until_idle):
+    pushed = ps.pushable(1000)
+
+    pipeline = ps.pipe(pushed, ps.stamp(lambda row: row[1]), spark.write_table(tmp_path, SCHEMA, session=session))
+    async with pipeline.open() as running:
+        for n in range(50):
+            await pushed.push((f"item {n}", n))
+        await trio.sleep(0.2)
+        await running.abort()
+    left = set(names(tmp_path)) if tmp_path.exists() else set()
+    assert all(name.startswith("time=") for name in left)
+    until_idle()
+
+
+def test_an_abort_before_spark_writes():
+    done = []
+
+    async def main():
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await stoppably(done.append, lambda: None, 1)
+        return scope.cancelled_caught
+
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(trio.run(main)), daemon=True)
+    thread.start()
+    thread.join(5)
+    assert ended == [True]
+    assert done == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
+def test_a_kill_leaves_complete_partitions(session, tmp_path, seconds):
+    program = f"""
 import sys
 sys.path.insert(0, {str(Path.cwd())!r})
 import pullstream as ps
@@ -268,22 +262,22 @@ rows = ps.values([(f"item {{n}}", n) for n in range(20_000)], time=lambda row: r
 while True:
     ps.run(ps.pipe(rows, spark.write_table({str(tmp_path)!r}, "item STRING, n BIGINT")), limit=500)
 """
-        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
-        try:
-            assert process.stdout.readline() == b"ready\n"
-            deadline = time.monotonic() + 60
-            while not list(tmp_path.glob("time=*")) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            time.sleep(seconds)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            process.stdout.close()
-        whole = {n // 1000: 1000 for n in range(20_000)}
-        if list(tmp_path.glob("time=*")):
-            counts = dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect()))
-            assert counts.items() <= whole.items()
-        rows = ps.values([(f"item {n}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
-        ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
-        assert dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect())) == whole
-        assert not (tmp_path / ".pullstream").exists()
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("time=*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(seconds)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    whole = {n // 1000: 1000 for n in range(20_000)}
+    if list(tmp_path.glob("time=*")):
+        counts = dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect()))
+        assert counts.items() <= whole.items()
+    rows = ps.values([(f"item {n}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
+    ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
+    assert dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect())) == whole
+    assert not (tmp_path / ".pullstream").exists()
