@@ -31,12 +31,12 @@ COMMANDS = {
 }
 
 
-def findings(checker, folder, *options):
+def findings(checker, folder):
     """What a type checker says of the files of a folder: sorted pairs of "file: kind: message" and a line's number."""
     found = shutil.which(checker, path=str(Path(sys.executable).parent)) or shutil.which(checker)
     if found is None:
         pytest.skip(f"{checker} is not installed")
-    command = [found, *COMMANDS[checker], sys.executable, *options, "."]
+    command = [found, *COMMANDS[checker], sys.executable, "."]
     said = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     return sorted(
         (f"{Path(path).name}: {kind}: {message.splitlines()[0]}", line)
@@ -73,48 +73,51 @@ READ = {"mypy": read_mypy, "basedpyright": read_basedpyright, "pyrefly": read_py
 
 
 def write_programs(folder):
-    """Write every program of the pages to a file of its own."""
+    """Write `typed_pipes`, and every program of the pages, to files of their own; return the folder."""
     for page in PAGES:
         for number, program in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), 1):
             (folder / f"{page.stem}_{number}.py").write_text(program)
-
-
-def of_programs(checker, folder):
-    write_programs(folder)
+    # Where this file is checked with the packages, these are expected; here they are what is looked for.
+    shown = re.sub(r"# pyright: ignore(\[.*?\])?", "", PIPES.read_text())
+    (folder / PIPES.name).write_text(f"{shown}\n# pyright: strict\n")
     # Programs of a page are not annotated: that nothing wrong is said of them is what is asked.
     (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
-    options = [f"--disable-error-code={code}" for code in UNTYPED] if checker == "mypy" else []
-    return [text for text, _ in findings(checker, folder, *options)]
+    return folder
 
 
-def of_pipes(checker, folder):
+def of_programs(found):
+    told = [text for text, _ in found if not text.startswith(PIPES.name)]
+    return [text for text in told if text.split(": ")[1] not in UNTYPED]
+
+
+def of_pipes(found):
     """What is said of `typed_pipes` where nothing is wrong, and the lines where nothing is said of what is."""
     lines = PIPES.read_text().splitlines()
     refused = {number for number, line in enumerate(lines, 1) if line.endswith("# refused")}
     assert refused, "lines are marked"
-    # Where this file is checked with the packages, these are expected; here they are what is looked for.
-    shown = [re.sub(r"# pyright: ignore(\[.*?\])?", "", line) for line in lines]
-    (folder / PIPES.name).write_text("\n".join(shown) + "\n")
-    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-    found = findings(checker, folder)
+    found = [(text, line) for text, line in found if text.startswith(PIPES.name)]
     unnoticed = refused - {line for _, line in found}
     return [text for text, line in found if line not in refused], [lines[number - 1] for number in sorted(unnoticed)]
 
 
+@pytest.fixture(scope="module", params=COMMANDS)
+def checked(request, tmp_path_factory):
+    """A type checker, and what it finds."""
+    return request.param, findings(request.param, write_programs(tmp_path_factory.mktemp("programs")))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", COMMANDS)
-def test_types_of_pipes_are_inferred(checker, tmp_path):
+def test_types_of_pipes_are_inferred(checked):
     """Every assertion of `typed_pipes` holds, but for what is known; what is to be refused is, without exception."""
-    gaps, unnoticed = of_pipes(checker, tmp_path)
+    checker, found = checked
+    gaps, unnoticed = of_pipes(found)
     assert unnoticed == []
     assert gaps == (KNOWN / f"{checker}.txt").read_text().splitlines()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", COMMANDS)
-def test_nothing_wrong_is_said_of_a_program(checker, tmp_path):
-    """The programs of the README and of the pages have no error."""
-    assert of_programs(checker, tmp_path) == []
+def test_nothing_wrong_is_said_of_a_program(checked):
+    assert of_programs(checked[1]) == []
 
 
 if __name__ == "__main__":
@@ -122,5 +125,5 @@ if __name__ == "__main__":
 
     for name in COMMANDS:
         with tempfile.TemporaryDirectory() as folder:
-            gaps, _ = of_pipes(name, Path(folder))
+            gaps, _ = of_pipes(findings(name, write_programs(Path(folder))))
             (KNOWN / f"{name}.txt").write_text("".join(f"{line}\n" for line in gaps))

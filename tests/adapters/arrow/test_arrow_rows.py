@@ -116,7 +116,6 @@ async def columns(ctx):
 
 @pytest.mark.parametrize("limit", [7, 4096])
 def test_modules_that_pass_values_on_create_no_rows(limit, no_rows):
-    """`take`, `skip`, `concat`, `merge`, `prefetch`, `take_times`, `map_time`, `tee`: values arrive in Arrow."""
     kinds = []
 
     @ps.sink

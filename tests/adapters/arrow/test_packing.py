@@ -54,7 +54,6 @@ def rows(values, schema=SCHEMA, given=None):
     ],
 )
 def test_forms_of_rows(value, row):
-    """By position, by name, or as Arrow; the key and the time are filled in, unless the value has them."""
     assert rows([value]) == [row]
     assert rows([value, value]) == [row, row]
 
@@ -73,7 +72,6 @@ def test_a_single_column_takes_any_value():
 
 
 def test_a_timestamp_is_microseconds_or_a_datetime():
-    """The toolkit's form of a timestamp converts back to the original."""
     schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
     at = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
     assert rows([1_000_000, at, None], schema, {}) == [(at,), (at,), (None,)]

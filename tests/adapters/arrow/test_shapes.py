@@ -201,7 +201,6 @@ def test_columns_as_numpy_arrays():
 
 @pytest.mark.parametrize("on", [True, False])
 def test_the_garbage_collector_is_restored(on):
-    """It is paused while rows are made; also if a column cannot be read."""
     batch = pa.record_batch({"n": [1, 2], "far": pa.array([2**62, 1], pa.timestamp("s"))})
     (gc.enable if on else gc.disable)()
     try:

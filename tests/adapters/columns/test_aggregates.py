@@ -26,7 +26,6 @@ def table(cut, kind, keys, values):
 
 
 def aggregate(made, rows, together):
-    """The result of each key, with so many rows aggregated together."""
     program = ps.pipe(rows, columns.reduce_by_key("key", result=made), ps.collect())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("adapters.columns.reducing.TOGETHER", together)

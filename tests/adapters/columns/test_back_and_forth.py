@@ -13,7 +13,6 @@ from adapters.columns import reducing  # noqa: E402
 
 
 def folds(*parts):
-    """Rows of a time and a text each, at one time of the stream."""
     cells = (zip(*part, strict=True) for part in parts)
     return in_arrow(*(pa.record_batch({"t": times, "n": texts}) for times, texts in cells))
 
@@ -35,7 +34,6 @@ def test_keys_of_a_time_keep_their_order():
     ],
 )
 def test_a_time_that_fails_in_some_fold_hides_no_other(parts, together, monkeypatch):
-    """The time before it has the result of all its rows."""
     monkeypatch.setattr(reducing, "TOGETHER", together)
     got = []
     numbers = columns.reduce_by_time(s=columns.sum(pl.col("n").cast(pl.Int64)), n=columns.count())

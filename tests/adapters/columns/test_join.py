@@ -28,16 +28,11 @@ ROWS = st.lists(
 
 @ps.source
 async def table(ctx, rows, name):
-    """The rows, each with its number, in a batch for each time."""
     kind = pa.dictionary(pa.int32(), pa.string()) if name == "l" else pa.string()
     schema = pa.schema([("key", kind), ("at", pa.int64()), (name, pa.int64())])
     for time in sorted({row["time"] for row in rows}):
         some = [{**row, name: number} for number, row in enumerate(rows) if row["time"] == time]
         yield ps.Batch(time, ArrowRows(pa.RecordBatch.from_pylist(some, schema), "dicts"))
-
-
-def ids(row):
-    return row["time"], row["key"], row["at"]
 
 
 def expected(left, right, how):
@@ -46,12 +41,7 @@ def expected(left, right, how):
     rights = [{**row, "r": number} for number, row in enumerate(right)]
     for one in lefts:
         same = [other for other in rights if other["time"] == one["time"] and other["key"] == one["key"] is not None]
-        if how == "asof":
-            same = sorted((other for other in same if other["at"] <= one["at"]), key=lambda other: other["at"])[-1:]
-            # Of several at that time, the last counts.
-            nearest = [other["r"] for other in rights if same and ids(other) == ids(same[0])]
-            found.append((one["time"], one["l"], max(nearest, default=None)))
-        elif how in {"semi", "anti"}:
+        if how in {"semi", "anti"}:
             found += [(one["time"], one["l"])] if bool(same) == (how == "semi") else []
         else:
             found += [(one["time"], one["l"], other["r"]) for other in same]
@@ -70,14 +60,13 @@ def order(row):
 @given(
     ROWS,
     ROWS,
-    st.sampled_from(["inner", "left", "full", "semi", "anti", "asof"]),
+    st.sampled_from(["inner", "left", "full", "semi", "anti"]),
     st.sampled_from([1, 7, 4096]),
     st.booleans(),
 )
 def test_a_join_pairs_equal_keys_at_equal_times(left, right, how, limit, check):
     """Nulls match nothing; every time is joined when it is complete; dictionaries match plain text."""
-    options = {"at": "at"} if how == "asof" else {}
-    joined = columns.join(table(left, "l"), table(right, "r"), on="key", how=how, **options)
+    joined = columns.join(table(left, "l"), table(right, "r"), on="key", how=how)
 
     found = ps.run(ps.pipe(joined, ps.collect(timed=True)), limit=limit, check=check)
 

@@ -50,7 +50,6 @@ ROWS = st.fixed_dictionaries(
 
 @ps.source
 async def table(ctx, rows, cuts, form, timed=True):
-    """The rows in batches that are cut at places, some of them empty, at their times or all at one."""
     times = [row["time"] if timed else 0 for row in rows]
     whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
     begin = 0

@@ -91,5 +91,4 @@ def test_a_type_that_is_not_supported_names_the_column(make, kind, why):
 
 
 def big():
-    """A row with a decimal of more than 38 digits."""
     return in_arrow(pa.record_batch({"n": [1], "d": pa.array([Decimal("1.50")], pa.decimal256(50, 2))}))

@@ -38,7 +38,6 @@ ROW = st.fixed_dictionaries(
 
 @ps.source
 async def table(ctx, rows, cuts, kind):
-    """The rows in batches that are cut at places, all at one time."""
     schema = pa.schema([("t", pa.int32()), ("key", pa.string()), ("n", pa.int64()), ("price", pa.decimal128(9, 2))])
     whole = pa.RecordBatch.from_pylist(rows, schema)
     times = whole.column("t") if kind == "date" else whole.column("t").cast(pa.int64())
@@ -54,14 +53,9 @@ def by_rows(kind, shape, keys, options):
     stamp = ps.stamp(lambda row: row["t"], **options)
     if shape[0] == "stamp":
         return stamp
-    size, *more = (KINDS[kind][1](number) for number in shape[1:])
-    key = (lambda row: get(row, "key")) if keys else None
-    if shape[0] == "tumbling":
-        window = ps.tumbling(size, listed(), key=key) if keys else ps.tumbling(size, listed())
-    elif shape[0] == "sliding":
-        window = ps.sliding(size, *more, listed(), key=key) if keys else ps.sliding(size, *more, listed())
-    else:
-        window = ps.sessions(size, listed(), key=key) if keys else ps.sessions(size, listed())
+    numbers = [KINDS[kind][1](number) for number in shape[1:]]
+    by_key = {"key": lambda row: get(row, "key")} if keys else {}
+    window = getattr(ps, shape[0])(*numbers, listed(), **by_key)
 
     def made(window):
         name, rows = window.value if keys else (None, window.value)
@@ -73,10 +67,9 @@ def by_rows(kind, shape, keys, options):
 def by_columns(kind, shape, keys, options):
     if shape[0] == "stamp":
         return columns.stamp("t", **options)
-    make = {"tumbling": columns.tumbling, "sliding": columns.sliding, "sessions": columns.sessions}[shape[0]]
     named = {name: AGGREGATES[name][0] for name in NAMES}
     numbers = [KINDS[kind][1](number) for number in shape[1:]]
-    return make(*numbers, *(["key"] if keys else []), at="t", **options, **named)
+    return getattr(columns, shape[0])(*numbers, *(["key"] if keys else []), at="t", **options, **named)
 
 
 def outcome(source, program, limit, *, check):
@@ -152,7 +145,6 @@ async def numbers(ctx, *times):
 
 
 def test_late_rows_stay_in_columns():
-    """The sink for late rows gets them in Arrow, each at a time that is not complete yet."""
     late = []
 
     @ps.sink
@@ -179,7 +171,6 @@ def test_late_rows_stay_in_columns():
     ],
 )
 def test_errors_say_what_is_wrong(times, options, why):
-    """A type without durations, another kind of duration, no such column, a late row, no time or one too far away."""
     with pytest.raises((columns.ColumnError, CapabilityError), match=why) as caught:
         ps.run(ps.pipe(numbers(*times), columns.tumbling(10, **{"at": "t", **options}, n=columns.count()), ps.drain()))
 
@@ -187,7 +178,6 @@ def test_errors_say_what_is_wrong(times, options, why):
 
 
 def parted(*parts):
-    """Batches of rows, each a list of times and a column."""
     return in_arrow(*(pa.record_batch({"t": times, "n": column}) for times, column in parts))
 
 

@@ -38,7 +38,6 @@ class Paper:
 
     @property
     def screens(self):
-        """The states that a terminal showed, without control codes."""
         return [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", part) for part in re.split(r"(?=\r\x1b\[2K)", self.written)]
 
 

@@ -179,7 +179,6 @@ class FailingFile(ThroughFile):
 
 
 def stored():
-    """The files in the stores, with their contents."""
     return {path: bytes(file.getvalue()) for path, file in Faulty.store.items()}
 
 

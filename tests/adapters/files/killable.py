@@ -79,7 +79,6 @@ def totals():
 
 
 def pipeline(data, out):
-    """Write the joined rows, and what is made of them, to five sinks."""
     rows = ps.pipe(joined(data), ps.rate_limit(2000), ps.sort_by_time(by_all))
     breaks = ps.pipe(ps.sessions(2, agg.count(), key=by_item), ps.map(quiet), ps.sort_by_time(by_item))
     numbered = ps.pipe(ps.scan(lambda n, _: n + 1, 0), ps.map(lambda n: {"n": n, "key": n % 3}))
@@ -99,7 +98,6 @@ def pipeline(data, out):
 
 
 def in_columns(data, out):
-    """Windows over a column of which some rows are late."""
     late = files.write_jsonl(f"{out}/late/{{time}}.jsonl")
     return ps.pipe(
         files.read_jsonl(data / "orders-a.jsonl"),

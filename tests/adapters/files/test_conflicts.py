@@ -47,7 +47,6 @@ def test_an_output_that_is_the_journal(how, manifest, tmp_path):
 @pytest.mark.parametrize("target", ["m", "{key}"])
 @pytest.mark.parametrize("other", [False, True])
 def test_an_output_that_is_a_manifest(target, other, tmp_path):
-    """The manifest of its own sink, or of another one in the run."""
     lists = files.write_text(tmp_path / "a" / "{time}", manifest=tmp_path / "m")
     given = {} if target == "m" else {"key": lambda _: "m"}
     writes = files.write_text(tmp_path / target, **given, **({} if other else {"manifest": tmp_path / "m"}))

@@ -41,12 +41,10 @@ IN_STORES = {
 
 
 def on_disk(folder):
-    """What is in a folder; manifests without its name."""
     return {file: data.replace(str(folder).encode(), b"") for file, data in content(folder).items()}
 
 
 def ends_of_times(manifest):
-    """Where a time ends in each growing file."""
     ends = {}
     for line in map(json.loads, manifest.splitlines()):
         ends.setdefault(line["path"].lstrip("/"), set()).add(line["offset"] + line["bytes"])

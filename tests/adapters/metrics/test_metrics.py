@@ -41,7 +41,6 @@ def collector():
 
 
 def test_counters_are_exact_at_the_end(collector):
-    """However short the run is, and summed over several runs; each module by name and position."""
     shops = ps.pipe(
         ps.values([1, 2, 3, 4, 5, 6], time=lambda n: n // 2),
         ps.map(lambda n: 12 // (n - 2), on_error="skip"),

@@ -25,7 +25,6 @@ from tests.adapters.spark.helpers import settings
 
 
 def first(session):
-    """Read sorted rows through a Python worker; return how many there are, and what the session is set to."""
     rows = session.range(1000).selectExpr("id % 10 AS day", "id")
     frame = rows.mapInArrow(lambda batches: batches, rows.schema)
     rows = ps.run(ps.pipe(spark.from_dataframe(frame, time="day"), ps.collect()))
@@ -51,7 +50,6 @@ def slowly(batches):
 
 @ps.source
 async def endless(ctx, made, released):
-    """A source without an end; counts its batches."""
     try:
         while True:
             await trio.sleep(0.01)
@@ -101,7 +99,6 @@ def interrupts(session):
 
 
 def queries(session):
-    """Ctrl-C while a query runs, and in the wait for it."""
     query = session.readStream.format("rate").load().writeStream.format("noop").start()
     until(lambda: query.lastProgress)
     rows = session.range(0, 100_000_000, 1, 4).mapInArrow(slowly, "id bigint")
@@ -190,7 +187,6 @@ def memory(session, small=500_000, large=2_000_000, how="batches"):
 
 
 def stopped(session):
-    """Stop the session while Spark reads a source."""
     made, released, error = [], threading.Event(), []
 
     def act():

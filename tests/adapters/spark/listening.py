@@ -28,7 +28,6 @@ def listening(port):
 
 
 def listened_by(pids):
-    """{(address, port)} on which some processes listen."""
     inodes = set()
     for pid in pids:
         # Processes and their files may disappear meanwhile.

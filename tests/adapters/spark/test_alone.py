@@ -19,7 +19,6 @@ pytestmark = [
 
 
 def part(*arguments, **how):
-    """Run the program; return what it finds, and its error output."""
     done = python("-m", "tests.adapters.spark.alone", *arguments, cwd=ROOT, timeout=600, **how)
     assert done.returncode == 0, (done.stdout, done.stderr)
     return json.loads(done.stdout.splitlines()[-1]), done.stderr

@@ -112,7 +112,6 @@ def test_a_java_without_memory():
     ],
 )
 def test_the_reason_for_the_end(code, words):
-    """An exit code, a signal, or a signal as a shell reports it."""
     error = _error(code)
     assert isinstance(error, spark.SparkJobError)
     assert words in str(error)

@@ -121,7 +121,6 @@ def test_another_schema(session, parquet):
 
 
 def test_a_function_that_raises(session):
-    """It is the user's, in Spark's workers."""
     from pyspark.sql import functions as sql
 
     def check(number):

@@ -24,7 +24,6 @@ COUNT = ps.agg.count()
 
 @pytest.fixture(scope="module")
 def given(session, tmp_path_factory):
-    """Frames with and without an end, and a folder that does not exist."""
     with settings(session, ROCKSDB):
         stream = session.readStream.format("rate").load().selectExpr("*", "timestamp AS at")
         yield SimpleNamespace(
@@ -60,7 +59,6 @@ def transforming(*transformers):
 
 
 def kept(*transformers, frame="marked", **how):
-    """Apply transformers to a stream, by key."""
     options = {"schema": "n long", "by": "value", "time": "timestamp", **how}
     return lambda given: spark.on_executors(*(transformers or [ps.map(len)]), **options)(getattr(given, frame))
 

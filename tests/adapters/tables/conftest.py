@@ -44,7 +44,6 @@ class FileBase:
         return table
 
     def shown(self, table):
-        """The table's name in messages."""
         return ".".join(self.name(table)) if isinstance(self.name(table), tuple) else table
 
     def rows(self, schema, table):

@@ -103,7 +103,6 @@ def test_a_lock_that_is_not_granted(base, monkeypatch):
 
 @contextmanager
 def statement(base, *commands):
-    """Another program's transaction, which is open in the block."""
     import adbc_driver_postgresql.dbapi as driver
 
     with driver.connect(base.target) as connection, connection.cursor() as cursor:
@@ -157,7 +156,6 @@ def test_a_constraint_of_delta_lake(base):
 
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
 def test_a_conflict_in_a_lake(base, monkeypatch):
-    """Another writer replaces the same rows while a commit writes its own."""
     sink = tables.write_rows(base.target, "sales", mode="replace_time", time="day")
     source = ps.values([{"day": day, "n": day} for day in range(3)], time=lambda row: row["day"])
     ps.run(ps.pipe(source, sink))

@@ -17,7 +17,6 @@ from tests.adapters.tables.conftest import PACKAGES, base_of
 
 @pytest.fixture
 def disk(tmp_path):
-    """A folder on a disk of eight megabytes."""
     place = tmp_path / "disk"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]

@@ -44,7 +44,6 @@ def test_records_of_another_journal(base, tmp_path):
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
 @pytest.mark.parametrize("change", ["delete", "add a column"])
 def test_a_table_that_others_change(base, change, monkeypatch):
-    """Between two commits of a run that appends; they have deleted all rows, or added a column."""
     write(sales(6), base)
     changed = []
 

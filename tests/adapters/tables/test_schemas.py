@@ -36,8 +36,6 @@ LACKED = {
 
 
 def test_a_second_run_with_the_same_schema(base):
-    """It finds the types that the first one has made of the schema's."""
-
     def put(time, table, *kinds):
         schema = pa.schema([(f"c{n}", TYPES.get(kind) or pa.type_for_alias(kind)) for n, kind in enumerate(kinds)])
         rows = [tuple(VALUES[kind] for kind in kinds)] * 2
@@ -104,7 +102,6 @@ def test_columns_are_derived_from_the_first_complete_time(base, later, lateness,
 @pytest.mark.parametrize("first", [3, 4, 6, 100])
 @pytest.mark.parametrize("of", [dict, lambda row: pa.RecordBatch.from_pylist([row])], ids=["dicts", "batches"])
 def test_only_the_first_rows_give_the_columns(base, of, first, limit, monkeypatch):
-    """The rows of all times are counted."""
     from adapters.tables import writing
 
     monkeypatch.setattr(writing, "FIRST_ROWS", first)

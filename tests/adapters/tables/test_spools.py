@@ -38,7 +38,6 @@ def test_all_times_together_have_a_limit_in_memory(base, lateness, monkeypatch):
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_few_large_rows_have_the_same_limit_in_memory(base, monkeypatch):
-    """It is looked at with every batch."""
     from adapters.arrow import spools
 
     monkeypatch.setattr(spools, "IN_MEMORY", 50_000)

@@ -14,7 +14,6 @@ from pullstream import tables
 
 @pytest.fixture
 def base(tmp_path):
-    """A database without WAL, with a table of numbers."""
     path = tmp_path / "base.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE numbers (day, n)")
@@ -25,7 +24,6 @@ def base(tmp_path):
 
 @pytest.fixture
 def other(base):
-    """Another program's connection."""
     with closing(sqlite3.connect(base, isolation_level=None, check_same_thread=False)) as connection:
         yield connection
 

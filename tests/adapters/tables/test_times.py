@@ -110,7 +110,6 @@ def test_datetimes_of_two_zones_keep_their_instants(base):
 
 
 def test_a_column_for_times_with_a_zone(base):
-    """Where the database has such a type."""
     moment = dt.datetime(2026, 3, 29, 2, 30, tzinfo=dt.timezone(dt.timedelta(hours=1)))
     source = ps.values([{"n": 1}], time=lambda _: moment)
     if base.kind == "sqlite":

@@ -13,7 +13,7 @@ import pytest
 import pullstream as ps
 from adapters.tables.sqlite import SqliteTable
 from pullstream import tables
-from tests.adapters.tables.helpers import UNKNOWN, sales, sold
+from tests.adapters.tables.helpers import UNKNOWN, sales, sold, write
 
 
 @contextmanager
@@ -76,7 +76,5 @@ def test_a_commit_whose_outcome_is_unknown(base, monkeypatch):
     there = sold(base)
     assert len(there) // 3 == int(str(failed.value).partition(" at the time ")[2][0]) + 1
     monkeypatch.undo()
-    assert ps.run(ps.pipe(sales(30), tables.write_rows(base.target, base.name("sales")))) == list(
-        range(len(there) // 3, 10)
-    )
+    assert write(sales(30), base) == list(range(len(there) // 3, 10))
     assert sold(base) == list(range(30))

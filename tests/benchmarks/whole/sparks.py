@@ -131,21 +131,3 @@ def table(session, size):
         return read(folder)
 
     return {HERE: here, "createDataFrame and partitionBy": spark_by_hand, BY_HAND: by_hand}
-
-
-@program("values: to_dataframe behind a Python function; by hand in mapInArrow", 400_000, 4_000)
-def doubled(session, size):
-    def here(_):
-        source = ps.pipe(
-            spark.from_dataframe(rows(session, size, "id"), as_="tuples"), ps.map(lambda row: (row[0] * 2,))
-        )
-        return spark.to_dataframe(source, "n LONG").groupBy().sum("n").collect()[0][0]
-
-    def in_arrow(_):
-        def parts(batches):
-            for batch in batches:
-                yield pa.RecordBatch.from_pydict({"n": [n * 2 for n in batch["id"].to_pylist()]})
-
-        return rows(session, size, "id").mapInArrow(parts, "n long").groupBy().sum("n").collect()[0][0]
-
-    return {HERE: here, "by hand in mapInArrow": in_arrow}

@@ -42,8 +42,6 @@ def read():
 
 @pytest.fixture
 def failing():
-    """The values of a source before it fails, and the failure."""
-
     def failing(source, kind):
         got = []
         with pytest.raises(kind) as caught:
@@ -77,7 +75,6 @@ class Held(Through):
 
 @pytest.fixture
 def held():
-    """A function that makes a file system whose reads wait, and releases them at the end."""
     made = []
 
     def make(free=0):
@@ -90,7 +87,6 @@ def held():
 
 
 async def until(test):
-    """Wait until a condition holds, which other threads bring about."""
     with trio.fail_after(300):
         while not test():  # noqa: ASYNC110 - what other threads do can only be polled
             await trio.sleep(0.002)

@@ -28,7 +28,6 @@ def nightly(inbox, done, **options):
 
 
 def run(inbox, tmp_path, **options):
-    """One night: returns what it has processed, and the total."""
     done = []
     pipeline = nightly(inbox, done, **options)
     _, sums = ps.run(pipeline, journal=ps.Journal(tmp_path / "journal", version="1"))
@@ -36,7 +35,6 @@ def run(inbox, tmp_path, **options):
 
 
 def test_every_run_reads_the_new_files(inbox, tmp_path):
-    """And no others; state continues, and files that were read may be deleted."""
     put(inbox, a=[1], b=[2, 3])
     assert run(inbox, tmp_path) == ([(0, [1]), (1, [6])], [1, 6])
     put(inbox, c=[4])

@@ -163,7 +163,6 @@ def test_the_first_objects_decide_the_columns(front, put, read):
 
 @pytest.mark.parametrize("count", [0, 1, 5_000, 60_000])
 def test_lines_before_a_bad_place_in_gzip_arrive(count, put, failing):
-    """However much zlib decodes at once."""
     lines = [str(n * 7919) for n in range(count)]
     press = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     good = press.compress("".join(f"{line}\n" for line in lines).encode()) + press.flush(zlib.Z_FULL_FLUSH)
@@ -360,7 +359,6 @@ def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
 
 
 def test_a_folder_with_files_of_two_formats(put, folder, failing):
-    """The error names the reader of the other file, and shows nothing of its bytes."""
     sales = pa.table({"day": [1], "item": ["tea"]})
     put("in/a.csv", "day,item\n1,tea\n")
     pq.write_table(sales, folder / "in/b.parquet")

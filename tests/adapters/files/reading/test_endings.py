@@ -26,8 +26,6 @@ KINDS = ["text", "bytes", "csv", "csv.gz", "jsonl", "parquet", "arrow"]
 
 @pytest.fixture
 def large(folder):
-    """A function that makes a source of each kind, over a file that takes many blocks."""
-
     def make(kind):
         path = folder / f"a.{kind}"
         read = write(TABLE, path, kind if kind in READERS else "csv", 1000)

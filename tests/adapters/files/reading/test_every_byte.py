@@ -76,7 +76,6 @@ class TestRandomBytes:
             assert b"".join(outcome(partial(files.read_bytes, path, block_size=size))) == data
 
     def test_text(self, seeds, size, put):
-        """Each line is text, or skipped as bytes."""
         for data in map(odd_bytes, seeds):
             found = outcome(partial(files.read_text, put("a.txt", data), block_size=size))
             told = [each.value if isinstance(each, ps.Failed) else each.encode() for each in found]
@@ -84,7 +83,6 @@ class TestRandomBytes:
                 assert told == lines_of(data)
 
     def test_json_lines(self, seeds, size, put):
-        """Each line that is not empty is a value, or skipped as bytes."""
         for data in map(odd_bytes, seeds):
             found = outcome(partial(files.read_jsonl, put("a.jsonl", data), block_size=size))
             lines = [line for line in lines_of(data) if line.strip()]
@@ -98,7 +96,6 @@ class TestRandomBytes:
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("quoted", [False, True])
     def test_csv(self, seeds, size, quoted, put):
-        """Each line that is not empty, or each row whose quotes are closed, is a row, or skipped as bytes."""
         from pyarrow.csv import ConvertOptions, ParseOptions
 
         options = {

@@ -12,8 +12,6 @@ QUICK = {"follow": True, "every": 0.01}
 
 
 class Followed:
-    """A following run, and its values so far."""
-
     def __init__(self, source, **options):
         self.got = []
         self.pipeline = ps.pipe(source, ps.sink(self.take)())
@@ -99,7 +97,6 @@ async def test_a_file_with_an_earlier_time(following):
     ],
 )
 async def test_a_followed_file_that_shrinks_or_changes(change, told, following, until):
-    """A file that was read must stay as it is, or be deleted."""
     rename_into(following, "a", "x\nx\n")
     run = Followed(files.read_text(following, **QUICK))
     with pytest.raises(files.FileChangedError, match=told):

@@ -130,7 +130,6 @@ def test_compression(put, read):
 
 
 def test_blueprints_are_data(put, read):
-    """A source of files can be read again and pickled, and shows its paths."""
     source = files.read_csv(put("a.csv", "x\n1\n"), time="x", delimiter=";", schema={"x": "int32"})
     again = pickle.loads(pickle.dumps(source))
 
@@ -189,7 +188,6 @@ class TestJoined:
     # ruff: noqa: PLR0917 - pytest gives them by name
     @pytest.mark.parametrize("counts", [(5, 5), (5, 900), (900, 5), (0, 5), (5, 0), (5, 5, 5), (900, 900)])
     def test_joined_files_are_refused(self, reader, make, options, counts, put, read):
-        """Whichever part is larger, and also without rows."""
         path = put("data", b"".join(make(list(range(count)), **options) for count in counts))
         with pytest.raises(FileReadError, match="consists of several .* files joined end to end"):
             read(reader(path))

@@ -18,8 +18,6 @@ class Killed(Exception):
 
 
 class Counting(Through):
-    """A file system that counts the bytes read per file."""
-
     def __init__(self):
         super().__init__()
         self.read = Counter()
@@ -51,7 +49,6 @@ def kept(out, source, stop=None):
 
 
 def killed_and_resumed(make, stops, journal, **options):
-    """The combined results of runs that stop at each given time, and then one to the end."""
     out = {}
     for stop in stops:
         killed(make(), stop, journal, out, **options)
@@ -82,7 +79,6 @@ TABLE = pa.table({"t": [n // 50 for n in range(5000)], "n": list(range(5000))})
 
 @pytest.fixture
 def source(folder):
-    """A function that makes a source of each kind, over files sorted by a column."""
     (folder / "in").mkdir()
 
     def make(kind, fs=None):
@@ -209,7 +205,6 @@ def rewritten(path, before, now):
 
 @pytest.mark.parametrize("begin", [0, 1 << 20])
 def test_a_changed_file_with_the_same_size_and_time_is_refused(begin, put, folder, journal):
-    """A digest of its ends reveals the change."""
     path = put("in/1", f"{'x' * begin}1\n2\n3\n")
     source = files.read_text(path, time=lambda line: int(line[-1]))
     killed(source, 3, journal)

@@ -20,7 +20,6 @@ SIZE = 20
 
 
 def packed(write, number):
-    """The bytes of a file of two columns, one of them text that is stored as a dictionary."""
     table = pa.table({"n": [number, number], "item": ["tea", "tea"]})
     write(table, stream := io.BytesIO())
     return stream.getvalue()

@@ -60,7 +60,6 @@ def pipe(place, _):
 
 
 def open_folder(place, _):
-    """A workshop that others may write to."""
     place.mkdir()
     place.chmod(0o777)
     (place / "1.part").write_text("somebody's")
@@ -75,14 +74,12 @@ def renamed(place, precious):
 
 
 def renamed_with_links(place, precious):
-    """The same, with links as its files and its lock."""
     place.mkdir(mode=0o700)
     (place / "1.part").symlink_to(precious / "thesis.txt")
     (place / "pullstream.lock").symlink_to(precious / "thesis.txt")
 
 
 def foreign(place, _):
-    """Another user's workshop, made as by a run."""
     place.mkdir(mode=0o700)
     (place / "1.part").write_text("somebody's")
     (place / "pullstream.lock").touch()

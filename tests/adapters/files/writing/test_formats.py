@@ -186,7 +186,6 @@ def test_a_schema_may_be_a_mapping(write, tmp_path):
 
 @pytest.mark.parametrize("schema", [None, {"unit price": "int64", "class": "string", "_1": "int64"}])
 def test_invalid_python_names_are_copied(schema, tmp_path):
-    """From file to file, columns keep their names, whatever a row's attributes are; a key is found by them, too."""
     (tmp_path / "in.csv").write_text("unit price,class,_1\n1,a,2\n")
     rows = files.read_csv(tmp_path / "in.csv")
     expected = [{"unit price": 1, "class": "a", "_1": 2}]

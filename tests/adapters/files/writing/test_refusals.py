@@ -115,7 +115,6 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
 
 
 def test_a_text_that_looks_like_a_value_out_of_range(tmp_path):
-    """It is written as it is, also beside a time."""
     text = "<value out of range: 1>"
     write = files.write_csv(tmp_path / "{time}", schema={"text": "string", "at": "timestamp[s]"})
     (path,) = written([{"text": text, "at": 1}], write)

@@ -117,7 +117,6 @@ def test_a_missing_package_for_a_url(monkeypatch):
 
 
 def test_many_keys(tmp_path, monkeypatch):
-    """Hundreds of files are written at once, a few of them encoded early: none is kept open."""
     most = []
     real = sink.FilesWriter.work
 
@@ -161,7 +160,6 @@ def test_a_folder_on_another_disk(tmp_path, monkeypatch):
     ],
 )
 def test_the_folder_of_a_target(template, root):
-    """It is the part before the first field, up to its last separator."""
     assert Target.of("write", template).root == root
 
 

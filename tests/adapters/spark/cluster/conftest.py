@@ -55,7 +55,6 @@ def cluster(tmp_path_factory):
 
 
 def stop(process):
-    """End a worker, which ends its executors, or the master."""
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(20)

@@ -103,7 +103,6 @@ def comparisons():
 
 
 def source(session, chance):
-    """Choose a way to read, and a frame."""
     kind, way = chance.choice(list(SALTS)), chance.choice(["read", "time", "streaming"])
     rows = session.range(0, ROWS, 1, 8)
     if way == "streaming":

@@ -53,7 +53,6 @@ def test_enough_and_aborts(remote):
 
 
 async def test_sparks_activity_is_shown(remote):
-    """While no rows arrive, the status shows the server's own progress report."""
     batches = spark.OrderedBatches(slowly(remote))
     async with trio.open_nursery() as nursery:
 
@@ -82,7 +81,6 @@ def test_without_the_private_call(frame, monkeypatch):
 
 @pytest.mark.usefixtures("remote")
 def test_packages(server):
-    """The workers find sent packages; sending them again has no effect."""
     from pyspark.sql.connect.session import SparkSession
 
     def packages(row):
@@ -134,7 +132,6 @@ def test_a_program_without_heartbeat(landing, monkeypatch):
 
 
 def test_no_shared_views(landing, monkeypatch):
-    """A server without global temporary views is refused when composing."""
     from pyspark.sql.connect.dataframe import DataFrame
 
     def refused(self, name):

@@ -93,8 +93,6 @@ def test_refusals_in_the_table(remote):
 
 
 class NoServer:
-    """A session whose server does not answer."""
-
     def __getattr__(self, name):
         raise AssertionError(f"the server is asked: {name}")
 

@@ -17,7 +17,6 @@ DAYS = 10
 
 @pytest.fixture
 def frame(chosen):
-    """Rows over ten days, mixed in three partitions."""
     return chosen.range(0, 10_000, 1, 3).selectExpr(
         "id", "date_add(date'2013-01-01', cast(id * 7 % 10 AS int)) AS day", "concat('k', id % 6) AS k"
     )
@@ -38,8 +37,6 @@ STATISTICS = ps.agg.several(
 
 
 class Tally:
-    """A state whose class exists only in this test."""
-
     def __init__(self):
         self.n = 0
 

@@ -113,7 +113,6 @@ class Keys:
         return processor._streams
 
     def take_over(self, others):
-        """Take over the state of other transformers, as after a restart with another program."""
         self.tester.handle = others.tester.handle
         self.now = others.now
         self.tester._currentWatermarkMs = others.now * 1000

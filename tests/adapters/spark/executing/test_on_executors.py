@@ -73,7 +73,6 @@ def test_each_key_has_its_own_stream(frame):
 
 
 def test_two_keys_and_an_expression(frame):
-    """There may be several keys, and computed ones; columns that are not in the schema are omitted."""
     from pyspark.sql import functions as sql
 
     counts = spark.on_executors(

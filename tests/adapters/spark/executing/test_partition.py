@@ -310,8 +310,6 @@ def test_a_null_time_is_refused(ran):
 
 
 class FakeInput(Cursor):
-    """A slow input, on trio's clock."""
-
     def __init__(self, stretches):
         super().__init__(iter(()), list)
         self.stretches = iter(stretches)

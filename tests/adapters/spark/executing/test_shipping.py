@@ -40,7 +40,6 @@ session.stop()
 @pytest.mark.slow
 @pytest.mark.spark
 def test_executor_processes_run_the_packages_that_were_sent(tmp_path):
-    """Two executor processes import the toolkit from the sent file."""
     done = python("-c", SCRIPT)
     message = [line for line in done.stdout.splitlines() if "zip" in line or "[(" in line]
     assert message == [
@@ -64,7 +63,6 @@ def test_workers_next_to_a_checkout_find_it(tmp_path):
 
 
 def test_an_executor_without_the_toolkit_explains(monkeypatch):
-    """Install it there, or send it."""
     monkeypatch.setitem(sys.modules, "adapters.spark.executing.partition", None)
     with pytest.raises(ModuleNotFoundError, match=r"on this executor .*install pullstream .*spark.send_packages"):
         next(shipped(b"")(iter(())))

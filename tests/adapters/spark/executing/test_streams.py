@@ -25,14 +25,11 @@ DELAY = 2
 
 @pytest.fixture
 def stateful(chosen):
-    """The session, with Spark's state in RocksDB and few partitions."""
     with settings(chosen, ROCKSDB):
         yield chosen
 
 
 class Arrivals:
-    """Files of rows (key, second, value), one micro-batch each."""
-
     def __init__(self, folder, seed, files):
         self.folder = folder
         folder.mkdir()

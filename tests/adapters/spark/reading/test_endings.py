@@ -55,8 +55,6 @@ def nothing_left(session, warm, until_idle):
 
 
 def endless(session, seconds=0.0, partitions=2):
-    """A frame of ten million rows, with slow batches."""
-
     def function(batches):
         for batch in batches:
             time.sleep(seconds)
@@ -190,7 +188,6 @@ def test_java_keeps_no_rows_that_were_read(session):
 
 
 def test_two_reads_in_lockstep_do_not_wait_for_each_others_slots(session):
-    """Each has more partitions than there are slots."""
     slots = session.sparkContext.defaultParallelism
 
     def source():

@@ -26,7 +26,6 @@ def days(chosen):
 
 @ps.sink
 async def batches(upstream, ctx):
-    """The delivered rows by time: {time: the rows' ids}."""
     found = {}
     async for batch in ctx.batches(upstream):
         found.setdefault(batch.time, []).extend(row.id for row in batch.values)
@@ -81,7 +80,6 @@ def test_a_column_whose_name_contains_a_dot(session):
 
 
 def test_a_null_time_fails_the_first_ask(days, until_idle):
-    """A row without a time is found before any other row is delivered."""
     seen = []
     pipeline = ps.pipe(spark.from_dataframe(days, time="sparse"), ps.map(seen.append), ps.drain())
     with pytest.raises(spark.NullTimeError, match="'sparse' is null"):
@@ -91,7 +89,6 @@ def test_a_null_time_fails_the_first_ask(days, until_idle):
 
 
 def test_nothing_runs_before_the_first_ask(session):
-    """Composing, and an abort without an ask, start nothing in Spark."""
     from pyspark.sql import functions as sql
 
     touched = session.sparkContext.accumulator(0)

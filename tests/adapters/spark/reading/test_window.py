@@ -17,7 +17,6 @@ def test_the_first_job_runs_alone_only_if_large_partitions_do_not_fit(memory, wi
 
 @pytest.mark.parametrize(("largest", "ahead"), [(10, 10), (40, 2), (100, 1), (1000, 1)])
 def test_as_many_jobs_are_ahead_as_fit(largest, ahead):
-    """By the largest result so far; one job is always allowed."""
     spans = Spans(100, 100)
     spans.took(range(1), 1.0, largest)
     assert max(number for number in range(1, 11) if spans.fits(number - 1)) == ahead
@@ -57,7 +56,6 @@ def test_as_many_partitions_are_read_together_as_the_last_results_allow(results,
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_everything_arrives_once_in_order(alone):
-    """Regardless of the order in which threads finish."""
     window = SpansAhead(list, Spans(50, 1000, alone=alone), 4, len)
     taken = []
     while (part := window.take()) is not None:

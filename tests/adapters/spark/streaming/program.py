@@ -16,7 +16,6 @@ PAUSE = {"seconds": 0.0}
 
 @ps.sink
 async def lingering(upstream, ctx):
-    """Delay the commit of a micro-batch after its file has appeared."""
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time):

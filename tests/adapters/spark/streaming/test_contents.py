@@ -72,7 +72,6 @@ def test_an_aggregate_in_spark_arrives_as_it_changes(landing):
 
 @on_both
 def test_spark_commits_only_what_is_complete(landing):
-    """When a time completes at the sinks, its micro-batch is not committed yet; when the next begins, it is."""
     landing.arrive(2, 2, 2)
     seen = []
 

@@ -70,7 +70,6 @@ def test_a_query_that_cannot_start_explains(landing):
 
 
 def test_a_failure_of_the_query_is_reported_without_its_plan(session, landing):
-    """The plan that Spark adds is in the details."""
     landing.arrive(1)
     ps.run(ps.pipe(landing.source(), ps.drain()))
     landing.arrive(1)
@@ -133,7 +132,6 @@ async def test_a_second_run_with_the_same_checkpoint_ends_the_first(landing):
 
 
 async def aborted(pipeline, until):
-    """Open a pipeline, wait for something, and abort it; return the seconds that the abort takes."""
     async with pipeline.open() as running:
         with trio.fail_after(300):
             await until()
@@ -296,7 +294,6 @@ def test_completed_micro_batches_are_committed_unread(landing, tmp_path):
 
 
 def test_a_journal_and_a_checkpoint_belong_together(landing, tmp_path):
-    """One without the other, or an old one, is refused, and nothing is committed; together they continue."""
     journal, checkpoint = tmp_path / "journal", landing.checkpoint
     pipeline = ps.pipe(landing.source(), ps.scan(lambda count, _: count + 1, 0), ps.collect())
     for step, rows in (("old", [1]), ("kept", [1, 1])):

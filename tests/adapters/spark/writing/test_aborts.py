@@ -20,8 +20,6 @@ pytestmark = pytest.mark.spark
 
 
 class Endless:
-    """A source without an end; counts how often it was opened and released."""
-
     def __init__(self, pause):
         self.pause = pause
         self.opened = self.released = 0

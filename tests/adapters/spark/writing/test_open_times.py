@@ -90,7 +90,6 @@ def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):
 
 
 def test_the_memory_held_is_that_of_the_rows(monkeypatch):
-    """While rows arrive, are sorted, moved to files and taken."""
     monkeypatch.setattr(spools, "SORTED_BYTES", 20_000)
     monkeypatch.setattr(spools, "IN_MEMORY", 30_000)
     opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time), OSError)

@@ -34,8 +34,6 @@ NUMBERS = StructType([StructField("n", LongType())])
 
 
 class Context:
-    """The part of a Spark context that the server uses."""
-
     def __init__(self):
         self._jsc = object()
         self.stages = [-1]
@@ -334,7 +332,6 @@ def test_it_can_be_read_any_number_of_times(kept, task):
 
 
 def test_only_requested_rows_are_computed(kept, task):
-    """The furthest read determines how far; kept rows are not asked for again."""
     seen = []
     kept(ps.pipe(ps.integers(), ps.tap(seen.append)))
     batches = task()

@@ -70,7 +70,6 @@ def files(monkeypatch):
 
 @pytest.fixture
 def opened(files, tmp_path):
-    """Makes a folder as a program does that begins to write."""
     hadoop = SimpleNamespace(fs=SimpleNamespace(Path=HadoopPath))
     jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
     context = SimpleNamespace(_jvm=jvm, _jsc=SimpleNamespace(hadoopConfiguration=lambda: None))
@@ -89,7 +88,6 @@ def folder(opened):
 
 
 def write(folder, content):
-    """Write three times of a table, and publish them."""
     new = Path(folder.new_folder())
     for time in (1, 2, 3):
         place = new / f"time={time}"

@@ -33,7 +33,6 @@ def test_an_empty_source_is_an_empty_frame(chosen):
 
 
 def test_variants_arrive_at_any_depth(session):
-    """In a column, a list, a map and a struct; as pyspark's objects, and as the dicts that Arrow uses."""
     one, two = VariantVal.parseJson('{"a": [1, null]}'), VariantVal.parseJson('"x"')
     bare = {"value": two.value, "metadata": two.metadata}
     rows = [
@@ -65,7 +64,6 @@ def test_rows_without_columns_are_counted(session):
 
 
 def test_the_source_gets_sparks_filters(session):
-    """Rows that the source omits are not computed; Spark applies its filters to all others."""
     told, made = [], []
 
     def prune(source, filters):
@@ -114,7 +112,6 @@ def test_a_second_read_is_refused_with_its_reason(session, tmp_path):
 
 
 def test_a_stream_computes_what_a_micro_batch_holds_and_continues_where_it_failed(session, tmp_path):
-    """While one is processed, no more is computed; with the same checkpoint, every value arrives once."""
     made, seen = [], []
 
     def body(frame, number):

@@ -47,7 +47,6 @@ SCHEMA = "item STRING, n BIGINT"
 
 @pytest.fixture
 def table(chosen):
-    """The name of a table, which is dropped afterwards."""
     chosen.sql("DROP TABLE IF EXISTS some_sales")
     yield "some_sales"
     chosen.sql("DROP TABLE IF EXISTS some_sales")
