@@ -4,8 +4,9 @@ import pytest
 
 from adapters import spark
 from adapters.spark.ended import _error
-from tests.adapters.spark.helpers import python, ran
+from tests.adapters.spark.helpers import ran
 from tests.adapters.spark.page import check_row
+from tests.programs import python
 
 pytestmark = pytest.mark.spark
 

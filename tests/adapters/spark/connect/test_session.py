@@ -8,7 +8,7 @@ import pytest
 import pullstream as ps
 from adapters import spark
 from adapters.spark.connect.gate import Gate
-from tests.adapters.spark.helpers import python
+from tests.programs import python
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,7 @@ from pyspark import cloudpickle
 
 import pullstream as ps
 from adapters.spark.executing.shipping import pickled, shipped
-from tests.adapters.spark.helpers import python
+from tests.programs import python
 
 SCRIPT = """
 import os

@@ -124,19 +124,17 @@ def test_sparks_activity_is_shown_while_no_rows_arrive(slow):
     assert batches.doing() == ""
 
 
-class TestWorkers:
-    """Read through Python workers, as with a PySpark that does not provide its own Arrow data."""
+def test_the_rows_are_the_same(session, monkeypatch):
+    monkeypatch.setattr(ordered, "offered", lambda session: False)
+    frame = session.range(0, 60_000, 1, 8).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
+    got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
+    assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(60_000))
+    many = read(spark.OrderedBatches(session.range(0, 80, 1, 8).selectExpr("id")))
+    assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(80))
 
-    def test_the_rows_are_the_same(self, session, monkeypatch):
-        monkeypatch.setattr(ordered, "offered", lambda session: False)
-        frame = session.range(0, 60_000, 1, 8).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
-        got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
-        assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(60_000))
-        many = read(spark.OrderedBatches(session.range(0, 80, 1, 8).selectExpr("id")))
-        assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(80))
 
-    def test_missing_private_calls_are_replaced(self, session, monkeypatch):
-        monkeypatch.setattr(arrow_rdd, "_offered", {})
-        monkeypatch.setattr(arrow_rdd, "import_module", lambda _: SimpleNamespace())
-        assert not arrow_rdd.offered(session)
-        assert sum(batch.num_rows for batch in read(spark.OrderedBatches(session.range(3)))) == 3
+def test_missing_private_calls_are_replaced(session, monkeypatch):
+    monkeypatch.setattr(arrow_rdd, "_offered", {})
+    monkeypatch.setattr(arrow_rdd, "import_module", lambda _: SimpleNamespace())
+    assert not arrow_rdd.offered(session)
+    assert sum(batch.num_rows for batch in read(spark.OrderedBatches(session.range(3)))) == 3

@@ -608,102 +608,106 @@ def test_whole_times(served, query):
     assert max(len(part) for part in got) == 30
 
 
-class TestJournal:
-    @pytest.fixture
-    def program(self, tmp_path):
-        """Start another program with the same source and journal; returns a query and a function that ends it."""
-        opened = []
+@pytest.fixture
+def program(tmp_path):
+    """Start another program with the same source and journal; returns a query and a function that ends it."""
+    opened = []
 
-        def served(path, seen=(), source=None):
-            given = source or ps.values([day for day in range(10) for _ in range(3)], time=lambda day: day)
-            noted = [] if seen == () else seen
-            return ServedSource("x", ps.pipe(given, ps.tap(noted.append)), NUMBERS, "times", path, shown="x")
+    def served(path, seen=(), source=None):
+        given = source or ps.values([day for day in range(10) for _ in range(3)], time=lambda day: day)
+        noted = [] if seen == () else seen
+        return ServedSource("x", ps.pipe(given, ps.tap(noted.append)), NUMBERS, "times", path, shown="x")
 
-        def recorded():
-            copy = shutil.copy(tmp_path / "journal", tmp_path / "copy")
+    def recorded():
+        copy = shutil.copy(tmp_path / "journal", tmp_path / "copy")
 
-            async def look():
-                async with trio.open_nursery() as nursery:
-                    log = await served(copy).log(nursery)
-                    nursery.cancel_scope.cancel()
-                    return log._base
+        async def look():
+            async with trio.open_nursery() as nursery:
+                log = await served(copy).log(nursery)
+                nursery.cancel_scope.cancel()
+                return log._base
 
-            return trio.run(look)
+        return trio.run(look)
 
-        def began(*given, **named):
-            server = SourceServer(Context())
-            offered = server.sources["x"] = served(tmp_path / "journal", *given, **named)
-            reader = remote._stream_reader()(("127.0.0.1", server._port, server._secret), "x", "6")
+    def began(*given, **named):
+        server = SourceServer(Context())
+        offered = server.sources["x"] = served(tmp_path / "journal", *given, **named)
+        reader = remote._stream_reader()(("127.0.0.1", server._port, server._secret), "x", "6")
 
-            def end(done=None):
-                if done is not None:
-                    within(20, lambda: recorded() == done)
-                server.close()
-                reader.stop()
+        def end(done=None):
+            if done is not None:
+                within(20, lambda: recorded() == done)
+            server.close()
+            reader.stop()
 
-            opened.append(end)
-            reader.prepareForTriggerAvailableNow()
-            reader.over = offered.over
-            return reader, end
+        opened.append(end)
+        reader.prepareForTriggerAvailableNow()
+        reader.over = offered.over
+        return reader, end
 
-        yield began
-        for end in opened:
-            end()
-
-    def test_another_program_continues_sparks_checkpoint(self, program):
-        reader, end = program()
-        start = reader.initialOffset()
-        first = reader.latest(start)
-        second = reader.latest(first)
-        (part,) = reader.partitions(first, second)
-        planned = rows(reader.read(part))
-        end(done=6)
-
-        seen = []
-        reader, end = program(seen)
-        # Before it plans anything, Spark reads again what was planned but not committed.
-        assert rows(reader.read(part)) == planned == [2, 2, 2, 3, 3, 3]
-        third = reader.latest(second)
-        assert third["values"] == 18
-        assert rows(reader.read(reader.partitions(second, third)[0])) == [4, 4, 4, 5, 5, 5]
-        assert seen[0] == 2
-
-    def test_values_committed_after_the_last_journal_record_are_not_repeated(self, program):
-        """Spark's commit log may be ahead of the journal; the numbers show by how much."""
-        reader, end = program()
-        start = reader.initialOffset()
-        first = reader.latest(start)
+    yield began
+    for end in opened:
         end()
-        reader, end = program()
-        second = reader.latest(first)
-        assert (first["values"], second["values"]) == (6, 12)
-        assert rows(reader.read(reader.partitions(first, second)[0])) == [2, 2, 2, 3, 3, 3]
 
-    def test_a_source_that_was_read_to_its_end_has_no_more_values(self, program):
-        """All is committed: the next program plans nothing, and its offset is the end."""
-        reader, end = program()
-        *_, (at, _) = micro_batches(reader, reader.initialOffset())
-        assert reader.over.wait(5)
-        end()
-        seen = []
-        reader, end = program(seen)
-        assert reader.latest(at) == at
-        assert (at["values"], seen) == (30, [])
 
-    def test_a_query_without_its_checkpoint_is_refused(self, program):
-        reader, end = program()
-        reader.latest(reader.latest(reader.initialOffset()))
-        end(done=6)
-        reader, end = program()
-        with pytest.raises(remote.PullSourceError, match="first 6 values .* checkpointLocation of .* another journal"):
-            reader.initialOffset()
+def test_another_program_continues_sparks_checkpoint(program):
+    reader, end = program()
+    start = reader.initialOffset()
+    first = reader.latest(start)
+    second = reader.latest(first)
+    (part,) = reader.partitions(first, second)
+    planned = rows(reader.read(part))
+    end(done=6)
 
-    def test_another_source_is_refused(self, program):
-        reader, end = program()
-        reader.latest(reader.latest(reader.initialOffset()))
-        end(done=6)
-        with pytest.raises(remote.PullSourceError, match="JournalError: .*another pipeline"):
-            program(source=ps.integers())
+    seen = []
+    reader, end = program(seen)
+    # Before it plans anything, Spark reads again what was planned but not committed.
+    assert rows(reader.read(part)) == planned == [2, 2, 2, 3, 3, 3]
+    third = reader.latest(second)
+    assert third["values"] == 18
+    assert rows(reader.read(reader.partitions(second, third)[0])) == [4, 4, 4, 5, 5, 5]
+    assert seen[0] == 2
+
+
+def test_values_committed_after_the_last_journal_record_are_not_repeated(program):
+    """Spark's commit log may be ahead of the journal; the numbers show by how much."""
+    reader, end = program()
+    start = reader.initialOffset()
+    first = reader.latest(start)
+    end()
+    reader, end = program()
+    second = reader.latest(first)
+    assert (first["values"], second["values"]) == (6, 12)
+    assert rows(reader.read(reader.partitions(first, second)[0])) == [2, 2, 2, 3, 3, 3]
+
+
+def test_a_source_that_was_read_to_its_end_has_no_more_values(program):
+    """All is committed: the next program plans nothing, and its offset is the end."""
+    reader, end = program()
+    *_, (at, _) = micro_batches(reader, reader.initialOffset())
+    assert reader.over.wait(5)
+    end()
+    seen = []
+    reader, end = program(seen)
+    assert reader.latest(at) == at
+    assert (at["values"], seen) == (30, [])
+
+
+def test_a_query_without_its_checkpoint_is_refused(program):
+    reader, end = program()
+    reader.latest(reader.latest(reader.initialOffset()))
+    end(done=6)
+    reader, end = program()
+    with pytest.raises(remote.PullSourceError, match="first 6 values .* checkpointLocation of .* another journal"):
+        reader.initialOffset()
+
+
+def test_another_source_is_refused(program):
+    reader, end = program()
+    reader.latest(reader.latest(reader.initialOffset()))
+    end(done=6)
+    with pytest.raises(remote.PullSourceError, match="JournalError: .*another pipeline"):
+        program(source=ps.integers())
 
 
 def test_a_name_in_use_is_not_replaced(server, served, task, monkeypatch, context):
