@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from adapters import locks
 from adapters.tables.table import FileLock
+from pullstream import locks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such locks here")
 
@@ -52,7 +52,7 @@ def test_a_forked_child_keeps_no_lock(when, tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             if when == "closed":
                 patch.setattr(os, "close", after_a_fork(os.close))
-            locks.close(file)
+            locks.close_locked(file)
         locks.lock(other.fileno())
 
     os.write(end, b"x" * len(children))
