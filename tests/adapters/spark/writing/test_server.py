@@ -10,6 +10,7 @@ import struct
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,22 +65,16 @@ def server(context):
 
 @pytest.fixture
 def served(server):
-    def made(source, name="x", offsets="values"):
-        given = ServedSource(name, source, NUMBERS, offsets, shown=name)
-        server.sources[name] = given
+    def made(source, name="x", offsets="values", *, schema=NUMBERS, **options):
+        given = server.sources[name] = ServedSource(name, source, schema, offsets, shown=name, **options)
         return RegisteredSource(server, given)
 
     return made
 
 
 @pytest.fixture
-def kept(server):
-    def made(source, most=1 << 20):
-        given = ServedSource("x", source, NUMBERS, replay=most, shown="x")
-        server.offer(given)
-        return RegisteredSource(server, given)
-
-    return made
+def kept(served):
+    return partial(served, replay=1 << 20)
 
 
 @pytest.fixture
@@ -240,15 +235,14 @@ def test_the_error_for_an_unknown_name_lists_the_known_ones(served, address):
 @pytest.mark.parametrize(
     ("prune", "message"), [(lambda *_: [1], r"prune\(\).* reads a source"), (lambda *_: 1 // 0, "ZeroDivisionError")]
 )
-def test_prune_must_return_a_source(server, task, prune, message):
-    server.sources["x"] = ServedSource("x", ps.values([1]), NUMBERS, prune=prune, shown="x")
+def test_prune_must_return_a_source(served, task, prune, message):
+    served(ps.values([1]), prune=prune)
     with pytest.raises(remote.PullSourceError, match=message):
         list(task())
 
 
-def test_an_invalid_variant_is_refused_by_name(server, task):
-    schema = StructType([*NUMBERS, StructField("v", VariantType())])
-    server.sources["x"] = ServedSource("x", ps.values([(1, 5)]), schema, shown="x")
+def test_an_invalid_variant_is_refused_by_name(served, task):
+    served(ps.values([(1, 5)]), schema=StructType([*NUMBERS, StructField("v", VariantType())]))
     with pytest.raises(remote.PullSourceError, match=r"the column 'v' is .*, and cannot hold 5 \(int\), value 1"):
         list(task())
 
@@ -348,7 +342,7 @@ def test_only_requested_rows_are_computed(kept, task):
 
 
 def test_more_rows_than_allowed_fail(kept, task):
-    handle = kept(ps.integers(), most=200_000)
+    handle = kept(ps.integers(), replay=200_000)
     batches = task()
     first = rows([next(batches)])
     assert first == list(range(len(first)))
