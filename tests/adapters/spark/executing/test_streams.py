@@ -40,22 +40,15 @@ class Arrivals:
             self.files.append([(dice.choice("abcd"), dice.choice(seconds), dice.randrange(9)) for _ in range(12)])
         # A last row, which completes all others.
         self.files.append([("end", END, 0)])
-        for number, rows in enumerate(self.files):
-            lines = [json.dumps({"key": key, "at": stamp(at), "value": value}) for key, at, value in rows]
-            path = folder / f"{number:04}.json"
-            path.write_text("\n".join(lines))
+
+    def arrive(self, first=0, end=None):
+        """Write the files with some numbers."""
+        for number in range(len(self.files))[first:end]:
+            rows = [{"key": key, "at": stamp(at), "value": value} for key, at, value in self.files[number]]
+            path = self.folder / f"{number:04}.json"
+            path.write_text("\n".join(map(json.dumps, rows)))
             # Spark reads the oldest file first.
             os.utime(path, (EPOCH + number, EPOCH + number))
-
-    def hide(self, first):
-        hidden = [(path, path.with_name(f".{path.name}")) for path in sorted(self.folder.glob("*.json"))[first:]]
-        for path, elsewhere in hidden:
-            path.rename(elsewhere)
-        return hidden
-
-    def show(self, hidden):
-        for path, elsewhere in hidden:
-            elsewhere.rename(path)
 
     def in_time(self, batches):
         """The rows that Spark does not drop, by key; Spark uses the watermark of the previous micro-batch."""
@@ -116,15 +109,19 @@ def started(frame, checkpoint, out):
     return writing.trigger(availableNow=True).start(str(out))
 
 
+def read_all(session, arrivals, root):
+    started(keyed(landing(session, arrivals.folder)), root / "state", root / "out").awaitTermination()
+
+
 @on_both
 def test_keyed_streams_equal_one_run(stateful, tmp_path):
     """Windows, folds, running folds, a user's transformer; several keys per micro-batch, late rows, and a restart."""
     arrivals = Arrivals(tmp_path / "in", 1, 3)
-    hidden = arrivals.hide(3)
-    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
+    arrivals.arrive(end=3)
+    read_all(stateful, arrivals, tmp_path)
     begun = written(stateful, tmp_path / "out")
-    arrivals.show(hidden)
-    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
+    arrivals.arrive(3)
+    read_all(stateful, arrivals, tmp_path)
     whole = in_one_run(arrivals, tmp_path / "state")
     assert written(stateful, tmp_path / "out") == whole
     assert 0 < len(begun) < len(whole)
@@ -136,11 +133,11 @@ def test_state_moves_to_other_partitions(stateful, tmp_path):
     if manager is None:
         pytest.skip("from PySpark 4.2 on")
     arrivals = Arrivals(tmp_path / "in", 2, 5)
-    hidden = arrivals.hide(3)
-    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
+    arrivals.arrive(end=3)
+    read_all(stateful, arrivals, tmp_path)
     stateful._streamingCheckpointManager.repartition(str(tmp_path / "state"), 5)
-    arrivals.show(hidden)
-    started(keyed(landing(stateful, arrivals.folder)), tmp_path / "state", tmp_path / "out").awaitTermination()
+    arrivals.arrive(3)
+    read_all(stateful, arrivals, tmp_path)
     # By file name: the files' own log has no entry for a micro-batch that wrote only state.
     assert written(stateful, tmp_path / "out" / "*.json") == in_one_run(arrivals, tmp_path / "state")
 
@@ -154,6 +151,7 @@ def test_killed_and_restarted(stateful, tmp_path):
     """The state of every key is in Spark's checkpoint."""
     state, out, kills = tmp_path / "state", tmp_path / "out", amount(1, 20)
     arrivals = Arrivals(tmp_path / "in", kills, 4 * kills + 2)
+    arrivals.arrive()
 
     def ready():
         return len(committed(tmp_path)) >= goal
@@ -162,7 +160,7 @@ def test_killed_and_restarted(stateful, tmp_path):
         goal = len(committed(tmp_path)) + 1
         # A fast machine may have come to the end before.
         killed("executing.program", arrivals.folder, state, out, ready=ready, after=1, java=True)
-    started(keyed(landing(stateful, arrivals.folder)), state, out).awaitTermination()
+    read_all(stateful, arrivals, tmp_path)
     assert written(stateful, out) == in_one_run(arrivals, state)
 
 

@@ -18,7 +18,7 @@ class Landing:
     def __init__(self, session, root):
         self.session = session
         self.folder = root / "landing"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
         self.checkpoint = root / "checkpoint"
         self.files = 0
         self._began = int(time.time()) - 3600

@@ -13,6 +13,7 @@ import pullstream as ps
 from adapters import spark
 from adapters.spark.streaming.query import Interrupted, Query
 from tests.adapters.spark.helpers import on_both
+from tests.adapters.spark.streaming.conftest import Landing
 
 pytestmark = pytest.mark.spark
 
@@ -395,11 +396,7 @@ def test_a_source_inside_a_module_is_refused(landing):
 
 def test_merged_streams_commit_independently(session, landing, tmp_path):
     """Two queries have separate times; each commits when its own rows are complete."""
-    from tests.adapters.spark.streaming.conftest import Landing
-
-    other_root = tmp_path / "other"
-    other_root.mkdir()
-    other = Landing(session, other_root)
+    other = Landing(session, tmp_path / "other")
     landing.arrive(2, 2)
     other.arrive(3)
     rows = ps.run(ps.pipe(ps.merge(landing.source(), other.source()), ps.collect()))
