@@ -127,10 +127,6 @@ def test_asyncio_functions_run_in_the_loop_that_awaits():
     assert asyncio.run(main()) == [(1, "main")]
 
 
-async def test_in_a_trio_program():
-    assert await ps.arun(ps.pipe(ps.values("ab"), ps.collect())) == ["a", "b"]
-
-
 def test_what_cannot_be_awaited():
     """What is no pipeline, and where nothing runs that could wait."""
     with pytest.raises(ps.CompositionError, match=r"arun\(\) at .*test_arun.py.* no sink"):

@@ -112,25 +112,6 @@ def test_zip_ends_or_fails_as_the_builtin(mode, values, fails, limit, seed):
     assert seen == expected
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
-@pytest.mark.parametrize(("ends", "fails"), [(0, 1), (1, 0), (1, 1)])
-def test_zip_fails_only_where_a_value_is_needed(ends, fails, limit):
-    @ps.source
-    async def ending(ctx):
-        yield 1
-        await trio.sleep(ends)
-
-    @ps.source
-    async def failing(ctx):
-        yield 2
-        await trio.sleep(fails)
-        raise Unseen
-
-    assert run(ps.pipe(ps.zip(ending(), failing()), ps.collect()), limit) == [(1, 2)]
-    with pytest.raises(Unseen):
-        run(ps.pipe(ps.zip(failing(), ending()), ps.collect()), limit)
-
-
 def test_merge_takes_turns():
     @ps.sink
     async def slowly(upstream, ctx):

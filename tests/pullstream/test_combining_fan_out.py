@@ -4,7 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, answer, aside, in_virtual_time, kept, run
+from tests.pullstream.common import Unseen, answer, aside, kept, run
 
 LIMITS = [1, 2, 7, 4096]
 
@@ -118,7 +118,7 @@ async def test_nothing_is_dealt_to_a_branch_that_has_left():
 
 @pytest.mark.parametrize("enough", range(4, 10))
 @pytest.mark.usefixtures("schedule")
-def test_the_last_branch_leaves_while_upstream_ends(enough):
+async def test_the_last_branch_leaves_while_upstream_ends(enough, autojump_clock):
     stop, going = ps.abortable(), trio.Event()
     got = []
 
@@ -135,16 +135,13 @@ def test_the_last_branch_leaves_while_upstream_ends(enough):
         yield ps.Batch(0, [*range(20)])
         await trio.sleep_forever()
 
-    async def main():
-        main_branch = ps.pipe(ps.take(enough), ps.map_batches(list), step_by_step())
-        split = ps.partition(lambda n: 0, {0: main_branch}, on_error=ps.drain(), capacity=30)
-        async with ps.pipe(stuck(), stop, split).open(check=True) as running:
-            await trio.sleep(1)
-            going.set()
-            stop.abort()
-            await running.result()
-
-    in_virtual_time(main)
+    main_branch = ps.pipe(ps.take(enough), ps.map_batches(list), step_by_step())
+    split = ps.partition(lambda n: 0, {0: main_branch}, on_error=ps.drain(), capacity=30)
+    async with ps.pipe(stuck(), stop, split).open(check=True) as running:
+        await trio.sleep(1)
+        going.set()
+        stop.abort()
+        await running.result()
     assert got == [*range(enough)]
 
 
@@ -157,18 +154,14 @@ def odd(n):
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
-def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, probe):
+async def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, probe, autojump_clock):
     main = []
 
-    async def program():
-        parts = (aside(kept([], pause=50), lambda n: n in (1, 30)), kept(main))
-        async with ps.pipe(counting(probe, 60, timed=True), *parts).open(limit=limit) as running:
-            await trio.sleep(49)
-            assert main[-1] >= 29
-            await running.result()
-
-    in_virtual_time(program)
-
+    parts = (aside(kept([], pause=50), lambda n: n in (1, 30)), kept(main))
+    async with ps.pipe(counting(probe, 60, timed=True), *parts).open(limit=limit) as running:
+        await trio.sleep(49)
+        assert main[-1] >= 29
+        await running.result()
     assert main == [*(n for n in range(60) if n not in (1, 30)), "done"]
 
 

@@ -7,7 +7,6 @@ import trio
 
 import pullstream as ps
 from pullstream.engine.run import Scope
-from tests.pullstream.common import in_virtual_time
 
 pytestmark = pytest.mark.usefixtures("schedule")
 
@@ -21,61 +20,50 @@ def opened(many, limit):
     return ps.pipe(many, ps.collect()).open(limit=limit, check="strict")
 
 
-def test_sources_that_come_later(limit, counting, new_probe):
+async def test_sources_that_come_later(limit, counting, new_probe, autojump_clock):
     """Everything of every source comes, whenever it was added, and each source is released when it ends."""
     probes = [new_probe() for _ in range(4)]
 
-    async def main():
-        many = ps.dynamic_merge()
-        many.add(counting(probes[0], 5, delay=1), counting(probes[1], 5))
-        async with opened(many, limit) as running:
-            await trio.sleep(2.5)
-            many.add(counting(probes[2], 5, delay=0.5))
-            await trio.sleep(100)
-            assert [probe.released for probe in probes] == [1, 1, 1, 0]
-            many.add(counting(probes[3], 5))
-            many.cap()
-            with pytest.raises(ps.errors.Ended, match=r"dynamic_merge, made at .*cannot add a source: cap\(\)"):
-                many.add(ps.once(1))
-            return await running.result()
-
-    assert sorted(in_virtual_time(main)) == sorted([*range(5)] * 4)
+    many = ps.dynamic_merge()
+    many.add(counting(probes[0], 5, delay=1), counting(probes[1], 5))
+    async with opened(many, limit) as running:
+        await trio.sleep(2.5)
+        many.add(counting(probes[2], 5, delay=0.5))
+        await trio.sleep(100)
+        assert [probe.released for probe in probes] == [1, 1, 1, 0]
+        many.add(counting(probes[3], 5))
+        many.cap()
+        with pytest.raises(ps.errors.Ended, match=r"dynamic_merge, made at .*cannot add a source: cap\(\)"):
+            many.add(ps.once(1))
+        assert sorted(await running.result()) == sorted([*range(5)] * 4)
     assert all(probe.balanced for probe in probes)
 
 
 @pytest.mark.sampled(3)
-def test_sources_that_have_ended_are_forgotten(limit):
+async def test_sources_that_have_ended_are_forgotten(limit, autojump_clock):
     def inner_runs():
         gc.collect()
         return sum(isinstance(thing, Scope) for thing in gc.get_objects())
 
-    async def main():
-        many = ps.dynamic_merge()
-        # A failure that was caught before this test may keep its run.
-        before = inner_runs()
-        # A checker would keep what it has seen.
-        async with ps.pipe(many, ps.collect()).open(limit=limit) as running:
-            for n in range(100):
-                many.add(ps.once(n))
-                await trio.sleep(1)
-            left = inner_runs() - before
-            many.cap()
-            return left, await running.result()
-
-    left, values = in_virtual_time(main)
-    assert left <= 1
-    assert values == [*range(100)]
+    many = ps.dynamic_merge()
+    # A failure that was caught before this test may keep its run.
+    before = inner_runs()
+    # A checker would keep what it has seen.
+    async with ps.pipe(many, ps.collect()).open(limit=limit) as running:
+        for n in range(100):
+            many.add(ps.once(n))
+            await trio.sleep(1)
+        assert inner_runs() - before <= 1
+        many.cap()
+        assert await running.result() == [*range(100)]
 
 
-def test_no_time_is_complete_before_the_cap(limit):
-    async def main():
-        many = ps.dynamic_merge()
-        many.add(ps.values(range(4), time=int))
-        async with opened(many, limit) as running:
-            with trio.move_on_after(9) as scope:
-                await running.progress.completed(0)
-            assert scope.cancelled_caught
-            many.cap()
-            await running.progress.completed(3)
-
-    in_virtual_time(main)
+async def test_no_time_is_complete_before_the_cap(limit, autojump_clock):
+    many = ps.dynamic_merge()
+    many.add(ps.values(range(4), time=int))
+    async with opened(many, limit) as running:
+        with trio.move_on_after(9) as scope:
+            await running.progress.completed(0)
+        assert scope.cancelled_caught
+        many.cap()
+        await running.progress.completed(3)

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 import trio
-from trio.testing import MockClock
 
 import pullstream as ps
+from tests.pullstream.common import in_virtual_time
 from tests.pullstream.counting import stop_clocks
 from timely import Product, tracker
 
@@ -35,7 +35,7 @@ def lines(module):
     before = sys.gettrace()
     sys.settrace(traced)
     try:
-        trio.run(main, clock=MockClock(autojump_threshold=0))
+        in_virtual_time(main)
     finally:
         sys.settrace(before)
     return count

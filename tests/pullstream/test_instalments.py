@@ -66,10 +66,6 @@ class Stored:
     def _wake_at(self, due):
         self.due = due if self.due is None else min(self.due, due)
 
-    @property
-    def empty(self):
-        return not self.rows and self.kept is None and self.due is None
-
 
 def pairs(batch):
     if not batch.uniform:

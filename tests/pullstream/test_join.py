@@ -9,7 +9,6 @@ import pytest
 import trio
 import trio.lowlevel
 from hypothesis import given, settings, strategies as st
-from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
@@ -107,11 +106,7 @@ def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
         sources[slow] = ps.pipe(sources[slow], ps.map_async(wait, 1))
         return ps.pipe(ps.join(*sources, on=lambda _: 0, within=within), ps.collect(timed=True))
 
-    async def main(pipeline):
-        return await ps.arun(pipeline)
-
-    found = [trio.run(main, made(each), clock=MockClock(autojump_threshold=0)) for each in (late, not late)]
-    assert found[0] == found[1]
+    assert run(made(late)) == run(made(not late))
 
 
 # ---- what is complete, and what is kept

@@ -545,15 +545,12 @@ def test_a_function_that_may_return_something_is_not_refused(function):
     assert ps.unique(function)
 
 
-def test_a_listener_that_comes_after_the_end_is_remarked(caplog):
-    async def main():
-        news = ps.broadcast(1)
-        await news.send(1)
-        news.end()
-        async with ps.pipe(news.listen(), ps.collect()).open() as running:
-            return await running.result()
-
-    assert trio.run(main) == []
+async def test_a_listener_that_comes_after_the_end_is_remarked(caplog):
+    news = ps.broadcast(1)
+    await news.send(1)
+    news.end()
+    async with ps.pipe(news.listen(), ps.collect()).open() as running:
+        assert await running.result() == []
     (message,) = caplog.messages
     assert "Open the listeners before you send" in message
 

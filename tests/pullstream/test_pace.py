@@ -114,7 +114,7 @@ def test_slow_work_above_a_module_that_asks_in_its_own_step_is_given_little(rest
     assert max(lengths) <= 64
 
 
-def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_it_down():
+async def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_it_down():
     """Asking for less would not help the others, and the pipeline would hardly move."""
     lengths = []
 
@@ -133,15 +133,12 @@ def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_it_down
             doze(0.03)
             await trio.lowlevel.checkpoint()
 
-    async def main():
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(beside)
-            await ps.arun(
-                ps.pipe(ps.values(range(10_000)), ps.map_batches(note), ps.map(quick), ps.timeout(60), ps.drain())
-            )
-            nursery.cancel_scope.cancel()
-
-    trio.run(main)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(beside)
+        await ps.arun(
+            ps.pipe(ps.values(range(10_000)), ps.map_batches(note), ps.map(quick), ps.timeout(60), ps.drain())
+        )
+        nursery.cancel_scope.cancel()
     assert len(lengths) < 50
 
 

@@ -4,7 +4,6 @@ import random
 
 import pytest
 import trio
-from trio.testing import MockClock
 
 import pullstream as ps
 from tests.pullstream.common import Cut, in_virtual_time
@@ -198,5 +197,5 @@ def test_a_multi_time_batch_is_dealt_with_as_its_runs_would_be(module, slow):
         return found
 
     for seed in range(12):
-        whole = trio.run(main, seed, clock=MockClock(autojump_threshold=0))
-        assert whole == trio.run(main, seed, Cut(), clock=MockClock(autojump_threshold=0)), seed
+        whole = in_virtual_time(main, seed)
+        assert whole == in_virtual_time(main, seed, Cut()), seed

@@ -11,8 +11,6 @@ from collections import Counter
 
 import attrs
 import pytest
-import trio
-from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.authoring import Traits
@@ -21,7 +19,7 @@ from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
-from tests.pullstream.common import Cut
+from tests.pullstream.common import Cut, run
 from tests.pullstream.counting import stop_clocks
 from timely import Product, TimeDomainError
 
@@ -118,12 +116,9 @@ padded = functools.partial(ps.zip, mode="padded")
 def test_rows_before_times_that_cannot_be_joined_are_answered(module, one, other, joined, limit):
     log = []
 
-    async def main():
-        inputs = [Rows([(Corner(parts),) for parts in each]) for each in (one, other)]
-        await ps.arun(ps.pipe(module(*inputs), ps.timed(), ps.drain(log.append)), limit=limit)
-
+    inputs = [Rows([(Corner(parts),) for parts in each]) for each in (one, other)]
     with pytest.raises(TimeDomainError, match="no join"):
-        trio.run(main, clock=MockClock(autojump_threshold=0))
+        run(ps.pipe(module(*inputs), ps.timed(), ps.drain(log.append)), limit)
     assert [time.parts for time, _ in log] == joined
 
 
@@ -140,8 +135,8 @@ class Noting(Notified):
         self.kept = {}
 
     def receive(self, batch):
-        for run in self.apart(batch):
-            self.note(run.time, run.values)
+        for part in self.apart(batch):
+            self.note(part.time, part.values)
 
     def note(self, time, values):
         self.calls.append(("receive", time))

@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import in_virtual_time
 from tests.pullstream.edge.test_orders import Order, decide_the_order, no_dice
 
 __all__ = ["no_dice"]
@@ -62,8 +63,7 @@ def given_up():
     for steps in range(5):
         order = Order()
         while True:
-            clock = trio.testing.MockClock(autojump_threshold=0)
-            seen.add(tuple(trio.run(answered_in_turn, order, steps, clock=clock)))
+            seen.add(tuple(in_virtual_time(answered_in_turn, order, steps)))
             if not order.again():
                 break
     return seen

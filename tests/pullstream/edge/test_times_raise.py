@@ -13,7 +13,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, in_virtual_time
 from tests.sampling import amount
 
 FAILURES = (Unseen, SystemExit, KeyboardInterrupt)
@@ -124,17 +124,15 @@ SHAPES = {
 
 
 async def run(shape, source, held, *, check):
-    with trio.fail_after(60):
-        async with SHAPES[shape](source, held).open(check=check) as running:
-            await running.result()
+    async with SHAPES[shape](source, held).open(check=check) as running:
+        await running.result()
 
 
 def outcome(shape, make, calls, failure, *, check):
     """How the run ends, whether the fuse was blown, and whether anything is held."""
     fuse, held = Fuse(calls, failure), []
     try:
-        clock = trio.testing.MockClock(autojump_threshold=0)
-        trio.run(partial(run, shape, make(held, fuse), held, check=check), clock=clock)
+        in_virtual_time(partial(run, shape, make(held, fuse), held, check=check))
         ended = None
     except BaseException as exc:
         ended = exc
@@ -177,7 +175,7 @@ async def quiet(ctx):
     await trio.sleep_forever()
 
 
-def test_it_comes_out_at_once_though_the_source_is_quiet():
+async def test_it_comes_out_at_once_though_the_source_is_quiet(autojump_clock):
     """The ask that waits raises what a function of times has raised in a look, and an abort long after that is done."""
     told = []
 
@@ -195,11 +193,8 @@ def test_it_comes_out_at_once_though_the_source_is_quiet():
 
     stages = ps.pipe(ps.count_by_key(str), ps.stamp_epochs(2, nest=True), ps.map_time(lambda time: time // 2))
 
-    async def main():
-        async with ps.pipe(quiet(), stages, aborts()).open() as running:
-            await running.result()
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    async with ps.pipe(quiet(), stages, aborts()).open() as running:
+        await running.result()
     (early, raised), (late, confirmed) = told
     assert (early, late, confirmed) == (0, 100, ps.DONE)
     assert any(note.startswith("raised in map_time, composed at") for note in raised.__notes__)
@@ -224,11 +219,10 @@ def lanes(held, source, later, failure, *, check=False):
                 await upstream.ask()
 
     async def main():
-        with trio.fail_after(10):
-            async with ps.pipe(source, by_two_lanes()).open(check=check) as running:
-                await running.result()
+        async with ps.pipe(source, by_two_lanes()).open(check=check) as running:
+            await running.result()
 
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    in_virtual_time(main)
     assert not held
     return told
 

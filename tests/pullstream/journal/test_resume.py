@@ -197,27 +197,22 @@ def test_a_journal_without_anything_complete_is_anybodys(path):
         ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
-def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
+async def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
     """A run ends, and records it, also where calls hang in all threads that trio has by default."""
     hanging = threading.Event()
-
-    async def main():
-        async with trio.open_nursery() as nursery:
-            limiter = trio.to_thread.current_default_thread_limiter()
-            wait = partial(trio.to_thread.run_sync, hanging.wait, abandon_on_cancel=True)
-            for _ in range(int(limiter.total_tokens)):
-                nursery.start_soon(wait)
-            while limiter.available_tokens:
-                await trio.lowlevel.checkpoint()
-            await ps.arun(ps.pipe(numbers(), ps.drain()), journal=path)
-            ended = not hanging.is_set()
-            hanging.set()
-            return ended
-
     # A run that waits for a thread cannot be cancelled: it is let go of from outside.
     letting_go = threading.Timer(5, hanging.set)
     letting_go.start()
-    assert trio.run(main)
+    async with trio.open_nursery() as nursery:
+        limiter = trio.to_thread.current_default_thread_limiter()
+        wait = partial(trio.to_thread.run_sync, hanging.wait, abandon_on_cancel=True)
+        for _ in range(int(limiter.total_tokens)):
+            nursery.start_soon(wait)
+        while limiter.available_tokens:
+            await trio.lowlevel.checkpoint()
+        await ps.arun(ps.pipe(numbers(), ps.drain()), journal=path)
+        assert not hanging.is_set()
+        hanging.set()
     letting_go.cancel()
 
 

@@ -6,12 +6,11 @@ from datetime import date
 
 import pytest
 import trio
-from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.checker import Violation
-from tests.pullstream.common import per_time
+from tests.pullstream.common import in_virtual_time, per_time
 from tests.pullstream.shake.scenes import merged, side_by_side, windows
 
 
@@ -20,14 +19,13 @@ def traced(pipeline, *, seed=0, **options):
     file = io.StringIO()
 
     async def main():
-        trio._core._run._r.seed(seed)
         try:
             async with pipeline.open(trace=file, **options) as running:
                 await running.result()
         except* ZeroDivisionError:
             pass
 
-    trio.run(main, clock=MockClock(autojump_threshold=0))
+    in_virtual_time(main, seed=seed)
     return file.getvalue()
 
 
