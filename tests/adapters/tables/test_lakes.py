@@ -73,7 +73,6 @@ def test_a_table_that_others_change(base, change, monkeypatch):
 MODES = {"append": {}, "upsert": {"key": "sold"}, "replace_time": {"time": "day"}}
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_table_that_others_compact(base, mode, monkeypatch):
