@@ -121,6 +121,12 @@ def drained() -> Callable[..., Any]:
     return all_values
 
 
+@pytest.fixture(params=[1, 2, 7, 4096])
+def limit(request) -> int:
+    """The most values that a run asks for at once."""
+    return request.param
+
+
 @pytest.fixture(params=range(6))
 def schedule(request) -> None:
     """Each seed is another order in which trio lets tasks run."""

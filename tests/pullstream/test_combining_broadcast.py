@@ -7,15 +7,7 @@ from trio.testing import wait_all_tasks_blocked
 import pullstream as ps
 from tests.pullstream.common import answer
 
-LIMITS = [1, 2, 4096]
-
-
 pytestmark = pytest.mark.usefixtures("schedule")
-
-
-@pytest.fixture(params=LIMITS)
-def limit(request):
-    return request.param
 
 
 @ps.sink

@@ -138,7 +138,6 @@ async def test_concat_opens_nothing_when_it_ends(edge, counting, new_probe, auto
     assert [each.acquired for each in probes] == [1, 0, 1]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize(
     ("sources", "key", "given", "told"),
     [

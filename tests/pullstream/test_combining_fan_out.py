@@ -6,10 +6,7 @@ import trio
 import pullstream as ps
 from tests.pullstream.common import Unseen, answer, aside, kept, run
 
-LIMITS = [1, 2, 7, 4096]
 
-
-@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
 @pytest.mark.parametrize("capacity", [1, 5, 30])
 def test_at_most_so_far_ahead(limit, capacity, counting, probe):
@@ -31,7 +28,6 @@ def test_at_most_so_far_ahead(limit, capacity, counting, probe):
     assert probe.balanced
 
 
-@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("capacity", [0, 9])
 async def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, probe, autojump_clock):
     """What a failure froze above is the branch's own once it has caught it, and completes when it has passed it."""
@@ -50,7 +46,6 @@ async def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, pro
     assert told["one"] == told["two"] == told["end"] - 10
 
 
-@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
 def test_a_key_without_a_sink(limit, counting, probe):
     """It is an error that names the value, after what came before it."""
@@ -63,7 +58,6 @@ def test_a_key_without_a_sink(limit, counting, probe):
     assert probe.reasons == [caught.value]
 
 
-@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("capacity", [0, 9])
 async def test_a_key_that_fails(limit, capacity, counting, probe, autojump_clock):
     """The failure names the module and follows what was dealt before it; the time of that value never completes."""
@@ -152,7 +146,6 @@ def odd(n):
     return n % 2
 
 
-@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.usefixtures("schedule")
 async def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, probe, autojump_clock):
     main = []

@@ -11,11 +11,6 @@ from pullstream.engine.run import Scope
 pytestmark = pytest.mark.usefixtures("schedule")
 
 
-@pytest.fixture(params=[1, 2, 4096])
-def limit(request):
-    return request.param
-
-
 def opened(many, limit):
     return ps.pipe(many, ps.collect()).open(limit=limit, check="strict")
 

@@ -9,8 +9,6 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.parts import context, generator
 
-LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
@@ -85,7 +83,6 @@ async def test_an_ask_is_answered_after_a_few_milliseconds(monkeypatch):
     assert taken == [[0], [1], [2], [3], [4]]
 
 
-@LIMITS
 @pytest.mark.parametrize("wanted", [1, 2, 3, 10])
 def test_nothing_is_made_that_was_not_asked_for(limit, wanted):
     made = []
@@ -144,7 +141,6 @@ async def late(upstream, ctx):
             yield ps.Batch(2 if value == 13 else batch.time, [value])
 
 
-@LIMITS
 @pytest.mark.parametrize(
     ("stream", "error", "count"),
     [

@@ -25,7 +25,6 @@ def place(kind, source):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump_clock):
     """Nothing is opened before; then the run is as if the module had been there from the beginning."""
     pipeline, handle, module = place(kind, counting(probe, 4))

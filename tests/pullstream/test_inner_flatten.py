@@ -20,7 +20,6 @@ def nested(value):
     return {"sources": ps.values(numbers), "lists": numbers, "generators": (n for n in numbers)}
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("form", ["sources", "lists", "generators"])
 def test_values_of_all_forms(form, concurrency, limit):
@@ -127,7 +126,6 @@ def test_endless_iterables_are_read_in_turn(limit):
     assert sorted(closed) == ["a", "d"]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_an_iterable_that_fails_gives_the_values_before(limit):
     def failing():
         yield 1

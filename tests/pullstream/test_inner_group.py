@@ -21,7 +21,6 @@ def test_capacity_ends_the_group_that_waited_longest(limit):
     assert [n for key, n in pairs if key == "c"] == [1]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_capacity_also_counts_groups_that_have_ended(limit):
     grouped = ps.group_by(str, ps.take(1), capacity=2)
     pairs = ps.run(ps.pipe(ps.values([1, 1, 2, 1, 3, 1, 2, 1, 3]), grouped, ps.collect()), limit=limit)

@@ -24,7 +24,6 @@ async def failing(ctx, values, failure, *, delay=0.0):
 # ---- catch
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_catch_ends_or_goes_on(limit):
     """A failure becomes an end, other values at its time, or another source at times of its own."""
 
@@ -48,7 +47,6 @@ def test_catch_ends_or_goes_on(limit):
         caught(lambda _: "no")
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize("above", [True, False])
 def test_catch_below_a_module_with_a_sink_of_its_own(above, limit):
     """The sink of an `on_error` gets the failure, too, from above it or from below, and handles it with a `catch`."""
@@ -96,7 +94,6 @@ def test_catch_when_every_time_was_complete():
 # ---- retry
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_retry_begins_anew(counting, new_probe, limit):
     """Each attempt opens the source once; the last failure passes, as the same object."""
     probe = new_probe()
@@ -131,7 +128,6 @@ def failing_at(*ends):
     return source
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_retry_repeats_only_open_times(limit):
     """Values at complete times are not repeated; with `skip_delivered` or `resume`, none are."""
 

@@ -26,7 +26,6 @@ def count_to(last):
     return lambda n: n if n == last else ps.Again(n + 1)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize("times", [None, lambda n: n])
 async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_clock):
     most = []

@@ -9,8 +9,6 @@ import trio
 import pullstream as ps
 from tests.pullstream.common import Together, Unseen
 
-LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-
 
 class Stops(BaseException):
     """What no policy catches."""
@@ -61,7 +59,6 @@ async def keep(upstream, ctx):
     await Keeping().run(upstream, ctx)
 
 
-@LIMITS
 @pytest.mark.parametrize(
     "sink",
     [
@@ -87,7 +84,6 @@ async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(s
 # ---- results of times
 
 
-@LIMITS
 @pytest.mark.parametrize(
     "module",
     [
@@ -111,7 +107,6 @@ def test_results_of_earlier_times_come_before_a_failure(module, limit, failure):
     assert len(got) == 2
 
 
-@LIMITS
 @pytest.mark.parametrize("options", [{}, {"within": 0.5}, {"on_error": "skip"}, {"how": "asof", "at": int}], ids=str)
 def test_pairs_come_before_a_failure(options, limit, failure):
     got = []
@@ -137,7 +132,6 @@ NESTED = [
 ]
 
 
-@LIMITS
 @pytest.mark.parametrize("module", NESTED, ids=str)
 def test_the_time_of_a_value_that_enters_no_inner_stream_never_completes(module, limit):
     """That value and those after it are not counted yet: a sum of those before it would be wrong."""

@@ -329,7 +329,6 @@ async def test_a_policy_has_the_name_that_was_written(policy, rows):
     assert repr(source) == f"pipe(values([1]), map(even, on_error={policy!r}))"
 
 
-@pytest.mark.parametrize("limit", LIMITS)
 def test_a_failing_sink_for_failed_values_fails_the_run(limit, counting, probe):
     def refuse(failed):
         raise SinkFailed(failed.value)
@@ -343,7 +342,6 @@ def test_a_failing_sink_for_failed_values_fails_the_run(limit, counting, probe):
     assert probe.reasons == ([raised.value] if not probe.ended else [None])
 
 
-@pytest.mark.parametrize("limit", LIMITS)
 async def test_a_sink_for_failed_values_may_end_early(limit):
     kept = []
     sink = ps.pipe(ps.take(1), ps.drain(lambda failed: kept.append(failed.value)))

@@ -111,7 +111,6 @@ OF_BURSTS = [
 ]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize(("module", "found"), OF_BURSTS, ids=["throttle", "debounce", "sample"])
 async def test_what_is_left_of_bursts(module, found, limit, autojump_clock):
     """The first and the latest of an interval, the last of a burst, the latest at every tick; the last of all."""

@@ -11,7 +11,6 @@ def broken(_):
     raise Unseen
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize(
     ("sink", "words", "result"),
     [

@@ -16,7 +16,6 @@ from pullstream.engine.edge.lane import Lane
 from tests.pullstream.common import Unseen
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 async def test_every_value_is_given(limit):
     source = ps.pipe(ps.values(range(50), time=lambda n: n // 8), ps.map(str))
     async with ps.aiterate(source, limit=limit) as values:

@@ -176,7 +176,6 @@ async def numbers(count=5, *, record=None, failure=None):
             record.append("closed")
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 def test_a_generator_as_source(limit):
     collect = ps.collect(timed=True)
     pipeline = ps.pipe(ps.from_asyncio(numbers, time=lambda n: n // 2), collect)

@@ -107,7 +107,6 @@ def test_from_awaitable_refuses_what_it_cannot_await():
         ps.run(ps.pipe(ps.from_awaitable(lambda: 3), ps.collect()))
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 async def test_from_channel(limit, autojump_clock):
     """Everything sent, in order, each at its time; what waits in the channel comes in one batch."""
     send, receive = trio.open_memory_channel(100)

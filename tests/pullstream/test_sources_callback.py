@@ -28,7 +28,6 @@ class Producer:
         self.unregistered += 1
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 def test_from_threads(limit):
     def register(emit):
         left = [3]
@@ -52,7 +51,6 @@ def test_from_threads(limit):
         assert [n for given, n in got if given == name] == list(range(100))
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_times_and_the_end(limit):
     """Each value at its time; a value emitted before the end arrives."""
     producer = Producer([1, 2, 11, 12, 21])

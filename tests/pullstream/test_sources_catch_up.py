@@ -7,7 +7,6 @@ import pullstream as ps
 from tests.pullstream.common import Unseen
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("capacity", [1, 2, 100])
 @pytest.mark.parametrize("sync", [None, ps.Batch(0, ["-", "-"])])
 def test_old_then_new(limit, capacity, sync):

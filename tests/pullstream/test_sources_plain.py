@@ -11,7 +11,6 @@ def collatz(n):
     return n, n // 2 if n % 2 == 0 else 3 * n + 1
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize(
     ("source", "timed"),
     [

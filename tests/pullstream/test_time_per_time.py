@@ -7,8 +7,6 @@ import pullstream as ps
 from tests.pullstream.common import Unseen
 from timely import Product
 
-LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-
 
 def test_running_refuses_times_in_no_order():
     """A state is carried to the next time: there must be one."""
@@ -23,7 +21,6 @@ def test_running_refuses_times_in_no_order():
         ps.run(ps.pipe(partial(), ps.accumulate(ps.agg.count()), ps.collect()))
 
 
-@LIMITS
 def test_a_result_that_the_next_step_would_change_is_refused(limit):
     """In `accumulate`, a state is emitted and goes on; one that `finish` copies, or `step` leaves alone, may stay."""
 
@@ -64,7 +61,6 @@ async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
     assert calls == [(0, [0, 1], 3), (1, [2], 6)]
 
 
-@LIMITS
 async def test_an_effect_that_fails_is_no_completion(limit):
     calls = []
 

@@ -12,8 +12,6 @@ import pullstream as ps
 from pullstream import timely
 from tests.pullstream import common
 
-LIMITS = pytest.mark.parametrize("limit", [1, 2, 7, 4096])
-
 
 def timed(source, *modules, limit=4096):
     """The (time, value) pairs that come."""
@@ -38,7 +36,6 @@ async def completions(pipeline, *times):
         return await common.completions(running, times)
 
 
-@LIMITS
 def test_a_value_that_goes_back_is_an_error_that_names_it(limit):
     seen = []
     pipeline = ps.pipe(ps.values([1, 2, 5, 4]), ps.stamp(lambda n: n).named("clock"), ps.drain(seen.append))
@@ -60,7 +57,6 @@ def within(rows, bound):
 ROWS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9]
 
 
-@LIMITS
 @pytest.mark.parametrize("bound", [0, 1, 4, 100])
 def test_what_is_late_goes_where_it_was_told_to(limit, bound):
     fine, late = within(ROWS, bound)
@@ -184,7 +180,6 @@ async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock
     }
 
 
-@LIMITS
 def test_epochs(limit):
     """By count, by a test, by change of key; the first value begins none."""
     source = ps.values([1, 1, 2, 2, 2, 1])

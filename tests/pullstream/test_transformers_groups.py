@@ -10,8 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 
-LIMITS = (1, 2, 7, 4096)
-limits = st.sampled_from(LIMITS)
+limits = st.sampled_from([1, 2, 7, 4096])
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30)
 FILL = object()
 

@@ -27,7 +27,6 @@ def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
     return ps.map_async(call, 1)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_clock):

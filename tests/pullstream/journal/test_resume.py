@@ -60,7 +60,6 @@ def run_until(pipeline, path, **options):
         return None
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 4096])
 def test_a_run_goes_on_after_the_last_complete_time(path, limit):
     done = []
     for stop in (3, 7, 7, None):
