@@ -1,11 +1,11 @@
 """The public module of `adapters.display` in a checkout. In an installed package, its content is here."""
 
-from pullstream.checkout import beside
+from pullstream.checkout import beside as _beside
 from pullstream.late import publish
 
-beside("adapters")
+_beside("adapters")
 
 from adapters.display import *  # noqa: E402, F403
-from adapters.display import __all__, __doc__  # noqa: E402, F401
+from adapters.display import __doc__  # noqa: E402, F401
 
 publish(__name__)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from inspect import currentframe
 from itertools import dropwhile
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from pullstream.signature import present
@@ -66,8 +66,14 @@ def _imports(code: CodeType) -> Iterator[tuple[str, str]]:
 
 
 def publish(package: str) -> None:
-    """Let `help` show short signatures of a package's names and `dir` list them, and give a hint for a missing one."""
+    """Let `help` show short signatures of a package's names and `dir` list them, and give a hint for a missing one.
+
+    Without an `__all__`, the package's names are all that it has imported or defined, except modules and `publish`.
+    """
     content: dict[str, Any] = vars(sys.modules[package])
+    if "__all__" not in content:
+        known = (name for name, thing in content.items() if thing is not publish and not isinstance(thing, ModuleType))
+        content["__all__"] = sorted(name for name in known if not name.startswith("_"))
     names: list[str] = content["__all__"]
     present(*map(content.get, names))
 

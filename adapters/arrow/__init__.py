@@ -7,49 +7,29 @@ of a given schema from a stream's values, and `spools` keeps them until their ti
 
 from pullstream.authoring import publish
 
-from .arrow_rows import ArrowRows, Origin, RowForm, joined_rows
-from .columns import ColumnTimes, by_column, decoded, in_utc, run_starts, values
-from .exact import TROUBLE, exact_array
-from .inferring import Columns, derived_schema, with_decimals
-from .package import Array, ArrowMissing, DataType, RecordBatch, Schema, pyarrow, schema_argument, serialized
-from .packing import Packing, Portion, SchemaError
-from .shapes import As, NullTimeError, Shape, shape_argument
-from .spools import OpenTimes, Spool, row_count, row_place
+from .arrow_rows import ArrowRows as ArrowRows, Origin as Origin, RowForm as RowForm, joined_rows as joined_rows
+from .columns import (
+    ColumnTimes as ColumnTimes,
+    by_column as by_column,
+    decoded as decoded,
+    in_utc as in_utc,
+    run_starts as run_starts,
+    values as values,
+)
+from .exact import TROUBLE as TROUBLE, exact_array as exact_array
+from .inferring import Columns as Columns, derived_schema as derived_schema, with_decimals as with_decimals
+from .package import (
+    Array as Array,
+    ArrowMissing as ArrowMissing,
+    DataType as DataType,
+    RecordBatch as RecordBatch,
+    Schema as Schema,
+    pyarrow as pyarrow,
+    schema_argument as schema_argument,
+    serialized as serialized,
+)
+from .packing import Packing as Packing, Portion as Portion, SchemaError as SchemaError
+from .shapes import As as As, NullTimeError as NullTimeError, Shape as Shape, shape_argument as shape_argument
+from .spools import OpenTimes as OpenTimes, Spool as Spool, row_count as row_count, row_place as row_place
 
-__all__ = [
-    "TROUBLE",
-    "Array",
-    "ArrowMissing",
-    "ArrowRows",
-    "As",
-    "ColumnTimes",
-    "Columns",
-    "DataType",
-    "NullTimeError",
-    "OpenTimes",
-    "Origin",
-    "Packing",
-    "Portion",
-    "RecordBatch",
-    "RowForm",
-    "Schema",
-    "SchemaError",
-    "Shape",
-    "Spool",
-    "by_column",
-    "decoded",
-    "derived_schema",
-    "exact_array",
-    "in_utc",
-    "joined_rows",
-    "pyarrow",
-    "row_count",
-    "row_place",
-    "run_starts",
-    "schema_argument",
-    "serialized",
-    "shape_argument",
-    "values",
-    "with_decimals",
-]
 publish(__name__)

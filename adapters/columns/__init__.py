@@ -14,45 +14,28 @@ rows, and any other module sees named tuples or dicts.
 
 from pullstream.authoring import publish
 
-from .aggregates import Aggregate, all, any, count, count_unique, first, last, max, mean, min, quantile, sum, variance
-from .join import join
-from .package import ColumnError, ColumnsMissing
-from .per_row import filter, select, with_columns
-from .per_time import per_time, sort_by_time
-from .reducing import distinct, reduce_by_key, reduce_by_time
-from .stamping import stamp
-from .table import collect_table
-from .windows import sessions, sliding, tumbling
+from .aggregates import (
+    Aggregate as Aggregate,
+    all as all,
+    any as any,
+    count as count,
+    count_unique as count_unique,
+    first as first,
+    last as last,
+    max as max,
+    mean as mean,
+    min as min,
+    quantile as quantile,
+    sum as sum,
+    variance as variance,
+)
+from .join import join as join
+from .package import ColumnError as ColumnError, ColumnsMissing as ColumnsMissing
+from .per_row import filter as filter, select as select, with_columns as with_columns
+from .per_time import per_time as per_time, sort_by_time as sort_by_time
+from .reducing import distinct as distinct, reduce_by_key as reduce_by_key, reduce_by_time as reduce_by_time
+from .stamping import stamp as stamp
+from .table import collect_table as collect_table
+from .windows import sessions as sessions, sliding as sliding, tumbling as tumbling
 
-__all__ = [
-    "Aggregate",
-    "ColumnError",
-    "ColumnsMissing",
-    "all",
-    "any",
-    "collect_table",
-    "count",
-    "count_unique",
-    "distinct",
-    "filter",
-    "first",
-    "join",
-    "last",
-    "max",
-    "mean",
-    "min",
-    "per_time",
-    "quantile",
-    "reduce_by_key",
-    "reduce_by_time",
-    "select",
-    "sessions",
-    "sliding",
-    "sort_by_time",
-    "stamp",
-    "sum",
-    "tumbling",
-    "variance",
-    "with_columns",
-]
 publish(__name__)

@@ -165,7 +165,6 @@ class Groups:
 
     @contextmanager
     def _told(self, name: str, aggregate: Aggregate) -> Generator[None]:
-        """Name the aggregate in errors."""
         try:
             yield
         except ColumnError as exc:

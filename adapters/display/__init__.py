@@ -8,7 +8,6 @@ output. The last state stays visible. Importing this package does not load rich;
 
 from pullstream.authoring import publish
 
-from .task import DisplayMissing, display
+from .task import DisplayMissing as DisplayMissing, display as display
 
-__all__ = ["DisplayMissing", "display"]
 publish(__name__)

@@ -77,7 +77,6 @@ def _bar(history: History, width: int) -> list[Text]:
 
 
 def _notes(history: History, width: int) -> list[Text]:
-    """Format notes about unusual conditions."""
     notes = [Text(history.resumed, style="dim")] if history.resumed else []
     notes += [Text(line, style="yellow") for line in quiet(history)]
     notes += [Text(line, style="red") for line in history.error()]

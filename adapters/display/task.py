@@ -135,7 +135,6 @@ def display(
 
 
 async def _display(screen_for: Any, history: Callable[[Any], History], running: ps.types.Running[Any]) -> None:
-    """Show `running` until it ends."""
     try:
         await _show(history(running), screen_for())
     except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run

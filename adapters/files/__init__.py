@@ -11,45 +11,23 @@ r"""Read files as streams, and write one file per completed time, whole or not a
 
 from pullstream.authoring import publish
 
-from ..arrow import SchemaError
-from .names import FsspecMissing
-from .reading.csv import read_csv
-from .reading.errors import FileChangedError, FileReadError, NoColumnError, NoFilesError
-from .reading.jsonl import read_jsonl
-from .reading.options import Options
-from .reading.parquet import read_arrow, read_parquet
-from .reading.text import read_bytes, read_text
-from .reading.times import PathTime, name_time, path_time
-from .writing.committing import WriteOptions
-from .writing.lines import write_bytes, write_jsonl, write_text
-from .writing.refusals import FileBusyError, FileTargetError
-from .writing.tables import write_arrow, write_csv, write_parquet
+from ..arrow import SchemaError as SchemaError
+from .names import FsspecMissing as FsspecMissing
+from .reading.csv import read_csv as read_csv
+from .reading.errors import (
+    FileChangedError as FileChangedError,
+    FileReadError as FileReadError,
+    NoColumnError as NoColumnError,
+    NoFilesError as NoFilesError,
+)
+from .reading.jsonl import read_jsonl as read_jsonl
+from .reading.options import Options as Options
+from .reading.parquet import read_arrow as read_arrow, read_parquet as read_parquet
+from .reading.text import read_bytes as read_bytes, read_text as read_text
+from .reading.times import PathTime as PathTime, name_time as name_time, path_time as path_time
+from .writing.committing import WriteOptions as WriteOptions
+from .writing.lines import write_bytes as write_bytes, write_jsonl as write_jsonl, write_text as write_text
+from .writing.refusals import FileBusyError as FileBusyError, FileTargetError as FileTargetError
+from .writing.tables import write_arrow as write_arrow, write_csv as write_csv, write_parquet as write_parquet
 
-__all__ = [
-    "FileBusyError",
-    "FileChangedError",
-    "FileReadError",
-    "FileTargetError",
-    "FsspecMissing",
-    "NoColumnError",
-    "NoFilesError",
-    "Options",
-    "PathTime",
-    "SchemaError",
-    "WriteOptions",
-    "name_time",
-    "path_time",
-    "read_arrow",
-    "read_bytes",
-    "read_csv",
-    "read_jsonl",
-    "read_parquet",
-    "read_text",
-    "write_arrow",
-    "write_bytes",
-    "write_csv",
-    "write_jsonl",
-    "write_parquet",
-    "write_text",
-]
 publish(__name__)

@@ -8,7 +8,6 @@ package does not load OpenTelemetry; `metrics()` does.
 
 from pullstream.authoring import publish
 
-from .task import MetricsMissing, metrics
+from .task import MetricsMissing as MetricsMissing, metrics as metrics
 
-__all__ = ["MetricsMissing", "metrics"]
 publish(__name__)

@@ -9,63 +9,36 @@ contains `to_dataframe`, a source as a DataFrame, `register_source`, a source th
 
 from pullstream.authoring import publish
 
-from ..arrow import NullTimeError, SchemaError
+from ..arrow import NullTimeError as NullTimeError, SchemaError as SchemaError
 from .errors import (
-    CannotListen,
-    JavaEnded,
-    JavaNotFound,
-    JobCancelled,
-    SessionMismatch,
-    ShuffleRerunError,
-    SparkJobError,
-    SparkMissing,
-    SparkStreamError,
+    CannotListen as CannotListen,
+    JavaEnded as JavaEnded,
+    JavaNotFound as JavaNotFound,
+    JobCancelled as JobCancelled,
+    SessionMismatch as SessionMismatch,
+    ShuffleRerunError as ShuffleRerunError,
+    SparkJobError as SparkJobError,
+    SparkMissing as SparkMissing,
+    SparkStreamError as SparkStreamError,
 )
-from .executing.combine import reduce_by_key
-from .executing.function import OnExecutors, on_executors
-from .executing.input import RowError
-from .executing.keyed import StateMismatch
-from .executing.shipping import send_packages
-from .reading.ordered import OrderedBatches
-from .reading.source import from_dataframe
-from .session import session
-from .streaming.checked import StreamStatus
-from .streaming.source import from_streaming
-from .writing.filters import RowFilter
-from .writing.frame import RegisteredSource, register_source, to_dataframe
-from .writing.replay import ReplayTooLong
-from .writing.table import write_table
-from .writing.table_partitions import TableTargetError
+from .executing.combine import reduce_by_key as reduce_by_key
+from .executing.function import OnExecutors as OnExecutors, on_executors as on_executors
+from .executing.input import RowError as RowError
+from .executing.keyed import StateMismatch as StateMismatch
+from .executing.shipping import send_packages as send_packages
+from .reading.ordered import OrderedBatches as OrderedBatches
+from .reading.source import from_dataframe as from_dataframe
+from .session import session as session
+from .streaming.checked import StreamStatus as StreamStatus
+from .streaming.source import from_streaming as from_streaming
+from .writing.filters import RowFilter as RowFilter
+from .writing.frame import (
+    RegisteredSource as RegisteredSource,
+    register_source as register_source,
+    to_dataframe as to_dataframe,
+)
+from .writing.replay import ReplayTooLong as ReplayTooLong
+from .writing.table import write_table as write_table
+from .writing.table_partitions import TableTargetError as TableTargetError
 
-__all__ = [
-    "CannotListen",
-    "JavaEnded",
-    "JavaNotFound",
-    "JobCancelled",
-    "NullTimeError",
-    "OnExecutors",
-    "OrderedBatches",
-    "RegisteredSource",
-    "ReplayTooLong",
-    "RowError",
-    "RowFilter",
-    "SchemaError",
-    "SessionMismatch",
-    "ShuffleRerunError",
-    "SparkJobError",
-    "SparkMissing",
-    "SparkStreamError",
-    "StateMismatch",
-    "StreamStatus",
-    "TableTargetError",
-    "from_dataframe",
-    "from_streaming",
-    "on_executors",
-    "reduce_by_key",
-    "register_source",
-    "send_packages",
-    "session",
-    "to_dataframe",
-    "write_table",
-]
 publish(__name__)

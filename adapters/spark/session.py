@@ -206,7 +206,6 @@ def _check_master(master: str) -> None:
 
 
 def _addresses(master: str) -> list[tuple[str, str]]:
-    """The hosts and ports of a master."""
     return re.findall(r"(\[[^]]*\]|[^,:/]+):(\d+)", master.partition("://")[2])
 
 

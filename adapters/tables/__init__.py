@@ -2,19 +2,9 @@
 
 from pullstream.authoring import publish
 
-from ..arrow import ArrowMissing, NullTimeError, SchemaError
-from .reading import read_changes, read_rows
-from .target import TableBusyError, TableError
-from .writing import write_rows
+from ..arrow import ArrowMissing as ArrowMissing, NullTimeError as NullTimeError, SchemaError as SchemaError
+from .reading import read_changes as read_changes, read_rows as read_rows
+from .target import TableBusyError as TableBusyError, TableError as TableError
+from .writing import write_rows as write_rows
 
-__all__ = [
-    "ArrowMissing",
-    "NullTimeError",
-    "SchemaError",
-    "TableBusyError",
-    "TableError",
-    "read_changes",
-    "read_rows",
-    "write_rows",
-]
 publish(__name__)

@@ -3,25 +3,11 @@
 To watch one edge by hand: `watch(reader)`. To check a whole run: `run(pipeline, check=True)`, or `check="strict"`.
 """
 
-from pullstream.checker.pipeline import Checker
-from pullstream.checker.rules import RULES, Violation
-from pullstream.checker.watch import WatchedReader, watch
-from pullstream.history.diagram import diagram, module_diagram
-from pullstream.history.events import Act, Batched, Seen
+from pullstream.checker.pipeline import Checker as Checker
+from pullstream.checker.rules import RULES as RULES, Violation as Violation
+from pullstream.checker.watch import WatchedReader as WatchedReader, watch as watch
+from pullstream.history.diagram import diagram as diagram, module_diagram as module_diagram
+from pullstream.history.events import Act as Act, Batched as Batched, Seen as Seen
+from pullstream.late import publish
 
-__all__ = [
-    "RULES",
-    "Act",
-    "Batched",
-    "Checker",
-    "Seen",
-    "Violation",
-    "WatchedReader",
-    "diagram",
-    "module_diagram",
-    "watch",
-]
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

@@ -4,15 +4,12 @@ In a test, `conformance(my_module).check()`; from a shell, `python -m pullstream
 `kills` tests that a sink commits each time exactly once.
 """
 
-from pullstream.conformance.cells import Cell
-from pullstream.conformance.killing import KillReport, kills
-from pullstream.conformance.kit import conformance
-from pullstream.conformance.ready import READY
-from pullstream.conformance.report import ConformanceError, Finding, Report
-from pullstream.conformance.subject import Subject
+from pullstream.conformance.cells import Cell as Cell
+from pullstream.conformance.killing import KillReport as KillReport, kills as kills
+from pullstream.conformance.kit import conformance as conformance
+from pullstream.conformance.ready import READY as READY
+from pullstream.conformance.report import ConformanceError as ConformanceError, Finding as Finding, Report as Report
+from pullstream.conformance.subject import Subject as Subject
+from pullstream.late import publish
 
-__all__ = ["READY", "Cell", "ConformanceError", "Finding", "KillReport", "Report", "Subject", "conformance", "kills"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

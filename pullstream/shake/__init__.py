@@ -3,12 +3,9 @@
 In a test, `shake(make, seeds=1000).check()`; from a shell, `python -m pullstream shake mine.py:make --seeds 1000`.
 """
 
-from pullstream.shake.report import Difference, ShakeError, Shaken
-from pullstream.shake.shaking import shake
-from pullstream.shake.simulation import Delivery, Simulated
+from pullstream.late import publish
+from pullstream.shake.report import Difference as Difference, ShakeError as ShakeError, Shaken as Shaken
+from pullstream.shake.shaking import shake as shake
+from pullstream.shake.simulation import Delivery as Delivery, Simulated as Simulated
 
-__all__ = ["Delivery", "Difference", "ShakeError", "Shaken", "Simulated", "shake"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+publish(__name__)

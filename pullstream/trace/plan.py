@@ -131,7 +131,6 @@ class StandIn(Kernel[Any]):
 
 
 def _arguments(module: Module) -> tuple[object, ...]:
-    """Return all arguments of a module."""
     return (*module.args, *(option for _, option in module.options))
 
 

@@ -139,7 +139,6 @@ class Sieve:
         yield from self._sieved(_NumberedRows(rows, lines, block.start(stream)), 0, len(rows))
 
     def _rest(self, stream: Stream) -> Iterator[Piece]:
-        """Pieces of all held blocks."""
         while self._held:
             yield from self._released(stream)
 
@@ -274,7 +273,6 @@ def _pieces_of(table: Any, line: int | None, start: Start | None) -> Iterator[Ta
 
 
 def _one(column: Any) -> Any:
-    """Combine a column into one chunk."""
     return column.chunk(0) if column.num_chunks == 1 else pyarrow().concat_arrays(column.chunks)
 
 

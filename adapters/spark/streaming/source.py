@@ -202,7 +202,6 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     # ---- messages from Spark
 
     def _send(self, message: Message) -> None:
-        """Send from the body's thread."""
         try:
             self._token.run_sync_soon(self._receive, message)
         except trio.RunFinishedError:

@@ -188,7 +188,6 @@ class InlineRow:
                 raise failure
 
     def _drain(self, number: int, member: Notified) -> None:
-        """Pass on what a member has given."""
         while member.ready:
             for run in member.ready.take(maxsize).runs():
                 self._pass(number + 1, run.time, run.values)
