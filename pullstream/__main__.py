@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from pullstream import __version__
-from pullstream.conformance.command import add_check, check_modules
+from pullstream.conformance.command import add_check
 from pullstream.conformance.places import place_of
-from pullstream.doctor import add_doctor, examine
+from pullstream.doctor import add_doctor
 from pullstream.errors import PullstreamError
-from pullstream.learn import add_learn, learn
-from pullstream.new import add_new, make_new
-from pullstream.shake.command import add_shake, shake_pipeline
-from pullstream.trace.command import add_view, view_trace
+from pullstream.learn import add_learn
+from pullstream.new import add_new
+from pullstream.shake.command import add_shake
+from pullstream.trace.command import add_view
 
 EXPECTED: Final = (LookupError, TypeError, ValueError, SyntaxError, OSError, PullstreamError)
 """Exceptions that say what a command cannot do. Others come from the user's code, or are faults of the toolkit's."""
@@ -25,23 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users, learners and authors of modules.")
     parser.add_argument("--version", action="version", version=f"pullstream {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    add_check(commands)
-    add_shake(commands)
-    add_view(commands)
-    add_doctor(commands)
-    add_learn(commands)
-    add_new(commands)
+    for add in (add_check, add_shake, add_view, add_doctor, add_learn, add_new):
+        add(commands)
     given = parser.parse_args(arguments)
-    command = {
-        "check": check_modules,
-        "shake": shake_pipeline,
-        "view": view_trace,
-        "doctor": examine,
-        "learn": learn,
-        "new": make_new,
-    }[given.command]
     try:
-        code = command(given)
+        code: int = given.run(given)
         sys.stdout.flush()
     except BrokenPipeError:
         # What reads the output, such as `head`, has enough. Python must not write the rest when it ends.

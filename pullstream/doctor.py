@@ -65,6 +65,7 @@ def add_doctor(commands: Any) -> None:
         description="List what is installed and which extras are missing, and check that Spark starts.",
     )
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark (it takes some seconds)")
+    parser.set_defaults(run=examine)
 
 
 def examine(given: argparse.Namespace) -> int:

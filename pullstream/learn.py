@@ -22,6 +22,7 @@ def add_learn(commands: Any) -> None:
         prefix_chars="\0",
     )
     parser.add_argument("rest", nargs=argparse.REMAINDER)
+    parser.set_defaults(run=learn)
 
 
 def learn(given: argparse.Namespace) -> int:

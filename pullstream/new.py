@@ -25,6 +25,7 @@ def add_new(commands: Any) -> None:
     parser.add_argument(
         "name", metavar="NAME", help="the project's name, such as `shop-streams`; the folder must be new"
     )
+    parser.set_defaults(run=make_new)
 
 
 def make_new(given: argparse.Namespace) -> int:

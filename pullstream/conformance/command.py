@@ -47,6 +47,7 @@ def add_check(commands: Any) -> None:
     for name, text in EXPECTATIONS.items():
         how: dict[str, Any] = special.get(name, {"action": argparse.BooleanOptionalAction})
         expected.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
+    check.set_defaults(run=check_modules)
 
 
 def check_modules(given: argparse.Namespace) -> int:

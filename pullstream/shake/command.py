@@ -43,6 +43,7 @@ def add_shake(commands: Any) -> None:
     parser.add_argument(
         "--trace", type=Path, metavar="PATH", help="write the trace of the first difference, and a page"
     )
+    parser.set_defaults(run=shake_pipeline)
 
 
 def shake_pipeline(given: argparse.Namespace) -> int:

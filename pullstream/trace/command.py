@@ -20,6 +20,7 @@ def add_view(commands: Any) -> None:
     )
     view.add_argument("trace", type=Path, help="the file written by a traced run")
     view.add_argument("-o", "--output", type=Path, help="the page (default: the trace's name with .html)")
+    view.set_defaults(run=view_trace)
 
 
 def view_trace(given: argparse.Namespace) -> int:
