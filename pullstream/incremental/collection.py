@@ -99,7 +99,7 @@ class Collection(Generic[A_co]):
         left, right = self.enter(region), other.enter(region)
         made = Collection[B](region, left, right)
         in_join = partial(noted, "join", Site.here())
-        JoinByKey(region, make, made.give).place(left.arrangement("join"), right.arrangement("join"), in_join)
+        JoinByKey(region, make, made.give).place(left.arrangement(), right.arrangement(), in_join)
         return made._cut()
 
     def semijoin(self: "Collection[tuple[K, V]]", keys: "Collection[K]") -> "Collection[tuple[K, V]]":
@@ -240,11 +240,11 @@ class Collection(Generic[A_co]):
         inside.listen(lambda time, changes: made.give(time[:-1], changes))
         return made._cut()
 
-    def arrangement(self, verb: str) -> Arrangement:
+    def arrangement(self) -> Arrangement:
         """The records by key, stored once for all joins."""
         if self._arranged is None:
-            self._arranged = Arrangement(self.region.keep(KeyedTrace(self.region.order)), pairs(verb))
-            self.listen(noted(verb, Site.here(), self._arranged.take))
+            self._arranged = Arrangement(self.region.keep(KeyedTrace(self.region.order)), pairs("join"))
+            self.listen(noted("join", Site.here(), self._arranged.take))
         return self._arranged
 
     def _cut(self) -> "Collection[A_co]":
@@ -263,15 +263,15 @@ class Collection(Generic[A_co]):
 
     def _reduced(self, verb: str, parts: Parts, compute: Compute) -> "Collection[Any]":
         made = Collection[Any](self.region)
-        return self._into(Reduce(self.region, Site.here(), verb, compute, made.give), verb, parts, made)
+        return self._into(Reduce(self.region, Site.here(), verb, compute, made.give), parts, made)
 
     def _foremost(self, verb: str, n: int, *, falling: bool) -> "Collection[Any]":
         made = Collection[Any](self.region)
         reduce = Foremost(self.region, Site.here(), verb, n, made.give, falling=falling)
-        return self._into(reduce, verb, pairs(verb), made)
+        return self._into(reduce, pairs(verb), made)
 
-    def _into(self, reduce: Reduce, verb: str, parts: Parts, made: "Collection[Any]") -> "Collection[Any]":
-        self.listen(noted(verb, reduce.site, lambda time, changes: reduce.take(time, parts(changes))))
+    def _into(self, reduce: Reduce, parts: Parts, made: "Collection[Any]") -> "Collection[Any]":
+        self.listen(noted(reduce.verb, reduce.site, lambda time, changes: reduce.take(time, parts(changes))))
         return made
 
 

@@ -46,7 +46,7 @@ class Disk:
 
     # ---- single steps
 
-    def open(self, path: Path, flags: int, link: bool = False) -> int:  # noqa: FBT001, FBT002 - passed on by position
+    def open(self, path: Path, flags: int, *, link: bool = False) -> int:
         """Open a file or folder that is not a link, unless `link`; the caller closes it."""
         name, folder = self._at(path)
         flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -205,7 +205,7 @@ class Disk:
         Raises:
             NotADirectoryError: it is not a folder.
         """
-        file = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, link) if _HOLDS else None
+        file = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, link=link) if _HOLDS else None
         try:
             if file is not None:
                 self._held[folder] = file

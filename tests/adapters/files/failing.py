@@ -46,7 +46,7 @@ def as_step(name, real):
 
 def fail_disk(monkeypatch):
     def failing(name, real):
-        def operation(disk, *args):
+        def operation(disk, *args, **options):
             try:
                 STEPS.step(name)
             except OSError:
@@ -55,7 +55,7 @@ def fail_disk(monkeypatch):
                 if name == "write":
                     real(disk, args[0], args[1][: len(args[1]) // 2 + 1])
                 raise
-            return None if name == "sync" else real(disk, *args)
+            return None if name == "sync" else real(disk, *args, **options)
 
         return operation
 
