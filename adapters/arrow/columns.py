@@ -222,10 +222,6 @@ class ColumnTimes(Sequence[Hashable]):
         return iter(self._made())
 
     @override
-    def __reversed__(self) -> Iterator[Hashable]:
-        return reversed(self._made())
-
-    @override
     def __repr__(self) -> str:
         return repr(self._made())
 

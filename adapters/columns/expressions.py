@@ -62,8 +62,6 @@ def column_name(call: Call, given: Any) -> str:
 
 def expression(call: Call, given: Any, name: str | None = None) -> Expression:
     """Check an argument: a column's name, or a polars expression that looks at one row at a time."""
-    if isinstance(given, Expression):
-        return given
     if isinstance(given, str):
         return Expression.of(pl.col(given), name)
     if given.__class__ in {list, tuple}:

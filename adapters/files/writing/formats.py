@@ -163,6 +163,10 @@ class LinesFormat(WriteFormat):
         return encoded(self.codec, out)
 
 
+def _any(_: DataType) -> bool:
+    return True
+
+
 @attrs.frozen
 class WrittenTable(WriteFormat):
     """Rows, with or without a schema, and the number of rows per unit."""
@@ -170,7 +174,7 @@ class WrittenTable(WriteFormat):
     schema: Schema | None
     unit: int
 
-    takes: ClassVar[Callable[..., bool]] = staticmethod(lambda _: True)
+    takes: ClassVar[Callable[..., bool]] = staticmethod(_any)
     """Whether a column may have a type."""
 
     @override

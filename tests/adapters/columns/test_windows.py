@@ -2,6 +2,7 @@
 
 import datetime as dt
 import random
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -144,7 +145,14 @@ async def numbers(ctx, *times):
     yield ps.Batch(0, [{"t": time} for time in times])
 
 
-def test_late_rows_stay_in_columns():
+@pytest.mark.parametrize(
+    ("make", "rows", "times"),
+    [
+        (partial(columns.tumbling, 10, at="t", n=columns.count()), [(0, 1), (20, 2), (40, 1)], [30, 40]),
+        (partial(columns.stamp, "t"), [(5,), (25,), (24,), (40,)], [23, 38]),
+    ],
+)
+def test_late_rows_stay_in_columns(make, rows, times):
     late = []
 
     @ps.sink
@@ -152,12 +160,11 @@ def test_late_rows_stay_in_columns():
         while (batch := await upstream.ask(ctx.limit)) is not ps.DONE:
             late.append((batch.time, type(batch.values), list(batch.values)))
 
-    windows = columns.tumbling(10, at="t", lateness=2, late=seen(), n=columns.count())
-    found = ps.run(ps.pipe(numbers(5, 25, 3, 24, 1, 40, 31), windows, ps.collect()), check=True)
+    found = ps.run(ps.pipe(numbers(5, 25, 3, 24, 1, 40, 31), make(lateness=2, late=seen()), ps.collect()), check=True)
 
-    assert [(row["start"], row["n"]) for row in found] == [(0, 1), (20, 2), (40, 1)]
-    assert [(time, kind) for time, kind, _ in late] == [(30, ArrowRows), (40, ArrowRows)]
-    assert [row for _, _, rows in late for row in rows] == [{"t": 3}, {"t": 1}, {"t": 31}]
+    assert [tuple(row[name] for name in ("start", "n", "t") if name in row) for row in found] == rows
+    assert [(time, kind) for time, kind, _ in late] == [(time, ArrowRows) for time in times]
+    assert [row for _, _, part in late for row in part] == [{"t": 3}, {"t": 1}, {"t": 31}]
 
 
 @pytest.mark.parametrize(
