@@ -158,7 +158,6 @@ async def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, 
     assert main == [*(n for n in range(60) if n not in (1, 30)), "done"]
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.usefixtures("schedule")
 def test_it_is_waited_for(limit):
     """What it still does when the inner stream has nothing left belongs to that stream, and so does its failure."""

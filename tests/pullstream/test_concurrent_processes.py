@@ -17,6 +17,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.programs import python
 from tests.pullstream.common import finish
 
 HELPERS = """
@@ -148,8 +149,7 @@ GUARD = 'if __name__ == "__main__": '
 def run_script(tmp_path, guard, *how):
     script = SCRIPT.format(guard=guard)
     (tmp_path / "job.py").write_text(script)
-    command = [sys.executable, *(how or ["job.py"])]
-    return subprocess.run(command, cwd=tmp_path, input=script, capture_output=True, text=True, timeout=300, check=False)
+    return python(*(how or ["job.py"]), cwd=tmp_path, input=script)
 
 
 @pytest.mark.parametrize("how", [(), ("-m", "job")], ids=["as a file", "as a module"])

@@ -1,14 +1,13 @@
 """The doctor: what is installed, what hides the toolkit's packages, whether Spark starts; each with what helps."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 import pullstream as ps
 from pullstream import doctor
 from pullstream.__main__ import main
+from tests.programs import python
 
 
 def told(capsys, *options):
@@ -59,13 +58,7 @@ def test_an_older_installation_says_that_it_does_not_have_all_extras(capsys, mon
 def test_another_project_of_a_package_s_name_is_found(tmp_path):
     (tmp_path / "adapters").mkdir()
     (tmp_path / "adapters" / "__init__.py").write_text("")
-    done = subprocess.run(
-        [sys.executable, "-m", "pullstream", "doctor", "--no-spark"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "pullstream", "doctor", "--no-spark", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert f"!! adapters     found at {tmp_path}/adapters/__init__.py, which is not the toolkit's" in done.stdout
     assert "rename the file, or\n" in done.stdout

@@ -159,7 +159,6 @@ def test_eager_results(kind, case):
 # ---- what is complete
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
 def test_what_is_in_no_window_has_no_key(limit):
     times = [0, 25, 4, 17, 21, 9]
     rows = ps.pipe(ps.values(times), ps.stamp(int, lateness=100))

@@ -12,7 +12,6 @@ from pullstream.modules.grouping.inline import InlineRow
 from tests.pullstream.common import Unseen
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
 def test_capacity_ends_the_group_that_waited_longest(limit):
     grouped = ps.group_by(str.lower, ps.pipe(ps.map(lambda _: 1), ps.scan(lambda total, n: total + n, 0)), capacity=2)
     pairs = ps.run(ps.pipe(ps.values("aabacbaA"), grouped, ps.collect()), limit=limit)
@@ -80,7 +79,6 @@ def test_a_group_gives_the_results_of_its_transformer_for_its_key_alone(name, ru
         assert by_time((time, value) for time, (group, value) in results if group == key) == by_time(alone)
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
 def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
     seen = []
     group = ps.pipe(ps.map(str), ps.map(lambda n: 1 // (int(n) - 7)), ps.batch(1))

@@ -1,28 +1,20 @@
 """`python -m pullstream new`, and the kit in pytest: a package of one's own modules, and its tests."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pullstream.__main__ import main
+from tests.programs import ROOT, printed, python
 
-ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "pullstream" / "conformance" / "pytest_plugin.py"
 
 
 def outcome(folder, plugin="pullstream.conformance.pytest_plugin", **environment):
     """Run the tests of a folder as its owner does; where the toolkit is only found, its plugin is named."""
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]), **environment}
+    return python("-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider", cwd=folder, env=env)
 
 
 def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
@@ -171,5 +163,4 @@ def test_other_runs_of_pytest_import_nothing():
     program = (
         f"import runpy, sys; runpy.run_path({str(PLUGIN)!r}); print('pullstream' in sys.modules, 'trio' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False False\n"
+    assert printed("-c", program) == "False False\n"

@@ -52,7 +52,6 @@ def test_concat_values_names_a_value_that_it_cannot_join(kind, value):
 FRUIT = ["melon", "fig", "plum", "kiwi"]
 
 
-@pytest.mark.parametrize("limit", [1, 3, 4096])
 @pytest.mark.parametrize(
     ("fold", "of_all", "of_none"),
     [

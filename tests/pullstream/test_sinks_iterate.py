@@ -13,6 +13,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.engine.edge.lane import Lane
+from tests.programs import python
 from tests.pullstream.common import Unseen
 
 
@@ -261,9 +262,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("where", ["source", "body", "await"])
 def test_one_ctrl_c_in_an_asyncio_program(where):
-    done = subprocess.run(
-        [sys.executable, "-c", IN_ASYNCIO, where], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python("-c", IN_ASYNCIO, where)
     raised = "CancelledError" if where == "await" else "KeyboardInterrupt"
     assert done.stdout.splitlines() == [f"{raised} True", "stopped"], done.stderr
 
@@ -309,5 +308,5 @@ except KeyboardInterrupt:
     ("where", "printed"), [("once", ["returned", "left"]), ("asleep", ["left"]), ("in_a_library", ["left"])]
 )
 def test_ctrl_c_while_a_function_blocks_the_stream(where, printed):
-    done = subprocess.run([sys.executable, "-c", STUCK, where], capture_output=True, text=True, timeout=60, check=False)
+    done = python("-c", STUCK, where, timeout=60)
     assert (done.stdout.splitlines(), done.stderr, done.returncode) == (printed, "", 0)

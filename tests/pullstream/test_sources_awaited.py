@@ -23,7 +23,6 @@ class Numbers:
             yield n
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
 async def test_an_async_iterable_is_reusable(limit, autojump_clock):
     pipeline = ps.pipe(ps.from_async_iterable(Numbers(4), time=lambda n: n // 2), ps.collect(timed=True))
     for _ in range(2):

@@ -20,7 +20,6 @@ def through(data, *modules, limit=4096, time=None):
     return ps.run(ps.pipe(ps.values(data, time=time), *modules, ps.collect()), limit=limit)
 
 
-@pytest.mark.parametrize("limit", [1, 4096])
 def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
     """One that `finish` copies, or the function leaves alone, may stay; a value for which it raises changes nothing."""
 

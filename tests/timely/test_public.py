@@ -1,10 +1,8 @@
 """The package as a whole: what it offers, and what it keeps out."""
 
-import subprocess
-import sys
-
 import timely
 import timely.theory
+from tests.programs import printed
 
 
 def test_everything_offered_is_there_and_described():
@@ -19,8 +17,7 @@ def test_everything_offered_is_there_and_described():
 def test_timely_is_pure():
     unwanted = ("trio", "pullstream", "adapters", "asyncio", "timely.theory")
     code = f"import timely, sys; print([name for name in sys.modules if name.startswith({unwanted!r})])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    assert printed("-c", code) == "[]\n"
 
 
 def test_every_error_is_of_one_family():

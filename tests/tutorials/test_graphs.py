@@ -1,13 +1,11 @@
 """The graph algorithms of the tutorial, against networkx."""
 
-import subprocess
-import sys
-
 import networkx as nx
 import pytest
 from networkx.algorithms.link_analysis import pagerank_alg
 
 import pullstream as ps
+from tests.programs import printed
 from tutorials.graphs.algorithms import components, core_numbers, distances, pagerank
 from tutorials.graphs.edges import adjacency, airports, both_ways, random_edges
 
@@ -64,13 +62,11 @@ def test_a_million_edges(capsys):
 
 
 def test_the_command_prints_what_it_finds():
-    ran = subprocess.run(
-        [sys.executable, "-m", "tutorials.graphs"], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert "107 nodes, 224 edges" in ran.stdout
-    assert "71 nodes can be reached from JFK, the farthest at distance 1" in ran.stdout
-    assert "1 components" in ran.stdout
-    assert "the 3-core has" in ran.stdout
+    told = printed("-m", "tutorials.graphs")
+    assert "107 nodes, 224 edges" in told
+    assert "71 nodes can be reached from JFK, the farthest at distance 1" in told
+    assert "1 components" in told
+    assert "the 3-core has" in told
 
 
 def test_inputs_at_several_times_are_several_questions():

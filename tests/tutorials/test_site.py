@@ -1,7 +1,5 @@
 """The documentation site: every link leads somewhere, and every page is looked at in a browser."""
 
-import subprocess
-import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -11,6 +9,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.checker import RULES
+from tests.programs import printed
 from tests.pullstream.trace.browser import CHROMIUM, Browser, Page
 from tutorials.contents import CHAPTERS
 from tutorials.site.__main__ import main
@@ -172,10 +171,7 @@ def site(tmp_path_factory):
     if find_spec("zensical") is None:
         pytest.skip("there is no Zensical here: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
-    built = subprocess.run(
-        [sys.executable, "-m", "tutorials.site", folder], cwd=ROOT, check=False, capture_output=True, text=True
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
+    printed("-m", "tutorials.site", folder, cwd=ROOT)
     handler = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=folder / "html")) as server:
         Thread(target=server.serve_forever, daemon=True).start()

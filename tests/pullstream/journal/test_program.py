@@ -1,14 +1,12 @@
 """Which programs a journal takes for the same, and which not."""
 
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 import pullstream as ps
 from pullstream.journal.program import difference, fingerprint
+from tests.programs import ROOT, printed
 
 HEAD = """
 import abc, dataclasses, datetime, decimal, enum, functools, operator, pathlib, re, threading, trio, types, typing
@@ -299,16 +297,8 @@ lines = fingerprint(ps.pipe(ps.values([{{"x", "y", "z"}}]), stage, ps.drain()))
 print([(place, line.digest, line.names) for place, line in lines.items()])
 """
     (tmp_path / "program.py").write_text(program)
-    told = {
-        subprocess.run(
-            [sys.executable, tmp_path / "program.py"],
-            env={"PYTHONPATH": str(Path.cwd()), "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
-    assert len(told) == 1
+    settings = [{"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed} for seed in ("1", "2", "3")]
+    assert len({printed(tmp_path / "program.py", env=each) for each in settings}) == 1
 
 
 # ---- with a journal

@@ -1,14 +1,10 @@
 """A seed gives the same run and the same report, byte for byte, on every machine and in every process."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pullstream as ps
+from tests.programs import ROOT, printed
 from tests.pullstream.shake.scenes import slowly
-
-ROOT = Path(__file__).parents[3]
 
 
 def sets():
@@ -74,17 +70,8 @@ def told(folder, settings, *, cores=None):
         "TMPDIR": str(folder),
         **settings,
     }
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=folder,
-        env=environment,
-        preexec_fn=None if cores is None else lambda: os.sched_setaffinity(0, cores),
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert not run.returncode, run.stderr
-    return run.stdout
+    confined = None if cores is None else lambda: os.sched_setaffinity(0, cores)
+    return printed("-c", PROGRAM, cwd=folder, env=environment, preexec_fn=confined)
 
 
 def test_a_seed_gives_the_same_bytes(tmp_path):
