@@ -70,7 +70,8 @@ def measured(results: Results, workloads: list[Workload], toolkits: list[str] | 
             if name not in results.troubles:
                 one_turn(results, workload, way, pairs.setdefault(name, []))
                 if turn == results.repeat - 1 and name not in results.troubles:
-                    row = Row.of(workload, way, workload.size_of(way, results.pace), pairs[name])
+                    size = workload.size_of(way, results.pace)
+                    row = Row(workload.name, way.toolkit, way.variant, way.note, size, pairs[name])
                     results.rows.append(row)
                     print(line(row), flush=True)
 

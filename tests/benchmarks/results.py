@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 
 from tests.benchmarks.measuring import Measured
-from tests.benchmarks.workload import HERE, TOOLKITS, Way, Workload, version
+from tests.benchmarks.workload import HERE, TOOLKITS, version
 
 
 def machine() -> str:
@@ -37,36 +37,14 @@ class Spread:
 
 @attrs.frozen
 class Row:
-    """A way of a workload: a list has an entry for each repeat."""
+    """A way of a workload: for each repeat, what was measured of the limit, and then of the way."""
 
     workload: str
     toolkit: str
     variant: str
     note: str
     size: int
-    first: list[float]
-    """Seconds of the first run in a process."""
-    warm: list[float]
-    limit_first: list[float]
-    limit_warm: list[float]
-    megabytes: list[float]
-
-    @classmethod
-    def of(cls, workload: Workload, way: Way, size: int, pairs: list[tuple[Measured, Measured]]) -> "Row":
-        """A row of pairs of measurements, each of the limit and of the way."""
-        limits, found = zip(*pairs, strict=True)
-        return cls(
-            workload.name,
-            way.toolkit,
-            way.variant,
-            way.note,
-            size,
-            [each.first for each in found],
-            [each.warm for each in found],
-            [each.first for each in limits],
-            [each.warm for each in limits],
-            [each.megabytes for each in found],
-        )
+    pairs: list[tuple[Measured, Measured]]
 
     @property
     def name(self) -> str:
@@ -75,17 +53,21 @@ class Row:
     @property
     def microseconds(self) -> float:
         """What a value costs, warm."""
-        return statistics.median(self.warm) / self.size * 1e6
+        return statistics.median(mine.warm for _, mine in self.pairs) / self.size * 1e6
+
+    @property
+    def megabytes(self) -> float:
+        return statistics.median(mine.megabytes for _, mine in self.pairs)
 
     @property
     def ratio(self) -> Spread:
         """To the limit, warm: the ratio of each pair."""
-        return Spread.of(mine / limit for mine, limit in zip(self.warm, self.limit_warm, strict=True))
+        return Spread.of(mine.warm / limit.warm for limit, mine in self.pairs)
 
     @property
     def first_ratio(self) -> Spread:
         """The same of the first runs of their processes."""
-        return Spread.of(mine / limit for mine, limit in zip(self.first, self.limit_first, strict=True))
+        return Spread.of(mine.first / limit.first for limit, mine in self.pairs)
 
 
 @attrs.frozen

@@ -26,13 +26,8 @@ def shown(spread: Spread) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    return (
-        row.name,
-        took(row.microseconds),
-        shown(row.ratio),
-        shown(row.first_ratio),
-        f"{statistics.median(row.megabytes):,.0f} MB",
-    )
+    costs = took(row.microseconds), shown(row.ratio), shown(row.first_ratio)
+    return row.name, *costs, f"{row.megabytes:,.0f} MB"
 
 
 def line(row: Row) -> str:
@@ -147,7 +142,7 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
         if workload.by_the_clock:
             lines += ["Measured by the clock, because other processes take part.", ""]
         # It is measured with every way, at that one's size.
-        limit = statistics.median(seconds / row.size for row in rows for seconds in row.limit_warm) * 1e6
+        limit = statistics.median(found.warm / row.size for row in rows for found, _ in row.pairs) * 1e6
         article = "an" if workload.unit[0] in "aeiou" else "a"
         lines += table((HEAD[0], f"{article} {workload.unit}", *HEAD[2:]), map(cells, rows))
         most = max(row.size for row in rows)

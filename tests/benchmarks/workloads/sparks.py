@@ -4,6 +4,7 @@ All of these are measured by the clock, in a session of the process's own, which
 """
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.peers import counted_here
@@ -76,22 +77,19 @@ def out_iterator(size):
     return lambda: sum(1 for _ in made.toLocalIterator())
 
 
-def reading(form):
-    def prepare(size):
-        import pullstream as ps
-        from adapters import spark
+def reading(size, form):
+    import pullstream as ps
+    from adapters import spark
 
-        source = spark.from_dataframe(frame(size), as_=form)
-        if form != "batches":
-            return counted_here(source)
-        return lambda: ps.run(ps.pipe(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0)))
-
-    return prepare
+    source = spark.from_dataframe(frame(size), as_=form)
+    if form != "batches":
+        return counted_here(source)
+    return lambda: ps.run(ps.pipe(source, ps.reduce(lambda total, batch: total + batch.num_rows, 0)))
 
 
-OUT.way(HERE, note="Arrow batches")(reading("batches"))
-OUT.way(HERE, "tuples")(reading("tuples"))
-OUT.way(HERE, "rows")(reading("rows"))
+OUT.way(HERE, note="Arrow batches")(partial(reading, form="batches"))
+OUT.way(HERE, "tuples")(partial(reading, form="tuples"))
+OUT.way(HERE, "rows")(partial(reading, form="rows"))
 
 
 # ---- into Spark
@@ -120,24 +118,17 @@ def into_plain(size):
     return lambda: added(spark.createDataFrame(table))
 
 
-@INTO.way(HERE, note="a source of Arrow batches")
-def into_batches(size):
+def into(size, make):
     import pullstream as ps
     from adapters import spark
 
     session()
-    batches = arrow(size).to_batches(10_000)
-    return lambda: added(spark.to_dataframe(ps.values(batches), SCHEMA))
+    values = make(size)
+    return lambda: added(spark.to_dataframe(ps.values(values), SCHEMA))
 
 
-@INTO.way(HERE, "tuples")
-def into_tuples(size):
-    import pullstream as ps
-    from adapters import spark
-
-    session()
-    rows = numbers(size)
-    return lambda: added(spark.to_dataframe(ps.values(rows), SCHEMA))
+INTO.way(HERE, note="a source of Arrow batches")(partial(into, make=lambda size: arrow(size).to_batches(10_000)))
+INTO.way(HERE, "tuples")(partial(into, make=numbers))
 
 
 # ---- on executors
