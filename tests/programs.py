@@ -1,8 +1,11 @@
-"""Programs in a Python process of their own."""
+"""Programs in a Python process of their own, and waiting for what other processes and threads do."""
 
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import trio
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,3 +21,18 @@ def printed(*arguments, **how):
     done = python(*arguments, **how)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def wait(left, seconds=300):
+    """Wait until a function returns nothing more that is left to be done; fail with it after some seconds."""
+    end = time.monotonic() + seconds
+    while found := left():
+        assert time.monotonic() < end, found
+        time.sleep(0.02)
+
+
+async def until(test):
+    """Wait until a condition holds, which nobody announces."""
+    with trio.fail_after(300):
+        while not test():  # noqa: ASYNC110 - it can only be polled
+            await trio.sleep(0.002)

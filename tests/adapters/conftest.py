@@ -5,12 +5,13 @@ would otherwise run for an hour.
 """
 
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from adapters import spark
+from tests.programs import wait
 
 
 @pytest.fixture(scope="session")
@@ -38,14 +39,7 @@ def public_folder():
 @pytest.fixture
 def until_idle(session):
     """Wait until Spark runs no job; fails if one goes on."""
-
-    def wait():
-        start = time.monotonic()
-        while session.sparkContext.statusTracker().getActiveJobsIds():
-            assert time.monotonic() - start < 300, "a Spark job is still running"
-            time.sleep(0.01)
-
-    return wait
+    return partial(wait, session.sparkContext.statusTracker().getActiveJobsIds)
 
 
 @pytest.fixture

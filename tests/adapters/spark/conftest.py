@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.programs import wait
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,14 +55,8 @@ def nothing_left_there(server):
     """After every test nothing of it is left, in the server or here."""
     threads = set(threading.enumerate())
     yield
-    wanted = {"executions": 0, "jobs": 0, "views": [], "queries": 0}
-    deadline = time.monotonic() + 60
-    while (left := server.ask("left")) != wanted:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
-    while left := {t for t in set(threading.enumerate()) - threads if t.name.startswith("pullstream")}:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.01)
+    wait(lambda: {kind: there for kind, there in server.ask("left").items() if there}, 60)
+    wait(lambda: {t for t in set(threading.enumerate()) - threads if t.name.startswith("pullstream")}, 60)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What needs a program of its own: Ctrl-C in Spark's calls, retried tasks, memory, a session that is stopped."""
+"""What needs a program of its own: Ctrl-C, retried tasks, memory, a session that is stopped, and failed starts."""
 
 import json
 import os

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import wait
+
 pytestmark = pytest.mark.spark
 
 PROGRAM = """
@@ -48,16 +50,12 @@ if "again" in sys.argv:
 """
 
 
-def ended(pid, limit=120):
-    """Whether a process ends; the limit allows for a very busy machine."""
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def struck(folder, number, seconds, *more, env=None):
@@ -76,7 +74,7 @@ def test_ctrl_c_ends_the_java(tmp_path):
 
     assert said == ["interrupted -9", "3 True"]
     assert code == 0
-    assert ended(pid)
+    wait(lambda: alive(pid))
 
 
 DEAF = """#!/bin/sh
@@ -101,7 +99,7 @@ def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
 
     assert said == []
     assert code == -signal.SIGKILL
-    assert ended(pid)
+    wait(lambda: alive(pid))
 
 
 BUSY = """

@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-import trio
 
 import pullstream as ps
 from tests.adapters.descriptors import opened_files
@@ -84,14 +83,3 @@ def held():
     yield make
     for one in made:
         one.gate.set()
-
-
-async def until(test):
-    with trio.fail_after(300):
-        while not test():  # noqa: ASYNC110 - what other threads do can only be polled
-            await trio.sleep(0.002)
-
-
-@pytest.fixture(name="until")
-def until_fixture():
-    return until

@@ -13,7 +13,7 @@ from adapters import files
 from adapters.files.reading.source import FilesSource
 from pullstream.conformance import Subject, conformance
 from tests.adapters.files.reading.tables import READERS, write
-from tests.programs import python
+from tests.programs import python, until
 
 
 class Enough(Exception):
@@ -68,7 +68,7 @@ async def test_ended_in_the_middle(kind, way, large, opened, folder):
     assert opened(folder) == []
 
 
-async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder):
+async def test_a_read_that_hangs_is_left_behind(put, held, opened, folder):
     path = put("a.txt", "x\n" * 1000)
     fs = held()
     pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())
@@ -82,7 +82,7 @@ async def test_a_read_that_hangs_is_left_behind(put, held, until, opened, folder
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-async def test_blocks_that_were_read_do_not_wait_for_a_read_that_hangs(kind, put, held, until):
+async def test_blocks_that_were_read_do_not_wait_for_a_read_that_hangs(kind, put, held):
     """Also for tables, whose blocks are parsed in parallel."""
     row = {"csv": "1\n", "jsonl": '{"x":1}\n'}[kind]
     path = put("a", "x\n" * (kind == "csv") + row * 1000)
@@ -128,7 +128,7 @@ def test_a_thread_reads_on_while_the_interpreter_ends(put):
     assert (done.stdout, done.stderr) == ("40\n", "")
 
 
-async def test_other_work_goes_on_while_a_thread_reads(put, held, until):
+async def test_other_work_goes_on_while_a_thread_reads(put, held):
     fs = held()
     pipeline = ps.pipe(files.read_text(put("a", "x\n"), filesystem=fs), ps.collect())
     async with pipeline.open() as running:

@@ -7,6 +7,7 @@ import trio
 
 import pullstream as ps
 from adapters import files
+from tests.programs import until
 
 QUICK = {"follow": True, "every": 0.01}
 
@@ -37,7 +38,7 @@ def rename_into(following, name, text):
     part.rename(following / name)
 
 
-async def test_new_files_become_new_times(following, until):
+async def test_new_files_become_new_times(following):
     rename_into(following, "b", "2\n3\n")
     rename_into(following, "a", "1\n")
     run = Followed(files.read_text(following, **QUICK))
@@ -54,7 +55,7 @@ async def test_new_files_become_new_times(following, until):
     assert len(run.got) == 4
 
 
-async def test_a_file_counts_when_it_no_longer_changes(following, until):
+async def test_a_file_counts_when_it_no_longer_changes(following):
     run = Followed(files.read_text(following, follow=True, every=0.05))
     async with run.open() as running:
         with (following / "slow").open("w") as file:
@@ -96,7 +97,7 @@ async def test_a_file_with_an_earlier_time(following):
         (lambda path: os.utime(path, (1, 1)), r"was written again after it was found complete"),
     ],
 )
-async def test_a_followed_file_that_shrinks_or_changes(change, told, following, until):
+async def test_a_followed_file_that_shrinks_or_changes(change, told, following):
     rename_into(following, "a", "x\nx\n")
     run = Followed(files.read_text(following, **QUICK))
     with pytest.raises(files.FileChangedError, match=told):
@@ -122,7 +123,7 @@ async def test_files_that_were_read_may_be_deleted(following):
 
 
 @pytest.mark.parametrize("path", ["later", "later/*.log", "later/a.log"])
-async def test_missing_paths_are_waited_for(path, folder, until):
+async def test_missing_paths_are_waited_for(path, folder):
     run = Followed(files.read_text(folder / path, **QUICK))
     async with run.open() as running:
         told = "waiting for new ones" if "*" in path else f"waiting for {folder / path}, which does not exist"

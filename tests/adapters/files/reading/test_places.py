@@ -10,7 +10,7 @@ import pytest
 import pullstream as ps
 from adapters import files
 from adapters.files.reading import streams
-from tests.programs import printed
+from tests.programs import printed, until
 
 UNREADABLE = """
 import os, sys
@@ -128,7 +128,7 @@ def test_permitted_links(tmp_path):
         assert ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect())) == ["a", "a"]
 
 
-async def test_a_missing_followed_folder(tmp_path, until, caplog):
+async def test_a_missing_followed_folder(tmp_path, caplog):
     folder = tmp_path / "in"
     source = files.read_text(folder, follow=True, every=0.01)
     with caplog.at_level(logging.WARNING, "pullstream"):

@@ -9,13 +9,13 @@ from contextlib import suppress
 
 import fsspec
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import files
 from adapters.files.writing import staging
 from adapters.files.writing.disk import Disk
 from adapters.files.writing.store import Local
+from tests.programs import until
 
 from .kit import content, left_behind, written
 
@@ -173,8 +173,7 @@ def test_a_link_in_place_of_a_growing_file(precious, tmp_path):
 
     async def swap(value):
         if value == "c":
-            while not out.exists():  # noqa: ASYNC110 - nobody sets an event
-                await trio.sleep(0.01)
+            await until(out.exists)
             out.unlink()
             out.symlink_to(precious / "thesis.txt")
         return value

@@ -5,10 +5,10 @@ import json
 from datetime import date
 
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import files
+from tests.programs import until
 from timely import Product
 
 from .kit import content, written
@@ -207,15 +207,14 @@ def test_different_columns_do_not_fit(tmp_path):
     assert content(tmp_path) == {"all.csv": b'"n"\n1\n'}
 
 
-async def test_another_program_writes_to_the_file(tmp_path, autojump_clock):
+async def test_another_program_writes_to_the_file(tmp_path):
     out = tmp_path / "all.txt"
 
     @ps.source
     async def source(ctx):
         yield ps.Batch(0, ["a"])
         ctx.advance(1)
-        while not out.exists():  # noqa: ASYNC110 - no event for it
-            await trio.sleep(1)
+        await until(out.exists)
         out.write_text("gone")
         yield ps.Batch(1, ["b"])
 

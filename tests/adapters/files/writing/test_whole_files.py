@@ -16,6 +16,7 @@ from adapters.files.writing.disk import Disk
 from pullstream.conformance import conformance
 from pullstream.modules.sinks import committer
 from tests.adapters.files.failing import STEPS, fail_disk
+from tests.programs import until
 from tests.sampling import amount
 
 from .kit import content, left_behind
@@ -91,8 +92,7 @@ async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatc
     monkeypatch.setattr(Disk, "flush", flush)
     source = ps.pipe(ps.values(range(200), time=int), ps.tap(taken.append))
     async with ps.pipe(source, files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=1) as running:
-        while len(taken) <= committer.AHEAD:  # noqa: ASYNC110 - nobody sets an event
-            await trio.sleep(0.001)
+        await until(lambda: len(taken) > committer.AHEAD)
         await trio.sleep(0.05)
         assert len(taken) <= committer.AHEAD + 2
         ready.set()
@@ -225,8 +225,7 @@ async def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
         for text in ("tea", "rice", "figs"):
             for value in (text, "0", "0"):
                 await source.push(value)
-            while not path.exists() or not path.read_text().endswith(f"{text}\n"):  # noqa: ASYNC110
-                await trio.sleep(0.001)
+            await until(lambda text=text: path.exists() and path.read_text().endswith(f"{text}\n"))
         await running.abort()
     assert path.read_text().splitlines() == ["tea", "rice", "figs"]
 

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapters.spark.java import java_home
+from tests.programs import wait
 
 
 @pytest.fixture(scope="session")
@@ -41,10 +41,7 @@ def cluster(tmp_path_factory):
             process = subprocess.Popen([*command, "--webui-port", "0", *arguments], env=environ, **how)
         stack.callback(stop, process)
         found.pids.append(process.pid)
-        deadline = time.monotonic() + 300
-        while says not in log.read_text(errors="replace"):
-            assert time.monotonic() < deadline, log.read_text(errors="replace")
-            time.sleep(0.1)
+        wait(lambda: says not in (said := log.read_text(errors="replace")) and (said or "nothing"))
 
     with ExitStack() as stack:
         start("master.Master", "Starting Spark master at", "--port", str(port))

@@ -24,6 +24,7 @@ import pullstream as ps
 from adapters import spark
 from adapters.spark.reading import partitions
 from tests.adapters.spark.listening import children
+from tests.programs import wait
 
 ROWS = 60_000
 EXECUTORS = 2
@@ -46,11 +47,8 @@ def executors():
 
 def all_there(session):
     """Wait until the driver knows all executors; Spark replaces a killed one."""
-    until = time.monotonic() + 300
     known = session.sparkContext._jsc.sc().getExecutorMemoryStatus
-    while len(list(executors())) < EXECUTORS or known().size() <= EXECUTORS:
-        assert time.monotonic() < until, "Spark does not begin another executor"
-        time.sleep(0.05)
+    wait(lambda: len(list(executors())) < EXECUTORS or known().size() <= EXECUTORS)
 
 
 def kill(session, victim):

@@ -5,7 +5,6 @@ It is a separate program, as a managed Spark is, so that no tested code runs in 
 
 import json
 import sys
-import time
 
 from adapters import spark
 
@@ -40,13 +39,6 @@ class Server:
         queries = self.session._jsparkSession.sharedState().activeStreamingQueries().size()
         jobs = self.session.sparkContext.statusTracker().getActiveJobsIds()
         return {"executions": executions, "jobs": len(jobs), "views": views, "queries": queries}
-
-    def heap(self):
-        runtime = self.session.sparkContext._jvm.java.lang.Runtime.getRuntime()
-        for _ in range(3):
-            self.session.sparkContext._jvm.java.lang.System.gc()
-            time.sleep(0.1)
-        return (runtime.totalMemory() - runtime.freeMemory()) / 2**20
 
 
 def main():

@@ -9,6 +9,7 @@ import pullstream as ps
 from adapters import spark
 from adapters.spark.connect import gate, local
 from tests.adapters.spark.streaming.conftest import Landing
+from tests.programs import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -62,9 +63,7 @@ async def test_sparks_activity_is_shown(remote):
                 while await trio.to_thread.run_sync(batches.next):
                     pass
 
-        with trio.fail_after(120):
-            while not batches.doing():  # noqa: ASYNC110 - nobody says when it has begun
-                await trio.sleep(0.05)
+        await until(batches.doing)
         told = batches.doing()
         batches.cancel()
     batches.close()
@@ -123,8 +122,7 @@ def test_a_program_without_heartbeat(landing, monkeypatch):
     landing.arrive(2)
 
     async def slow(row):
-        while landing.session.streams.active:  # noqa: ASYNC110 - in the server
-            await trio.sleep(0.5)
+        await until(lambda: not landing.session.streams.active)
 
     with pytest.raises(spark.SparkStreamError, match="has sent no heartbeat for 2 seconds"):
         ps.run(ps.pipe(landing.source(), ps.map_async(slow, concurrency=1), ps.drain()))

@@ -1,7 +1,6 @@
 """`on_executors` in Spark: results compared with Spark's own, endings, failures, and refusals when composing."""
 
 import os
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import trio
 import pullstream as ps
 from adapters import spark
 from tests.adapters.spark.helpers import on_both, settings
+from tests.programs import wait
 
 pytestmark = pytest.mark.spark
 
@@ -119,8 +119,6 @@ def test_a_limit_aborts_the_stream(session, tmp_path, until_idle):
     frame = session.range(0, 3_000_000, 1, 1).transform(spark.on_executors(watched(), schema="id long"))
     assert found(frame.limit(5)) == [(n,) for n in range(5)]
     until_idle()
-    until = time.monotonic() + 300
-    while not list(tmp_path.iterdir()) and time.monotonic() < until:
-        time.sleep(0.05)
+    wait(lambda: not list(tmp_path.iterdir()))
     (file,) = tmp_path.iterdir()
     assert int(file.read_text()) < 2_000_000

@@ -14,6 +14,7 @@ from adapters import spark
 from adapters.spark.streaming.query import Interrupted, Query
 from tests.adapters.spark.helpers import on_both
 from tests.adapters.spark.streaming.conftest import Landing
+from tests.programs import until
 
 pytestmark = pytest.mark.spark
 
@@ -125,8 +126,7 @@ async def test_a_second_run_with_the_same_checkpoint_ends_the_first(landing):
 
     with pytest.raises(spark.SparkStreamError, match="same checkpoint"):
         async with ps.pipe(source, ps.drain()).open() as first:
-            while landing.commits != [0, 1]:  # noqa: ASYNC110 - a folder tells nobody
-                await trio.sleep(0.01)
+            await until(lambda: landing.commits == [0, 1])
             async with ps.pipe(landing.source(), ps.collect()).open() as second:
                 assert await second.result() == []
             await first.result()
@@ -166,8 +166,7 @@ def test_an_abort_during_the_first_job(landing, until_idle):
     df = landing.frame().select(dawdle("number").alias("number"))
 
     async def active():
-        while not landing.session.sparkContext.statusTracker().getActiveJobsIds():  # noqa: ASYNC110
-            await trio.sleep(0.01)
+        await until(landing.session.sparkContext.statusTracker().getActiveJobsIds)
         await trio.sleep(0.3)
 
     assert trio.run(aborted, ps.pipe(landing.source(df), ps.drain()), active) < 3
@@ -241,9 +240,7 @@ async def test_later_files_arrive(landing, trigger):
     pipeline = ps.pipe(landing.source(trigger=trigger), ps.tap(seen.append), ps.collect(timed=True))
     async with pipeline.open() as running:
         for count in range(1, 4):
-            with trio.fail_after(300):
-                while len(seen) < count:  # noqa: ASYNC110 - the list tells nobody
-                    await trio.sleep(0.01)
+            await until(lambda count=count: len(seen) >= count)
             if count < 3:
                 landing.arrive(1)
         await running.finish()

@@ -14,6 +14,7 @@ from adapters import spark
 from adapters.spark.writing.server import server_for
 from tests.adapters.descriptors import opened_files
 from tests.adapters.spark.listening import listened_by
+from tests.programs import wait
 from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
@@ -38,6 +39,9 @@ class Endless:
                 self.released += 1
 
         return endless()
+
+    def unreleased(self):
+        return self.opened - self.released
 
 
 def cancelled(session, source, moment):
@@ -88,29 +92,19 @@ def stopped(session, source, moment):
         query.stop()
 
 
-def check(session, until_idle, seed, count):
-    chance = random.Random(seed)
+def test_aborts_at_some_moments(session, until_idle):
+    chance = random.Random(1)
     server = server_for(session)
     listens, files = listened_by([os.getpid()]), set(opened_files())
     ways = [cancelled, withdrawn, limited, stopped]
-    for number in range(count):
+    for number in range(amount(4, 100)):
         endless = Endless(chance.choice([0.0, 0.05]))
         ways[number % len(ways)](session, endless.source(), chance.uniform(0, 1.5))
-        deadline = time.monotonic() + 60
-        while endless.released < endless.opened:
-            assert time.monotonic() < deadline, "the source is not released"
-            time.sleep(0.02)
+        wait(endless.unreleased)
         assert endless.opened <= 1
     until_idle()
-    deadline = time.monotonic() + 60
     # The tasks that listen, and that check whether the session was stopped.
-    while len(server._nursery.child_tasks) > 2:
-        assert time.monotonic() < deadline, server._nursery.child_tasks
-        time.sleep(0.05)
+    wait(lambda: len(server._nursery.child_tasks) > 2)
     assert [thread.name for thread in threading.enumerate()].count("pullstream server") == 1
     assert listened_by([os.getpid()]) == listens
     assert set(opened_files()) == files
-
-
-def test_aborts_at_some_moments(session, until_idle):
-    check(session, until_idle, 1, amount(4, 100))

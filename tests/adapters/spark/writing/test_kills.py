@@ -25,17 +25,13 @@ def kill(folder):
     time.sleep(0.5)
 
 
-def check(session, folder, kills):
-    for _ in range(kills):
-        kill(folder)
-    commits = len(numbered(folder / "checkpoint" / "commits"))
-    into_files(session, folder)
-    assert len(numbered(folder / "checkpoint" / "commits")) > commits
-    rows = sorted((row.day, row.n) for row in session.read.parquet(str(folder / "rows")).collect())
-    assert rows == [(day, day * ROWS + n) for day in range(DAYS) for n in range(ROWS)]
-
-
 @pytest.mark.slow
 def test_killed_and_continued(session, tmp_path):
     """No row is lost or written twice: another program continues with Spark's checkpoint and the journal."""
-    check(session, tmp_path, amount(1, 10))
+    for _ in range(amount(1, 10)):
+        kill(tmp_path)
+    commits = len(numbered(tmp_path / "checkpoint" / "commits"))
+    into_files(session, tmp_path)
+    assert len(numbered(tmp_path / "checkpoint" / "commits")) > commits
+    rows = sorted((row.day, row.n) for row in session.read.parquet(str(tmp_path / "rows")).collect())
+    assert rows == [(day, day * ROWS + n) for day in range(DAYS) for n in range(ROWS)]
