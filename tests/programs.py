@@ -16,6 +16,11 @@ def python(*arguments, timeout=300, **how):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **how)
 
 
+def started(*arguments, **how):
+    """Start Python; its output is in a pipe."""
+    return subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True, **how)
+
+
 def printed(*arguments, **how):
     """The output of Python, which must not fail."""
     done = python(*arguments, **how)

@@ -21,7 +21,7 @@ PEERS = set(TOOLKITS) - {LIMIT, HERE, BY_HAND, "Spark"}
 def test_every_way_gives_the_limits_answer(toolkit):
     if version(toolkit) is None:
         pytest.skip(f"{toolkit} is not installed")
-    assert printed("-m", "tests.benchmarks.smoke", toolkit, cwd=ROOT).count(": right") > 2
+    assert printed("-m", "tests.benchmarks.smoke", toolkit).count(": right") > 2
 
 
 def test_every_workload_has_a_limit_and_a_way_of_ours():
@@ -92,6 +92,6 @@ def test_a_wrong_answer_is_an_error_and_no_row(measured, monkeypatch, capsys):
 
 def test_the_command_measures_in_processes_and_writes_the_page(tmp_path):
     arguments = ["--smoke", "--repeat", "1", "--only", "W1", "--toolkits", HERE, "--plot", tmp_path]
-    printed("-m", "tests.benchmarks", *arguments, cwd=ROOT)
+    printed("-m", "tests.benchmarks", *arguments)
     assert {path.name for path in tmp_path.iterdir()} == {"README.md", "chart.svg", "results.json"}
     assert "| pullstream |" in (tmp_path / "README.md").read_text()

@@ -185,7 +185,7 @@ assert "trio" not in sys.modules
 assert ps.run(ps.pipe(ps.values(range(3)), ps.map(lambda n: n + 1), ps.collect())) == [1, 2, 3]
 print(*sys.modules)
 """
-    loaded = printed("-c", program, cwd=ROOT).split()
+    loaded = printed("-c", program).split()
 
     assert "pullstream.program.run" in loaded
     assert [name for name in loaded if any(f"{name}.".startswith(f"{seldom}.") for seldom in SELDOM)] == []

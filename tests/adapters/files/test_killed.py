@@ -1,11 +1,10 @@
 """A program is killed at random moments: whole files only are visible, and the next runs finish its work."""
 
-import os
 import random
 import signal
 import subprocess
-import sys
 import time
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -14,22 +13,17 @@ import pytest
 pytest.importorskip("polars")
 
 from adapters import files
+from tests.programs import started
 from tests.sampling import amount
 
 from .killable import DAYS, write_data
 from .writing.kit import content, visible, written
 
-PROGRAM = Path(__file__).with_name("killable.py")
-
-
-def started(*arguments):
-    command = [sys.executable, str(PROGRAM), *map(str, arguments)]
-    here = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+run = partial(started, Path(__file__).with_name("killable.py"), stderr=subprocess.PIPE)
 
 
 def finished(*arguments):
-    with started(*arguments) as process:
+    with run(*arguments) as process:
         process.stdout.readline()
         begun = time.monotonic()
         _, errors = process.communicate()
@@ -39,7 +33,7 @@ def finished(*arguments):
 
 def run_killed(seconds, early, look, *arguments):
     """Kill the program so long after it printed `begun` or, with `early`, was started; return whether it finished."""
-    with started(*arguments) as process:
+    with run(*arguments) as process:
         if not early:
             process.stdout.readline()
         until = time.monotonic() + seconds
@@ -95,7 +89,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
     write_data(tmp_path / "data", random.Random(4))
     out = tmp_path / "out" / "numbers"
     write = files.write_parquet(out / "{time}" / "{key}.parquet", key="key")
-    with started(tmp_path / "data", tmp_path / "out") as process:
+    with run(tmp_path / "data", tmp_path / "out") as process:
         while not visible(out):
             assert process.poll() is None
             time.sleep(0.02)

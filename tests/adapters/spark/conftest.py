@@ -3,15 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
-from tests.programs import wait
-
-ROOT = Path(__file__).parents[3]
+from tests.programs import started, wait
 
 # Set before gRPC is imported: with its handlers of a fork, some of the processes that are started in a process with a
 # channel (such as the Java of another session) abort at once.
@@ -32,11 +28,7 @@ class Server:
 @pytest.fixture(scope="session")
 def server():
     pytest.importorskip("grpc")
-    command = [sys.executable, "-m", "tests.adapters.spark.connect.server"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with started("-m", "tests.adapters.spark.connect.server", stdin=subprocess.PIPE) as process:
         yield Server(process)
         process.stdin.close()
 

@@ -5,14 +5,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.programs import ROOT, printed
+from tests.programs import printed, started
 
 on_both = pytest.mark.usefixtures("any_session")
 """Run a test with a classic session and, among the slow tests, through Spark Connect; see `chosen`."""
@@ -41,16 +40,13 @@ def killed(module, *arguments, ready, after, java=False):
 
     Java outlives a killed Python for a moment, unless it is killed as well, with `java`.
     """
-    command = [sys.executable, "-m", f"tests.adapters.spark.{module}", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=java
-    )
+    how = {"stderr": subprocess.STDOUT, "start_new_session": java}
+    process = started("-m", f"tests.adapters.spark.{module}", *arguments, **how)
     try:
         deadline = time.monotonic() + 300
         while not ready():
             if process.poll() is not None:
-                assert process.returncode == 0, process.communicate()[0].decode()
+                assert process.returncode == 0, process.communicate()[0]
                 return False
             assert time.monotonic() < deadline, "the program was never ready to be killed"
             time.sleep(0.005)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.adapters.spark.helpers import ran
 from tests.adapters.spark.page import check_row
-from tests.programs import ROOT, python
+from tests.programs import python
 
 pytestmark = [
     pytest.mark.spark,
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def part(*arguments, **how):
-    done = python("-m", "tests.adapters.spark.alone", *arguments, cwd=ROOT, timeout=600, **how)
+    done = python("-m", "tests.adapters.spark.alone", *arguments, timeout=600, **how)
     assert done.returncode == 0, (done.stdout, done.stderr)
     return json.loads(done.stdout.splitlines()[-1]), done.stderr
 

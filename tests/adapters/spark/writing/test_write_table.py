@@ -5,8 +5,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -21,6 +19,7 @@ from adapters import files, spark
 from adapters.spark.writing import table_partitions
 from adapters.stopping import stoppably
 from tests.adapters.spark.helpers import on_both, settings
+from tests.programs import started
 
 pytestmark = pytest.mark.spark
 
@@ -251,8 +250,6 @@ def test_an_abort_before_spark_writes():
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
 def test_a_kill_leaves_complete_partitions(session, tmp_path, seconds):
     program = f"""
-import sys
-sys.path.insert(0, {str(Path.cwd())!r})
 import pullstream as ps
 from adapters import spark
 session = spark.session()
@@ -261,9 +258,9 @@ rows = ps.values([(f"item {{n}}", n) for n in range(20_000)], time=lambda row: r
 while True:
     ps.run(ps.pipe(rows, spark.write_table({str(tmp_path)!r}, "item STRING, n BIGINT")), limit=500)
 """
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+    process = started("-c", program, start_new_session=True)
     try:
-        assert process.stdout.readline() == b"ready\n"
+        assert process.stdout.readline() == "ready\n"
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob("time=*")) and time.monotonic() < deadline:
             time.sleep(0.01)
