@@ -26,6 +26,14 @@ async def varied(value):
     return value
 
 
+@ps.transformer
+async def waits(upstream, ctx):
+    """Each batch after a wait."""
+    async for batch in ctx.batches(upstream):
+        await trio.sleep(0.001)
+        yield batch
+
+
 def short(value):
     return ps.values([value] * 5)
 
@@ -47,7 +55,27 @@ PROGRAMS = {
     ),
     "a fold of a source that waits": (
         lambda number: ps.pipe(ticks(number), ps.reduce_by_time(ps.agg.count())),
-        Counts(answers=2.1, steps=5.6, tasks=0.01, frames=480),
+        Counts(answers=1.2, steps=2.2, tasks=0.01, frames=335),
+    ),
+    "a limit on the wait for a source": (
+        lambda number: ps.pipe(ticks(number), ps.timeout(1)),
+        Counts(answers=2.1, steps=2.1, tasks=0.01, frames=310),
+    ),
+    "many sources that wait": (
+        lambda number: ps.merge(*[ticks(number // 20)] * 20),
+        Counts(answers=2.1, steps=1.2, tasks=0.01, frames=240),
+    ),
+    "a source that waits for each value": (
+        lambda number: ps.pipe(ps.values([3] * (number // 3)), ps.flat_map(ticks)),
+        Counts(answers=1.4, steps=2.8, tasks=0.4, frames=400),
+    ),
+    "sources that wait for each value, side by side": (
+        lambda number: ps.pipe(ps.values([3] * (number // 3)), ps.map(ticks), ps.flatten(concurrency=10)),
+        Counts(answers=1.2, steps=2.6, tasks=0.5, frames=410),
+    ),
+    "groups that wait": (
+        lambda number: ps.pipe(ticks(number), ps.group_by(lambda value: value % 3, waits())),
+        Counts(answers=2.1, steps=6.1, tasks=0.01, frames=780),
     ),
 }
 

@@ -125,6 +125,8 @@ class Edge(Generic[T]):
         self._outcome: Done | BaseException | None = None
         # Whether the last poll asked the module, and it returned WAIT.
         self._must_wait = False
+        self.wake: Callable[[], object] | None = None
+        """Ends the wait for the module's next answer; called at an ending as well."""
         self._breath = 0.0
         self._memory: Memory | None = None
         location.edge = self
@@ -264,7 +266,7 @@ class Edge(Generic[T]):
                             await (self.wait or method_of(self.module, "wait"))()
                     else:
                         await method_of(self.module, "wait")()
-                    polled = self.polled(limit) if self.goes_on else DONE
+                    polled = self.polled(limit) if requests.state is OPEN and not requests.finishing else DONE
                 answer = polled
             elif self.waits:
                 # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
@@ -322,6 +324,14 @@ class Edge(Generic[T]):
         # An input that is not over is the only one.
         without_waiting(self._conclude(None, released=not self.inputs or self.inputs[0].over))
         return WAIT if requests.failure is not None else self._terminal()
+
+    def wakes(self, wake: Callable[[], object]) -> bool:
+        """Call `wake` when another poll is worthwhile, after one returned WAIT in this step; see `Lane.wakes`."""
+        must_wait, self._must_wait = self._must_wait, False
+        if not must_wait or self.wait is not None or self.further_ends or not method_of(self.module, "wakes")(wake):
+            return False
+        self.wake = wake
+        return True
 
     def _hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
         """Check an answer, and count it as in flight in the step in which a source's capability is lowered."""
@@ -398,6 +408,8 @@ class Edge(Generic[T]):
             method_of(self.module, "finish")()
             return
         self._requests.finishing = True
+        if self.wake is not None:
+            self.wake()
         if self._requests.working and self._scope is not None:
             self._scope.cancel()
 
@@ -561,6 +573,8 @@ class Edge(Generic[T]):
         if first and not released:
             # The values not yet given to any lane never will be.
             self.location.freeze(self.handover.drop())
+        if first and self.wake is not None:
+            self.wake()
         return first
 
     def _end_cancelled(self) -> bool:
@@ -603,7 +617,9 @@ class Edge(Generic[T]):
         inputs = self.inputs
         if self.beyond or not inputs:
             return not self.beyond
-        return all(end.over for end in inputs) or (self.plain and len(inputs) == 1 and inputs[0].edge.ends_at_once())
+        if self.plain and len(inputs) == 1:
+            return inputs[0].over or inputs[0].edge.ends_at_once()
+        return all(end.over for end in inputs)
 
     def ends_at_once(self) -> bool:
         """Whether an ending here waits for nothing, here or above."""

@@ -1,6 +1,6 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
-from collections.abc import Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from contextlib import suppress
 from operator import index
 from typing import Any, Final, NoReturn
@@ -26,7 +26,7 @@ SPINNING: Final = 1000
 class Lane(End[Edge[Any]], Reader[T_co]):
     """A reader of an edge, for one task."""
 
-    __slots__ = ("again", "asker", "handed", "polled_for", "release_failure", "slot")
+    __slots__ = ("_wake", "again", "asker", "began", "handed", "polled_for", "release_failure", "slot")
 
     def __init__(self, edge: Edge[T_co], port: Port) -> None:
         super().__init__(edge, port)
@@ -41,6 +41,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         """The limit of the last poll."""
         self.slot: Batch[T_co] | Done | BaseException | None = None
         """The answer that `ready` has waited for, until it is polled; a batch is in flight here."""
+        self._wake: Callable[[], object] | None = None
+        """Called once another poll is worthwhile; until then an ask counts as outstanding."""
+        self.began = 0.0
 
     @override
     async def ask(self, limit: int = 1, *, many: bool = False, waiting: bool = False) -> Batch[T_co] | Done:
@@ -115,8 +118,26 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         except BaseException as exc:  # noqa: BLE001 - raised by the next poll
             self.slot = exc
 
+    def wakes(self, wake: Callable[[], object]) -> bool:
+        """Call `wake` when another poll is worthwhile, after one returned WAIT in this step; False if it needs an ask.
+
+        Nothing has to be withdrawn if another poll, an ask or a termination comes first.
+        """
+        if not self.edge.wakes(self._woken):
+            return False
+        self._wake, self.began = wake, self.port.begin()
+        return True
+
+    def _woken(self) -> None:
+        wake, self._wake = self._wake, None
+        if wake is not None:
+            self.port.end(self.began)
+            wake()
+
     def _send(self, limit: int, *, many: bool) -> Any:
         """Acknowledge the last batch, as every ask does; returns what the observer noted."""
+        if self._wake is not None:
+            self._woken()
         sent = None if self.observer is None else self.observer.asked(self, limit)
         if self.live:
             self.acknowledge()

@@ -1,12 +1,13 @@
 """The base class of modules that answer in one step wherever their inputs do."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 from typing_extensions import TypeVar
 
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
 from pullstream.errors import ProtocolError
 from pullstream.protocol import Batch, Done, Unanswered
 
@@ -47,8 +48,19 @@ class PolledKernel(Kernel[T]):
         may be an async function. When the stream ends, an input answers; other waits of the toolkit's end with `halt`,
         and those of an author's `wait` are cancelled.
         """
+        return self.next_input().ready()
+
+    def wakes(self, wake: Callable[[], object]) -> bool:
+        """Call `wake` once `poll` can go on, after it returned `WAIT`; False if only its own `wait` finds out when.
+
+        It may be called again, with another function in place of the last one, and must not call it at once.
+        """
+        return type(self).wait is vars(PolledKernel)["wait"] and self.next_input().wakes(wake)
+
+    def next_input(self) -> Lane[Any]:
+        """The input that `poll` waits for: by default, `upstream`."""
         if not self.inputs:
             raise ProtocolError(
                 f"{self.location}, returned WAIT, but has no input to wait for: define wait(), or return NOT_YET"
             )
-        return self.upstream.ready()
+        return cast("Lane[Any]", self.upstream)

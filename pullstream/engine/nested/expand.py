@@ -1,6 +1,6 @@
 """The kernel that answers the values of one inner stream after another: inner sources and iterables."""
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from operator import length_hint
@@ -93,10 +93,10 @@ class Expand(PolledKernel[Any]):
         return answer or NOT_YET
 
     @override
-    def wait(self) -> Awaitable[None]:
+    def next_input(self) -> Lane[Any]:
         lane = self._open[-1].lane
         assert lane is not None
-        return lane.ready()
+        return lane
 
     def _at_hand(self, limit: int) -> Batch[Any] | None:
         """The values available without asking, up to the limit; they may be at several times."""

@@ -75,11 +75,13 @@ class Queue(Waking[Any], PolledKernel[Any]):
     def give(self, time: Hashable, value: Any) -> None:
         """Append a value at `time`."""
         self._given.put(Batch(time, [value]))
+        self.wanted = 0
         self.changed()
 
     def end(self, ending: Done | BaseException = DONE) -> None:
         """End or fail after the values put in so far; the first ending counts."""
         self._given.end(ending)
+        self.wanted = 0
         self.changed()
 
     @override
@@ -91,14 +93,17 @@ class Queue(Waking[Any], PolledKernel[Any]):
         return answer or WAIT
 
     @override
-    async def wait(self) -> None:
-        more = self.awaited()
+    def wait(self) -> Awaitable[None]:
+        more = self.run.signal()
+        self.wakes(more.set)
+        return more.wait()
+
+    @override
+    def wakes(self, wake: Callable[[], object]) -> bool:
+        self.call_at_change(wake)
         self.wanted = self._limit
         self._tell()
-        try:
-            await more.wait()
-        finally:
-            self.wanted = 0
+        return True
 
     @override
     def relayed(self, exc: BaseException) -> bool:

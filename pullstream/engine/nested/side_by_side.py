@@ -12,6 +12,8 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.runtime import clocks
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import Traits
 from pullstream.protocol import DONE, Batch, Done, Unanswered
 
@@ -62,8 +64,11 @@ class SideBySide(PolledAsking[Any], Generic[S]):
 
     def ask_streams(self, streams: Sequence[S], limit: int) -> None:
         """Ask the streams that have no values left."""
+        until = clocks.monotonic() + BREATH
         for stream in streams:
-            self.ask_beside(stream.lane, limit)
+            # In this step if it answers, unless the work of those before it has kept other tasks waiting.
+            ask = self.ask_input if clocks.monotonic() < until else self.ask_beside
+            ask(stream.lane, limit)
 
     def gone(self, stream: S) -> None:
         """Note that a stream has ended."""
@@ -116,6 +121,12 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         self._run = len(run.values)
         self.came(run)
         return True
+
+    @override
+    def woken(self, lane: Lane[Any]) -> None:
+        if lane in self.inner:
+            self._to_ask.append(self.inner[lane])
+        super().woken(lane)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -7,10 +7,9 @@ the answer waits in a one-element slot and counts as in flight.
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 import attrs
-import trio
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.asking import Answer, Askers
@@ -21,9 +20,6 @@ from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.waiting import Requests, completion, least
 from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Reader, Unanswered
 from pullstream.timely import BEGINNING, less_equal, less_than
-
-SLOW: Final = 15
-"""The number of asks whose answers are not expected at once, after one whose answer did not come at once."""
 
 
 @attrs.frozen
@@ -59,16 +55,12 @@ class Eventful:
         self.many = many
         """Whether multi-time batches are taken whole."""
         self.pace = pace
-        self._ask = upstream.ask_many if many else upstream.ask
-        """Asks in the module's own task."""
         self._askers = Askers(scope.run, self._into_slot if arrived is None else arrived, many=many)
         self._slot: Answer | None = None
         self._moved = False
         """Whether times may have completed since the frontier was last read."""
         self._wanted = 0
         """The number of values to ask for, where the last poll found that they have to be waited for."""
-        self._slow = 0
-        """For how many further asks the answer is not expected at once."""
         self._wake = scope.run.signal()
         self._fronts: Sequence[Any] | None = None
         """The least times that could still come when the frontier was last read, or earlier ones.
@@ -235,6 +227,11 @@ class Eventful:
         self._fronts = self.now()
         return [time for time in times if self._is_past(time, self.requests[time])]
 
+    def _answerable(self) -> None:
+        # The answer tells what is complete, without reading the frontier.
+        self._moved = False
+        self._wake.set()
+
     def _into_slot(self, _: Reader[Any], answer: Answer) -> None:
         if self.pace is not None:
             self.pace.took()
@@ -249,36 +246,23 @@ class Eventful:
         self._wanted = limit if self.pace is None else min(limit, self.pace.next(self._upstream))
         if not isinstance(self._upstream, Lane):
             return WAIT
-        answer = self._upstream.poll(self._wanted, many=self.many)
+        try:
+            answer: Answer | Unanswered = self._upstream.poll(self._wanted, many=self.many)
+        except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
+            answer = exc
         if self.pace is not None and not isinstance(answer, Unanswered):
             self.pace.took()
         return answer
 
     async def fetch(self, *, deadline: float = inf) -> None:
         """Wait for an event, after `poll` has returned WAIT in this step."""
-        wanted, self._moved = self._wanted, True
-        if wanted and not (self.requests or deadline < inf):
-            try:
-                self._slot = await self._ask(wanted)
-            except trio.Cancelled:
-                raise
-            except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
-                self._slot = exc
-            if self.pace is not None:
-                self.pace.took()
+        wanted, upstream, self._moved = self._wanted, self._upstream, True
+        lane = upstream if wanted and isinstance(upstream, Lane) else None
+        if lane is not None and not (self.requests or deadline < inf):
+            await lane.ready()
             return
-        if wanted:
-            self._askers.ask(self._upstream, wanted)
-            if self._slow:
-                self._slow -= 1
-            else:
-                for _ in range(3):
-                    # Let the task run once, and again if another task answers it: most answers are there then, and
-                    # waiting for completions costs more.
-                    await trio.lowlevel.checkpoint()
-                    if self._slot is not None or self.ended:
-                        return
-                self._slow = SLOW
+        if wanted and not (lane is not None and lane.wakes(self._answerable)):
+            self._askers.ask(upstream, wanted)
         try:
             await self.wait(deadline=deadline)
         except BaseException as exc:

@@ -1,7 +1,7 @@
 """Modules written as async generators: one task each, from the first ask to the release."""
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Hashable, Sequence
 from types import FrameType, coroutine
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from typing_extensions import override
 from pullstream.engine.edge.answers import wrong
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.handover import allowed
-from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.interfaces import Suspended
 from pullstream.engine.parts.context import Account, Context
 from pullstream.engine.parts.eventful import Completed
@@ -29,11 +29,11 @@ from pullstream.errors import (
     without_cancelled,
 )
 from pullstream.frames import lead_to
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 from pullstream.timely import less_equal
 
 
-class GeneratorKernel(Suspended, Kernel[Any]):
+class GeneratorKernel(Suspended, PolledKernel[Any]):
     """Runs a source's or transformer's generator.
 
     The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the cancel
@@ -71,6 +71,10 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         """The generator's end or failure; it is answered after the collected values."""
         self._scope_of_task = own_scope()
         self._scope_of_closing = own_scope()
+        self._wake: Callable[[], object] | None = None
+        """Called when the ask that waits can be answered."""
+        self._asked = False
+        """Whether an ask has begun that is not answered."""
         self._running = False
         self._stopping = False
         self._generator: AsyncGenerator[Any, None] | None = None
@@ -81,28 +85,29 @@ class GeneratorKernel(Suspended, Kernel[Any]):
         self._rest = Backlog(self)
         self._source = not self.inputs
         self._demand = self.run.signal()
-        self._supply = self.run.signal()
         self._ended = trio.Event()
         self._release_failure: BaseException | None = None
         self.run.spawn(self._drive)
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         rest = self._rest
-        if not rest:
+        if not (rest or self._asked):
             self._account.drop_waiting()
             if self._next:
                 self._take(self._next.pop())
         if not (rest or self._values or self._batch or self._ending):
             self._account.limit = self._limit = limit
-            self._supply = self.run.signal()
-            self._demand.set()
-            await self._supply.wait()
+            self._asked = True
+            return WAIT
+        self._asked = False
         if not rest:
             batch = self._collected()
             if batch is None:
                 if isinstance(self._ending, BaseException):
                     raise self._ending
+                # With its task ended, the stream ends in this step.
+                self.edge.waits = not self._ended.is_set()
                 return DONE
             if len(batch.values) > limit:
                 rest.put(batch)
@@ -112,6 +117,22 @@ class GeneratorKernel(Suspended, Kernel[Any]):
             if not rest:
                 return batch
         return rest.take(limit)
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        supply = self.run.signal()
+        self.edge.wake = supply.set
+        if not self.wakes(supply.set):
+            supply.set()
+        return supply.wait()
+
+    @override
+    def wakes(self, wake: Callable[[], object]) -> bool:
+        if self._values or self._batch or self._ending:
+            return False
+        self._wake = wake
+        self._demand.set()
+        return True
 
     def _collected(self) -> Batch[Any] | None:
         """Take the collected values as the next answer; None at the end."""
@@ -145,7 +166,8 @@ class GeneratorKernel(Suspended, Kernel[Any]):
     @override
     async def release(self) -> None:
         try:
-            await self._ended.wait()
+            if self.edge.waits:
+                await self._ended.wait()
         except trio.Cancelled:
             # The release timeout has passed: the generator's cleanup is cut short.
             self._scope_of_closing.cancel()
@@ -214,9 +236,10 @@ class GeneratorKernel(Suspended, Kernel[Any]):
 
     def _answer(self) -> None:
         """Let the outstanding ask be answered with the values collected so far."""
-        if self._limit:
-            self._limit = 0
-            self._supply.set()
+        self._limit = 0
+        wake, self._wake = self._wake, None
+        if wake is not None:
+            wake()
 
     @coroutine
     def _collect(self, generator: AsyncGenerator[Any, None]) -> Generator[Any, Any, None]:

@@ -1,6 +1,7 @@
 """Kernels with tasks beside the asks that they serve: for inputs that are asked concurrently, for calls and clocks."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -75,18 +76,25 @@ class Asking(Waking[T]):
         self._askers.take_back(lane)
 
     def ask_input(self, lane: Lane[Any], limit: int) -> None:
-        """Ask an input: in this step if it answers, which is cheaper; otherwise in a task, as `ask_beside`.
+        """Ask an input: in this step, or once it says that it can answer; otherwise in a task, as `ask_beside`.
 
         Below a long row of modules it is always a task, whose stack begins anew.
         """
         if self.ended or self.asking(lane):
             return
         answer = lane.poll(limit) if lane.edge.depth < DEEP else WAIT
-        if isinstance(answer, Unanswered):
-            self._askers.ask(lane, limit)
-        else:
+        if not isinstance(answer, Unanswered):
             self.__answered = True
             self._take(lane, answer)
+        elif answer is WAIT and lane.wakes(partial(self.woken, lane)):
+            self._askers.asking.add(lane)
+        else:
+            self._askers.ask(lane, limit)
+
+    def woken(self, lane: Lane[Any]) -> None:
+        """Note that an input, which is being asked, must be asked again by `ask_input`: it may have its answer."""
+        self._askers.asking.discard(lane)
+        self.changed()
 
     def answered(self) -> bool:
         """Whether `ask_input` got an answer at once since the last call."""
@@ -143,6 +151,13 @@ class PolledAsking(Asking[T], PolledKernel[T]):
     @override
     def wait(self) -> Awaitable[None]:
         return self.change(outside=self.outside)
+
+    @override
+    def wakes(self, wake: Callable[[], object]) -> bool:
+        if type(self).wait is not vars(PolledAsking)["wait"] or self.outside:
+            return False
+        self.call_at_change(wake)
+        return True
 
 
 class TaskKernel(Asking[T]):

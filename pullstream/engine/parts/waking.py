@@ -1,5 +1,7 @@
 """The kernel of modules that wait for what other tasks do, or for the clock, and not for their inputs alone."""
 
+from collections.abc import Callable
+
 import trio
 from typing_extensions import TypeVar, override
 
@@ -15,18 +17,23 @@ class Waking(Kernel[T]):
     A subclass that overrides `halt` must call the base method as well.
     """
 
-    __awaited: Signal | None = None
-    """Its name is mangled, because a subclass may well have an attribute of that name."""
+    __wake: Callable[[], object] | None = None
+    """Ends the wait. Its name is mangled, because a subclass may well have an attribute of that name."""
 
     def awaited(self) -> Signal:
         """Make the signal to wait for next."""
-        self.__awaited = signal = self.run.signal()
+        signal = self.run.signal()
+        self.call_at_change(signal.set)
         return signal
+
+    def call_at_change(self, wake: Callable[[], object]) -> None:
+        """Let the next `changed` call a function, in place of the last one."""
+        self.__wake = wake
 
     def changed(self) -> None:
         """End the wait, if there is one: the module looks again whether it can answer."""
-        if self.__awaited is not None:
-            self.__awaited.set()
+        if self.__wake is not None:
+            self.__wake()
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait until a moment of trio's clock, or until `changed` is called."""

@@ -32,7 +32,7 @@ from pullstream.timely import (
 )
 from pullstream.timely.order import minimal
 
-MANY: Final = 64
+MANY: Final = 32
 """The number of modules from which on the tracker is asked instead: it visits only places that have changed."""
 
 ANYTHING: Final = Antichain[Any]([BEGINNING])

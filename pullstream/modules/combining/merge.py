@@ -1,6 +1,6 @@
 """`merge`, `concat` and `merge_sorted`: one stream of several, as they come, one after another, or in order."""
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from typing import Annotated, Any, overload
 
@@ -11,6 +11,7 @@ from pullstream.blueprint import Key, Source, checks, shortened
 from pullstream.blueprint.variables import A, B, C, D, T
 from pullstream.decorators import alike, opens, source
 from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.fan_in import FanIn, Input, ManyInputs, Meeting
 from pullstream.engine.sidecar.location import NOTHING
@@ -102,8 +103,8 @@ class _Concat(PolledKernel[Any]):
         return answer
 
     @override
-    def wait(self) -> Awaitable[None]:
-        return self.inputs[self._turn].ready()
+    def next_input(self) -> Lane[Any]:
+        return self.inputs[self._turn]
 
 
 @alike(merge)

@@ -19,8 +19,6 @@ from pullstream.engine.nested.inner_streams import open_inner
 from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import WaitingPace
-from pullstream.engine.runtime import clocks
-from pullstream.engine.runtime.busy import BREATH
 from pullstream.modules.sources.values import Values
 from pullstream.protocol import Batch
 
@@ -165,14 +163,6 @@ class FlattenBeside(SideBySide[_Merged]):
     @override
     def answer(self, stream: _Merged, batch: Batch[Any]) -> Batch[Any]:
         return Batch(stream.outer, batch.values)
-
-    @override
-    def ask_streams(self, streams: Sequence[_Merged], limit: int) -> None:
-        until = clocks.monotonic() + BREATH
-        for stream in streams:
-            # In this step if it answers, unless the work of those before it has kept other tasks waiting.
-            ask = self.ask_input if clocks.monotonic() < until else self.ask_beside
-            ask(stream.lane, limit)
 
     @override
     def gone(self, stream: _Merged) -> None:

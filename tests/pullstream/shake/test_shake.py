@@ -370,7 +370,7 @@ def test_the_commands_of_the_guide(tmp_path, monkeypatch, capsys):
 
     printed = ""
     for command in commands:
-        assert main(command.replace("1000", "20").split()) == 1
+        assert main(command.replace("1000", "40").split()) == 1
         printed += capsys.readouterr().out
     # Which seed is the first one may change with the engine.
     numbers = re.compile(r"\d+")
