@@ -6,11 +6,11 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.timely.building import building
 from timely import (
     BEGINNING,
     Antichain,
     CapabilityError,
-    GraphBuilder,
     Product,
     Source,
     Target,
@@ -69,9 +69,7 @@ def test_messages_need_a_capability(output):
 
 
 def test_a_forgotten_capability_warns_and_explain_names_it():
-    builder = GraphBuilder()
-    builder.add_edge(Source(builder.add_node("numbers", 0, 1)), Target(builder.add_node("show", 1, 0)))
-    graph = builder.build()
+    graph = building({"numbers": (0, 1), "show": (1, 0)}, [(0, 1)]).build()
     tracker = Tracker(graph)
     show = graph.place(Target(1))
     tracker.observe(show)

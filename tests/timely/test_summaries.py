@@ -23,8 +23,7 @@ from timely import (
 from timely.products import Componentwise
 from timely.theory import compare_words, loop_condition
 
-LONGEST = 7
-WORDS = ["".join(word) for n in range(LONGEST + 1) for word in itertools.product("eif", repeat=n)]
+WORDS = ["".join(word) for n in range(8) for word in itertools.product("eif", repeat=n)]
 
 
 def act(word, counters):
@@ -59,14 +58,6 @@ def test_all_words_have_the_normal_form_that_rewriting_gives():
         assert normal == rewrite(word)
         assert letters(LoopSummary.word(normal)) == normal
     assert len(WORDS) == 3280
-
-
-def test_different_normal_forms_act_differently():
-    """The presentation is complete: 247 normal forms of length at most 6, told apart by times long enough."""
-    forms = {rewrite(word) for word in WORDS if len(word) <= 6}
-    vector = tuple(range(10, 17))
-    actions = {(act(form, vector), act(form, vector[::-1])) for form in forms}
-    assert len(forms) == len(actions) == 247
 
 
 def comparable_pairs(longest):
@@ -114,18 +105,6 @@ def test_words_decide_where_the_loop_condition_holds():
         assert (NaiadSummary.word(q) <= NaiadSummary.word(p)) == (sign >= 0)
         checked += 1
     assert checked > 2000
-
-
-def test_the_smallest_counterexamples():
-    """1 and eif are incomparable, 1 and ei point the wrong way as words, and so does 002's own pair 1 and eeiffi."""
-    one, ei, eif, own = (NaiadSummary.word(word) for word in ("", "ei", "eif", "eeiffi"))
-    assert not one <= eif
-    assert not eif <= one
-    assert ei <= one
-    assert not one <= own
-    assert not own <= one
-    assert act("eeiffi", (5, 5, 0)) == act("eeiffi", (5, 0, 0)) == (5, 2, 0)
-    assert LoopSummary.word("ieeiffieeif") == LoopSummary.word("eif")
 
 
 def test_loops_refuse_what_does_not_fit():

@@ -1,11 +1,12 @@
 """The tracker against the plain query: on random graphs, after every round of random updates."""
 
-import itertools
 import random
+from itertools import pairwise
 
 import pytest
 
 from tests.sampling import amount
+from tests.timely.building import around, building
 from tests.timely.divides import Divides
 from timely import (
     BEGINNING,
@@ -15,7 +16,6 @@ from timely import (
     Antichain,
     CapabilityError,
     Delay,
-    GraphBuilder,
     LoopTime,
     MapTime,
     NegativeCountError,
@@ -29,8 +29,9 @@ from timely.theory import CheckedTracker
 from timely.theory.invariants import check_invariants, implied
 
 
-def follow(made, rounds, observed, *, debug=True, monotone=True):
+def follow(made, rounds, *, debug=True, monotone=True):
     """Feed rounds to a tracker that observes some places; compare with the query after each."""
+    observed = some_places(made, made.rng.choice([0.1, 0.4, 1]))
     tracker = (CheckedTracker if debug else Tracker)(made.graph, monotone=monotone)
     for place in observed:
         tracker.observe(place)
@@ -46,83 +47,67 @@ def follow(made, rounds, observed, *, debug=True, monotone=True):
             assert tracker.frontier(place) == expected.get(place, Antichain())
             assert reported.get(place, Antichain()) == tracker.frontier(place)
         check_invariants(tracker)
-    return tracker
 
 
 def some_places(made, share):
     return [place for place in range(len(made.graph)) if made.rng.random() < share]
 
 
-def check_seed(seed, random_graph, history):
-    made = random_graph(seed)
-    follow(made, history(made, 8), some_places(made, made.rng.choice([0.1, 0.4, 1])))
-
-
-def follow_arbitrary(made):
+def arbitrary_changes(made):
     rng, stamps = made.rng, {}
-
-    def rounds():
-        for _ in range(8):
-            out = []
-            for _ in range(rng.randrange(1, 5)):
-                if stamps and rng.random() < 0.5:
-                    place, time = rng.choice(list(stamps))
-                    out.append((place, time, -stamps.pop((place, time))))
-                else:
-                    place = rng.randrange(len(made.graph))
-                    time = made.time(place)
-                    stamps[place, time] = stamps.get((place, time), 0) + 1
-                    out.append((place, time, 1))
-            yield out
-
-    follow(made, rounds(), some_places(made, rng.choice([0.1, 0.4, 1])), debug=False, monotone=False)
+    for _ in range(8):
+        out = []
+        for _ in range(rng.randrange(1, 5)):
+            if stamps and rng.random() < 0.5:
+                place, time = rng.choice(list(stamps))
+                out.append((place, time, -stamps.pop((place, time))))
+            else:
+                place = rng.randrange(len(made.graph))
+                time = made.time(place)
+                stamps[place, time] = stamps.get((place, time), 0) + 1
+                out.append((place, time, 1))
+        yield out
 
 
 def test_tracker_agrees_with_the_query_on_random_graphs(random_graph, history):
     for seed in range(amount(40, 2_000)):
-        check_seed(seed, random_graph, history)
+        made = random_graph(seed)
+        follow(made, history(made, 8))
 
 
 def test_tracker_follows_arbitrary_changes(random_graph):
     """Without the rule that frontiers only advance, any change of counts is followed exactly."""
     for seed in range(amount(40, 2_000)):
-        follow_arbitrary(random_graph(seed))
-
-
-def check_watched(seed, random_graph, history):
-    """While counts are outstanding places come to be observed and are left; all the others are asked for as well."""
-    made = random_graph(seed)
-    rng, tracker, observed = made.rng, CheckedTracker(made.graph), set()
-    for out in history(made, 8):
-        for place in rng.sample(range(len(made.graph)), min(3, len(made.graph))):
-            if place in observed and rng.random() < 0.6:
-                observed.discard(place)
-                tracker.unobserve(place)
-            else:
-                observed.add(place)
-                tracker.observe(place)
-        for update in out:
-            tracker.update(*update)
-        assert set(tracker.propagate()) <= observed
-        expected = implied(tracker)
-        for place in range(len(made.graph)):
-            assert tracker.frontier(place) == expected.get(place, Antichain())
-        check_invariants(tracker)
+        made = random_graph(seed)
+        follow(made, arbitrary_changes(made), debug=False, monotone=False)
 
 
 def test_places_are_observed_and_left_while_counts_are_outstanding(random_graph, history):
+    """Places come to be observed and are left; all the others are asked for as well."""
     for seed in range(amount(20, 1_000)):
-        check_watched(seed, random_graph, history)
+        made = random_graph(seed)
+        rng, tracker, observed = made.rng, CheckedTracker(made.graph), set()
+        for out in history(made, 8):
+            for place in rng.sample(range(len(made.graph)), min(3, len(made.graph))):
+                if place in observed and rng.random() < 0.6:
+                    observed.discard(place)
+                    tracker.unobserve(place)
+                else:
+                    observed.add(place)
+                    tracker.observe(place)
+            for update in out:
+                tracker.update(*update)
+            assert set(tracker.propagate()) <= observed
+            expected = implied(tracker)
+            for place in range(len(made.graph)):
+                assert tracker.frontier(place) == expected.get(place, Antichain())
+            check_invariants(tracker)
 
 
-def line(*summaries, names=None):
+def line(*summaries):
     """The line start -> n0 -> n1 -> ...; the graph and its places in order along the line."""
-    builder = GraphBuilder()
-    builder.add_node("start", 0, 1)
-    for n, summary in enumerate(summaries):
-        builder.add_node(f"n{n}", 1, 1, {(0, 0): summary})
-        builder.add_edge(Source(n), Target(n + 1))
-    graph = builder.build()
+    nodes = {"start": (0, 1)} | {f"n{n}": summary for n, summary in enumerate(summaries)}
+    graph = building(nodes, pairwise(range(len(nodes)))).build()
     return graph, list(range(len(graph)))
 
 
@@ -177,13 +162,7 @@ def test_what_appears_from_nothing_is_an_error_in_debug_mode():
 
 
 def test_unlike_domains_that_meet_are_named():
-    builder = GraphBuilder()
-    for name in "ab":
-        builder.add_node(name, 0, 1)
-    builder.add_node("join", 1, 0)
-    builder.add_edge(Source(0), Target(2))
-    builder.add_edge(Source(1), Target(2))
-    graph = builder.build()
+    graph = building({"a": (0, 1), "b": (0, 1), "join": (1, 0)}, [(0, 2), (1, 2)]).build()
     tracker = Tracker(graph)
     tracker.observe(graph.place(Target(2)))
     tracker.update(graph.place(Source(0)), 3, 1)
@@ -230,12 +209,8 @@ def test_explain_names_blockers_with_paths_nearest_first():
 
 def test_explain_names_the_roots_of_what_is_held_all_around_a_cycle():
     """`BEGINNING` passes every step as it is: two that hold it on a cycle lead to each other, and both are named."""
-    builder = GraphBuilder()
-    for name, summary in (("body", IDENTITY), ("feedback", Delay(1)), ("after", IDENTITY)):
-        builder.add_node(name, 1, 1, {(0, 0): summary})
-    for start, end in ((0, 1), (1, 0), (0, 2)):
-        builder.add_edge(Source(start), Target(end))
-    graph = builder.build()
+    nodes = {"body": IDENTITY, "feedback": Delay(1), "after": IDENTITY}
+    graph = building(nodes, [(0, 1), (1, 0), (0, 2)]).build()
     body, back, after = (graph.place(Source(node)) for node in range(3))
     tracker = Tracker(graph)
     tracker.update(body, BEGINNING, 1)
@@ -264,20 +239,13 @@ def test_explain_agrees_with_the_frontier(random_graph, history):
                     assert blocker.time in tracker.counts(made.graph.place(blocker.location))
                     steps = [made.graph.place(location) for location in blocker.path]
                     assert steps[-1] == place
-                    for a, b in itertools.pairwise(steps):
+                    for a, b in pairwise(steps):
                         assert any(end == b for end, _ in made.graph.successors[a])
 
 
 def test_a_loop_left_and_entered_again():
     """Round the outer loop a time comes back to the inner one incomparable with itself: both are possible."""
-    builder = GraphBuilder()
-    builder.add_node("enter", 1, 1, {(0, 0): ENTER})
-    builder.add_node("body", 1, 1)
-    builder.add_node("leave", 1, 1, {(0, 0): LEAVE})
-    builder.add_node("back", 1, 1, {(0, 0): Delay(1)})
-    for n in range(4):
-        builder.add_edge(Source(n), Target((n + 1) % 4))
-    graph = builder.build()
+    graph = building({"enter": ENTER, "body": IDENTITY, "leave": LEAVE, "back": Delay(1)}, around(4)).build()
     tracker = Tracker(graph)
     body = graph.place(Target(1))
     tracker.observe(body)
@@ -289,20 +257,14 @@ def test_a_loop_left_and_entered_again():
 
 def test_times_that_cannot_be_sorted_work_in_loops_too():
     """Round a loop that doubles, counted in an order found by looking, frontiers are those of the query."""
+
+    def times(factor):
+        return MapTime(lambda t: Divides(t.n * factor) if t.n < 500 else None, strict=True)
+
+    edges = [(Source(0, n), Target(1 + n)) for n in (0, 1)] + [(Source(1 + n), Target(0, n)) for n in (0, 1)]
+    graph = building({"body": (2, 2), "double": times(2), "triple": times(3)}, edges).build()
     for seed in range(20):
         rng = random.Random(seed)
-        builder = GraphBuilder()
-        builder.add_node("body", 2, 2)
-        builder.add_node(
-            "double", 1, 1, {(0, 0): MapTime(lambda t: Divides(t.n * 2) if t.n < 500 else None, strict=True)}
-        )
-        builder.add_node(
-            "triple", 1, 1, {(0, 0): MapTime(lambda t: Divides(t.n * 3) if t.n < 500 else None, strict=True)}
-        )
-        for n in (0, 1):
-            builder.add_edge(Source(0, n), Target(1 + n))
-            builder.add_edge(Source(1 + n), Target(0, n))
-        graph = builder.build()
         tracker = CheckedTracker(graph, monotone=False)
         for place in range(len(graph)):
             tracker.observe(place)
