@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.authoring import NOT_YET, WAIT, Notified, PolledKernel
+from pullstream.authoring import NOT_YET, WAIT, PolledKernel
 from pullstream.checker import Checker
 from pullstream.resuming.resuming import drop_in
 
@@ -102,31 +102,6 @@ class Polled(PolledKernel):
 
     def poll(self, limit):
         return self.rest.pop(0)
-
-
-def test_a_polled_module_that_answers_by_produce_is_refused():
-    with pytest.raises(ps.CompositionError, match=r"^Old has a 'produce', but is polled: .* poll\(limit\)"):
-
-        class Old(Polled.__wrapped__):
-            async def produce(self, limit):
-                return ps.DONE
-
-
-@pytest.mark.parametrize("name", ["answer_many", "receive_many", "takes_many"])
-def test_a_method_of_an_earlier_version_is_refused(name):
-    with pytest.raises(ps.CompositionError, match=rf"^Old has a '{name}', which is no longer used: .*batch"):
-        type("Old", (ps.authoring.Kernel,), {name: lambda self, batch: batch})
-
-
-def test_a_method_with_other_arguments_is_refused():
-    """It would fail at the first call, in the middle of a run."""
-    with pytest.raises(
-        ps.CompositionError, match=r"^Old.receive, at .*, takes \(time, values\), but is called with \(batch"
-    ):
-
-        class Old(Notified):
-            def receive(self, time, values):
-                pass
 
 
 @ps.sink

@@ -7,6 +7,7 @@ its clock is virtual.
 
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from itertools import combinations, pairwise
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, in_virtual_time
 from tests.sampling import amount
 
 
@@ -301,7 +302,7 @@ async def play(order, events, *, steps, fails, stages=0, ready=(), check, asked_
             await edge.ask(number)
 
     pipeline = ps.pipe(Scripted(record, gate, steps), *(Through() for _ in range(stages)), *ready, ps.sink(sink)())
-    with trio.fail_after(1000), suppress(Unseen):
+    with suppress(Unseen):
         async with pipeline.open(check=check) as running:
             await running.result()
     assert trio.current_time() == record.began, "R6: a release waited for a turn until its time was out"
@@ -351,7 +352,7 @@ def explore(order, events, runs=10**9, **options):
     """Play all orders, at most `runs`; returns their number."""
     played = 0
     while True:
-        record = trio.run(_played(order, events, **options), clock=trio.testing.MockClock(autojump_threshold=0))
+        record = in_virtual_time(partial(play, order, events, **options))
         try:
             verify(record)
         except AssertionError as exc:
@@ -362,21 +363,13 @@ def explore(order, events, runs=10**9, **options):
             return played
 
 
-def _played(order, events, **options):
-    async def main():
-        return await play(order, events, **options)
-
-    return main
-
-
-def at_random(seeds):
-    """Play random events in a random order, on edges of every kind."""
-    for seed in seeds:
+def test_random_orders_of_everything():
+    """Every ask and termination is answered once, in order, with one ending, after the release (R1 to R10)."""
+    for seed in range(amount(250, 30_000)):
         random = Random(seed)
-        events = random.sample(EVENTS, random.randint(3, 9))
         explore(
             Order(random),
-            events,
+            random.sample(EVENTS, random.randint(3, 9)),
             runs=1,
             steps=random.randrange(3),
             fails=random.random() < 0.3,
@@ -384,11 +377,6 @@ def at_random(seeds):
             check=random.random() < 0.3,
             asked_before=random.randrange(4),
         )
-
-
-def test_random_orders_of_everything():
-    """Every ask and termination is answered once, in order, with one ending, after the release (R1 to R10)."""
-    at_random(range(amount(250, 30_000)))
 
 
 async def same(value):
@@ -427,3 +415,63 @@ TOGETHER = ("cancel 0", "cancel 1", "cancel all", "abort 2", "error 1", "indicat
 def test_every_order_of_two_events(events, asked, most, fails):
     options = {"steps": 1, "fails": fails, "stages": 0, "check": False, "asked_before": asked}
     print(f"{explore(Order(), list(events), most, **options)} orders")
+
+
+# ---- code that does not return within the release timeout
+
+
+@ps.source
+class Overtime(Kernel):
+    """Returns some steps after the release timeout."""
+
+    def __init__(self, steps):
+        self.steps = steps
+
+    async def produce(self, limit):
+        del limit
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(5)
+                for _ in range(self.steps):
+                    await trio.lowlevel.checkpoint()
+
+
+async def answered_in_turn(order, steps):
+    """Abort a module that is asked on three lanes; return who is answered, in order."""
+    answered = []
+
+    @ps.sink
+    async def asks(upstream, ctx):
+        async def ask(lane, name):
+            assert await lane.ask() is ps.DONE
+            answered.append(name)
+
+        async with trio.open_nursery() as nursery:
+            for name in ("first", "second", "third"):
+                nursery.start_soon(ask, upstream.lane(), name)
+                await trio.testing.wait_all_tasks_blocked()
+            decide_the_order(order)
+            with pytest.raises(ps.errors.ReleaseTimeout):
+                await upstream.abort()
+            answered.append("abort")
+        decide_the_order(None)
+
+    async with ps.pipe(Overtime(steps), asks()).open(release_timeout=5) as running:
+        await running.result()
+    return answered
+
+
+def test_an_ask_that_is_given_up_does_not_disturb_the_others():
+    """Its code returns in any step in which they are answered: it is answered at any time, and they in their order."""
+    seen = set()
+    for steps in range(5):
+        order, left = Order(), True
+        while left:
+            answered = in_virtual_time(answered_in_turn, order, steps)
+            assert sorted(answered) == ["abort", "first", "second", "third"]
+            assert [name for name in answered if name != "first"] == ["second", "third", "abort"]
+            seen.add(tuple(answered))
+            left = order.again()
+    assert len(seen) > 1

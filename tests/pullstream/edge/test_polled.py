@@ -4,7 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream.authoring import NOT_YET, WAIT, Kernel, PolledKernel
+from pullstream.authoring import NOT_YET, WAIT, Kernel, Notified, PolledKernel
 from pullstream.engine.traits import PROMPT
 from pullstream.resuming.resuming import drop_in
 
@@ -123,19 +123,32 @@ def test_a_failure_follows_values_that_are_dropped():
     assert called == [1, 2]
 
 
-MISTAKES = {
-    "no input to wait for: define wait": lambda: type("Waits", (PolledKernel,), {"poll": lambda self, limit: WAIT}),
-    "has no produce.* or inherit PolledKernel": lambda: type("Polls", (Kernel,), {"poll": lambda self, limit: NOT_YET}),
-    "has a 'stepwise', which is no longer used: inherit PolledKernel": lambda: type(
-        "Old", (PolledKernel,), {"stepwise": lambda self: True}
-    ),
-}
+async def produce(self, limit):
+    return ps.DONE
 
 
-@pytest.mark.parametrize("message", MISTAKES)
-def test_mistakes(message):
+@pytest.mark.parametrize(
+    ("base", "method", "message"),
+    [
+        (PolledKernel, {"poll": lambda self, limit: WAIT}, "no input to wait for: define wait"),
+        (PolledKernel, {"stepwise": id}, "has a 'stepwise', which is no longer used: inherit PolledKernel"),
+        (PassesOn, {"produce": produce}, r"^Old has a 'produce', but is polled: .* poll\(limit\)"),
+        (Kernel, {"poll": lambda self, limit: NOT_YET}, "has no produce.* or inherit PolledKernel"),
+        *(
+            (Kernel, {name: id}, rf"^Old has a '{name}', which is no longer used: .*batch")
+            for name in ("answer_many", "receive_many", "takes_many")
+        ),
+        # It would fail at the first call, in the middle of a run.
+        (
+            Notified,
+            {"receive": lambda self, time, values: None},
+            r"^Old.receive, at .*, takes \(time, values\), but is called with \(batch",
+        ),
+    ],
+)
+def test_methods_that_do_not_fit_are_refused(base, method, message):
     with pytest.raises(ps.PullstreamError, match=message):
-        ps.run(ps.pipe(ps.source(MISTAKES[message]())(), ps.collect()))
+        ps.run(ps.pipe(ps.source(type("Old", (base,), method))(), ps.collect()))
 
 
 @pytest.mark.parametrize("how", ["ask", "poll"])

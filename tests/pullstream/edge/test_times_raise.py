@@ -4,16 +4,14 @@ Whoever calls them, a module or the sidecar in the middle of something else: the
 and no other, and whatever was acquired is released.
 """
 
-from functools import partial
 from itertools import product
 from random import Random
 
 import pytest
 import trio
-import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, in_virtual_time
+from tests.pullstream.common import Unseen, run
 from tests.sampling import amount
 
 FAILURES = (Unseen, SystemExit, KeyboardInterrupt)
@@ -102,10 +100,7 @@ def at_function(held, fuse):
 
 
 def at_moments(held, fuse):
-    return ps.pipe(
-        ps.values(range(4), time=lambda n: Moment(n, fuse)),
-        Holding(held),
-    )
+    return ps.pipe(ps.values(range(4), time=lambda n: Moment(n, fuse)), Holding(held))
 
 
 def numbers(held):
@@ -123,22 +118,6 @@ SHAPES = {
 }
 
 
-async def run(shape, source, held, *, check):
-    async with SHAPES[shape](source, held).open(check=check) as running:
-        await running.result()
-
-
-def outcome(shape, make, calls, failure, *, check):
-    """How the run ends, whether the fuse was blown, and whether anything is held."""
-    fuse, held = Fuse(calls, failure), []
-    try:
-        in_virtual_time(partial(run, shape, make(held, fuse), held, check=check))
-        ended = None
-    except BaseException as exc:
-        ended = exc
-    return ended, fuse, held
-
-
 def leaves(exc):
     """What was raised, out of the group of a sink's own tasks."""
     if isinstance(exc, BaseExceptionGroup):
@@ -147,12 +126,14 @@ def leaves(exc):
 
 
 def expect(shape, make, calls, failure, *, check):
-    """Have the n-th call raise; whether there was one."""
-    raised = failure("at a time")
-    ended, fuse, held = outcome(shape, make, calls, raised, check=check)
+    """Have the n-th call raise, if there is one."""
+    fuse, held, ended = Fuse(calls, failure("at a time")), [], None
+    try:
+        run(SHAPES[shape](make(held, fuse), held), check=check)
+    except BaseException as exc:
+        ended = exc
     assert not held, f"call {calls}: not released"
-    assert leaves(ended) == {raised if fuse.blown else None}, f"call {calls}: {ended!r}"
-    return fuse.blown
+    assert leaves(ended) == {fuse.failure if fuse.blown else None}, f"call {calls}: {ended!r}"
 
 
 @pytest.mark.parametrize("make", [at_function, at_moments])
@@ -175,7 +156,7 @@ async def quiet(ctx):
     await trio.sleep_forever()
 
 
-async def test_it_comes_out_at_once_though_the_source_is_quiet(autojump_clock):
+def test_it_comes_out_at_once_though_the_source_is_quiet():
     """The ask that waits raises what a function of times has raised in a look, and an abort long after that is done."""
     told = []
 
@@ -193,38 +174,10 @@ async def test_it_comes_out_at_once_though_the_source_is_quiet(autojump_clock):
 
     stages = ps.pipe(ps.count_by_key(str), ps.stamp_epochs(2, nest=True), ps.map_time(lambda time: time // 2))
 
-    async with ps.pipe(quiet(), stages, aborts()).open() as running:
-        await running.result()
+    run(ps.pipe(quiet(), stages, aborts()), check=False)
     (early, raised), (late, confirmed) = told
     assert (early, late, confirmed) == (0, 100, ps.DONE)
     assert any(note.startswith("raised in map_time, composed at") for note in raised.__notes__)
-
-
-def lanes(held, source, later, failure, *, check=False):
-    """Run a sink of two lanes, one of which is cancelled later; the other is told, and the run is over."""
-    told = []
-
-    @ps.sink
-    async def by_two_lanes(upstream, ctx):
-        async def first(lane):
-            with pytest.raises(failure) as caught:
-                while await lane.ask() is not ps.DONE:
-                    pass
-            told.append(caught.value)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(first, upstream.lane())
-            await trio.sleep(later)
-            with trio.move_on_after(0):
-                await upstream.ask()
-
-    async def main():
-        async with ps.pipe(source, by_two_lanes()).open(check=check) as running:
-            await running.result()
-
-    in_virtual_time(main)
-    assert not held
-    return told
 
 
 def failing_at_one(raised):
@@ -239,6 +192,22 @@ def failing_at_one(raised):
 @pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
 def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
     """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""
-    held, raised = [], Unseen("at a time")
-    source = ps.pipe(numbers(held), failing_at_one(raised), module)
-    assert lanes(held, source, 0.05, Unseen) == [raised]
+    held, raised, told = [], Unseen("at a time"), []
+
+    @ps.sink
+    async def by_two_lanes(upstream, ctx):
+        async def first(lane):
+            with pytest.raises(Unseen) as caught:
+                while await lane.ask() is not ps.DONE:
+                    pass
+            told.append(caught.value)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(first, upstream.lane())
+            await trio.sleep(0.05)
+            with trio.move_on_after(0):
+                await upstream.ask()
+
+    run(ps.pipe(numbers(held), failing_at_one(raised), module, by_two_lanes()), check=False)
+    assert not held
+    assert told == [raised]
