@@ -14,6 +14,14 @@ def run(program, *changes):
     return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
 
 
+@ps.transformer
+async def at_their_times(upstream, ctx):
+    """Each change at its time, while all of them are in flight at the first."""
+    async for batch in ctx.batches(upstream):
+        for time, change in batch.values:
+            yield ps.Batch(time, [change])
+
+
 # ---- each verb alone; every input is a Counter of pairs of small numbers
 
 

@@ -1,6 +1,5 @@
 """Programs and records as people have them: unlike and yet equal, deep, with parameters of their own."""
 
-import re
 from functools import partial
 
 import attrs
@@ -11,12 +10,8 @@ from pullstream.errors import CapabilityError, CompositionError
 from pullstream.incremental import maintain
 from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import LatticeOrder, Order
-from tests.pullstream.incremental.programs import run
+from tests.pullstream.incremental.programs import at_their_times, run
 from timely import Product
-
-
-def notes_of(caught):
-    return "\n".join(caught.value.__notes__)
 
 
 def test_records_are_one_if_they_are_equal():
@@ -26,25 +21,8 @@ def test_records_are_one_if_they_are_equal():
     ]
 
 
-def test_a_sum_is_one_of_whole_numbers():
-    """Others do not go as exactly as they came; what counts as a whole number does."""
-    with pytest.raises(TypeError, match=r"sum\(\) adds only integers, .* but 'k' has the value 0.1: map to integers"):
-        run(lambda pairs: pairs.sum(), (0, (("k", 0.1), 1)))
+def test_a_bool_is_a_whole_number():
     assert run(lambda pairs: pairs.sum(), (0, (("k", True), 1)), (0, (("k", 2), 1))) == [(0, (("k", 3), 1))]
-
-
-@pytest.mark.parametrize(
-    ("program", "verb"),
-    [
-        (lambda pairs: pairs.map(list), "map"),
-        (lambda pairs: pairs.reduce(lambda key, values: [list(values)]), "reduce"),
-        (lambda pairs: pairs.join(pairs, lambda key, one, two: [one, two]), "join"),
-    ],
-)
-def test_a_result_without_a_hash_is_told_with_its_verb_and_with_what_helps(program, verb):
-    with pytest.raises(TypeError, match="unhashable") as caught:
-        run(program, (0, (("k", 1), 1)))
-    assert re.search(rf"in {verb}\(\) at .*test_odd_programs.py:\d+.*: its results must be hashable", notes_of(caught))
 
 
 def test_of_several_joins_of_one_collection_the_one_that_fails_is_told():
@@ -57,7 +35,7 @@ def test_of_several_joins_of_one_collection_the_one_that_fails_is_told():
     for order in (("left", "right"), ("right", "left")):
         with pytest.raises(ZeroDivisionError) as caught:
             run(program, *((0, (name, ("k", 0), 1)) for name in order))
-        assert f"test_odd_programs.py:{line}" in notes_of(caught)
+        assert f"test_odd_programs.py:{line}" in "\n".join(caught.value.__notes__)
 
 
 def test_a_program_may_have_parameters_of_its_own():
@@ -111,24 +89,12 @@ def test_an_iteration_in_another_one_begins_with_what_is_inside_of_it():
     ):
         maintain(partial(program, False))
     assert run(partial(program, True), (0, (7, 1)), (1, (7, -1))) == [
-        (0, (7, 1)),
-        (0, (8, 1)),
-        (0, (9, 1)),
-        (1, (7, -1)),
-        (1, (8, -1)),
-        (1, (9, -1)),
+        (time, (number, diff)) for time, diff in ((0, 1), (1, -1)) for number in (7, 8, 9)
     ]
 
 
 def test_times_that_were_in_one_order_may_not_come_beside_one_another():
     """What came at the earlier ones was added up; a partial order is one from its first time on."""
-
-    @ps.transformer
-    async def at_their_times(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            for time, change in batch.values:
-                yield ps.Batch(time, [change])
-
     times = [(1, 1), (2, frozenset("a")), (2, frozenset("b"))]
     source = ps.values([(time, ("r", 1)) for time in times], time=lambda _: (1, 1))
     with pytest.raises(CapabilityError, match="have no order. Use map_time"):
