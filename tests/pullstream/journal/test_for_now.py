@@ -34,52 +34,47 @@ def numbers(first, end, *, for_now, waits=False):
     return Numbers()
 
 
-def outcomes(path, *, for_now):
+@pytest.mark.parametrize(
+    ("for_now", "later"), [(True, [0, 1, 3, 6, 10]), (False, [0, 1, 3])], ids=["for now", "for good"]
+)
+def test_what_ended_for_now_goes_on_and_what_ended_for_good_does_not(for_now, later, path):
     def run(first, end):
         summed = ps.pipe(numbers(first, end, for_now=for_now), ps.scan(lambda a, b: a + b, 0))
         return ps.run(ps.pipe(summed, ps.collect()), journal=ps.Journal(path, version="1"))
 
-    return run(0, 3), run(3, 5), run(5, 5)
-
-
-def test_what_ended_for_now_goes_on(tmp_path):
-    assert outcomes(tmp_path / "journal", for_now=True) == ([0, 1, 3], [0, 1, 3, 6, 10], [0, 1, 3, 6, 10])
-
-
-def test_what_ended_for_good_does_not(tmp_path):
-    assert outcomes(tmp_path / "journal", for_now=False) == ([0, 1, 3], [0, 1, 3], [0, 1, 3])
+    assert [run(0, 3), run(3, 5), run(5, 5)] == [[0, 1, 3], later, later]
 
 
 @pytest.mark.parametrize("sink", [ps.first(), ps.pipe(ps.take(1), ps.reduce(max, 0))])
-def test_a_sink_that_has_had_enough_has_ended_for_good(sink, tmp_path):
+def test_a_sink_that_has_had_enough_has_ended_for_good(sink, path):
     def run(first, end):
-        journal = ps.Journal(tmp_path / "j", version="1")
+        journal = ps.Journal(path, version="1")
         return ps.run(ps.pipe(numbers(first, end, for_now=True), ps.tee(sink, ps.collect())), journal=journal)
 
     assert [run(0, 3), run(3, 5), run(5, 5)] == [(0, list(range(end))) for end in (3, 5, 5)]
 
 
-def test_live_values_go_on_where_the_stored_ones_end(tmp_path):
+def test_live_values_go_on_where_the_stored_ones_end(path):
     """What the stored ones may get later came live: it does not keep the journal from recording."""
 
     def run(first, now, end):
         caught_up = ps.catch_up(numbers(first, now, for_now=True), numbers(now, end, for_now=False, waits=True))
         summed = ps.pipe(caught_up, ps.scan(lambda a, b: a + b, 0), ps.collect())
-        return ps.run(summed, journal=ps.Journal(tmp_path / "journal", version="1"))
+        return ps.run(summed, journal=ps.Journal(path, version="1"))
 
     assert run(0, 3, 6) == [0, 1, 3, 6, 10, 15]
     assert run(3, 7, 9) == [0, 1, 3, 6, 10, 15, 21, 28, 36]
 
 
 @pytest.mark.parametrize("for_now", [True, False])
-def test_no_time_is_recorded_for_which_a_source_may_have_more(for_now, tmp_path):
+def test_no_time_is_recorded_for_which_a_source_may_have_more(for_now, path):
     """Of one that ended for now, later values would be dropped; a source that waits for the record hears of it."""
     one, other = numbers(0, 1, for_now=True), numbers(0, 4, for_now=for_now, waits=True)
     with pytest.raises(JournalError, match=r"that 1 is complete at Numbers.*: Numbers.*, has ended, and a later"):
-        ps.run(ps.pipe(ps.merge(one, other), ps.collect()), journal=tmp_path / "journal")
+        ps.run(ps.pipe(ps.merge(one, other), ps.collect()), journal=path)
 
 
-def test_what_an_ended_source_may_bring_later_is_found_once(tmp_path, monkeypatch):
+def test_what_an_ended_source_may_bring_later_is_found_once(path, monkeypatch):
     """And not for each record: the graph of a run may be large, and so may the number of its records."""
     trackers = []
 
@@ -90,5 +85,5 @@ def test_what_an_ended_source_may_bring_later_is_found_once(tmp_path, monkeypatc
     monkeypatch.setattr("pullstream.journal.keeper.Tracker", counted)
     ended, other = numbers(50, 50, for_now=True), numbers(0, 20, for_now=False, waits=True)
     collected = ps.pipe(ps.merge(ended, other), ps.collect())
-    assert ps.run(collected, journal=tmp_path / "journal") == list(range(20))
+    assert ps.run(collected, journal=path) == list(range(20))
     assert len(trackers) == 1

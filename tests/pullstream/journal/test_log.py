@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,23 +31,35 @@ TWO = Record({0: SinkState(b"a later time")}, {1: {b"n": None, b"m": b"2"}}, {},
 
 def written(path, *records, secret=None):
     """A journal with some records, and where each of them ends."""
-    journal = JournalStore(path, secret)
-    journal.contents()
     ends = []
-    for record in records:
-        journal.write(record)
-        ends.append(path.stat().st_size)
-    journal.close()
+    with opened(path, secret) as (journal, _):
+        for record in records:
+            journal.write(record)
+            ends.append(path.stat().st_size)
     return ends
 
 
-def held(path, secret=None):
-    """What a journal says it holds."""
+@contextmanager
+def opened(path, secret=None):
+    """A journal, and what it holds."""
     journal = JournalStore(path, secret)
     try:
-        return journal.contents()
+        yield journal, journal.contents()
     finally:
         journal.close()
+
+
+def held(path, secret=None):
+    with opened(path, secret) as (_, contents):
+        return contents
+
+
+def refused(path, message=None, secret=None):
+    """See that a journal is refused, and left as it is."""
+    before = path.read_bytes()
+    with pytest.raises(ps.errors.JournalError, match=message):
+        held(path, secret)
+    assert path.read_bytes() == before
 
 
 def holding(*records):
@@ -83,23 +96,19 @@ def test_a_bit_flipped_anywhere_is_refused(path, secret):
         changed = bytearray(data)
         changed[at] ^= 1 << at % 8
         path.write_bytes(changed)
-        with pytest.raises(ps.errors.JournalError):
-            held(path, secret)
-        assert path.read_bytes() == changed
+        refused(path, secret=secret)
 
 
 @pytest.mark.parametrize("sector", [512, 4096])
 def test_zeros_may_begin_anywhere_in_a_record(path, sector):
     """Where a sector of the disk begins: within what a record begins with, says or ends in; elsewhere it is damage."""
     payload = b"\xff" * 70
-    for above in range(
-        sector - HEADER - FRAME - len(payload) - 2 * DIGEST - FRAME + 1, sector - HEADER - FRAME - DIGEST
-    ):
+    most = sector - HEADER - FRAME - DIGEST
+    for above in range(most - FRAME - len(payload) - DIGEST + 1, most):
         path.unlink(missing_ok=True)
-        file = JournalLog(path)
-        file.append(b"\xff" * above)
-        file.append(payload)
-        file.close()
+        with closing(JournalLog(path)) as file:
+            file.append(b"\xff" * above)
+            file.append(payload)
         data = path.read_bytes()
         begin = HEADER + FRAME + above + DIGEST
         assert begin < sector < len(data)
@@ -107,15 +116,12 @@ def test_zeros_may_begin_anywhere_in_a_record(path, sector):
         path.write_bytes(cut)
         # Of 256 digests one ends in a zero itself: where there was no more than that behind it, nothing is lost.
         whole = cut == data
-        file = JournalLog(path)
-        assert [*file.records()] == [b"\xff" * above, payload][: 1 + whole]
-        file.close()
+        with closing(JournalLog(path)) as file:
+            assert [*file.records()] == [b"\xff" * above, payload][: 1 + whole]
         assert path.stat().st_size == (len(data) if whole else begin)
     path.write_bytes(data[: begin + 16] + bytes(len(data) - begin - 16))
-    file = JournalLog(path)
-    with pytest.raises(ps.errors.JournalError, match="checksum of record 1's frame is wrong"):
+    with closing(JournalLog(path)) as file, pytest.raises(ps.errors.JournalError, match="record 1's frame is wrong"):
         [*file.records()]
-    file.close()
 
 
 def records_of(path):
@@ -144,22 +150,18 @@ def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
     written(path, ONE, TWO, ONE)
     written(tmp_path / "other", ONE, TWO, ONE)
     head, parts = records_of(path)
-    path.write_bytes(data := head + b"".join(change(parts, records_of(tmp_path / "other")[1])))
-    with pytest.raises(ps.errors.JournalError, match=rf"(?s){message}.*Restore a copy of it, or start over"):
-        held(path)
-    assert path.read_bytes() == data
+    path.write_bytes(head + b"".join(change(parts, records_of(tmp_path / "other")[1])))
+    refused(path, rf"(?s){message}.*Restore a copy of it, or start over")
 
 
 # ---- which file
 
 
 def database(path, kind, version):
-    connection = sqlite3.connect(path)
-    connection.execute(f"pragma application_id = {kind}")
-    connection.execute(f"pragma user_version = {version}")
-    connection.execute("create table about (name text primary key, value blob not null)")
-    connection.commit()
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"pragma application_id = {kind}")
+        connection.execute(f"pragma user_version = {version}")
+        connection.execute("create table about (name text primary key, value blob not null)")
 
 
 def with_format(number):
@@ -167,35 +169,27 @@ def with_format(number):
     return head + struct.pack(">I", zlib.crc32(head)) + bytes(DIGEST)
 
 
+OTHER_FORMAT = "is written in format {}, but this version of pullstream uses format 3: finish the run with".format
+OTHER_KIND = "not a journal: it is a file of another kind"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda path: database(path, 0x70737472, 1),
-            "is written in format 1, but this version of pullstream uses format 3: finish the run with",
-        ),
+        (lambda path: database(path, 0x70737472, 1), OTHER_FORMAT(1)),
         (lambda path: database(path, 0, 0), "not a journal: it is some other SQLite database"),
-        (
-            lambda path: path.write_bytes(with_format(2)),
-            "is written in format 2, but this version of pullstream uses format 3: finish the run with",
-        ),
-        (
-            lambda path: path.write_bytes(with_format(4)),
-            "is written in format 4, but this version of pullstream uses format 3",
-        ),
-        (lambda path: path.write_bytes(log.MAGIC[:9]), "not a journal: it is a file of another kind"),
-        (lambda path: path.write_bytes(log.MAGIC + b"\0\2"), "damaged at byte 18: it is truncated"),
+        (lambda path: path.write_bytes(with_format(2)), OTHER_FORMAT(2)),
+        (lambda path: path.write_bytes(with_format(4)), OTHER_FORMAT(4).partition(":")[0]),
         (lambda path: path.write_bytes(with_format(3)), "its header is damaged"),
-        (lambda path: path.write_text("item,price\ntea,3\n"), "not a journal: it is a file of another kind"),
-        (lambda path: path.write_bytes(b"\n"), "not a journal: it is a file of another kind"),
+        (lambda path: path.write_bytes(log.MAGIC[:9]), OTHER_KIND),
+        (lambda path: path.write_bytes(log.MAGIC + b"\0\2"), "damaged at byte 18: it is truncated"),
+        (lambda path: path.write_text("item,price\ntea,3\n"), OTHER_KIND),
+        (lambda path: path.write_bytes(b"\n"), OTHER_KIND),
     ],
 )
 def test_files_of_other_kinds_are_refused(path, make, message):
     make(path)
-    before = path.read_bytes()
-    with pytest.raises(ps.errors.JournalError, match=message):
-        held(path)
-    assert path.read_bytes() == before
+    refused(path, message)
 
 
 # ---- whose it is
@@ -212,10 +206,9 @@ class Bomb:
 
 def planted(path, secret=None):
     """A journal whose records do something when they are read."""
-    journal = JournalLog(path, secret)
-    list(journal.records())
-    journal.append(pickle.dumps(Bomb()))
-    journal.close()
+    with closing(JournalLog(path, secret)) as journal:
+        list(journal.records())
+        journal.append(pickle.dumps(Bomb()))
 
 
 def test_a_journal_is_its_owners_alone(path):
@@ -253,8 +246,7 @@ def test_a_journal_that_others_may_have_written_is_not_read(spoil, message, path
     """Reading it would do what they say: it is refused before it is looked into."""
     planted(path)
     spoil(path, monkeypatch)
-    with pytest.raises(ps.errors.JournalError, match=message):
-        held(path)
+    refused(path, message)
     assert not GONE_OFF
 
 
@@ -262,22 +254,15 @@ def test_a_secret_keeps_others_from_writing(path, tmp_path):
     """What was not made with it is not looked into; nor is a journal that was begun without, or with another."""
     written(path, ONE, secret=b"ours")
     assert held(path, b"ours") == holding(ONE)
-    with pytest.raises(
-        ps.errors.JournalError,
-        match=rf"was written with a secret: open it with ps.Journal\('{path}', secret=\.\.\.\)",
-    ):
-        held(path)
-    with pytest.raises(ps.errors.JournalError, match="written with another secret, or is damaged"):
-        held(path, b"theirs")
+    refused(path, rf"was written with a secret: open it with ps.Journal\('{path}', secret=\.\.\.\)")
+    refused(path, "written with another secret, or is damaged", b"theirs")
     planted(tmp_path / "theirs", b"theirs")
     head, _ = records_of(path)
     _, forged = records_of(tmp_path / "theirs")
     path.write_bytes(head + forged[0])
-    with pytest.raises(ps.errors.JournalError, match="record 0 is not what was written"):
-        held(path, b"ours")
+    refused(path, "record 0 is not what was written", b"ours")
     planted(tmp_path / "plain")
-    with pytest.raises(ps.errors.JournalError, match="was written without a secret"):
-        held(tmp_path / "plain", b"ours")
+    refused(tmp_path / "plain", "was written without a secret", b"ours")
     assert not GONE_OFF
 
 
@@ -294,15 +279,12 @@ def test_a_journal_keeps_itself_short(path, monkeypatch):
     """What is changed again and again takes little more room than what holds, and notes are all kept."""
     monkeypatch.setattr(store, "SMALL", 4096)
     monkeypatch.setattr(log, "_sync", lambda file: None)
-    journal = JournalStore(path)
-    journal.contents()
-    largest = 0
-    for n in range(1000):
-        key = b"key %d" % (n % 10)
-        notes = {2: [b"note %d" % n]} if n % 10 == 0 else {}
-        journal.write(Record({0: SinkState(b"%d" % n)}, {1: {key: b"%d" % n, b"gone %d" % n: None}}, {}, notes=notes))
-        largest = max(largest, path.stat().st_size)
-    journal.close()
+
+    def record(n):
+        memory = {1: {b"key %d" % (n % 10): b"%d" % n, b"gone %d" % n: None}}
+        return Record({0: SinkState(b"%d" % n)}, memory, {}, notes={2: [b"note %d" % n]} if n % 10 == 0 else {})
+
+    largest = max(written(path, *map(record, range(1000))))
     contents = held(path)
     assert contents.notes == {2: [b"note %d" % n for n in range(0, 1000, 10)]}
     assert contents.memory == {1: {b"key %d" % (n % 10): b"%d" % n for n in range(990, 1000)}}
@@ -318,41 +300,33 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(path, monkeypatch):
     monkeypatch.setattr(store, "SLACK", 0)
     theirs = path.with_name(f".{path.name}.0123.part")
     theirs.write_text("somebody else's")
-    journal = JournalStore(path)
-    journal.contents()
     left = []
-    monkeypatch.setattr(type(path), "unlink", lambda path, **_: left.append(path))
-    with pytest.raises(TypeError, match="killed"):
-        monkeypatch.setattr(type(path), "replace", killed)
-        journal.write(ONE)
-    journal.close()
-    monkeypatch.undo()
+    with opened(path) as (journal, _), monkeypatch.context() as patched:
+        patched.setattr(type(path), "unlink", lambda path, **_: left.append(path))
+        patched.setattr(type(path), "replace", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            journal.write(ONE)
     assert [each.exists() for each in left] == [True]
     assert held(path) == holding(ONE)
     assert sorted(each.name for each in path.parent.iterdir()) == sorted([theirs.name, path.name])
 
 
-def killed(*_):
-    raise TypeError("killed")
-
-
 def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
-    journal = JournalStore(path)
-    journal.contents()
-    journal.write(ONE)
     write = os.write
-    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:10]) and full_disk())
-    with pytest.raises(ps.errors.JournalError, match="could not be written.*No space.*its contents are intact"):
-        journal.write(TWO)
-    monkeypatch.undo()
-    with pytest.raises(ps.errors.JournalError, match="an earlier record could not be written"):
-        journal.write(TWO)
-    journal.close()
+
+    def full_disk(file, data):
+        write(file, data[:10])
+        raise OSError(28, "No space left on device")
+
+    with opened(path) as (journal, _):
+        journal.write(ONE)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", full_disk)
+            with pytest.raises(ps.errors.JournalError, match="could not be written.*No space.*its contents are intact"):
+                journal.write(TWO)
+        with pytest.raises(ps.errors.JournalError, match="an earlier record could not be written"):
+            journal.write(TWO)
     assert held(path) == holding(ONE)
-
-
-def full_disk(*_):
-    raise OSError(28, "No space left on device")
 
 
 # ---- who has it

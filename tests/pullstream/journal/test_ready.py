@@ -26,11 +26,6 @@ nothing across times, receive their input again, or save their state.
 """
 
 
-def made(subject, *given):
-    """The module, with a function where it wants one."""
-    return subject.make(*([lambda n: 10 * n] if subject.around else []), *given)
-
-
 def numbers(seed=0):
     """0, 1, ..., at times of which each has one or two."""
     return ps.values(range(9), time=lambda n: (n + seed) // 2 + n // 3)
@@ -40,7 +35,7 @@ def numbers(seed=0):
 def test_what_is_refused(path, subject):
     """A module that keeps something of which no journal knows is refused, by name, with what to do instead."""
     given = [numbers(seed) for seed in range(subject.inputs)]
-    module = made(subject, *given)
+    module = subject.make(*([lambda n: 10 * n] if subject.around else []), *given)
     source = module if subject.inputs else ps.pipe(numbers(), module)
     with pytest.raises(ps.errors.JournalError) as refused:
         ps.run(ps.pipe(source, ps.drain()), journal=path)

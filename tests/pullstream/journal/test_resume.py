@@ -80,10 +80,7 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
             return resumed
 
     assert [trio.run(main, stop) for stop in (5, None, None)] == [False, True, True]
-    assert [record.getMessage().split(str(path))[-1] for record in caplog.records] == [
-        "",
-        OVER,
-    ]
+    assert [record.getMessage().split(str(path))[-1] for record in caplog.records] == ["", OVER]
 
 
 def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
@@ -140,9 +137,8 @@ def test_finishing_early_is_not_the_end(path):
             await running.finish()
         return out
 
-    cut_short = trio.run(main, 4.5, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert cut_short == {0: [0, 1, 2], 1: [3]}
-    assert trio.run(main, 6.5, clock=trio.testing.MockClock(autojump_threshold=0)) == {1: [3, 4, 5]}
+    for seconds, found in ((4.5, {0: [0, 1, 2], 1: [3]}), (6.5, {1: [3, 4, 5]})):
+        assert trio.run(main, seconds, clock=trio.testing.MockClock(autojump_threshold=0)) == found
 
 
 def test_another_pipeline_is_refused(path):
@@ -256,22 +252,14 @@ def test_a_journal_makes_its_folders(path):
     assert caught.value.__cause__ is None
 
 
-def unpicklable():
-    """A class of times that cannot be pickled, because nobody finds it by its name."""
-
-    class Local(int):
-        pass
-
-    return Local
-
-
 def test_times_that_cannot_be_pickled_are_said(path):
-    local = unpicklable()
+    class Local(int):
+        """A time that nobody finds by its name."""
 
     @ps.source
     async def two_times(ctx):
         for time in (1, 2):
-            yield ps.Batch(local(time), [time])
+            yield ps.Batch(Local(time), [time])
         await trio.sleep_forever()
 
     with pytest.raises(ps.errors.JournalError, match="cannot be pickled.*it is a time at drain"):
@@ -279,12 +267,9 @@ def test_times_that_cannot_be_pickled_are_said(path):
 
 
 async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_clock):
-    def full(self, record):
-        raise ps.errors.JournalError("the disk is full")
-
     with pytest.raises(ps.errors.JournalError, match="disk is full"):
         async with ps.pipe(ps.interval(1.0), ps.stamp_epochs(2), ps.drain()).open(journal=path) as running:
-            monkeypatch.setattr(JournalStore, "write", full)
+            fail_once(monkeypatch, "sinks")
             await running.result()
 
 
