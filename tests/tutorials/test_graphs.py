@@ -5,7 +5,6 @@ import pytest
 from networkx.algorithms.link_analysis import pagerank_alg
 
 import pullstream as ps
-from tests.programs import printed
 from tutorials.graphs.algorithms import components, core_numbers, distances, pagerank
 from tutorials.graphs.edges import adjacency, airports, both_ways, random_edges
 
@@ -52,21 +51,13 @@ def test_every_algorithm_agrees_with_networkx(name, limit):
     compare(make(), start, limit=limit)
 
 
-def test_with_the_checker(capsys):
+def test_with_the_checker():
     compare(airports(), "JFK", check="strict")
 
 
 @pytest.mark.slow
-def test_a_million_edges(capsys):
+def test_a_million_edges():
     compare(adjacency(random_edges(100_000, 1_000_000, seed=7)), 0)
-
-
-def test_the_command_prints_what_it_finds():
-    told = printed("-m", "tutorials.graphs")
-    assert "107 nodes, 224 edges" in told
-    assert "71 nodes can be reached from JFK, the farthest at distance 1" in told
-    assert "1 components" in told
-    assert "the 3-core has" in told
 
 
 def test_inputs_at_several_times_are_several_questions():

@@ -70,10 +70,15 @@ def test_a_piece_prints_what_it_says(piece, capsys):
         assert found
 
 
-def test_the_model_allows_what_graphs_do(capsys, monkeypatch):
+def test_the_graphs_print_what_they_find_and_the_model_allows_it(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["graphs"])
     with traced_runs() as runs:
         importlib.import_module("tutorials.graphs.__main__").main()
+    printed = capsys.readouterr().out
+    assert "107 nodes, 224 edges" in printed
+    assert "71 nodes can be reached from JFK, the farthest at distance 1" in printed
+    assert "1 components" in printed
+    assert "the 3-core has" in printed
     found = verdicts(runs)
     assert found
     assert [verdict for verdict in found if not verdict.startswith("allowed")] == []

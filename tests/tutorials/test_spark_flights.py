@@ -2,18 +2,24 @@
 
 import importlib.util
 import json
+import os
 import signal
+import subprocess
+import sys
+import time
 from datetime import date
 from pathlib import Path
 
+import attrs
 import pandas as pd
 import pytest
 
 from adapters import spark
-from tests.tutorials.conftest import Finished
 from tutorials.flights.__main__ import main
 
 pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
 
 WEATHER = {
     "weather_severity": "severity",
@@ -90,18 +96,64 @@ def assert_same(path, expected):
             assert one[field] == same, (path.name, one["carrier"], field)
 
 
+@attrs.frozen
+class Finished:
+    folder: Path
+    code: int
+    out: str
+    err: str
+
+    @property
+    def days(self):
+        return sorted(path.name for path in self.folder.glob("*.jsonl"))
+
+    @property
+    def leftovers(self):
+        """Whatever is there beside days' files and the page."""
+        return sorted(
+            path.name for path in self.folder.iterdir() if path.suffix != ".jsonl" and path.name != "index.html"
+        )
+
+
+def flights_job(folder, ended_by=None):
+    """Run the job in a process of its own, to its end, or until some days' files are there and a signal ends it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tutorials.flights", "--out", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 300
+        while ended_by is not None and len(list(folder.glob("*.jsonl"))) < 3:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, "no days' files came"
+            time.sleep(0.01)
+        if ended_by is not None:
+            process.send_signal(ended_by)
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+        process.wait()
+    return Finished(folder, process.returncode, out, err)
+
+
 @pytest.mark.slow
-def test_every_day_of_the_year_equals_pandas(year_of_flights, oracle):
-    assert year_of_flights.code == 0, year_of_flights.err
-    assert year_of_flights.days == sorted(oracle)
+def test_every_day_of_the_year_equals_pandas(oracle, tmp_path):
+    done = flights_job(tmp_path / "delays")
+
+    assert done.code == 0, done.err
+    assert done.days == sorted(oracle)
     assert len(oracle) == 365
     for name, expected in oracle.items():
-        assert_same(year_of_flights.folder / name, expected)
-    assert sum(line["flights"] for name in oracle for line in lines(year_of_flights.folder / name)) == 336_776
-    assert "365 days, 336,776 flights" in year_of_flights.out
-    assert year_of_flights.leftovers == []
-    assert (year_of_flights.folder / "index.html").read_text().count('data-carrier="') == 16
-    assert not {"\x1b", "\r"} & {*year_of_flights.out, *year_of_flights.err}
+        assert_same(done.folder / name, expected)
+    assert sum(line["flights"] for name in oracle for line in lines(done.folder / name)) == 336_776
+    assert "365 days, 336,776 flights" in done.out
+    assert done.leftovers == []
+    assert (done.folder / "index.html").read_text().count('data-carrier="') == 16
+    assert not {"\x1b", "\r"} & {*done.out, *done.err}
 
 
 def test_ten_days_are_the_first_ten(tmp_path, monkeypatch):
@@ -120,8 +172,8 @@ def test_ten_days_are_the_first_ten(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_interrupt_stops_at_once_with_whole_files(flights_job, oracle, tmp_path):
-    done = flights_job(tmp_path, signal=signal.SIGINT)
+def test_interrupt_stops_at_once_with_whole_files(oracle, tmp_path):
+    done = flights_job(tmp_path, ended_by=signal.SIGINT)
 
     assert done.code == 130, done.err
     assert 3 <= len(done.days) < 365
@@ -135,8 +187,8 @@ def test_interrupt_stops_at_once_with_whole_files(flights_job, oracle, tmp_path)
 
 
 @pytest.mark.slow
-def test_kill_leaves_whole_files_only(flights_job, oracle, tmp_path):
-    done = flights_job(tmp_path, signal=signal.SIGKILL)
+def test_kill_leaves_whole_files_only(oracle, tmp_path):
+    done = flights_job(tmp_path, ended_by=signal.SIGKILL)
 
     assert done.code == -signal.SIGKILL
     assert 3 <= len(done.days) < 365

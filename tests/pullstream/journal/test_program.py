@@ -279,7 +279,7 @@ class A:
 stage = ps.pipe(ps.map(A()), ps.filter(frozenset("abcdef").__contains__), ps.map(lambda n: [threading.Lock(), n]))
 from pullstream.journal.program import fingerprint
 lines = fingerprint(ps.pipe(ps.values([{{"x", "y", "z"}}]), stage, ps.drain()))
-print([(place, line.digest, line.names) for place, line in lines.items()])
+print([(place, line.shown, line.digest, line.names) for place, line in lines.items()])
 """
     (tmp_path / "program.py").write_text(program)
     settings = [{"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed} for seed in ("1", "2")]

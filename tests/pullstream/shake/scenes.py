@@ -132,11 +132,8 @@ def lanes_that_leave():
 
 
 def zipped():
-    return ps.pipe(
-        ps.zip(ps.pipe(numbers(8, 2), ps.map_async(slowly, 2)), numbers(6, 2), mode="padded", fill=0),
-        per_time(),
-        ps.collect(),
-    )
+    slow = ps.pipe(numbers(8, 2), ps.map_async(slowly, 2))
+    return ps.pipe(ps.zip(slow, numbers(6, 2), mode="padded", fill=0), per_time(), ps.collect())
 
 
 def zipped_with_a_failure():
@@ -150,11 +147,8 @@ def merged():
 
 def joined():
     slow = ps.pipe(numbers(12, 3), ps.map_async(slowly, 2))
-    return ps.pipe(
-        ps.join(slow, numbers(8, 2), on=lambda n: n % 3, how="left", within=1),
-        ps.reduce_by_time(ps.agg.count()),
-        ps.collect(),
-    )
+    pairs = ps.join(slow, numbers(8, 2), on=lambda n: n % 3, how="left", within=1)
+    return ps.pipe(pairs, ps.reduce_by_time(ps.agg.count()), ps.collect())
 
 
 def recovered():
@@ -192,23 +186,19 @@ def side_inside():
         side = ps.pipe(ps.map_async(note, 1), ps.drain())
         return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
 
-    return ps.pipe(
-        ps.values([1, 2, 3], time=lambda n: n), ps.flat_map(stream), ps.map(lambda n: (n, len(seen))), ps.collect()
-    )
+    counted = ps.map(lambda n: (n, len(seen)))
+    return ps.pipe(ps.values([1, 2, 3], time=lambda n: n), ps.flat_map(stream), counted, ps.collect())
 
 
 def side_inside_fails():
-    return ps.pipe(failing_aside(), ps.catch(lambda exc: [type(exc).__name__]), ps.collect())
-
-
-def failing_aside():
     """Streams inside, each with a side sink that fails."""
 
     def stream(n):
         side = ps.drain(lambda failed: [][failed.value])
         return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
 
-    return ps.pipe(ps.values([1, 2]), ps.flat_map(stream))
+    failing = ps.pipe(ps.values([1, 2]), ps.flat_map(stream))
+    return ps.pipe(failing, ps.catch(lambda exc: [type(exc).__name__]), ps.collect())
 
 
 def looped():
@@ -257,9 +247,8 @@ async def slowly_row(row):
 
 
 def windows():
-    return ps.pipe(
-        numbers(12, 1), ps.map_async(slowly, 2), ps.sliding(4, 2, ps.agg.sum()), told_complete(), ps.collect()
-    )
+    sums = ps.sliding(4, 2, ps.agg.sum())
+    return ps.pipe(numbers(12, 1), ps.map_async(slowly, 2), sums, told_complete(), ps.collect())
 
 
 def switched_off():
@@ -269,9 +258,8 @@ def switched_off():
         await trio.sleep(2)
         stop.abort(OSError("switched off"))
 
-    return ps.pipe(
-        numbers(40, 4), ps.map_async(slowly, 1), ps.prefetch(2), stop, ps.catch(lambda _: []), ps.drain()
-    ), switch
+    caught = ps.pipe(stop, ps.catch(lambda _: []), ps.drain())
+    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 1), ps.prefetch(2), caught), switch
 
 
 def switched_off_early():
@@ -352,26 +340,19 @@ def patient():
 
 
 def branches_fail():
-    return ps.pipe(
-        numbers(),
-        ps.map_async(slowly, 2),
-        ps.tee(ps.pipe(ps.map_async(slowly_but_five, 2), ps.drain()), ps.pipe(per_time(), ps.drain()), ps.collect()),
-    )
+    fails = ps.pipe(ps.map_async(slowly_but_five, 2), ps.drain())
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.tee(fails, ps.pipe(per_time(), ps.drain()), ps.collect()))
 
 
 def branch_leaves():
-    return ps.pipe(
-        numbers(),
-        ps.map_async(slowly, 2),
-        ps.tee(ps.pipe(ps.take(2), ps.collect()), ps.pipe(ps.prefetch(2), ps.collect()), ps.collect()),
-    )
+    leaves, goes_on = ps.pipe(ps.take(2), ps.collect()), ps.pipe(ps.prefetch(2), ps.collect())
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.tee(leaves, goes_on, ps.collect()))
 
 
 def dealt_fails():
+    told = ps.pipe(told_complete(), ps.collect())
     return ps.pipe(
-        numbers(12, 4),
-        ps.map_async(slowly, 2),
-        ps.partition(lambda n: 1 // (n - 6), {1: ps.collect()}, other=ps.pipe(told_complete(), ps.collect())),
+        numbers(), ps.map_async(slowly, 2), ps.partition(lambda n: 1 // (n - 6), {1: ps.collect()}, other=told)
     )
 
 
@@ -433,14 +414,8 @@ def states(folder):
     """States from value to value, of keys that are equal and yet other objects."""
     keys = [1, 1.0, True, (1, "a"), (1.0, "a")]
     count = ps.accumulate(ps.agg.count(), key=lambda n: keys[n % 5])
-    return ps.pipe(
-        numbers(),
-        ps.map_async(slowly, 2),
-        count,
-        ps.map(lambda pair: pair[1]),
-        ps.scan(lambda a, n: a + n, 0),
-        ps.collect(),
-    )
+    total = ps.pipe(ps.map(lambda pair: pair[1]), ps.scan(lambda a, n: a + n, 0))
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), count, total, ps.collect())
 
 
 def ended_early(folder):
@@ -449,17 +424,16 @@ def ended_early(folder):
 
 
 def written(folder):
-    rows = ps.map(lambda n: {"n": n})
-    return ps.pipe(
-        numbers(), ps.map_async(slowly, 2), rows, ps.tee(files.write_jsonl(folder / "{time}.jsonl"), ps.collect())
-    )
+    return rows_to(folder / "{time}.jsonl")
 
 
 def grown(folder):
+    return rows_to(folder / "all.jsonl")
+
+
+def rows_to(path):
     rows = ps.map(lambda n: {"n": n})
-    return ps.pipe(
-        numbers(), ps.map_async(slowly, 2), rows, ps.tee(files.write_jsonl(folder / "all.jsonl"), ps.collect())
-    )
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), rows, ps.tee(files.write_jsonl(path), ps.collect()))
 
 
 def read_many(folder):
@@ -467,12 +441,8 @@ def read_many(folder):
     path = folder / "in.jsonl"
     if not path.exists():
         path.write_text("".join(f'{{"day": {n // 400}, "n": {n}}}\n' for n in range(1100)))
-    return ps.pipe(
-        files.read_jsonl(path, time="day"),
-        ps.map(lambda row: row["n"]),
-        ps.reduce_by_time(ps.agg.count()),
-        ps.collect(),
-    )
+    rows = files.read_jsonl(path, time="day")
+    return ps.pipe(rows, ps.map(lambda row: row["n"]), ps.reduce_by_time(ps.agg.count()), ps.collect())
 
 
 SCENES = {

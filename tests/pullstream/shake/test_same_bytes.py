@@ -63,13 +63,7 @@ ELSEWHERE = {
 def told(folder, settings, *, cores=None):
     """Run the program in a process of its own, and return what it prints."""
     folder.mkdir()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "PYTHONHASHSEED": "1",
-        "TMPDIR": str(folder),
-        **settings,
-    }
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "1", "TMPDIR": str(folder), **settings}
     confined = None if cores is None else lambda: os.sched_setaffinity(0, cores)
     return printed("-c", PROGRAM, cwd=folder, env=environment, preexec_fn=confined)
 

@@ -16,6 +16,8 @@ from pullstream.trace import Trace, page_of
 from .browser import CHROMIUM, Browser, Page
 from .programs import PIPELINES, broken, days, rounds, too_late, traced
 
+DAYS = traced(days(), limit=1)
+
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: apt-get install chromium")
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -53,7 +55,7 @@ def step(page):
 
 @needs_browser
 def test_every_key_does_what_it_says(show):
-    page = show(traced(days(), limit=1))
+    page = show(DAYS)
     total = page.run("page.trace.total")
     completions = page.run("page.trace.completions")
     assert step(page) == 1
@@ -82,7 +84,7 @@ def test_every_key_does_what_it_says(show):
 
 @needs_browser
 def test_a_link_leads_to_its_step(show):
-    page = show(traced(days(), limit=1), "#step=57")
+    page = show(DAYS, "#step=57")
     assert step(page) == 57
     assert page.run("document.querySelector('[aria-current]').cells[0].textContent") == "57"
     page.run("location.hash = '#step=12'")
@@ -98,8 +100,7 @@ def test_the_panes_show_what_is_so_at_a_step(show):
     """The edge diagram ends with the message of the step, the graph has the state that Python works out, too."""
     from pullstream.trace.drawing.graph import state_at
 
-    text = traced(days(), limit=1)
-    page, trace = show(text), Trace.of(text.splitlines())
+    page, trace = show(DAYS), Trace.of(DAYS.splitlines())
     for number in range(1, len(trace.events) + 1, 7):
         page.run(f"page.go({number})")
         state = state_at(trace, number)
@@ -116,7 +117,7 @@ def test_the_panes_show_what_is_so_at_a_step(show):
 
 @needs_browser
 def test_a_filter_shows_what_it_says_and_is_gone_through(show):
-    page = show(traced(days(), limit=1))
+    page = show(DAYS)
     page.press("/")
     for letter in "per_time 2024-02-21":
         page.press(letter)
@@ -177,19 +178,19 @@ def test_a_page_opens_where_a_rule_is_broken(show, trace, what, width, dark):
 @needs_browser
 def test_a_page_opens_where_it_is_told_that_it_goes_wrong(show):
     about = {"told": "values: as the task says\nit gave\n[1]", "step": 20}
-    page = show(traced(days(), limit=1), about=about)
+    page = show(DAYS, about=about)
     assert step(page) == 20
     assert page.run(f"({SEEN})('#told')") == about["told"]
     assert page.run("document.querySelector('#told').getBoundingClientRect().height") > 50
     page.press("Home")
     page.press("v")
     assert step(page) == 20
-    assert step(show(traced(days(), limit=1), "#step=7", about=about)) == 7
+    assert step(show(DAYS, "#step=7", about=about)) == 7
 
 
 @needs_browser
 def test_a_time_is_explained(show):
-    page = show(traced(days(), limit=1))
+    page = show(DAYS)
     held = "page.trace.events.findIndex((_, i) => page.trace.describe(i).includes('per_time holds 2024-02-21'))"
     page.run(f"page.go({held} + 1)")
     page.press("e")
@@ -221,7 +222,7 @@ def test_it_is_legible_in_every_size(show, width, dark):
 
 @needs_browser
 def test_it_can_be_read_without_seeing_it(show):
-    page = show(traced(days(), limit=1), "#step=30")
+    page = show(DAYS, "#step=30")
     assert page.run("document.querySelectorAll('svg > title').length") == 2
     assert "per_time: " in page.run("document.querySelector('#graph desc').textContent")
     assert page.run("document.querySelector('#events caption').textContent")
@@ -253,10 +254,8 @@ def test_a_page_is_small_and_has_all_in_it():
 
 
 def test_a_name_cannot_break_out_of_its_page():
-    pipeline = ps.pipe(ps.values(["</script><b>"]), ps.collect())
-    file = io.StringIO()
-    ps.run(pipeline, trace=file)
-    page = page_of(Trace.of(file.getvalue().splitlines()), "<script>&")
+    text = traced(ps.pipe(ps.values(["</script><b>"]), ps.collect()))
+    page = page_of(Trace.of(text.splitlines()), "<script>&")
     assert "<b>" not in page
     assert "<title>&lt;script&gt;&amp;</title>" in page
 
@@ -276,7 +275,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     (tmp_path / "odd.ndjson").write_text("odd")
     assert main(["view", str(tmp_path / "odd.ndjson")]) == 2
     assert "line 1 of the trace" in capsys.readouterr().err
-    (tmp_path / "run.html").write_text(traced(days(), limit=1))
+    (tmp_path / "run.html").write_text(DAYS)
     assert main(["view", str(tmp_path / "run.html")]) == 2
     assert "would overwrite the trace" in capsys.readouterr().err
     (tmp_path / "link.html").symlink_to("run.html")
@@ -285,7 +284,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     (tmp_path / "odd.ndjson").write_text((tmp_path / "run.html").read_text().replace('"steps":', '"stops":'))
     assert main(["view", str(tmp_path / "odd.ndjson")]) == 2
     assert re.search(r"view: the trace \S+odd.ndjson is damaged: KeyError: 'steps'\.", capsys.readouterr().err)
-    lines = traced(days(), limit=1).splitlines()
+    lines = DAYS.splitlines()
     stamps = next(n for n, line in enumerate(lines) if '"stamps"' in line)
     (tmp_path / "broken.ndjson").write_text("\n".join(lines[:stamps] + lines[stamps + 1 :]))
     assert main(["view", str(tmp_path / "broken.ndjson")]) == 1

@@ -158,12 +158,7 @@ async def nothing(ctx):
 @pytest.mark.parametrize(
     ("stream", "module", "rule", "what"),
     [
-        (
-            ps.pipe(ps.values("ab", time=lambda _: 1), back()),
-            "back",
-            "R12",
-            "answered at 0, but may not: it holds nothing, and its current batch is at 1.",
-        ),
+        (ps.pipe(ps.values("ab", time=lambda _: 1), back()), "back", "R12", "answered at 0, but may not: it holds not"),
         (
             backwards(),
             "backwards",
