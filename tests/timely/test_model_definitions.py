@@ -15,13 +15,11 @@ from timely.theory.model import (
     ModelGraph,
     Node,
     Notified,
-    Pointstamp,
     Program,
     Reaction,
     Received,
     Request,
     Step,
-    condition_2,
     g,
     local_states,
     new_requests,
@@ -89,22 +87,6 @@ def test_g_accumulates_messages_in_order_and_follows_the_state():
         g(node, History((7, frozenset())))
 
 
-def test_definition_1_one_step_quantifies_over_reachable_local_states_only():
-    """A step counts if some local history leads to its state: after a first message, but never in a dead state."""
-
-    def react(state, event):
-        if state == "armed":
-            return Reaction("armed", sends={"o": (Message(1),)})
-        if state == "dead":
-            return Reaction("dead", sends={"o": (Message(0),)})
-        return Reaction("armed" if isinstance(event, Received) else "new")
-
-    graph = ModelGraph(("p",), (Edge("i", destination="p"), Edge("o", "p")))
-    program = Program(graph, {"p": Node(frozenset({("new", frozenset())}), react)}, (0, 1))
-    assert {s for s, _ in local_states(program, "p")} == {"new", "armed"}
-    assert one_steps(program) == {Step("p", 0, "o", 1), Step("p", 1, "o", 1)}
-
-
 def test_definition_1_equals_one_step_after_every_history():
     rng = random.Random(1)
     for _ in range(25):
@@ -150,15 +132,3 @@ def test_definition_3_counts_only_requests_that_were_not_pending():
 
     held = Program(graph, {"p": Node(frozenset({(None, frozenset({0}))}), react)}, (0, 1))
     assert new_requests(held) == frozenset(), "0 is asked for only where it was pending before the event"
-
-
-def test_condition_2_looks_at_internal_edges_into_the_node_itself():
-    """A node that reaches its own incoming edge in the past fails it; input edges, having no source, cannot."""
-    graph = ModelGraph(("p", "q"), (Edge("a", "p", "q"), Edge("b", "q", "p"), Edge("i", destination="p")))
-    forward = CouldResultIn(graph, (0, 1), [Step("p", 0, "a", 0), Step("q", 0, "b", 0)])
-    assert condition_2(forward) is None
-    back = CouldResultIn(graph, (0, 1), [Step("p", 1, "a", 1), Step("q", 1, "b", 0)])
-    assert condition_2(back) == (Pointstamp("q", 1), Pointstamp("a", 0)) or condition_2(back) == (
-        Pointstamp("p", 1),
-        Pointstamp("b", 0),
-    )

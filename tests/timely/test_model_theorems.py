@@ -9,11 +9,8 @@ from tests.sampling import amount
 from tests.timely.machines import leads_of
 from timely.theory.model import (
     SHAPES,
-    CouldResultIn,
     Edge,
     ModelGraph,
-    Pointstamp,
-    Step,
     condition_2,
     intransitive,
 )
@@ -100,17 +97,6 @@ def test_theorem_1_transitive_if_and_only_if_condition_2(worlds):
         broken += condition_2(leads) is not None
     assert 0 < broken < seen
     assert seen == sum(n * n for n in (2, 6, 16, 20, 50, 50)) or worlds is not loops
-
-
-def test_the_minimal_counterexample_to_transitivity_without_condition_2():
-    """One node turns 1 into 0, the other hands 0 back: (p, 1) leads to (a, 0), that to (p, 0), but (p, 1) does not."""
-    leads = CouldResultIn(LOOP, (0, 1), [Step("p", 1, "a", 0), Step("q", 0, "b", 0)])
-    first, second, third = Pointstamp("p", 1), Pointstamp("a", 0), Pointstamp("p", 0)
-    assert leads(first, second)
-    assert leads(second, third)
-    assert not leads(first, third)
-    assert intransitive(leads) is not None
-    assert condition_2(leads) == (Pointstamp("p", 1), Pointstamp("b", 0))
 
 
 def test_proposition_2_transitive_if_and_only_if_times_embed_in_a_universal_order():

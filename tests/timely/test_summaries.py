@@ -23,6 +23,7 @@ from timely import (
 from timely.products import Componentwise
 from timely.theory import compare_words, loop_condition
 
+LIMITED = Componentwise((MapTime(lambda t: max(t, 7)), IDENTITY))
 WORDS = ["".join(word) for n in range(8) for word in itertools.product("eif", repeat=n)]
 
 
@@ -107,46 +108,39 @@ def test_words_decide_where_the_loop_condition_holds():
     assert checked > 2000
 
 
-def test_loops_refuse_what_does_not_fit():
-    with pytest.raises(SummaryError, match="leaves 1 loops"):
-        LEAVE.results_in(3)
-    with pytest.raises(SummaryError, match="outside any loop"):
-        FEEDBACK.results_in(date(2013, 1, 1))
-    with pytest.raises(SummaryError, match="make it a NaiadTime"):
-        NaiadSummary.word("f").results_in(LoopTime(3, (1,)))
-    with pytest.raises(SummaryError, match="cannot add the step 1 to the time 'monday'"):
-        Delay(1).results_in("monday")
-    with pytest.raises(SummaryError, match="'x'"):
-        LoopSummary.word("x")
-    with pytest.raises(SummaryError, match="negative"):
-        LoopSummary(feedback=-1)
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: LEAVE.results_in(3), "leaves 1 loops"),
+        (lambda: FEEDBACK.results_in(date(2013, 1, 1)), "outside any loop"),
+        (lambda: NaiadSummary.word("f").results_in(LoopTime(3, (1,))), "make it a NaiadTime"),
+        (lambda: Delay(1).results_in("monday"), "cannot add the step 1 to the time 'monday'"),
+        (lambda: LoopSummary.word("x"), "'x'"),
+        (lambda: LoopSummary(feedback=-1), "negative"),
+        # So a +1/-1 cycle cannot even be written down.
+        *((lambda step=step: Delay(step), "backwards") for step in (-1, timedelta(-1), -0.5)),
+        # A function cannot be judged beforehand, so each answer is.
+        (lambda: MapTime(lambda t: t - 1).results_in(3), "backwards"),
+        (lambda: MapTime(lambda t: max(t, 7), strict=True).results_in(8), "strict"),
+        (lambda: MapTime(str, strict=True, converts=True), "domains"),
+        # Where different first parts may become equal, the second part could go back.
+        (lambda: LIMITED.results_in(Lexicographic(1, 5)), "lexicographic"),
+        (
+            lambda: Componentwise((IDENTITY, Delay(1, limit=3))).results_in(Lexicographic(1, 5)),
+            "only the first part of a lexicographic time may have a limit",
+        ),
+        # A rounded sum is never taken for an earlier time.
+        (lambda: Delay(0.5).results_in(2**53 + 1), "exactly"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make, words):
+    with pytest.raises(SummaryError, match=words):
+        make()
+
+
+def test_what_fits_is_not_refused():
     assert NaiadSummary.word("if").results_in(NaiadTime(3)) == NaiadTime(3, (1,))
     assert LEAVE.results_in(ENTER.results_in(date(2013, 1, 1))) == date(2013, 1, 1)
-
-
-@pytest.mark.parametrize("step", [-1, timedelta(-1), -0.5])
-def test_a_delay_backwards_is_refused(step):
-    """So a +1/-1 cycle cannot even be written down."""
-    with pytest.raises(SummaryError, match="backwards"):
-        Delay(step)
-
-
-def test_a_function_backwards_is_refused_when_it_shows():
-    """A function cannot be judged beforehand, so each answer is."""
-    with pytest.raises(SummaryError, match="backwards"):
-        MapTime(lambda t: t - 1).results_in(3)
-    with pytest.raises(SummaryError, match="strict"):
-        MapTime(lambda t: max(t, 7), strict=True).results_in(8)
-    with pytest.raises(SummaryError, match="domains"):
-        MapTime(str, strict=True, converts=True)
     assert MapTime(str, converts=True).results_in(3) == "3"
-
-
-def test_lexicographic_times_refuse_what_is_not_monotone():
-    """Where different first parts may become equal, the second part could go back."""
-    summary = Componentwise((MapTime(lambda t: max(t, 7)), IDENTITY))
-    assert summary.results_in(Product(1, 5)) == Product(7, 5)
-    with pytest.raises(SummaryError, match="lexicographic"):
-        summary.results_in(Lexicographic(1, 5))
-    with pytest.raises(SummaryError, match="only the first part of a lexicographic time may have a limit"):
-        Componentwise((IDENTITY, Delay(1, limit=3))).results_in(Lexicographic(1, 5))
+    assert LIMITED.results_in(Product(1, 5)) == Product(7, 5)
+    assert Delay(0.0).results_in(2**53 + 1) == 2**53 + 1

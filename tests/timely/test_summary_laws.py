@@ -204,12 +204,6 @@ def _comparable(a, b):
         return False
 
 
-def test_a_rounded_sum_is_never_taken_for_an_earlier_time():
-    with pytest.raises(SummaryError, match="exactly"):
-        Delay(0.5).results_in(2**53 + 1)
-    assert Delay(0.0).results_in(2**53 + 1) == 2**53 + 1
-
-
 def test_half_a_day_is_no_advance_among_dates():
     """Round two nodes that feed each other, one of them by half a day."""
     graph = building(
