@@ -99,28 +99,30 @@ def test_loop_contexts_must_nest():
         builder.build()
 
 
-def test_unknown_ports_are_refused():
-    builder = GraphBuilder()
-    builder.add_node("a", 1, 1)
-    for source, target in [
-        (Source(0, 1), Target(0)),
-        (Source(1), Target(0)),
-        (Source(0), Target(0, 2)),
-        (Target(0), Source(0)),
-    ]:
-        with pytest.raises(GraphError):
-            builder.add_edge(source, target)
-    with pytest.raises(GraphError, match="no path from input 0 to output 5"):
-        builder.add_node("b", 1, 1, {(0, 5): IDENTITY})
-    with pytest.raises(GraphError, match="-1"):
-        builder.add_node("b", -1, 1)
-    builder.add_node("c", 1, 1)
-    builder.add_edge(Source(0), Target(1))
-    with pytest.raises(GraphError, match="already"):
-        builder.add_edge(Source(0), Target(1))
-    graph = builder.build()
-    with pytest.raises(GraphError, match="no port"):
-        graph.place(Source(7))
+@pytest.mark.parametrize(
+    ("add", "words"),
+    [
+        (
+            lambda builder: builder.add_edge(Source(0, 1), Target(0)),
+            "no port Source.*'a' with 1 inputs and 1 outputs",
+        ),
+        (lambda builder: builder.add_edge(Source(7), Target(0)), "there is no node 7"),
+        (lambda builder: builder.add_edge(Source(0), Target(0, 2)), "there is no port Target"),
+        (lambda builder: builder.add_edge(Target(0), Source(0)), "from a Source to a Target"),
+        (lambda builder: builder.add_edge(Source(0), Target(1)), "already"),
+        (lambda builder: builder.add_node("c", 1, 1, {(0, 5): IDENTITY}), "no path from input 0 to output 5"),
+        (lambda builder: builder.add_node("c", -1, 1), "-1"),
+        (lambda builder: builder.build().place(Source(7)), "no port"),
+    ],
+)
+def test_unknown_ports_are_refused(add, words):
+    builder = building({"a": IDENTITY, "b": IDENTITY}, [(0, 1)])
+    with pytest.raises(GraphError, match=words):
+        add(builder)
+
+
+def test_every_place_has_its_location():
+    graph = building({"a": IDENTITY, "b": IDENTITY}, [(0, 1)]).build()
     assert [graph.location(graph.place(location)) for location in graph.locations] == list(graph.locations)
 
 

@@ -16,40 +16,30 @@ from timely.order import minimal
 
 @ps.source
 class Answers(ps.authoring.Kernel):
-    """Gives these answers, cut to what was asked for, and holds every time until its last value is answered."""
+    """Gives 0, 1, ... at these times, as many as are asked for, and holds every time until its last value is given."""
 
     traits = Traits(trusted=True, follows=True)
 
-    def __init__(self, *answers):
-        self.answers = list(answers)
+    def __init__(self, times):
+        self.times, self.given = times, 0
 
     async def acquire(self):
-        for answer in self.answers:
-            for time in answer.times if isinstance(answer, ps.Batch) else ():
-                self.location.hold(time)
+        for time in self.times:
+            self.location.hold(time)
         self.location.drop_capability()
 
     async def produce(self, limit):
-        if not self.answers:
+        if not (times := self.times[self.given : self.given + limit]):
             return ps.DONE
-        answer = self.answers.pop(0)
-        if isinstance(answer, BaseException):
-            raise answer
-        if len(answer.values) > limit:
-            self.answers.insert(0, answer.part(limit))
-            answer = answer.part(0, limit)
-        for time in answer.times:
+        for time in times:
             self.location.drop(time)
-        return answer
+        start, self.given = self.given, self.given + len(times)
+        return ps.Batch.of(times, [*range(start, self.given)])
 
 
-def many(times):
-    return ps.Batch.of(list(times), list(range(len(times))))
-
-
-def by_hand(function, *above, check=False, limit=4096):
-    """Let a sink's function ask; gives what it returns."""
-    return run(ps.pipe(*above, ps.sink(function)()), limit, check=check)
+def by_hand(function, *above, check=False):
+    """Let a sink's function ask."""
+    run(ps.pipe(*above, ps.sink(function)()), check=check)
 
 
 def pairs(batch):
@@ -61,7 +51,7 @@ def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
     @ps.source
     class Mixed(ps.authoring.Kernel):
         async def produce(self, limit):
-            return many([3, 4, "a"])
+            return ps.Batch.of([3, 4, "a"], [0, 1, 2])
 
     got = []
 
@@ -114,7 +104,7 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
 
     reason = OSError("enough")
     with pytest.raises(OSError, match="enough") if how == "error" else nullcontext():
-        by_hand(drain, Answers(many(TIMES[domain])), Terminates(), check=check)
+        by_hand(drain, Answers(TIMES[domain]), Terminates(), check=check)
     # What an error has ended is not complete, and what an abort has ended is nobody's.
     assert seen == [[(TIMES[domain][0], 0)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
 
@@ -139,14 +129,14 @@ async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
             if kept is ps.DONE:
                 return ps.DONE
             batch = await one.ask_many(9)
-            assert batch == many([3, 4])
+            assert batch == ps.Batch.of([3, 4], [0, 1])
             assert await one.lane().ask(9) is ps.DONE
             await trio.sleep(1)
             await one.abort()
             await trio.sleep(9)
             return kept
 
-    two = Leaves(Answers(many([3, 4])), Answers(ps.Batch(9, ["a"])))
+    two = Leaves(Answers([3, 4]), Answers([9]))
     async with ps.pipe(two, ps.drain()).open() as running:
 
         async def wait():
