@@ -1,13 +1,11 @@
 """The chapters that are told piece by piece print what they say they print, and the model allows their runs."""
 
 import importlib
-import io
 import os
 import re
 import subprocess
 import sys
-from contextlib import nullcontext, redirect_stdout
-from functools import cache
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,26 +13,14 @@ import pytest
 from pullstream.checker import RULES
 from pullstream.trace import Trace, judge, traced_runs
 from pullstream.trace.view import data_of
+from tutorials.contents import CHAPTERS as CONTENTS
 from tutorials.lesson import code, pieces, promised, tell
 
 ROOT = Path(__file__).parents[2]
 
-CHAPTERS = [
-    "tutorials.a_first_pipeline",
-    "tutorials.demand",
-    "tutorials.a_sink",
-    "tutorials.two_inputs",
-    "tutorials.what_a_pull_is",
-    "tutorials.writing_your_own",
-    "tutorials.when_is_it_done",
-    "tutorials.dataflows_in_dataflows",
-    "tutorials.could_result_in",
-    "tutorials.by_query_and_tracker",
-    "tutorials.the_model",
-    "tutorials.killed_and_resumed",
-    "tutorials.kept_up_to_date",
-    "tutorials.into_a_table",
-]
+CHAPTERS = sorted({chapter.module for chapter in CONTENTS} - {"tutorials.spark_as_a_source"})
+"""All but the one that needs a session, which `test_spark_chapter.py` has."""
+
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
 
@@ -87,26 +73,19 @@ def test_the_graphs_print_what_they_find_and_the_model_allows_it(capsys, monkeyp
 LONG = {"tutorials.killed_and_resumed", "tutorials.into_a_table", "tutorials.two_inputs", "tutorials.writing_your_own"}
 """They kill a run over and over, or call the conformance kit; their pieces are run one by one as well."""
 
-told = pytest.mark.parametrize(
+
+@pytest.mark.parametrize(
     "chapter", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CHAPTERS]
 )
-
-
-@cache
-def printed_by(chapter):
-    """What a chapter prints when it is run as a program; it is run once."""
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        importlib.import_module(chapter).main()
-    return printed.getvalue()
-
-
-@told
-def test_a_chapter_is_a_lesson_to_read(chapter):
+def test_a_chapter_is_a_lesson_to_read(chapter, capsys):
+    """It tells its pieces in their order, and prints all that their code uses."""
     module = importlib.import_module(chapter)
-    printed = printed_by(chapter)
-
+    module.main()
+    printed = capsys.readouterr().out
     assert printed.startswith(module.__doc__)
+    for line in re.findall(r"^(?:import|from|[A-Z]\w+ =) .*", Path(module.__file__).read_text(), flags=re.MULTILINE):
+        if line != "from tutorials.lesson import tell":
+            assert line.removesuffix(", tell") in printed, line
     for number, piece in enumerate(pieces(chapter), start=1):
         assert piece.__doc__.startswith(f"{number}. ")
         for part in (piece.__doc__.split("\n")[2].strip(), code(piece).splitlines()[-1], promised(piece)[-1]):
@@ -118,16 +97,6 @@ def test_what_a_pull_is_meets_every_rule():
     *shown, _ = pieces("tutorials.what_a_pull_is")
     told = "".join(piece.__doc__ for piece in shown)
     assert {rule for rule in RULES if not re.search(rf"\b{rule}\b", told)} == set()
-
-
-@told
-def test_a_chapter_prints_all_that_its_code_uses(chapter):
-    printed = printed_by(chapter)
-    source = Path(importlib.import_module(chapter).__file__).read_text()
-
-    for line in re.findall(r"^(?:import|from|[A-Z]\w+ =) .*", source, flags=re.MULTILINE):
-        if line != "from tutorials.lesson import tell":
-            assert line.removesuffix(", tell") in printed, line
 
 
 def test_one_piece_comes_with_its_tools_and_no_others(capsys):
