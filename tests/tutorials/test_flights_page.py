@@ -10,27 +10,18 @@ import pytest
 from tutorials.flights import page
 
 AIRLINES = {"AA": "American Airlines Inc.", "Z&": "Zig & <Zag>"}
+WEATHER = {"severity": 0.5, "airport": "JFK", "hour": 17, "wind_mph": 20.0, "rain_in": 0.1, "visibility_mi": 8.0}
 
 
 def line(day, carrier, *, flights=10, cancelled=1, mean=4.0, severity=0.5):
-    arrived = 0 if mean is None else flights - cancelled
-    weather = {
-        "severity": severity,
-        "airport": "JFK",
-        "hour": 17,
-        "wind_mph": 20.0,
-        "rain_in": 0.1,
-        "visibility_mi": 8.0,
-    }
-    if severity is None:
-        weather = dict.fromkeys(weather)
+    weather = dict.fromkeys(WEATHER) if severity is None else WEATHER | {"severity": severity}
     return {
         "day": day.isoformat(),
         "carrier": carrier,
         "airline": AIRLINES[carrier],
         "flights": flights,
         "cancelled": cancelled,
-        "arrived": arrived,
+        "arrived": 0 if mean is None else flights - cancelled,
         "mean_arr_delay": mean,
         "p90_arr_delay": mean,
         **{f"weather_{name}": value for name, value in weather.items()},

@@ -12,21 +12,13 @@ from hypothesis import given, settings, strategies as st
 import pullstream as ps
 from tutorials.flights.in_columns import daily_delays_in_columns
 from tutorials.flights.pipeline import daily_delays
-from tutorials.flights.summary import UNRECORDED, Flight, Hour, airline_day, percentile_90, worse
+from tutorials.flights.summary import UNRECORDED, Flight, Hour, percentile_90, worse
 
 
 def flight(day=1, carrier="UA", delay=0, *, cancelled=False, origin="EWR", hour=9, severity=0.5):
     return Flight(
         date(2013, 1, day), carrier, f"{carrier} Inc.", cancelled, delay, origin, hour, severity, 10.0, 0.0, 9.0
     )
-
-
-def folded(flights):
-    fold = airline_day()
-    state = fold.initial()
-    for one in flights:
-        state = fold.step(state, one)
-    return fold.finish(state)
 
 
 def written(folder):
@@ -40,13 +32,6 @@ def test_the_percentile_is_that_of_pandas(delays):
     expected = pd.Series(delays, dtype=float).quantile(0.9) if delays else None
 
     assert percentile_90(delays) == (None if expected is None else pytest.approx(expected))
-
-
-def test_no_arrival_has_no_delay():
-    summary = folded([flight(delay=None, cancelled=True)])
-
-    assert summary.mean_arr_delay is None
-    assert summary.p90_arr_delay is None
 
 
 def test_the_worst_hour_is_the_most_severe_then_the_earliest():
@@ -73,7 +58,9 @@ def test_a_day_is_a_file_of_airlines_in_order_with_the_day_s_weather(tmp_path):
         ("AA", "JFK", 17),
         ("UA", "JFK", 17),
     ]
-    assert [(line["day"], line["weather_severity"]) for line in second] == [("2013-01-02", None)]
+    (line,) = second
+    assert (line["day"], line["arrived"], line["weather_severity"]) == ("2013-01-02", 0, None)
+    assert line["mean_arr_delay"] is line["p90_arr_delay"] is None, "no arrival has no delay"
 
 
 FLIGHTS = st.lists(
