@@ -182,7 +182,7 @@ def test_interrupt_stops_at_once_with_whole_files(oracle, tmp_path):
     for name in done.days:
         assert_same(done.folder / name, oracle[name])
     following = sorted(oracle)[len(done.days)].removesuffix(".jsonl")
-    assert f"stopped; Spark's job is cancelled, and the days before {following} are in" in done.err
+    assert f"stopped; Spark's job is cancelled; the days before {following} are in" in done.err
     assert "Traceback" not in done.err
 
 
