@@ -3,14 +3,13 @@
 import asyncio
 import contextvars
 import signal
-import subprocess
-import sys
 import threading
 
 import pytest
 import trio
 
 import pullstream as ps
+from tests.programs import started
 from tests.pullstream.common import Unseen
 
 
@@ -163,7 +162,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_in_an_asyncio_program():
-    with subprocess.Popen([sys.executable, "-c", LIFESPAN], stdout=subprocess.PIPE, text=True) as process:
+    with started("-c", LIFESPAN) as process:
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=300)

@@ -3,8 +3,6 @@
 import os
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -17,6 +15,7 @@ import pullstream as ps
 from pullstream.__main__ import main
 from pullstream.conformance import Cell, ConformanceError, Subject, conformance, kills
 from pullstream.conformance.trial import Trial
+from tests.programs import started
 from tests.pullstream.judged import wrong
 
 
@@ -464,12 +463,12 @@ print(conformance(dozes, replay="values=1", limit=1).ok)
 
 @pytest.mark.slow
 def test_time_in_which_all_is_stopped_does_not_count():
-    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, start_new_session=True) as program:
-        assert program.stdout.readline() == b"dozes\n"
+    with started("-c", STOPPED, start_new_session=True) as program:
+        assert program.stdout.readline() == "dozes\n"
         os.killpg(program.pid, signal.SIGSTOP)
         time.sleep(1.5)
         os.killpg(program.pid, signal.SIGCONT)
-        assert program.stdout.read().endswith(b"True\n")
+        assert program.stdout.read().endswith("True\n")
 
 
 @ps.transformer

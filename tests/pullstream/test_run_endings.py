@@ -2,13 +2,13 @@
 
 import signal
 import subprocess
-import sys
 
 import pytest
 import trio
 
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
+from tests.programs import started
 from tests.pullstream.common import Unseen
 
 
@@ -103,8 +103,7 @@ SIGTERM_TOO = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: signal.ra
 )
 def test_ctrl_c(sent, twice, tmp_path):
     """An abort in order, then KeyboardInterrupt; a second one during the release leaves no half file either."""
-    arguments = [sys.executable, "-c", SIGTERM_TOO + PROGRAM, str(tmp_path)]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started("-c", SIGTERM_TOO + PROGRAM, tmp_path, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(sent)
         assert process.stdout.readline() == "releasing\n"

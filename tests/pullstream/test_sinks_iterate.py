@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -13,7 +12,7 @@ from trio.testing import MockClock
 
 import pullstream as ps
 from pullstream.engine.edge.lane import Lane
-from tests.programs import python
+from tests.programs import python, started
 from tests.pullstream.common import Unseen
 
 
@@ -215,8 +214,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("where", ["source", "body", "kept"])
 def test_ctrl_c_and_the_end_of_the_program(where):
-    arguments = [sys.executable, "-c", PROGRAM, where, "0.1"]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started("-c", PROGRAM, where, 0.1, stderr=subprocess.PIPE) as process:
         if where != "kept":
             assert process.stdout.readline() == "waiting\n"
             process.send_signal(signal.SIGINT)
@@ -268,8 +266,7 @@ def test_one_ctrl_c_in_an_asyncio_program(where):
 
 
 def test_a_second_ctrl_c_does_not_wait():
-    arguments = [sys.executable, "-c", PROGRAM, "body", "3000"]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started("-c", PROGRAM, "body", 3000, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "releasing\n"
