@@ -135,10 +135,11 @@ def timeout(seconds: Seconds) -> Same[V]:
     >>> import trio, pullstream as ps
     >>> async def stuck(n):
     ...     await trio.sleep_forever()
-    >>> ps.run(ps.pipe(ps.once(1), ps.map_async(stuck, 1), ps.timeout(0.01), ps.collect()))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    pullstream.errors.AskTimeout: timeout, composed at ...: upstream did not answer within 0.01 s...
+    >>> try:
+    ...     ps.run(ps.pipe(ps.once(1), ps.map_async(stuck, 1), ps.timeout(0.01), ps.collect()))
+    ... except TimeoutError as error:
+    ...     print(error)  # doctest: +ELLIPSIS
+    timeout, composed at ...: upstream did not answer within 0.01 s...
 
     The time runs on trio's clock from each ask to its first value; it does not run while no ask is outstanding. On a
     timeout, upstream is notified (R8) and released.
