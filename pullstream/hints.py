@@ -192,7 +192,7 @@ IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "errors": {
         "the errors of times are in timely, with `from pullstream import timely`": "TimelyError TimeDomainError "
-        "SummaryError GraphError CycleError NegativeCountError RetreatError",
+        "SummaryError GraphError CycleError NegativeCountError RetreatError"
     },
     "files": {
         "read_parquet(path) reads Parquet": "scan_parquet from_parquet",

@@ -89,7 +89,7 @@ def read_rows(
             raise Call(module).refuse(f"needs text for its argument {name!r}, but got {given!r}")
     if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Call(module).refuse(
-            f"needs a list of values as parameters, but got {parameters!r}: write $1, $2 and so on in the query",
+            f"needs a list of values as parameters, but got {parameters!r}: write $1, $2 and so on in the query"
         )
     if (key is not None or lateness is not None) and not follow:
         raise Call(module).refuse("got key= or lateness=, which need follow=True")
@@ -134,7 +134,7 @@ def read_changes(
     if where.kind != "delta":
         raise Call(module).refuse(
             f"got {where.shown!r}: only Delta Lake has a change feed here, in a folder with a URL such as "
-            f"delta:///folder. For SQLite, DuckDB and PostgreSQL, use read_rows()",
+            f"delta:///folder. For SQLite, DuckDB and PostgreSQL, use read_rows()"
         )
     Count()(Call(module, name="begin"), begin)
     cursor = partial(ChangeCursor, where, Name.of(module, table, where.kind), begin)

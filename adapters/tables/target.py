@@ -74,7 +74,7 @@ class Address:
                 if not {"/", "?", "#", "@"}.isdisjoint(_password(text)):
                     raise Call(module).refuse(
                         "got a URL in which a password ends at no certain place: write / ? # and @ in it, and @ in "
-                        "what follows it, as %2F %3F %23 and %40",
+                        "what follows it, as %2F %3F %23 and %40"
                     )
                 return cls(kind, text, _without_password(text))
             if rest and not rest.startswith("/"):
@@ -94,7 +94,7 @@ class Address:
         return Call(module).refuse(
             f"got {given}: give the path of a file that ends with .sqlite, .db or .duckdb, or a URL such as "
             f"sqlite:///sales.db, duckdb:///sales.duckdb, postgresql://user@host/database, delta:///folder or "
-            f"iceberg:///folder",
+            f"iceberg:///folder"
         )
 
     def hidden(self, text: str) -> str:
@@ -150,7 +150,7 @@ class Name:
         if wrong := [part for part in parts if kind in {"delta", "iceberg"} and _FOLDER.fullmatch(part) is None]:
             raise Call(module).refuse(
                 f"got the name {wrong[0]!r}: a table is a folder of that name, which must have no slashes or control "
-                f"characters, and begin with no dot or underscore",
+                f"characters, and begin with no dot or underscore"
             )
         if folded(parts[-1]).startswith(OWN):
             raise Call(module).refuse(f"got {given!r}: names with pullstream_ are for its own records")

@@ -15,16 +15,7 @@ from pullstream import Batch, Context, Sink
 from pullstream.authoring import LOG, Call, Module, bound
 from pullstream.timely import Antichain
 
-from ..arrow import (
-    OpenTimes,
-    Schema,
-    Spool,
-    derived_schema,
-    pyarrow,
-    row_count,
-    row_place,
-    schema_argument,
-)
+from ..arrow import OpenTimes, Schema, Spool, derived_schema, pyarrow, row_count, row_place, schema_argument
 from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
 from .checking import CheckedPacking, CheckedTimes
@@ -96,7 +87,7 @@ def write_rows(
     if bool(keys) != (mode == "upsert") or not all(isinstance(name, str) for name in keys):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Call(module).refuse(
             f"got key={key!r} with mode={mode!r}: mode='upsert' needs the key's column, or a list of columns, and the "
-            f"other modes take none",
+            f"other modes take none"
         )
     if (time is None and mode == "replace_time") or time == "" or not isinstance(time, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Call(module).refuse(f"got time={time!r} with mode={mode!r}: give the name of the column with the time")

@@ -95,12 +95,7 @@ class Form:
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        supplied: int,
-        checks: Mapping[str, tuple[Any, ...]],
-        *,
-        kind: str = "",
+        self, function: Callable[..., Any], supplied: int, checks: Mapping[str, tuple[Any, ...]], *, kind: str = ""
     ) -> None:
         self.function = function
         self.name = function.__name__

@@ -71,7 +71,7 @@ class OneShot(OfOneRun, Generic[T]):
         if self.value is None:
             raise ReuseError(
                 f"{module.name}({self._shown}), composed at {module.site}, was opened a second time, but its argument "
-                f"can be read only once: give it a collection, or compose it again for each run",
+                f"can be read only once: give it a collection, or compose it again for each run"
             )
         value, self.value = self.value, None
         return value

@@ -359,7 +359,7 @@ def _is_called_rightly(subject: Subject) -> None:
         raise CompositionError(
             f"the kit would call {subject.name} with ({', '.join(arguments)}) to make a module: {exc}. around=True "
             f"(--around in a shell) passes a function of one value, calls=True an async one, resource=True "
-            f"a resource, inputs=2 two sources; put other arguments into the name, 'own:name(3)'",
+            f"a resource, inputs=2 two sources; put other arguments into the name, 'own:name(3)'"
         ) from None
     except ValueError:
         pass  # it has no signature to check

@@ -36,9 +36,7 @@ class Act(Enum):
         return self.name
 
 
-REQUESTS: Final = frozenset(
-    {Act.ASK, Act.ABORT, Act.ERROR, Act.DONE_INDICATION, Act.ERROR_INDICATION, Act.ACK},
-)
+REQUESTS: Final = frozenset({Act.ASK, Act.ABORT, Act.ERROR, Act.DONE_INDICATION, Act.ERROR_INDICATION, Act.ACK})
 """The events that come from downstream."""
 
 

@@ -89,9 +89,7 @@ class Collection(Generic[A_co]):
     # ---- by key
 
     def join(
-        self: "Collection[tuple[K, V]]",
-        other: "Collection[tuple[K, W]]",
-        make: Callable[[K, V, W], B] = _nested,
+        self: "Collection[tuple[K, V]]", other: "Collection[tuple[K, W]]", make: Callable[[K, V, W], B] = _nested
     ) -> "Collection[B]":
         """One record for each two with the same key: `(key, (value, value of other))`, or the result of `make`."""
         region = _deepest((self, other), "join")

@@ -37,7 +37,7 @@ _SLOTS: Final = (
 )
 
 _READING: Final = frozenset({"get", "index", "count", "copy", "keys", "values", "items", "isdisjoint", "issubset"}) | {
-    *("issuperset", "__getitem__", "__contains__", "__len__", "__iter__", "__eq__", "__reversed__"),
+    *("issuperset", "__getitem__", "__contains__", "__len__", "__iter__", "__eq__", "__reversed__")
 }
 """Methods that do not change a collection. A collection that a method fills is not part of the program."""
 

@@ -33,9 +33,7 @@ MOST: Final = 50_000
 
 _LIVE: Final = frozenset(
     {"trio", "asyncio", "threading", "_thread", "queue", "_queue", "multiprocessing", "logging"}
-) | {
-    *("weakref", "contextvars", "_contextvars"),
-}
+) | {*("weakref", "contextvars", "_contextvars")}
 """Modules whose objects belong to a process, not to a program: locks, queues, loggers. Only their types count."""
 
 

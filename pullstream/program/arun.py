@@ -62,13 +62,7 @@ def arun(
     pipeline_argument("arun", pipeline, others)
     check_limits("arun", limit, release_timeout)
     return _awaited(
-        pipeline,
-        limit=limit,
-        release_timeout=release_timeout,
-        check=check,
-        beside=beside,
-        journal=journal,
-        trace=trace,
+        pipeline, limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal, trace=trace
     )
 
 

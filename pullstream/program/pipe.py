@@ -164,17 +164,7 @@ def pipe(
 ) -> Source[J]: ...
 @overload
 def pipe(
-    a: S[A],
-    b: T[A, B],
-    c: T[B, C],
-    d: T[C, D],
-    e: T[D, E],
-    f: T[E, F],
-    g: T[F, G],
-    h: T[G, H],
-    i: T[H, I],
-    j: L[I],
-    /,
+    a: S[A], b: T[A, B], c: T[B, C], d: T[C, D], e: T[D, E], f: T[E, F], g: T[F, G], h: T[G, H], i: T[H, I], j: L[I], /
 ) -> Pipeline[list[I]]: ...
 @overload
 def pipe(

@@ -74,13 +74,7 @@ class Pipeline(Blueprint, Generic[R_co]):
         """
         check_limits("open", limit, release_timeout)
         return Running(
-            self,
-            limit=limit,
-            release_timeout=release_timeout,
-            check=check,
-            beside=beside,
-            journal=journal,
-            trace=trace,
+            self, limit=limit, release_timeout=release_timeout, check=check, beside=beside, journal=journal, trace=trace
         )
 
 

@@ -45,7 +45,7 @@ def trio_needed() -> None:
     if running_program() is None:
         raise PullstreamError(
             "open() and aiterate() need a trio program, and none is running here: in a script use run(pipeline) or, "
-            "for a plain for loop, iterate(source); under asyncio use `await arun(pipeline)`",
+            "for a plain for loop, iterate(source); under asyncio use `await arun(pipeline)`"
         )
 
 

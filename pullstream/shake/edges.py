@@ -45,10 +45,7 @@ class EdgeWatcher(Checker):
     """The checker of a simulated run, which sees every edge before its first ask, and may change its behaviour."""
 
     def __init__(
-        self,
-        choices: Choices,
-        arrived: Callable[[str, Batch[Any]], object],
-        asked: Callable[[str, int], object],
+        self, choices: Choices, arrived: Callable[[str, Batch[Any]], object], asked: Callable[[str, int], object]
     ) -> None:
         super().__init__(strict=True)
         self._choices = choices

@@ -18,9 +18,7 @@ from pullstream.trace.file import Trace, with_times
 from pullstream.trace.times import Json, NotInTrace, decode, encode
 
 AT_HAND: Final = 1_000
-JUDGED: Final = frozenset(
-    {"stamps", "awaited", "completed", "dismissed", "rest", "said", "frontiers", "untracked"},
-)
+JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "frontiers", "untracked"})
 """The kinds of events that the model judges."""
 
 

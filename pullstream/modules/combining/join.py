@@ -40,10 +40,7 @@ def _passing(owner: Location, side: Side) -> Watch:
         return any(not arriving.less_equal(time) for time in times)
 
     return Watch(
-        owner,
-        [place],
-        passed,
-        lambda: f"waits until {', '.join(map(repr, times))} is complete in one of its sources",
+        owner, [place], passed, lambda: f"waits until {', '.join(map(repr, times))} is complete in one of its sources"
     )
 
 

@@ -228,7 +228,7 @@ class _MergeSorted(FanIn):
             instead = "or pass the key that they are sorted by"
         return PullstreamError(
             f"{self.location}, needs the values of each source in order, and source {number + 1} {got}. Sort them "
-            f"first, for example values(sorted(...)), {instead}",
+            f"first, for example values(sorted(...)), {instead}"
         )
 
     def _look(self) -> bool:
@@ -259,9 +259,7 @@ class _MergeSorted(FanIn):
 
 @source
 def merge_sorted(
-    *sources: Annotated[Source[T], checks.sources],
-    key: Key[T, Any] | None = None,
-    on_error: OnError[T] = "fail",
+    *sources: Annotated[Source[T], checks.sources], key: Key[T, Any] | None = None, on_error: OnError[T] = "fail"
 ) -> Source[T]:
     """Merge sorted sources into one sorted stream.
 

@@ -107,7 +107,7 @@ class _Router(Hub):
                 if branch is None:
                     raise RoutingError(  # noqa: TRY301 - handled like any other failure of a value
                         f"{self.location}: {value!r} has the key {key!r}, which has no sink. Add one for this key, or "
-                        f"pass other= with a sink for all other keys",
+                        f"pass other= with a sink for all other keys"
                     )
                 dealt.setdefault(branch, []).append(value)
                 if owners is not None:

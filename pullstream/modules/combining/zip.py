@@ -102,7 +102,7 @@ class _Zip(ManyInputs):
             raise LengthError(
                 f"{self.location}: source {ended + 1} has ended after {self._rows} values, but source "
                 f"{there[0].number + 1} has more. Use mode='shortest' to end with the shortest source, or "
-                f"mode='padded' to pad with fill=",
+                f"mode='padded' to pad with fill="
             )
         return True
 

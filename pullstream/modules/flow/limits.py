@@ -117,7 +117,7 @@ class _Timeout(Passing):
             raise AskTimeout(
                 f"{self.location}: upstream did not answer within {self._seconds} s. Allow more with a larger "
                 f"seconds=, ask for fewer values at a time with run(pipeline, limit=1), or see what it waits for with "
-                f"progress.explain()",
+                f"progress.explain()"
             )
         return super().poll(limit)
 

@@ -131,7 +131,7 @@ class Fold(Generic[A, R]):
         if self.merge is None:
             raise CompositionError(
                 f"merging() at {Site.here()}: this fold cannot merge two states; write "
-                f"Fold(..., merge=lambda state, other: ...)",
+                f"Fold(..., merge=lambda state, other: ...)"
             )
         return Fold(self.initial, self.merge, self.finish, self.merge)
 

@@ -148,11 +148,7 @@ def reduce_by_time(
 @transformer
 @Emits.PER_TIME
 def reduce_by_key(
-    fold: Annotated[Fold[A, R], a_fold],
-    *,
-    key: Key[A, K],
-    eager: bool = False,
-    on_error: OnError[A] = "fail",
+    fold: Annotated[Fold[A, R], a_fold], *, key: Key[A, K], eager: bool = False, on_error: OnError[A] = "fail"
 ) -> Transformer[A, tuple[K, R]]:
     """Fold the values of each key and time; emit `(key, result)` pairs when the time is complete.
 
@@ -181,10 +177,7 @@ def count_by_key(
 @transformer
 @Emits.PER_TIME
 def count_by_key(
-    key: Key[Any, Hashable] | None = None,
-    *,
-    eager: bool = False,
-    on_error: OnError[Any] = "fail",
+    key: Key[Any, Hashable] | None = None, *, eager: bool = False, on_error: OnError[Any] = "fail"
 ) -> Transformer[Any, tuple[Any, int]]:
     """Count the values of each key and time; emit `(key, count)` pairs when the time is complete.
 

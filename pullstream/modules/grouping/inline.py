@@ -91,10 +91,7 @@ class InlineRow:
     """Whether a member has ended the stream: it takes no more values."""
 
     def __init__(
-        self,
-        members: Sequence[tuple[Member, Module]],
-        place: Place,
-        give: Callable[[Hashable, Sequence[Any]], None],
+        self, members: Sequence[tuple[Member, Module]], place: Place, give: Callable[[Hashable, Sequence[Any]], None]
     ) -> None:
         self._members = [member for member, _ in members]
         self._modules = [module for _, module in members]

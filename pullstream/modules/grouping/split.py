@@ -163,10 +163,7 @@ def split(*, size: int) -> Same[V]: ...
 @transformer
 @Emits.AT_ONCE
 def split(
-    separator: Annotated[Any, _separator] = None,
-    *,
-    size: Positive | None = None,
-    capacity: Positive = CAPACITY,
+    separator: Annotated[Any, _separator] = None, *, size: Positive | None = None, capacity: Positive = CAPACITY
 ) -> Transformer[Any, Any]:
     r"""Cut text or bytes that arrive in chunks of any length: into lines, at a separator, or into blocks.
 

@@ -165,9 +165,7 @@ class _Listener(StoredSource):
 
 @checked
 def broadcast(
-    capacity: Positive,
-    *,
-    overflow: Annotated[Literal["wait", "drop_oldest"], OneOf("wait", "drop_oldest")] = "wait",
+    capacity: Positive, *, overflow: Annotated[Literal["wait", "drop_oldest"], OneOf("wait", "drop_oldest")] = "wait"
 ) -> Broadcast[Any]:
     """Make a handle that sends values to any number of listeners, each of which is a source.
 

@@ -59,7 +59,7 @@ class Grip(Held, OfOneRun, Generic[K]):
         if self.alive() is not None:
             raise ReuseError(
                 f"{self}, was opened a second time while it is in use: it belongs to one module of one run at a time, "
-                f"make another one",
+                f"make another one"
             )
         self._kernel = ref(kernel)
         self._token = running_program()

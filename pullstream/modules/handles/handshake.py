@@ -109,7 +109,7 @@ class Talk(Held, OfOneRun):
                 self.end(
                     AskTimeout(
                         f"the handshake made at {self.site} did not finish within {self._timeout} s. Check what each "
-                        f"side waits for, or allow more time with timeout=",
+                        f"side waits for, or allow more time with timeout="
                     )
                 )
         except BaseException as exc:
@@ -249,7 +249,4 @@ def handshake(
     shared = Talk(talk, timeout)
     listening = Module("handshake", Listening, (shared,))
     speaking = Module("handshake", Speaking, (shared, time))
-    return Duplex(
-        Source[A]((*peer.source.modules, listening)),
-        Sink[B, R]((speaking, *peer.sink.modules)),
-    )
+    return Duplex(Source[A]((*peer.source.modules, listening)), Sink[B, R]((speaking, *peer.sink.modules)))

@@ -180,7 +180,7 @@ class Entries(Grip, Stored):
                 f"{self}, must be used from trio tasks in the thread of its run. From a thread that trio started, use "
                 f"trio.from_thread.run(pushable.push, value) or from_thread.run_sync. For callbacks from any other "
                 f"thread, use from_callback(register). Under asyncio, use from_asyncio(f), with an async generator f "
-                f"that awaits queue.get()",
+                f"that awaits queue.get()"
             )
 
     def _check(self, time: Hashable) -> None:
@@ -196,7 +196,7 @@ class Entries(Grip, Stored):
         if not less_equal(last, time):
             raise CapabilityError(
                 f"{self}, cannot take {time!r} after {last!r}: times must not go back. Push values in order, or at one "
-                f"time",
+                f"time"
             )
 
     # ---- for the run

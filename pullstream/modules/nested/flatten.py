@@ -34,13 +34,13 @@ def _refusal(value: object) -> TypeError:
     if isinstance(value, _WHOLE):
         return TypeError(
             f"flatten got {value!r}, which it would split into characters or bytes. If you want that, put map(list) "
-            f"before it. If it is a value among streams, use depth=None, which passes such values on",
+            f"before it. If it is a value among streams, use depth=None, which passes such values on"
         )
     if hasattr(value, "__aiter__") and not isinstance(value, Blueprint):
         return TypeError(f"flatten got the async iterable {value!r}. Put map(from_async_iterable) before it")
     return TypeError(
         f"flatten got {value!r} ({type(value).__name__}), which is neither a source nor an iterable. Map it to one, or "
-        f"use depth=None, which passes such values on",
+        f"use depth=None, which passes such values on"
     )
 
 

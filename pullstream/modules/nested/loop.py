@@ -67,7 +67,7 @@ class _Feedback:
         if length > self._capacity:
             raise Overflow(
                 f"{self._ingress.location} has {length} values on their way round, at {time!r}, but its capacity is "
-                f"{self._capacity}. Check that the body converges, send fewer values round, or raise capacity=",
+                f"{self._capacity}. Check that the body converges, send fewer values round, or raise capacity="
             )
         self._rounds += 1
         if self._rounds == MANY:

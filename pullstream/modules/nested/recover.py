@@ -112,13 +112,13 @@ class Catch(Recovering):
         if not self.frozen:
             raise CapabilityError(
                 f"{self.location}, cannot continue with {shown(batch.values[0])}, because every time was complete when "
-                f"the stream failed. Return None from the handler to end the stream",
+                f"the stream failed. Return None from the handler to end the stream"
             )
         if not self.frozen.less_equal(batch.time):
             raise CapabilityError(
                 f"{self.location}, continues with a source that answered at {batch.time!r}, but that time is already "
                 f"complete. Answer at {' or '.join(map(repr, self.frozen))} or later, or return a collection, whose "
-                f"values are delivered there",
+                f"values are delivered there"
             )
         self.current.settle()
         return batch
@@ -138,7 +138,7 @@ class Catch(Recovering):
             if not isinstance(instead, Iterable) or isinstance(instead, (str, bytes, Blueprint)):
                 raise TypeError(
                     f"the handler of catch returned {instead!r}. It must return None (to end the stream), a source or "
-                    f"a collection of values, or raise",
+                    f"a collection of values, or raise"
                 )
             self._at = self._time_of_failure()
             self.begin(Source((Module("instead", Values, (cast("Iterable[Any]", instead),)),)))

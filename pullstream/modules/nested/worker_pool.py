@@ -163,7 +163,7 @@ class PoolKernel(PolledAsking[Any]):
             if not worker.jobs:
                 self._failed = ProtocolError(
                     f"{self.location}: {worker.lane.edge.location} gave {value!r}, but has already given a result for "
-                    f"every value. A worker must give exactly one result for each value, in order",
+                    f"every value. A worker must give exactly one result for each value, in order"
                 )
                 return
             job = worker.jobs.popleft()

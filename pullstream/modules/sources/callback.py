@@ -95,8 +95,8 @@ class Emit(Generic[T]):
                         Overflow(
                             f"from_callback: its buffer of {self._capacity} values is full, and a callback cannot "
                             f"wait. Read faster, set a larger capacity=, or choose which values to lose with "
-                            f"overflow='drop_oldest' or 'drop_newest'",
-                        ),
+                            f"overflow='drop_oldest' or 'drop_newest'"
+                        )
                     )
                     return False
                 self.dropped += 1

@@ -21,10 +21,7 @@ class _Bridged(ThreadedSource):
     """An asyncio task makes the values, no more than were asked for; trio takes them as they are ready."""
 
     def __init__(
-        self,
-        given: Any,
-        time: Callable[[Any], Hashable] | None = None,
-        loop: asyncio.AbstractEventLoop | None = None,
+        self, given: Any, time: Callable[[Any], Hashable] | None = None, loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
         self._given = given
         self._loop = loop

@@ -164,11 +164,7 @@ class _Sorting(ValuesByTime):
 
 @transformer
 @Emits.PER_TIME
-def sort_by_time(
-    key: Key[V, Any] | None = None,
-    *,
-    on_error: OnError[V] = "fail",
-) -> Same[V]:
+def sort_by_time(key: Key[V, Any] | None = None, *, on_error: OnError[V] = "fail") -> Same[V]:
     """Sort the values of each time, by a key if there is one; deliver times in order, each when it is complete.
 
     >>> import pullstream as ps

@@ -118,10 +118,7 @@ def unique(
 @transformer
 @Emits.AT_ONCE
 def unique(
-    key: Key[Any, Hashable] | None = None,
-    *,
-    capacity: Positive | None = None,
-    on_error: Handled = "fail",
+    key: Key[Any, Hashable] | None = None, *, capacity: Positive | None = None, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
     """Keep the first value with each key in the stream; without `key`, a value is its own key.
 
@@ -148,10 +145,7 @@ def unique(
 @transformer
 @Emits.AT_ONCE
 def duplicates(
-    key: Key[Any, Hashable] | None = None,
-    *,
-    capacity: Positive | None = None,
-    on_error: Handled = "fail",
+    key: Key[Any, Hashable] | None = None, *, capacity: Positive | None = None, on_error: Handled = "fail"
 ) -> Transformer[Any, Any]:
     """Keep the values whose key was seen before in the stream: the ones that `unique(key)` drops.
 
