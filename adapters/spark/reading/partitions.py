@@ -4,12 +4,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 from uuid import uuid4
 
 import attrs
+
+from pullstream.authoring import start_in_thread
 
 from ...arrow import RecordBatch
 from ..types import DataFrame
@@ -98,67 +100,50 @@ class SpansAhead(Generic[T]):
         self._spans = spans
         self._width = width
         self._size = size
-        self._change = threading.Condition()
-        self._threads: list[threading.Thread] = []
+        self._turn = threading.RLock()
         self._results: deque[Future[T]] = deque()
         self._over = False
 
     def take(self) -> T | None:
         """Wait for the result of the next span, or raise its error; None at the end or after `close`."""
-        with self._change:
-            for _ in range(0 if self._threads else min(self._width, self._spans.partitions)):
-                # A daemon, because a program that ends abruptly does not call `close`.
-                self._threads.append(threading.Thread(target=self._work, name="pullstream reading", daemon=True))
-                self._threads[-1].start()
-            self._change.wait_for(lambda: self._results or self._ended())
-            if not self._results:
-                return None
-            result = self._results[0]
+        self._begin()
+        if not self._results:
+            return None
+        result = self._results[0]
         try:
             return result.result()
         finally:
-            with self._change:
+            with self._turn:
                 self._results.popleft()
-                self._change.notify_all()
+            self._begin()
 
     def close(self) -> None:
         """Start no more jobs, and wait for those under way. Idempotent."""
-        with self._change:
+        with self._turn:
             self._over = True
-            self._change.notify_all()
-        for thread in self._threads:
-            thread.join()
+        wait(list(self._results))
 
-    def _ended(self) -> bool:
-        return self._over or self._spans.next >= self._spans.partitions
+    def _begin(self) -> None:
+        """Start the jobs for which there is room."""
+        with self._turn:
+            ahead, spans = self._results, self._spans
+            while not self._over and len(ahead) < self._width and spans.fits(len(ahead)):
+                span = spans.following()
+                if span is None:
+                    break
+                ahead.append(start_in_thread(self._work, span))
 
-    def _work(self) -> None:
-        while (following := self._begin()) is not None:
-            span, future = following
-            start = time.monotonic()
-            try:
-                result = self._read(span)
-            except BaseException as exc:  # noqa: BLE001 - raised where it is taken
-                self._over = True
-                future.set_exception(exc)
-            else:
-                with self._change:
-                    self._spans.took(span, time.monotonic() - start, self._size(result))
-                future.set_result(result)
-            with self._change:
-                self._change.notify_all()
-
-    def _begin(self) -> tuple[range, Future[T]] | None:
-        """Wait until another span may be read; None if there are no more."""
-        with self._change:
-            ahead = self._results
-            self._change.wait_for(lambda: self._ended() or (len(ahead) < self._width and self._spans.fits(len(ahead))))
-            span = None if self._over else self._spans.following()
-            if span is None:
-                return None
-            self._results.append(Future())
-            self._change.notify_all()
-            return span, self._results[-1]
+    def _work(self, span: range) -> T:
+        start = time.monotonic()
+        try:
+            result = self._read(span)
+        except BaseException:
+            self._over = True
+            raise
+        with self._turn:
+            self._spans.took(span, time.monotonic() - start, self._size(result))
+        self._begin()
+        return result
 
 
 MOST_THREADS: Final = 8

@@ -107,3 +107,18 @@ def test_a_failure_is_raised_where_it_is_taken():
     with pytest.raises(ValueError, match="broken"):
         window.take()
     window.close()
+
+
+def test_closing_waits_for_the_jobs_under_way_and_starts_no_more():
+    go, begun, ended = threading.Event(), [], []
+
+    def read(span):
+        begun.append(span.start)
+        assert not span.start or go.wait(10)
+        ended.append(span.start)
+
+    window = SpansAhead(read, Spans(50, 1000, grows=False), 2, lambda _: 1)
+    window.take()
+    threading.Timer(0.1, go.set).start()
+    window.close()
+    assert sorted(begun) == sorted(ended) == [0, 1, 2]
