@@ -1,15 +1,16 @@
 """Reading of files in a run's threads: their values, and the times of these."""
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 
 import attrs
 
 from pullstream import Batch
-from pullstream.authoring import caught, start_in_thread
+from pullstream.authoring import Kernel, caught, start_in_thread
 from pullstream.errors import CapabilityError
 from pullstream.timely import less_equal
 
@@ -45,6 +46,9 @@ def read_ahead(pieces: Generator[Piece], raw: RawFile) -> Generator[Piece]:
         pieces.close()
 
 
+PLACE: Final = "place"
+"""The journal's name for the position reached."""
+
 SCHEMA: Final = ("schema",)
 """The journal key for the columns that the files agreed on."""
 
@@ -55,49 +59,26 @@ MOST_TIMELESS: Final = 10_000
 """The maximum number of bad values before the first value with a time."""
 
 
-@attrs.frozen
-class Floor:
-    """A promise that no value before `time` follows."""
-
-    time: Hashable
-
-
-@attrs.frozen
-class Wait:
-    """A request to wait, because there is no new file."""
-
-
-@attrs.frozen
-class Decided:
-    """A fact that later runs with the same journal need, whatever they repeat."""
-
-    key: Hashable
-    value: Any
-
-
-@attrs.frozen
-class Reached:
-    """The position reached in reading, after values with these times in order."""
-
-    times: Sequence[Hashable]
-    place: Position
-
-
-Found = Batch[Any] | Floor | Wait | Decided | Reached
+Found = Batch[Any] | Callable[[], object] | None
+"""Values; a change of the source's state, to be made before the next values; or None, to wait for a new file."""
 
 
 class FilesReader:
     """Reads files step by step, each step in any thread; `close` may be called at any time from another thread."""
 
-    def __init__(self, plan: ReadPlan, earlier: EarlierRun, run_files: RunFiles, *, catches: bool) -> None:
+    def __init__(self, plan: ReadPlan, earlier: EarlierRun, source: Kernel[Any], *, catches: bool) -> None:
         self._plan = plan
-        self._run_files = run_files
+        self._source = source
+        self._run_files = RunFiles.of(source.run.common, source.run.journal)
         self.order = FileOrder(plan, earlier)
         self._journal = earlier.journal
         self._catches = catches
         self._lock = Lock()
         self._stop = Stop()
-        self._steps: Generator[list[Found]] | None = None
+        self._steps: Generator[None] | None = None
+        self._found: list[Found] = []
+        self._failure: Exception | None = None
+        """A failure after what was found before it."""
         self._agreed = Agreed(earlier.schema, plan.time if isinstance(plan.time, str) else None)
         self._timeless: list[Any] = []
         self._last: tuple[Hashable, ...] = ()
@@ -118,9 +99,22 @@ class FilesReader:
         """Read the next piece; None at the end. Runs in a thread."""
         with self._lock:
             self._stop.look()
+            failure, self._failure = self._failure, None
+            if failure is not None:
+                raise failure
             if self._steps is None:
-                self._steps = self._joined(self._read())
-            return next(self._steps, None)
+                self._steps = self._read()
+            over = False
+            try:
+                # Each step may take a thread, so a small file is read as a whole.
+                over = all(self._spent for _ in self._steps)
+            except Exception as exc:
+                if not self._found:
+                    raise
+                # An error comes after the values before it (R8).
+                self._failure = exc
+            found, self._found = self._found, []
+            return found if found or not over else None
 
     def stop(self) -> None:
         """Make a running step end soon."""
@@ -133,25 +127,8 @@ class FilesReader:
             if self._steps is not None:
                 self._steps.close()
 
-    def _joined(self, steps: Generator[list[Found]]) -> Generator[list[Found]]:
-        """Join what needs no further reading: each step may take a thread."""
-        held: list[Found] = []
-        with closing(steps):
-            try:
-                for facts in steps:
-                    held += facts
-                    # What only the journal needs comes with what follows it, and a small file as a whole.
-                    if not (self._spent or (facts and isinstance(facts[-1], Decided))):
-                        yield held
-                        held = []
-            except Exception:
-                if held:
-                    yield held
-                raise
-            if held:
-                yield held
-
-    def _read(self) -> Generator[list[Found]]:
+    def _read(self) -> Generator[None]:
+        """Add what is found to `_found`; a step may end at each `yield`."""
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
         absence = "available=True reads nothing there" if plan.available else "follow=True waits for it"
@@ -163,49 +140,61 @@ class FilesReader:
                 for turn in self.order.turns(listing):
                     if turn is None:
                         self.path = ""
-                        yield [Wait()]
+                        self._found.append(None)
+                        yield
                         continue
                     self.path = turn.file.path
-                    if facts := self._beginning(turn):
-                        yield facts
+                    if self._begin(turn):
+                        yield
                     yield from self._file(turn, timing)
                     self.ready = self._spent = False
                     if turn.floor is not None:
                         self._advance(turn.file, (turn.floor,))
+                        self._floor(turn.floor)
                     # In any case: a file is opened only when it is asked for.
-                    yield [] if turn.floor is None else [Floor(turn.floor)]
+                    yield
                     self.order.done += 1
-            except Exception:
-                if self._timeless:
-                    yield [self._pending(self._last[0] if self._last else 0)]
-                raise
             finally:
+                if self._timeless:
+                    self._mark(self._last[0] if self._last else 0)
                 for read in reads:
                     self._run_files.over(read)
-            if self._timeless:
-                yield [self._pending(self._last[0] if self._last else 0)]
             if plan.available and plan.time is None:
-                yield [Floor(self.order.number)]
+                self._floor(self.order.number)
             if self._journal and not plan.available:
-                yield [Decided(END, True)]  # noqa: FBT003 - a journal's value
+                self._decide(END, value=True)
 
-    def _beginning(self, turn: Turn) -> list[Found]:
-        facts: list[Found] = []
+    def _begin(self, turn: Turn) -> bool:
+        """Begin a file; return whether times before its own are complete."""
+        new = turn.time is not None and self._last != (turn.time,)
+        if turn.time is not None:
+            self._advance(turn.file, (turn.time,))
         if self._journal:
             decided = (turn.number, turn.file.identity, ends_of(turn.file))
             if not self.order.is_recorded(turn.file.path, decided):
-                facts.append(Decided(turn.file.path, decided))
-        if turn.time is not None:
-            if self._last != (turn.time,):
-                facts.append(Floor(turn.time))
-            self._advance(turn.file, (turn.time,))
+                self._decide(turn.file.path, decided)
+        if new:
+            self._floor(turn.time)
         if turn.last:
             self._last = turn.last
-        return facts
+        return new
+
+    def _floor(self, time: Hashable) -> None:
+        """No value before `time` follows."""
+        self._found.append(partial(self._source.location.advance, time))
+
+    def _decide(self, key: Hashable, value: Any) -> None:
+        """Record what later runs with the same journal need, whatever they repeat."""
+        self._found.append(partial(self._source.memory.ledger.__setitem__, key, value))
+
+    def _reached(self, times: Sequence[Hashable], place: Position) -> None:
+        """Record the position reached after values with these times in order."""
+        for time in dict.fromkeys(times):
+            self._source.memory.at(time)[PLACE] = place
 
     # ---- content of a file
 
-    def _file(self, turn: Turn, timing: Timing) -> Generator[list[Found]]:
+    def _file(self, turn: Turn, timing: Timing) -> Generator[None]:
         raw: RawFile | None = None
         file, agreed = turn.file, self._agreed
         schema = agreed.schema
@@ -223,10 +212,12 @@ class FilesReader:
                     self.ready, self._spent = piece.more, raw.spent
                     if self._journal and agreed.schema is not schema:
                         schema = agreed.schema
-                        yield [Decided(SCHEMA, agreed.saved())]
-                    yield from self._timed(turn, piece, timing)
+                        self._decide(SCHEMA, agreed.saved())
+                    self._add(turn, piece, timing)
+                    if self._found:
+                        yield
             if self._journal and turn.time is None and self._last:
-                yield [Reached(self._last, Position(file.path, None, self._last))]
+                self._found.append(partial(self._reached, self._last, Position(file.path, None, self._last)))
         except (FileChangedError, NoColumnError):
             raise
         except FileReadError as exc:
@@ -234,34 +225,28 @@ class FilesReader:
                 raise
             mark = self._failed(Bad(file.path, exc), turn.time)
             if mark is not None:
-                yield [mark]
+                self._found.append(mark)
         finally:
             if raw is not None:
                 raw.close()
 
-    def _timed(self, turn: Turn, piece: Piece, timing: Timing) -> Generator[list[Found]]:
-        """Yield the values of a piece with their times."""
-        facts: list[Found] = []
+    def _add(self, turn: Turn, piece: Piece, timing: Timing) -> None:
+        """Add the values of a piece with their times."""
         # Positions are recorded if times increase within a file; one time for the whole file needs none.
         place = self._place(turn.file, piece) if self._journal and turn.time is None else None
         line = None if isinstance(piece, Bad) else piece.line
-        try:
-            for part in [piece] if isinstance(piece, Bad) else timing.timed(turn.file, piece, turn.time):
-                at, line = line, None if line is None else line + self._rows(part)
-                batch = self._failed(part, turn.time) if isinstance(part, Bad) else part
-                if batch is None:
-                    continue
-                times: Sequence[Hashable] = (batch.time,) if batch.uniform else batch.times
-                self._advance(turn.file, times, at)
-                if place is not None:
-                    facts.append(Reached(times, place))
-                if self._timeless:
-                    facts.append(self._pending(times[0]))
-                facts.append(batch)
-        finally:
-            # An error comes after the values before it (R8).
-            if facts:
-                yield facts
+        for part in [piece] if isinstance(piece, Bad) else timing.timed(turn.file, piece, turn.time):
+            at, line = line, None if line is None else line + self._rows(part)
+            batch = self._failed(part, turn.time) if isinstance(part, Bad) else part
+            if batch is None:
+                continue
+            times: Sequence[Hashable] = (batch.time,) if batch.uniform else batch.times
+            self._advance(turn.file, times, at)
+            if place is not None:
+                self._found.append(partial(self._reached, times, place))
+            if self._timeless:
+                self._mark(times[0])
+            self._found.append(batch)
 
     def _cut(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
         """With `apart`, split tables into as many rows as are created at a time; many live objects cost more each."""
@@ -330,6 +315,7 @@ class FilesReader:
             ) from bad.error
         return None
 
-    def _pending(self, time: Hashable) -> Batch[Any]:
-        marks, self._timeless = self._timeless, []
-        return Batch(time, marks)
+    def _mark(self, time: Hashable) -> None:
+        """Give the bad values that had no time one."""
+        self._found.append(Batch(time, self._timeless))
+        self._timeless = []

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import trio
 from typing_extensions import TypeVar, override
@@ -12,14 +12,11 @@ from pullstream import DONE, Batch
 from pullstream.authoring import LOG, Backlog, Carries, Done, Kernel, Outside, Traits, catches
 from pullstream.errors import JournalError
 
-from ..conflicts import RunFiles
 from .order import ReadPlan, check_over
-from .reader import END, SCHEMA, Decided, FilesReader, Floor, Found, Reached, Wait
+from .reader import END, PLACE, SCHEMA, FilesReader, Found
 from .resuming import EarlierRun
 
 T = TypeVar("T")
-
-PLACE: Final = "place"
 
 
 class FilesSource(Kernel[Any], Outside):
@@ -45,8 +42,7 @@ class FilesSource(Kernel[Any], Outside):
             )
         if self._plan.available and not self.memory.saves:
             LOG.warning("%s: available=True without a journal reads all files in every run", self.location)
-        run_files = RunFiles.of(self.run.common, self.run.journal)
-        self._reading = FilesReader(self._plan, self._earlier(), run_files, catches=self._catches)
+        self._reading = FilesReader(self._plan, self._earlier(), self, catches=self._catches)
 
     def _earlier(self) -> EarlierRun:
         memory = self.memory
@@ -79,22 +75,17 @@ class FilesSource(Kernel[Any], Outside):
         while not self._rest:
             while not self._row:
                 # A cancelled wait leaves the thread running; `release` stops it and waits for it.
-                facts = reading.step() if reading.ready else await self._thread(reading.step)
-                if facts is None:
+                found = reading.step() if reading.ready else await self._thread(reading.step)
+                if found is None:
                     return DONE
-                self._row.extend(facts)
-            match self._row.popleft():
-                case Batch() as batch:
-                    self._rest.put(batch)
-                case Floor(time):
-                    self.location.advance(time)
-                case Decided(key, value):
-                    self.memory.ledger[key] = value
-                case Reached(times, place):
-                    for time in dict.fromkeys(times):
-                        self.memory.at(time)[PLACE] = place
-                case Wait():
-                    await trio.sleep(self._plan.every)
+                self._row.extend(found)
+            found = self._row.popleft()
+            if isinstance(found, Batch):
+                self._rest.put(found)
+            elif found is None:
+                await trio.sleep(self._plan.every)
+            else:
+                found()
         return self._rest.take(limit)
 
     @override
