@@ -79,13 +79,13 @@ class FilesSource(Kernel[Any], Outside):
                 if found is None:
                     return DONE
                 self._row.extend(found)
-            found = self._row.popleft()
-            if isinstance(found, Batch):
-                self._rest.put(found)
-            elif found is None:
-                await trio.sleep(self._plan.every)
-            else:
-                found()
+            match self._row.popleft():
+                case Batch() as batch:
+                    self._rest.put(batch)
+                case None:
+                    await trio.sleep(self._plan.every)
+                case change:
+                    change()
         return self._rest.take(limit)
 
     @override
