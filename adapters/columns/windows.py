@@ -191,18 +191,16 @@ def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
     return aggregates(call, named, (*own, *call["keys"]))
 
 
+Size = Annotated[Any, duration]
+Keys = Annotated[Any, key_names]
+At = Annotated[str, column_name]
+Lateness = Annotated[Any, not_negative]
 Named = Annotated[Any, _results]
 
 
 @transformer
 def tumbling(
-    size: Annotated[Any, duration],
-    /,
-    *keys: Annotated[Any, key_names],
-    at: Annotated[str, column_name],
-    lateness: Annotated[Any, not_negative],
-    late: Late = "error",
-    **named: Named,
+    size: Size, /, *keys: Keys, at: At, lateness: Lateness, late: Late = "error", **named: Named
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in adjacent windows over a time column; emit a window when it is over.
 
@@ -242,14 +240,7 @@ def tumbling(
 
 @transformer
 def sliding(
-    size: Annotated[Any, duration],
-    every: Annotated[Any, duration],
-    /,
-    *keys: Annotated[Any, key_names],
-    at: Annotated[str, column_name],
-    lateness: Annotated[Any, not_negative],
-    late: Late = "error",
-    **named: Named,
+    size: Size, every: Size, /, *keys: Keys, at: At, lateness: Lateness, late: Late = "error", **named: Named
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in overlapping windows over a time column; a row is in every window around it.
 
@@ -273,13 +264,7 @@ def sliding(
 
 @transformer
 def sessions(
-    gap: Annotated[Any, duration],
-    /,
-    *keys: Annotated[Any, key_names],
-    at: Annotated[str, column_name],
-    lateness: Annotated[Any, not_negative],
-    late: Late = "error",
-    **named: Named,
+    gap: Size, /, *keys: Keys, at: At, lateness: Lateness, late: Late = "error", **named: Named
 ) -> Transformer[Any, Any]:
     """Aggregate the rows of each key in windows over a time column that end after a gap without rows.
 

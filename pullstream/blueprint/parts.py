@@ -41,15 +41,4 @@ if TYPE_CHECKING:
         WithCounts as WithCounts,
     )
 else:
-    from pullstream.blueprint.nominal import (
-        Collected as Collected,
-        CollectedTimed as CollectedTimed,
-        Emptied as Emptied,
-        Flattened as Flattened,
-        Lists as Lists,
-        OneOr as OneOr,
-        Same as Same,
-        SameOrFailed as SameOrFailed,
-        TimedValues as TimedValues,
-        WithCounts as WithCounts,
-    )
+    from pullstream.blueprint.nominal import *  # noqa: F403 - the same names
