@@ -29,11 +29,7 @@ def add_new(commands: Any) -> None:
 
 
 def make_new(given: argparse.Namespace) -> int:
-    """Run the command; return its exit code.
-
-    Raises:
-        PullstreamError: the name is invalid or taken, or the folder exists.
-    """
+    """Run the command and return its exit code; refuses an invalid or taken name, and an existing folder."""
     folder = Path(given.name)
     package = re.sub(r"[-.]+", "_", folder.name).lower()
     if wrong := _wrong(folder.name, package):

@@ -142,11 +142,7 @@ def _beside(name: str, column: Sequence[Any], kind: Any) -> Any:
 
 
 def _united(known: Schema, found: Schema) -> Schema:
-    """One schema for the rows of both: that of the same rows in one batch, so it does not depend on the batches.
-
-    Raises:
-        Exception: a column has values without a common type; one of `TROUBLE`.
-    """
+    """One schema for the rows of both, independent of the batches; raises one of `TROUBLE` if there is none."""
     pa = pyarrow()
     types = pa.types
     for field in found:

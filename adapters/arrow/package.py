@@ -20,11 +20,7 @@ class ArrowMissing(PullstreamError, ImportError):
 
 @cache
 def pyarrow() -> Any:
-    """Import pyarrow with its compute functions.
-
-    Raises:
-        ArrowMissing: it is not installed.
-    """
+    """Import pyarrow with its compute functions; raises `ArrowMissing` if it is not installed."""
     of_extra("files", "pyarrow.compute", ArrowMissing)
     return import_module("pyarrow")
 

@@ -164,11 +164,7 @@ class OpenTimes:
 
     @contextmanager
     def complete(self, times: Sequence[Hashable]) -> Generator[list[Spool]]:
-        """Give the spools of times that get no more rows, and delete them after the block.
-
-        Raises:
-            Exception: the refusal, if rows of these times are missing.
-        """
+        """Give the spools of times that get no more rows, or raise the refusal of one; delete them after the block."""
         if self.refusal is not None and not self._cut.isdisjoint(times):
             raise self.refusal
         self._sort()

@@ -138,11 +138,7 @@ def roots(given: Sequence[Expression]) -> set[str] | None:
 
 
 def check_names(where: str, rows: ArrowRows, wanted: set[str] | None) -> None:
-    """Refuse rows that lack a column.
-
-    Raises:
-        ColumnError: a column is missing; it lists those that are there.
-    """
+    """Refuse rows that lack a column, with a `ColumnError` that lists those that are there."""
     names = rows.schema.names
     for name in sorted(wanted or ()):
         if name not in names:

@@ -148,11 +148,7 @@ def as_far_as(
 
 
 def frame_from(where: str, batch: RecordBatch) -> Frame:
-    """A record batch as a polars DataFrame; most types are not copied.
-
-    Raises:
-        ColumnError: a column has a type that polars does not know.
-    """
+    """A record batch as a polars DataFrame; most types are not copied, and one that polars lacks is refused."""
 
     def refused(field: Any, to: str) -> ColumnError:
         return ColumnError(
@@ -223,11 +219,7 @@ def computed(frame: Frame, *given: Any, **named: Any) -> Frame:
 
 
 def rows_of(where: str, frame: Frame, form: RowForm) -> ArrowRows:
-    """The rows of a polars DataFrame.
-
-    Raises:
-        ColumnError: a column has a type that Arrow does not have.
-    """
+    """The rows of a polars DataFrame; a column of a type that Arrow lacks is refused."""
     for name, kind in frame.schema.items():
         if str(kind) in {"Int128", "UInt128", "Object"}:
             raise ColumnError(f"{where}: the result's column {name!r} is {kind}, which Arrow does not have; cast it")

@@ -94,11 +94,7 @@ class RunFiles:
         return common.setdefault(NAME, cls(journal))
 
     def read(self, read: ReadPaths) -> None:
-        """Register a source that begins to read.
-
-        Raises:
-            CompositionError: a sink of the run writes there, or the run's journal is there.
-        """
+        """Register a source that begins to read; refused if a sink writes there, or the journal is there."""
         with self._lock:
             journal = self._journal
             if journal is not None and read.takes(str(journal)):
@@ -110,11 +106,7 @@ class RunFiles:
             self._reads.append(read)
 
     def write(self, write: WritePaths) -> None:
-        """Register a sink that begins to write.
-
-        Raises:
-            CompositionError: a source of the run reads there, or the sink would replace a journal or manifest.
-        """
+        """Register a sink; refused if a source reads there, or it would replace a journal or manifest."""
         with self._lock:
             if why := self._kept(Path(write.samples[0]), [*self._writes, write]) if write.fs is None else None:
                 raise CompositionError(f"{write.where}: {write.template} {why}")

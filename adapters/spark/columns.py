@@ -41,11 +41,7 @@ def quoted(name: str) -> str:
 def typed_column(
     module: str, df: "DataFrame", option: str, given: Any, more: Collection[str] = ()
 ) -> "tuple[Column, StructField]":
-    """Get the column with a given name, or a given expression, and its field.
-
-    Raises:
-        CompositionError: Spark does not find it, or its type is no type of a time, nor one `more` type.
-    """
+    """Get the column of a name or an expression, and its field; refused unless of a time's type or one of `more`."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
     from pyspark.sql import Column  # noqa: PLC0415
 

@@ -64,11 +64,7 @@ class CheckedPacking(Packing):
 
 
 def exact_times(times: Sequence[Hashable], kind: DataType) -> Any:
-    """Return times as values of their column's type.
-
-    Raises:
-        Exception: the type would change one; one of `TROUBLE`.
-    """
+    """Return times as values of their column's type; raises one of `TROUBLE` if that would change one."""
     array: Any = exact_array(times, kind)
     if pyarrow().types.is_floating(kind) and array.to_pylist() != times:
         raise ValueError("it would be rounded")

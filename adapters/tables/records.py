@@ -24,11 +24,7 @@ class Records:
         return self._id, self._count
 
     def open(self, remembered: tuple[str, int] | None) -> Recorded:
-        """Return the committed times. `remembered` is the state that the journal has saved.
-
-        Raises:
-            TableError: the table, its records and the journal do not belong together.
-        """
+        """Return the committed times; refused unless they fit the state that the journal has `remembered`."""
         found = self._table.recorded(self._journal)
         if not found.count:
             if remembered is not None:

@@ -55,11 +55,7 @@ class TargetTable(ABC):
                 self._lock.release()
 
     def lock(self) -> None:
-        """Become the only writer of the table, for as long as the process and the connection last.
-
-        Raises:
-            TableBusyError: somebody else is.
-        """
+        """Become the only writer as long as the process and the connection last, or raise `TableBusyError`."""
         self._lock = FileLock(*self.identity())
         if not self._lock.take():
             raise self.busy()

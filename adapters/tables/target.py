@@ -56,11 +56,7 @@ class Address:
 
     @classmethod
     def of(cls, module: str, given: object) -> "Address":
-        """Read a target that a user gave.
-
-        Raises:
-            CompositionError: it is neither a known URL nor a path with a known suffix.
-        """
+        """Read a target that a user gave: a known URL, or a path with a known suffix; others are refused."""
         whole: Any = given
         text: Any = cast("Any", os.fspath(whole)) if isinstance(given, (str, os.PathLike)) else ""
         if not isinstance(text, str) or not text or "\0" in text:
@@ -135,11 +131,7 @@ class Name:
 
     @classmethod
     def of(cls, module: str, given: Any, kind: str) -> "Name":
-        """Read a name, or a pair of schema and name, that a user gave.
-
-        Raises:
-            CompositionError: it is not a name.
-        """
+        """Read a name, or a pair of schema and name, that a user gave; anything else is refused."""
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
             raise Call(module).refuse(f"needs the name of a table, or a pair (schema, table), but got {given!r}")

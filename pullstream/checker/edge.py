@@ -325,11 +325,7 @@ class WatchedEdge:
             self._released(self._how)
 
     def settled(self) -> None:
-        """Check that every request has been answered; nothing more may happen here.
-
-        Raises:
-            Violation: a request was not answered (R1).
-        """
+        """Check that every request has been answered (R1); nothing more may happen here."""
         unanswered = sorted((*self._asks, *self._terminations))
         if unanswered:
             self._blame_above("R1", f"request {unanswered[0]} was never answered")

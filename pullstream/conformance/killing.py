@@ -49,11 +49,7 @@ class KillReport:
         return not self.findings
 
     def check(self) -> Self:
-        """Raise if something was wrong.
-
-        Raises:
-            ConformanceError: values were lost, repeated or visible too early.
-        """
+        """Raise a `ConformanceError` if values were lost, repeated or visible too early."""
         __tracebackhide__ = True
         if self.findings:
             raise ConformanceError("\n".join(self.findings[:3]))

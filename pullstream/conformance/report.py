@@ -122,11 +122,7 @@ class Report:
         return "\n\n".join(told)
 
     def check(self) -> Self:
-        """Raise if there are findings.
-
-        Raises:
-            ConformanceError: there are findings.
-        """
+        """Raise a `ConformanceError` if there are findings."""
         # pytest then shows the line of the test.
         __tracebackhide__ = True
         if self.findings:

@@ -175,11 +175,7 @@ class Reduce(Operator):
                         known |= changed
 
     def see_that_none_is_missing(self, key: Any, counts: Mapping[Any, int]) -> None:
-        """Check that no count is negative.
-
-        Raises:
-            MultiplicityError: a count is negative.
-        """
+        """Check that no count is negative; raises `MultiplicityError` for one."""
         for value, count in counts.items():
             # For a sum, only the number of a key's values is known.
             if (count < 0 and value is not SUM) or (value is SUM and counts.get(ITSELF, 0) < 1):

@@ -199,11 +199,7 @@ class Keeper(StateSaver):
         return self._finished[location][0] if location in self._finished else None
 
     def result(self, location: Location) -> Any:
-        """The result of a sink that finished in an earlier run.
-
-        Raises:
-            JournalError: the result could not be stored.
-        """
+        """The result of a sink that finished in an earlier run; raises `JournalError` if it could not be stored."""
         result = self._finished[location][1]
         if result is None:
             raise JournalError(

@@ -161,11 +161,7 @@ class JournalLog:
     # ---- reading
 
     def records(self) -> Iterator[bytes]:
-        """Yield the payloads of all records, then cut off an incomplete record at the end.
-
-        Raises:
-            JournalError: the file is damaged.
-        """
+        """Yield the payloads of all records, and cut off an incomplete one at the end; damage is a `JournalError`."""
         size = os.fstat(self._file).st_size
         at, number, digest = HEADER, 0, self._first
         while at < size:
@@ -219,11 +215,7 @@ class JournalLog:
     # ---- writing
 
     def append(self, payload: bytes) -> None:
-        """Write a record; it is on the disk when this returns.
-
-        Raises:
-            OSError: the record could not be written. Later calls fail, too.
-        """
+        """Write a record, which is then on the disk; after an `OSError`, later calls fail, too."""
         if self._failed:
             raise OSError("an earlier record could not be written")
         record, digest = self._record(payload, self._number, self._digest)
@@ -240,11 +232,7 @@ class JournalLog:
         self._digest = digest
 
     def replace(self, payloads: Iterable[bytes]) -> None:
-        """Replace all records atomically: write a new file, then rename it to the old one's name.
-
-        Raises:
-            OSError: the new file could not be written; the old one is unchanged.
-        """
+        """Replace all records atomically, by a new file; after an `OSError` the old one is unchanged."""
         new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.part")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _flag("O_NOFOLLOW") | _flag("O_BINARY")
         self._new = file = os.open(new, flags, 0o600)

@@ -140,11 +140,7 @@ class ProgramVersion:
         return cls(fingerprint(pipeline), PYTHON, version)
 
     def check(self, before: "ProgramVersion | None", path: Path) -> None:
-        """Refuse to continue with a journal that another program has written; `before` is None for a new journal.
-
-        Raises:
-            JournalError: the programs differ, or cannot be compared.
-        """
+        """Refuse a journal of another program, or of one that cannot be compared; `before` is None for a new one."""
         if self.version is None:
             self._check_known(path)
         if before is None:

@@ -59,11 +59,7 @@ class Journal:
 
     @classmethod
     def of(cls, given: "str | PathLike[str] | Journal") -> "Journal":
-        """Return the journal that was given as `journal=`.
-
-        Raises:
-            CompositionError: it is neither a path nor a journal.
-        """
+        """Return the journal that was given as `journal=`: a path or a journal; anything else is refused."""
         return given if isinstance(given, Journal) else cls(given)
 
     @property
@@ -147,11 +143,7 @@ class JournalStore:
         """The approximate number of bytes of the current contents."""
 
     def contents(self) -> JournalContents:
-        """Read the journal's contents. Call this first.
-
-        Raises:
-            JournalError: the journal is damaged.
-        """
+        """Read the journal's contents, or raise `JournalError` if it is damaged. Call this first."""
         contents = JournalContents()
         try:
             for data in self._log.records():
@@ -163,11 +155,7 @@ class JournalStore:
         return contents
 
     def write(self, record: Record) -> None:
-        """Write a record, completely or not at all. It is on the disk when this returns.
-
-        Raises:
-            JournalError: the record could not be written.
-        """
+        """Write a record, which is then on the disk, completely or, with a `JournalError`, not at all."""
         log = self._log
         try:
             log.append(record.packed())
@@ -208,11 +196,7 @@ def _size(notes: Mapping[int, SavedNotes]) -> int:
 
 
 def unpickled(data: bytes, path: Path) -> Any:
-    """Load a value that was pickled into a journal.
-
-    Raises:
-        JournalError: the value can no longer be loaded.
-    """
+    """Load a value that was pickled into a journal; raises `JournalError` if that is no longer possible."""
     try:
         return pickle.loads(data)  # noqa: S301 - the user's own file, trusted like the program
     except Exception as exc:

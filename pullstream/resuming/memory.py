@@ -280,10 +280,7 @@ def _plain(key: Any) -> int | str | None:
 
 
 def pickled(what: object, reason: str) -> bytes:
-    """Pickle something that a journal saves.
-
-    Raises: JournalError: it cannot be pickled.
-    """
+    """Pickle something that a journal saves, or raise `JournalError`."""
     try:
         return pickle.dumps(what, protocol=5)
     except Exception as exc:

@@ -48,11 +48,7 @@ def _in_this_thread(ours: Callable[..., Any], real: Callable[..., Any]) -> Calla
 
 
 def _scheduler() -> Any:
-    """Return the part of trio that decides the order of tasks.
-
-    Raises:
-        PullstreamError: this version of trio has no such part.
-    """
+    """Return the part of trio that decides the order of tasks; `PullstreamError` if it has no such part."""
     scheduler: Any = getattr(getattr(trio, "_core", None), "_run", None)
     if not (
         hasattr(getattr(scheduler, "_r", None), "shuffle") and hasattr(scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING")

@@ -43,11 +43,7 @@ class Lives:
         self._cut_short = False
 
     def undisturbed(self, compare: Compare, checks: Sequence[Check]) -> Judgement:
-        """Judge other runs by the one in the normal order, after one that fills the caches of the process.
-
-        Raises:
-            PullstreamError: it is wrong itself, does not end, or differs from the one before.
-        """
+        """Judge other runs by the second in the normal order; refused if it is wrong, endless or not repeated."""
         runs: list[Simulated] = []
         for _ in range(2):
             self._clear()

@@ -56,11 +56,7 @@ class Shaken:
         return not self.differences
 
     def check(self) -> Self:
-        """Raise if there are differences.
-
-        Raises:
-            ShakeError: there are differences.
-        """
+        """Raise a `ShakeError` if there are differences."""
         __tracebackhide__ = True
         if self.differences:
             raise ShakeError(str(self))

@@ -54,23 +54,14 @@ class Trace:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Self:
-        """Read a trace from its file.
-
-        Raises:
-            OSError: the file cannot be read.
-            TraceError: the file is not a trace.
-        """
+        """Read a trace from its file, or raise `OSError`, or `TraceError` for another file."""
         # If the writer was killed, the last line may end in the middle of a character.
         with Path(path).open(encoding="utf-8", errors="surrogateescape") as lines:
             return cls.of(lines)
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
-        """Make a trace from its lines. If the run was killed, an incomplete last line is left out.
-
-        Raises:
-            TraceError: the lines are not a trace.
-        """
+        """Make a trace from its lines, or raise `TraceError`. An incomplete last line, of a killed run, is left out."""
         rows = _rows(lines)
         if not rows or not isinstance(rows[0], dict) or "trace" not in rows[0]:
             raise TraceError(

@@ -61,11 +61,7 @@ class TraceNotes:
     # ---- the file
 
     def open(self) -> None:
-        """Open the file.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Open the file, or raise `OSError`."""
         to = self._to
         self._file = open(to, "w", encoding="utf-8") if isinstance(to, (str, PathLike)) else to  # noqa: PTH123, SIM115 - closed at the end of the run
 

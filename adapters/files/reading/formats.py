@@ -74,11 +74,7 @@ class ReadFormat(ABC):
 
     @abstractmethod
     def pieces(self, file: File, raw: RawFile, start: "Start", agreed: "Agreed") -> Generator[Piece]:
-        """Read a file in pieces; runs in a thread, and the caller closes `raw`.
-
-        Raises:
-            FileReadError: the rest of the file cannot be read.
-        """
+        """Read a file in pieces, up to a `FileReadError`; runs in a thread, and the caller closes `raw`."""
 
     decodes: ClassVar[bool] = True
     """Whether pieces are `TablePiece`s, which are decoded without holding Python's lock."""

@@ -24,11 +24,7 @@ class PathTime:
     function: Callable[[str], Hashable]
 
     def of(self, path: str) -> Hashable:
-        """Compute the time of a file.
-
-        Raises:
-            FileReadError: the file has no time.
-        """
+        """Compute the time of a file; raises `FileReadError` if it has none."""
         time = self.function(path)
         if time is None:
             raise FileReadError(path, "has no time: the function given to path_time returned None")

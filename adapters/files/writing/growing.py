@@ -45,11 +45,7 @@ class GrowingFiles:
         self.lengths: dict[str, Length] = {}
 
     def resume(self, lengths: dict[str, Length]) -> None:
-        """Continue the files of a killed run, cut back to their completed length.
-
-        Raises:
-            FileTargetError: a file is shorter than before, or a different one, so another program changed it.
-        """
+        """Continue the files of a killed run, cut back to their completed length; a changed file is refused."""
         for target, length in lengths.items():
             with self._store.beside(target) as path:
                 size = self._size(path)

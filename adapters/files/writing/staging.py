@@ -53,11 +53,7 @@ class StagingFolder:
         self._made: os.stat_result | None = None
 
     def open(self) -> None:
-        """Become this user's only run that writes to the target, and remove leftovers of dead runs.
-
-        Raises:
-            FileBusyError: another run is writing there.
-        """
+        """Become this user's only run that writes there, or raise `FileBusyError`; remove leftovers of dead runs."""
         self._disk.folders(self._root)
         try:
             while (lock := self._begun()) is None:

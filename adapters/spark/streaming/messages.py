@@ -89,11 +89,7 @@ class Messenger:
             batches.cancel()
 
     def hand_over(self, batch: int, query: Callable[[], str], frame: "Callable[[], DataFrame]") -> None:
-        """Hand over a micro-batch; returns when it may be committed. Errors are handed over, too.
-
-        Raises:
-            QueryStopped: it must not be committed.
-        """
+        """Hand over a micro-batch, or an error; returns if it may be committed, or raises `QueryStopped`."""
         try:
             if self._exchange(Began(batch, query())) is not Reply.COMMIT:
                 self._read(frame())

@@ -310,11 +310,7 @@ class TablePartitions:
         )
 
     def _location(self) -> str:
-        """Get the location of the table, which is created if it does not exist.
-
-        Raises:
-            TableTargetError: partitions in the plan's format would be no part of it.
-        """
+        """Get the location of the table, which is created if it does not exist; one of another form is refused."""
         plan, session = self._plan, self._session
         if not session.catalog.tableExists(plan.target):
             columns = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in self._full)

@@ -157,11 +157,7 @@ class Emitted:
         self._parts = self._now()
 
     def check(self, whose: str) -> None:
-        """Compare it with what it was.
-
-        Raises:
-            TypeError: it was changed.
-        """
+        """Compare it with what it was; raises `TypeError` if it was changed."""
         now = self._now()
         if len(now) != len(self._parts) or not all(map(is_, now, self._parts)):
             kind = type(self.state).__name__

@@ -20,11 +20,7 @@ FREQUENT: Final = 12
 
 
 def driver() -> Any:
-    """Import the package.
-
-    Raises:
-        SketchesMissing: it is not installed.
-    """
+    """Import the package; raises `SketchesMissing` if it is not installed."""
     return of_extra("sketches", "datasketches", SketchesMissing)
 
 

@@ -47,11 +47,7 @@ class Place:
         self.failure = failure
 
     def put(self, member: Member, module: Module) -> None:
-        """Give a module its place.
-
-        Raises:
-            JournalError: there is a journal, which cannot save what the module keeps from time to time.
-        """
+        """Give a module its place; refused if a journal cannot save what the module keeps."""
         owner = self.owner
         if member.traits.carries is not Carries.NOTHING:
             owner.scope.keeping.refuse_inline(f"{module}, composed at {module.site}")

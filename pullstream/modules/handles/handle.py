@@ -49,11 +49,7 @@ class Grip(Held, OfOneRun, Generic[K]):
         self._token: trio.lowlevel.TrioToken | None = None
 
     def attach(self, kernel: K) -> None:
-        """Attach the kernel of a run, which the handle controls from now on.
-
-        Raises:
-            ReuseError: another one is, and has not ended; or was ever, if it is for one.
-        """
+        """Attach the kernel of a run; refused if another has not ended or, in a handle of one run, ever began."""
         if self._once and self.used:
             raise ReuseError(f"{self}, was opened a second time: it belongs to one run, make another one")
         if self.alive() is not None:

@@ -114,11 +114,7 @@ def unique_by_time(key: Key[V, Hashable] | None = None, *, on_error: OnError[V] 
 
 
 def following(location: object, last: Hashable, time: Hashable, *, instead: str = "") -> Hashable:
-    """Return the time, which must be at or after the last one; the error for another says what to do `instead`.
-
-    Raises:
-        CapabilityError: the two have no order.
-    """
+    """Return the time, at or after the last one; `CapabilityError`, with what to do `instead`, for another."""
     if less_equal(last, time):
         return time
     raise CapabilityError(
@@ -234,11 +230,7 @@ class _EmittedStates(dict[Hashable, Any]):
         return state
 
     def check(self, location: Location) -> None:
-        """Check the first state, if a step has taken it further.
-
-        Raises:
-            TypeError: it was changed.
-        """
+        """Check the first state, if a step has taken it further; raises `TypeError` if it was changed."""
         if self._first is not None and not self._checked:
             self._checked = True
             self._first.check(str(location))

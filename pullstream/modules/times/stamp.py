@@ -55,10 +55,7 @@ class Clock(ABC):
 
     @abstractmethod
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
-        """Append the values to answer, and the time of each.
-
-        Raises: BaseException: an error in a user's function, after the values before it have been appended.
-        """
+        """Append the values to answer, and the time of each: those before an error in a user's function, too."""
 
 
 class _ByFunction(Clock):
