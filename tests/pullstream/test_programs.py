@@ -50,8 +50,8 @@ def refine(program, seeds):
     found = shake(lambda: (*program.made(), look), seeds, compare="nothing", checks=[replayed])
     # What its function is called with, and so whether it fails, may depend on the schedule.
     allowed = {"failure", "ending"} if program.fails is not None else set()
-    if "catch, a later source" in str(program):
-        # A failure may come when every time is complete: no source can go on then.
+    if any(f"catch, {other}" in str(program) for other in ("values", "a later source")):
+        # A failure may come when every time is complete: nothing can go on then.
         allowed.add("CapabilityError")
     assert found.kinds.keys() <= allowed, f"{program}\n{found}"
 
@@ -157,7 +157,8 @@ IN_ANY_ORDER = {
     **dict.fromkeys(["map", "map_batches", "map_async 1", "map_async 3", "map_async 3, as ready", "in_flight"], mapped),
     **dict.fromkeys(["flat_map, sources", "flatten, sources", "flatten, side by side", "timed", "loop"], mapped),
     **dict.fromkeys(["filter, all pass", "tap", "probe", "prefetch 1", "prefetch 3"], as_they_are),
-    **dict.fromkeys(["timeout", "rate_limit", "pausable", "abortable", "notified", "per time"], as_they_are),
+    **dict.fromkeys(["timeout", "rate_limit", "pausable", "abortable", "notified"], as_they_are),
+    "per time": lambda rows, f: sorted(rows, key=itemgetter(0)),
     "filter_not": lambda rows, f: [row for row in rows if f(row[1]) >= 0],
     "filter, half pass": lambda rows, f: [row for row in rows if row[1] % 2],
     "filter, none passes": lambda rows, f: [],
