@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-import attrs
-
 from .errors import SparkJobError, SparkStreamError
 
 _LONGEST_CHAIN = 20
@@ -42,27 +40,25 @@ MORE_MEMORY = (
 
 def job_error(exc: BaseException) -> SparkJobError:
     """Convert Spark's error of a failed job, without Java frames and without frames of Spark's Python worker."""
-    sense = _Sense.of(exc)
-    raised = _RAISED.findall(sense.message)
-    hint = f"\n{MORE_MEMORY}" if sense.out_of_memory else ""
-    return SparkJobError(
-        f"Spark could not do the job: {sense.message}{hint}", sense.details, raised[-1] if raised else None
-    )
+    message, details, out_of_memory = _sense(exc)
+    raised = _RAISED.findall(message)
+    hint = f"\n{MORE_MEMORY}" if out_of_memory else ""
+    return SparkJobError(f"Spark could not do the job: {message}{hint}", details, raised[-1] if raised else None)
 
 
 def stream_error(exc: BaseException) -> SparkStreamError:
     """Convert Spark's error of a streaming query."""
-    sense = _Sense.of(exc)
-    return SparkStreamError(f"the streaming query failed: {sense.message}", sense.details)
+    message, details, _ = _sense(exc)
+    return SparkStreamError(f"the streaming query failed: {message}", details)
 
 
 def start_error(exc: BaseException, master: str) -> SparkJobError:
     """Convert Spark's error of a session that could not be started."""
-    sense = _Sense.of(exc)
+    message, details, _ = _sense(exc)
     return SparkJobError(
-        f"session() could not start Spark with the master {master!r}: {sense.message}\n"
+        f"session() could not start Spark with the master {master!r}: {message}\n"
         f"Check master= and config=, and restart the program: its Java keeps the settings it was started with",
-        sense.details,
+        details,
     )
 
 
@@ -110,24 +106,13 @@ def essence(text: str) -> str:
     return "\n".join(lines).strip()
 
 
-@attrs.frozen
-class _Sense:
-    """The parts of a Spark exception."""
-
-    message: str
-    details: str
-    out_of_memory: bool
-
-    @classmethod
-    def of(cls, exc: BaseException) -> "_Sense":
-        links = [(str(java.getClass().getName()), str(java.getMessage() or "")) for java in _chain(exc)]
-        text = str(exc)
-        details = [text, *(_cause(*link) for link in links if link[1] not in text)]
-        return cls(
-            essence(_PLAN.sub("", _message(links) or text)),
-            "\n".join(details),
-            any(kind == _OUT_OF_MEMORY or _OUT_OF_MEMORY in message for kind, message in links),
-        )
+def _sense(exc: BaseException) -> tuple[str, str, bool]:
+    """The message of a Spark exception, its details, and whether Java ran out of memory."""
+    links = [(str(java.getClass().getName()), str(java.getMessage() or "")) for java in _chain(exc)]
+    text = str(exc)
+    details = [text, *(_cause(*link) for link in links if link[1] not in text)]
+    out_of_memory = any(_OUT_OF_MEMORY in part for link in links for part in link)
+    return essence(_PLAN.sub("", _message(links) or text)), "\n".join(details), out_of_memory
 
 
 def _message(links: list[tuple[str, str]]) -> str:
@@ -136,16 +121,13 @@ def _message(links: list[tuple[str, str]]) -> str:
     if not links:
         return ""
     last = spark[-1] if spark else 0
-    before = [link for link, (_, below) in pairwise(links[: last + 1]) if _says_more(link, below)]
+    # Those that have an error class, and do not only repeat the next one.
+    pairs = pairwise(links[: last + 1])
+    before = [link for link, (_, below) in pairs if link[1].startswith("[") and not (below and below in link[1])]
     first, *others = [*before, *links[last:]]
     kind, message = first
     opening = message if message and kind.startswith("org.apache.spark.") else f"{kind}: {message}".removesuffix(": ")
     return "\n".join([opening, *(_cause(*link) for link in others)])
-
-
-def _says_more(link: tuple[str, str], below: str) -> bool:
-    """Whether a Spark exception adds something: it has an error class, and does not only repeat the next one."""
-    return link[1].startswith("[") and not (below and below in link[1])
 
 
 def _cause(kind: str, message: str) -> str:

@@ -144,10 +144,7 @@ def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, u
 def active_session(
     module: str, given: "SparkSession | None", site: Site | None = None, *, connect: bool = False
 ) -> "SparkSession":
-    """The given session, else the active one, else a new local one; one of Spark Connect only with `connect`.
-
-    `site` is where the module was composed, if not at this call.
-    """
+    """The given session, the active one or a new one; of Spark Connect only with `connect`. `site` as in `refused`."""
     chosen = session() if given is None else given
     if is_connect(chosen) and not connect:
         raise refused(
@@ -173,9 +170,7 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
     settings = {**_DEFAULTS, **(_LOOPBACK if here else {}), **local, **wanted}
     # If a property is defined twice, Java takes the later definition, so the user's logging settings win.
     settings[_JAVA_OPTIONS] = f"{_QUIET_OPTIONS} {wanted.get(_JAVA_OPTIONS, '')}".strip()
-    builder = SparkSession.Builder().master(master).appName(app_name)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    builder = SparkSession.Builder().master(master).appName(app_name).config(map={**settings})
     with _environment(here=here), Starting(), _signals_kept():
         try:
             session = builder.getOrCreate()

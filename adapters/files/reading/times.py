@@ -26,9 +26,7 @@ class PathTime:
     def of(self, path: str) -> Hashable:
         """Compute the time of a file; raises `FileReadError` if it has none."""
         time = self.function(path)
-        if time is None:
-            raise FileReadError(path, "has no time: the function given to path_time returned None")
-        if why := no_time(time):
+        if why := "the function given to path_time returned None" if time is None else no_time(time):
             raise FileReadError(path, f"has no time: {why}")
         return time
 

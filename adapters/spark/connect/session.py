@@ -67,9 +67,7 @@ def _opened(address: str, config: Mapping[str, str]) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     _reach(address)
-    builder: Any = SparkSession.Builder().remote(address)
-    for key, value in config.items():
-        builder = builder.config(key, value)
+    builder = SparkSession.Builder().remote(address).config(map={**config})
     try:
         opened = builder.getOrCreate()
         # The first call shows whether it is a server, and accepts this client.

@@ -42,15 +42,10 @@ class KeyBatch:
 
     def filled(self, given: Mapping[str, int]) -> Iterator[arrow.Portion]:
         """The same with what fills columns that are not in the values: their places among (time, key, key, ...)."""
-        if 0 in given.values():
-            for run in self.batch.runs():
-                yield self._filled(run.values, run.time, given)
-        else:
-            yield self._filled(self.batch.values, None, given)
-
-    def _filled(self, values: Sequence[Any], time: Any, given: Mapping[str, int]) -> arrow.Portion:
-        known = (time, *self.key)
-        return values, {name: known[place] for name, place in given.items()}
+        timed = 0 in given.values()
+        for run in self.batch.runs() if timed else [self.batch]:
+            known = (run.time if timed else None, *self.key)
+            yield run.values, {name: known[place] for name, place in given.items()}
 
 
 class Splitting:

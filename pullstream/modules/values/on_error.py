@@ -31,7 +31,7 @@ class Policy:
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Give the policy, or refuse what is none."""
-        if value not in self.among and not _is_sink(value):
+        if value not in self.among and not (isinstance(value, Blueprint) and value.kind == "sink"):
             hint = advice(call.module, value, wanted="sink")
             among = ", ".join(map(repr, self.among))
             raise call.refuse(f"got {call.name}={value!r}: it must be one of {among}, or a sink{hint}")
@@ -67,10 +67,6 @@ def with_policy(
         return (module,)
     module = Module(module.name, module.make, module.args, (*module.options, ("on_error", on_error)), site=module.site)
     return (module, _follower(module, on_error))
-
-
-def _is_sink(value: object) -> bool:
-    return isinstance(value, Blueprint) and value.kind == "sink"
 
 
 def _follower(above: Module, on_error: object) -> Module:
