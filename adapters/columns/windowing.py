@@ -26,10 +26,7 @@ START, STOP = "__start__", "__stop__"
 
 
 class EventTimeWindows(EventTimes):
-    """Assigns rows to windows by a time column, and emits a window when no more of its rows can arrive.
-
-    Rows wait, and are aggregated many at once.
-    """
+    """Assigns rows to windows by a time column, many at once; emits a window when no more of its rows can come."""
 
     marks: ClassVar[Marks]
     added: ClassVar[Sequence[str]] = ()

@@ -17,10 +17,7 @@ AT_A_TIME: Final = 1024
 
 @attrs.frozen
 class Values:
-    """Consecutive values of a file.
-
-    `line` is the line of the first value if each value is one line. Reading can restart from `start` (`Format.pieces`).
-    """
+    """Consecutive values of a file, from `line` on if each is a line. Reading can restart from `start`."""
 
     values: list[Any]
     line: int | None = None

@@ -198,10 +198,7 @@ class PartitionRun:
 
 
 def shown(failure: BaseException, names: Sequence[str] = (), key: tuple[Any, ...] | None = None) -> BaseException:
-    """Add the failure's place, and keep only the user's frames, because Spark prints all of them.
-
-    The place is the partition, and the key with the `names` of its columns.
-    """
+    """Add the partition, and the key by its `names`, and keep only the user's frames, because Spark prints all."""
     from pyspark import TaskContext  # noqa: PLC0415 - present on every executor
 
     task = TaskContext.get()
