@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 from typing_extensions import TypeVar
 
@@ -48,19 +48,20 @@ class PolledKernel(Kernel[T]):
         may be an async function. When the stream ends, an input answers; other waits of the toolkit's end with `halt`,
         and those of an author's `wait` are cancelled.
         """
-        return self.next_input().ready()
+        return self.__next_input__().ready()
 
-    def wakes(self, wake: Callable[[], object]) -> bool:
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
         """Call `wake` once `poll` can go on, after it returned `WAIT`; False if only its own `wait` finds out when.
 
         It may be called again, with another function in place of the last one, and must not call it at once.
         """
-        return type(self).wait is vars(PolledKernel)["wait"] and self.next_input().wakes(wake)
+        own_wait = type(self).wait is not vars(PolledKernel)["wait"]
+        return not own_wait and bool(self.inputs) and self.__next_input__().wakes(wake)
 
-    def next_input(self) -> Lane[Any]:
+    def __next_input__(self) -> Lane[Any]:
         """The input that `poll` waits for: by default, `upstream`."""
         if not self.inputs:
             raise ProtocolError(
                 f"{self.location}, returned WAIT, but has no input to wait for: define wait(), or return NOT_YET"
             )
-        return cast("Lane[Any]", self.upstream)
+        return self.inputs[0]

@@ -93,7 +93,7 @@ class Expand(PolledKernel[Any]):
         return answer or NOT_YET
 
     @override
-    def next_input(self) -> Lane[Any]:
+    def __next_input__(self) -> Lane[Any]:
         lane = self._open[-1].lane
         assert lane is not None
         return lane

@@ -95,11 +95,11 @@ class Queue(Waking[Any], PolledKernel[Any]):
     @override
     def wait(self) -> Awaitable[None]:
         more = self.run.signal()
-        self.wakes(more.set)
+        self.__wakes__(more.set)
         return more.wait()
 
     @override
-    def wakes(self, wake: Callable[[], object]) -> bool:
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
         self.call_at_change(wake)
         self.wanted = self._limit
         self._tell()

@@ -122,12 +122,12 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
     def wait(self) -> Awaitable[None]:
         supply = self.run.signal()
         self.edge.wake = supply.set
-        if not self.wakes(supply.set):
+        if not self.__wakes__(supply.set):
             supply.set()
         return supply.wait()
 
     @override
-    def wakes(self, wake: Callable[[], object]) -> bool:
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
         if self._values or self._batch or self._ending:
             return False
         self._wake = wake

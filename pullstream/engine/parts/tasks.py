@@ -153,7 +153,7 @@ class PolledAsking(Asking[T], PolledKernel[T]):
         return self.change(outside=self.outside)
 
     @override
-    def wakes(self, wake: Callable[[], object]) -> bool:
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
         if type(self).wait is not vars(PolledAsking)["wait"] or self.outside:
             return False
         self.call_at_change(wake)

@@ -103,7 +103,7 @@ class _Concat(PolledKernel[Any]):
         return answer
 
     @override
-    def next_input(self) -> Lane[Any]:
+    def __next_input__(self) -> Lane[Any]:
         return self.inputs[self._turn]
 
 

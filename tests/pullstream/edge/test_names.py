@@ -2,6 +2,7 @@
 
 import attrs
 import pytest
+import trio
 
 import pullstream as ps
 from pullstream.authoring import Lane, Location, Traits
@@ -81,8 +82,36 @@ def through(base, *, begin=(), acquire=()):
     return Setting()
 
 
-def outcome(module, **options):
-    source = ps.values(range(6), time=lambda n: n // 2)
+def polled(*, begin=(), acquire=()):
+    """A polled transformer that does the same."""
+
+    class Polled(PolledKernel):
+        def __init__(self):
+            for name in begin:
+                setattr(self, name, Mine())
+
+        async def acquire(self):
+            self.mine = self.upstream
+            for name in acquire:
+                setattr(self, name, Mine())
+
+        def poll(self, limit):
+            batch = self.mine.poll(limit)
+            return ps.Batch(batch.time, [value + 1 for value in batch.values]) if isinstance(batch, ps.Batch) else batch
+
+    return ps.transformer(Polled)()
+
+
+@ps.source
+async def twos(ctx):
+    for value in range(6):
+        ctx.advance(value // 2)
+        await trio.lowlevel.checkpoint()
+        yield ps.Batch(value // 2, [value])
+
+
+def outcome(module, source=None, **options):
+    source = source or ps.values(range(6), time=lambda n: n // 2)
     return ps.run(ps.pipe(source, module, ps.count_by_key(), ps.collect(timed=True)), limit=2, **options)
 
 
@@ -98,6 +127,10 @@ def test_free_names_change_nothing(check):
         through(type("Named", (ps.authoring.Kernel,), free)),
     ):
         assert outcome(module, check=check) == outcome(through(ps.authoring.Kernel))
+    for module in (polled(begin=names - WHEN_MADE), polled(acquire=names - WHILE_IT_RUNS)):
+        # Behind a source that waits, it is first waited for, and later wakes the module below, which has requests.
+        source = ps.pipe(twos(), module)
+        assert outcome(ps.map(lambda value: value), source, check=check) == outcome(through(ps.authoring.Kernel))
 
 
 @pytest.mark.parametrize("name", sorted(WHEN_MADE | WHILE_IT_RUNS))

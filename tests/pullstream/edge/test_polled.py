@@ -162,3 +162,15 @@ def test_an_ask_is_for_whole_values(how, number):
     with pytest.raises(ValueError, match=f"at least 1, and not for {number!r}") as caught:
         ps.run(ps.pipe(ps.values([1]), ps.transformer(Asks)(), ps.collect()))
     assert "raised in Asks," in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("below", [ps.collect, lambda: ps.pipe(ps.count_by_key(), ps.collect())], ids=["asks", "polls"])
+def test_a_mistake_in_waiting_is_blamed_on_its_module(below):
+    @ps.source
+    class Waits(PolledKernel):
+        def poll(self, limit):
+            return WAIT
+
+    with pytest.raises(ps.errors.ProtocolError, match="Waits.* has no input to wait for: define wait") as caught:
+        ps.run(ps.pipe(ps.merge(Waits(), Waits()), below()))
+    assert [note.split(",")[0] for note in caught.value.__notes__] == ["raised in Waits"]
