@@ -271,6 +271,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
     @override
     def lane(self) -> "Lane[T_co]":
+        if self.edge.wake is not None:
+            # A module wakes one lane only: with two, each asks, and waits for its turn.
+            self.edge.wake()
         lane = Lane(self.edge, self.port)
         lane.hand_over(None)
         return lane

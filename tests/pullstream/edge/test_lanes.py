@@ -161,3 +161,34 @@ def test_a_wrong_multi_time_answer_is_named(times, values, said, limit):
         with pytest.raises(ps.errors.ProtocolError, match=said):
             ps.run(ps.pipe(source, ps.drain(got.append)), limit=limit)
         assert not got
+
+
+async def test_a_lane_taken_while_the_first_one_waits(autojump_clock):
+    """A module wakes one lane only; both asks are answered."""
+    others = []
+
+    @ps.source
+    async def slow(ctx):
+        for time in range(4):
+            ctx.advance(time)
+            await trio.sleep(1)
+            yield ps.Batch(time, [time])
+
+    @ps.transformer
+    async def splits(upstream, ctx):
+        async def beside():
+            await trio.sleep(1.5)
+            lane = upstream.lane()
+            others.extend((await lane.ask()).values)
+            lane.ack()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(beside)
+            async for event in ctx.events(upstream):
+                if isinstance(event, ps.Batch):
+                    ctx.notify_at(event.time + 10)
+                    yield event
+
+    async with ps.pipe(slow(), splits(), ps.collect()).open() as running:
+        assert sorted(await running.result() + others) == [0, 1, 2, 3]
+    assert len(others) == 1
