@@ -214,3 +214,61 @@ def test_a_part_is_left_only_of_what_is_in_flight(case):
         ValueError, match="is not part of the batch in flight: pass a part of the batch that ask_many returned"
     ):
         ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()))
+
+
+# ---- an ask goes on while its module is busy
+
+
+@ps.source
+async def steps(ctx):
+    for time in range(3):
+        ctx.advance(time)
+        await trio.sleep(1)
+        yield ps.Batch(time, [time])
+
+
+@ps.source
+async def two_later(ctx, value):
+    await trio.sleep(2)
+    yield value
+
+
+@ps.transformer
+async def tidies(upstream, ctx):
+    """Work for three seconds on each completion."""
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            ctx.notify_at(event.time)
+            yield event
+        else:
+            await trio.sleep(3)
+
+
+@ps.transformer
+async def rests(upstream, ctx):
+    """Rest for five seconds after each answer."""
+    async for batch in ctx.batches(upstream):
+        yield batch
+        await trio.sleep(5)
+
+
+INNER = ps.pipe(steps(), ps.map(two_later), ps.flatten())
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        # The second stream is opened at 4, while the module works on the completion of time 0.
+        (ps.pipe(INNER, tidies()), [3, 6, 9]),
+        # The second stream is opened at 4, and the first result is answered at 3: nothing asks until 8.
+        (ps.pipe(INNER, ps.count_by_key(), rests()), [3, 8, 13]),
+        # The first stream is opened at 1, and the value of the other source is answered at 0: nothing asks until 5.
+        (ps.pipe(ps.merge(INNER, ps.once(9)), rests()), [0, 5, 13, 21]),
+    ],
+    ids=["busy with a completion", "not asked", "not asked, of several inputs"],
+)
+async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojump_clock):
+    moments = []
+    async with ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))).open() as running:
+        await running.result()
+    assert moments == expected

@@ -125,6 +125,8 @@ class Edge(Generic[T]):
         self._outcome: Done | BaseException | None = None
         # Whether the last poll asked the module, and it returned WAIT.
         self._must_wait = False
+        # Whether an ask is outstanding that was polled, and whose asker is called by `wake`.
+        self._awaited = False
         self.wake: Callable[[], object] | None = None
         """Ends the wait for the module's next answer; called at an ending as well."""
         self._breath = 0.0
@@ -149,6 +151,11 @@ class Edge(Generic[T]):
         if self.first_end is not None:
             yield self.first_end
         yield from self.further_ends or ()
+
+    @property
+    def asked(self) -> bool:
+        """Whether an ask is outstanding."""
+        return self._awaited or self._requests.busy
 
     @property
     def goes_on(self) -> bool:
@@ -239,7 +246,7 @@ class Edge(Generic[T]):
         was produced is dropped, and `_conclude` answers with that ending (R5).
         """
         requests, handover = self._requests, self.handover
-        waiting, self._must_wait = waiting and self._must_wait, False
+        waiting, self._must_wait, self._awaited = waiting and self._must_wait, False, False
         if (requests.busy or requests.state is not OPEN) and not await self._turn():
             return self._terminal()
         requests.begin()
@@ -288,7 +295,7 @@ class Edge(Generic[T]):
     def poll(self, end: End[Any], limit: int) -> Batch[T] | Done | Unanswered:
         """Serve an ask in this step, if nothing has to be waited for. A failure, too, is left to `ask`."""
         requests, handover = self._requests, self.handover
-        self._must_wait = False
+        self._must_wait = self._awaited = False
         if requests.busy or requests.state is not OPEN or requests.finishing or self._outcome is not None:
             return WAIT
         if self.polled is None and not handover.owing:
@@ -330,7 +337,7 @@ class Edge(Generic[T]):
         must_wait, self._must_wait = self._must_wait, False
         if not must_wait or self.wait is not None or self.further_ends or not method_of(self.module, "__wakes__")(wake):
             return False
-        self.wake = wake
+        self.wake, self._awaited = wake, True
         return True
 
     def _hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:

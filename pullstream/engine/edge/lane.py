@@ -137,7 +137,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def _send(self, limit: int, *, many: bool) -> Any:
         """Acknowledge the last batch, as every ask does; returns what the observer noted."""
         if self._wake is not None:
-            self._woken()
+            self._wake = None
+            self.port.end(self.began)
         sent = None if self.observer is None else self.observer.asked(self, limit)
         if self.live:
             self.acknowledge()

@@ -123,10 +123,9 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         return True
 
     @override
-    def woken(self, lane: Lane[Any]) -> None:
+    def _ask_again(self, lane: Lane[Any]) -> None:
         if lane in self.inner:
             self._to_ask.append(self.inner[lane])
-        super().woken(lane)
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -6,6 +6,7 @@ the answer waits in a one-element slot and counts as in flight.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -62,6 +63,10 @@ class Eventful:
         self._wanted = 0
         """The number of values to ask for, where the last poll found that they have to be waited for."""
         self._wake = scope.run.signal()
+        self._waiting = False
+        """Whether it waits for the next event."""
+        self._asked = False
+        """Whether upstream was woken for an ask that is not answered since."""
         self._fronts: Sequence[Any] | None = None
         """The least times that could still come when the frontier was last read, or earlier ones.
 
@@ -98,6 +103,8 @@ class Eventful:
                 self._moved = False
                 if (completed := self._completed(None)) is not None:
                     self._moved = True
+                    if self._asked:
+                        self._askers.ask(self._upstream, self._wanted)
                     return completed
             answer = self._polled(limit)
             if isinstance(answer, Unanswered):
@@ -203,7 +210,11 @@ class Eventful:
         self._wake = self._scope.run.signal()
         requests = self.requests
         watches = [completion(self._location, self._places, time, before=requests[time]) for time in requests.first]
-        await self._scope.sidecar.until(watches, self._wake, deadline=deadline)
+        self._waiting = True
+        try:
+            await self._scope.sidecar.until(watches, self._wake, deadline=deadline)
+        finally:
+            self._waiting = False
 
     def fail(self, failure: BaseException) -> None:
         """Make the module's own failure an event, after the completions that come before it."""
@@ -227,10 +238,14 @@ class Eventful:
         self._fronts = self.now()
         return [time for time in times if self._is_past(time, self.requests[time])]
 
-    def _answerable(self) -> None:
-        # The answer tells what is complete, without reading the frontier.
-        self._moved = False
-        self._wake.set()
+    def _answerable(self, lane: Lane[Any]) -> None:
+        if self._waiting:
+            # The answer tells what is complete, without reading the frontier.
+            self._moved, self._asked = False, True
+            self._wake.set()
+        else:
+            # The module is busy with another event, or is not asked: the ask goes on meanwhile.
+            self._askers.ask(lane, lane.polled_for)
 
     def _into_slot(self, _: Reader[Any], answer: Answer) -> None:
         if self.pace is not None:
@@ -250,6 +265,7 @@ class Eventful:
             answer: Answer | Unanswered = self._upstream.poll(self._wanted, many=self.many)
         except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
             answer = exc
+        self._asked = self._asked and answer is NOT_YET
         if self.pace is not None and not isinstance(answer, Unanswered):
             self.pace.took()
         return answer
@@ -261,7 +277,7 @@ class Eventful:
         if lane is not None and not (self.requests or deadline < inf):
             await lane.ready()
             return
-        if wanted and not (lane is not None and lane.wakes(self._answerable)):
+        if wanted and not (lane is not None and lane.wakes(partial(self._answerable, lane))):
             self._askers.ask(upstream, wanted)
         try:
             await self.wait(deadline=deadline)

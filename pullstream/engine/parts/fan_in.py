@@ -179,11 +179,10 @@ class FanIn(PolledAsking[Any]):
         self.came(each)
 
     @override
-    def woken(self, lane: Lane[Any]) -> None:
+    def _ask_again(self, lane: Lane[Any]) -> None:
         each = self._inputs[lane]
         each.due = True
         self.empty.append(each)
-        super().woken(lane)
 
     def came(self, each: Input) -> None:
         """Note that an input has values, or its ending."""

@@ -86,15 +86,22 @@ class Asking(Waking[T]):
         if not isinstance(answer, Unanswered):
             self.__answered = True
             self._take(lane, answer)
-        elif answer is WAIT and lane.wakes(partial(self.woken, lane)):
+        elif answer is WAIT and lane.wakes(partial(self._woken, lane)):
             self._askers.asking.add(lane)
         else:
             self._askers.ask(lane, limit)
 
-    def woken(self, lane: Lane[Any]) -> None:
-        """Note that an input, which is being asked, must be asked again by `ask_input`: it may have its answer."""
+    def _woken(self, lane: Lane[Any]) -> None:
+        """Ask an input again, as it may have its answer: in a task, if this module is not polled soon."""
         self._askers.asking.discard(lane)
-        self.changed()
+        if self.edge.asked:
+            self._ask_again(lane)
+            self.changed()
+        else:
+            self._askers.ask(lane, lane.polled_for)
+
+    def _ask_again(self, lane: Lane[Any]) -> None:
+        """Note that the next poll must ask an input again, by `ask_input`."""
 
     def answered(self) -> bool:
         """Whether `ask_input` got an answer at once since the last call."""
