@@ -192,35 +192,6 @@ async def test_a_result_comes_when_nothing_before_the_end_can(module, autojump_c
     assert came == [1]
 
 
-async def test_a_result_of_a_session_never_comes_after_its_time(autojump_clock):
-    """Also where a multi-time batch ends a session while another goes on, and only a part is asked for."""
-    came, late = [], []
-
-    @ps.sink
-    async def record(upstream, ctx):
-        for limit in itertools.cycle([7, 1, 7, 7]):
-            if (batch := await upstream.ask_many(limit)) is ps.DONE:
-                return
-            await trio.sleep(0.1)
-            came.extend(batch.times)
-
-    async def wait(time):
-        await running.progress.completed(time)
-        before = len(came)
-        await running.result()
-        late.extend(each for each in came[before:] if each <= time)
-
-    rows = [*zip([2, 2, 4, 3, 8, 8, 6, 5.5, 11], "addaccadc", range(9), strict=True)]
-    sessions = ps.sessions(3, COUNT, key=second, eager=True)
-    # Below a function of times, reading a frontier brings all of them up to date, and so announces completions.
-    stamped = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0], lateness=4), ps.map_time(lambda time: time))
-    async with ps.pipe(stamped, sessions, record()).open(limit=7) as running, trio.open_nursery() as nursery:
-        for half in range(30):
-            nursery.start_soon(wait, half / 2)
-    assert came
-    assert not late
-
-
 @pytest.mark.parametrize("small", [2, 20])
 def test_values_that_wait_are_not_sorted_again_for_each_batch(small, monkeypatch):
     looks = itertools.count()

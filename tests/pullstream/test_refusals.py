@@ -39,7 +39,6 @@ async def some():
         (lambda: ps.reduce_by_key(ps.agg.count(), key=3), "reduce_by_key"),
         (lambda: ps.reduce_by_key(ps.agg.count(), key=later), "map_async"),
         (lambda: ps.reduce_by_key(sum, key=len), "Fold"),
-        (lambda: ps.reduce_by_time(sum), "reduce_by_time"),
         (lambda: ps.count_by_key(3), "count_by_key"),
         (lambda: ps.count_by_key(on_error="result"), "count_by_key"),
         (lambda: ps.from_async_iterable(ONE), "async iterable.*A source is used as it is"),

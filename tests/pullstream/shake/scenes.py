@@ -9,7 +9,7 @@ from contextlib import suppress
 import trio
 
 import pullstream as ps
-from pullstream import files
+from pullstream import files, incremental
 from tests.pullstream.common import per_time
 
 
@@ -423,6 +423,37 @@ def ended_early(folder):
     return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.tee(ps.pipe(ps.take(2), ps.collect()), ps.collect()))
 
 
+def sinks_end_early(folder):
+    """Sinks that have enough, some in the middle of a time, beside one that wants all."""
+    enough = ps.first(), ps.pipe(ps.take(4), ps.collect()), ps.find(lambda n: n == 10)
+    return ps.pipe(numbers(24, 3), ps.map_async(slowly, 2), ps.tee(*enough, rows_of_text(folder)))
+
+
+def maintained(folder):
+    """Changes of edges, and the places that can be reached from 0, in how many steps: two joins, a loop."""
+
+    def changed(n):
+        begin, end = n % 5, n % 7
+        return ((begin, end), 1) if n < 16 else ((begin, (end + 2) % 7), 1)
+
+    def reached(edges):
+        start = edges.map(lambda _: (0, 0)).distinct()
+        steps = start.iterate(lambda found: found.join(edges, lambda _, n, to: (to, n + 1)).concat(start).min())
+        return steps.join(edges)
+
+    changes = ps.map(changed), incremental.maintain(reached)
+    return ps.pipe(numbers(24, 3), ps.map_async(slowly, 2), *changes, rows_of_text(folder))
+
+
+def upserted(folder):
+    changes = incremental.upserts(lambda n: n % 4, deletes=lambda n: n % 9 == 0), incremental.integrate()
+    return ps.pipe(numbers(24, 3), ps.map_async(slowly, 2), *changes, rows_of_text(folder))
+
+
+def rows_of_text(folder):
+    return ps.pipe(ps.map(repr), files.write_text(folder / "{time}.txt"))
+
+
 def written(folder):
     return rows_to(folder / "{time}.jsonl")
 
@@ -452,7 +483,7 @@ SCENES = {
         *(caught, caught_when_complete, side_by_side, side_inside, side_inside_fails, looped, loop_left, groups_round),
         *(sessions, windows, switched_off, switched_off_early, added, pushed, mapped_times, patient),
         *(stuck_by_exit, branches_fail, branch_leaves, dealt_fails, ended_early, open_files, read_many, threads),
-        *(put_off, pooled, in_a_row, states, written, grown),
+        *(put_off, pooled, in_a_row, states, sinks_end_early, maintained, upserted, written, grown),
     )
 }
 CHECKS = {
