@@ -61,6 +61,20 @@ PROGRAMS = {
         lambda number: ps.pipe(ticks(number), ps.timeout(1)),
         Counts(answers=2.1, steps=2.1, tasks=0.01, frames=310),
     ),
+    "a fold of a clock": (
+        lambda number: ps.pipe(
+            ps.interval(0.01), ps.take(number), ps.stamp(lambda tick: tick // 10), ps.reduce_by_time(ps.agg.count())
+        ),
+        Counts(answers=3.2, steps=2.1, tasks=0.01, frames=440),
+    ),
+    "a fold behind a limit on the wait": (
+        lambda number: ps.pipe(ticks(number), ps.timeout(1), ps.reduce_by_time(ps.agg.count())),
+        Counts(answers=2.2, steps=2.2, tasks=0.01, frames=490),
+    ),
+    "a fold behind a limit on the rate": (
+        lambda number: ps.pipe(ticks(number), ps.rate_limit(1000), ps.reduce_by_time(ps.agg.count())),
+        Counts(answers=2.2, steps=2.6, tasks=0.01, frames=400),
+    ),
     "many sources that wait": (
         lambda number: ps.merge(*[ticks(number // 20)] * 20),
         Counts(answers=2.1, steps=1.2, tasks=0.01, frames=240),

@@ -48,6 +48,20 @@ async def test_the_classic_is_named(autojump_clock):
     assert "awaiting has not acknowledged a batch at 1, and is the module that waits" in text
 
 
+@ps.source
+async def after_a_wait(ctx):
+    await trio.sleep(1)
+    yield 1
+
+
+async def test_a_clock_that_is_not_set_moves_nothing(autojump_clock):
+    """The timeout has had its answer, so its clock does not run any more."""
+    running = Box()
+    with pytest.raises(ps.StalledError):
+        await fate(ps.pipe(after_a_wait(), ps.timeout(20), ps.sink(awaiting)(running)), running)
+    assert trio.current_time() < 20
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_a_stall_is_noticed_by_run_as_well(check):
     """What waits for Ctrl-C, or for a violation, is nothing that could move the stream."""

@@ -1,24 +1,63 @@
 """The kernel of modules that wait for what other tasks do, or for the clock, and not for their inputs alone."""
 
 from collections.abc import Callable
+from math import inf
 
 import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal
 
 T = TypeVar("T")
 
 
+class Alarm:
+    """Calls a function at a moment of trio's clock. One task sleeps for it all the time, however often it is set."""
+
+    __slots__ = ("_at", "_over", "_ring", "_run", "_sleep")
+
+    def __init__(self, run: Run, ring: Callable[[], object]) -> None:
+        self._run, self._ring = run, ring
+        self._at = inf
+        self._over = False
+        self._sleep: trio.CancelScope | None = None
+        run.spawn_watch(self._work)
+
+    def set(self, moment: float) -> None:
+        """Ring at a moment, in place of the one set before; infinity for never."""
+        before, self._at = self._at, moment
+        if (before < inf) != (moment < inf):
+            self._run.detector.clock_set(ringing=moment < inf)
+        if self._sleep is not None:
+            self._sleep.deadline = moment
+
+    def end(self) -> None:
+        """Never ring again."""
+        self.set(inf)
+        self._over = True
+        if self._sleep is not None:
+            self._sleep.cancel()
+
+    async def _work(self) -> None:
+        while not self._over:
+            with trio.CancelScope(deadline=self._at) as self._sleep:
+                await trio.sleep_forever()
+            if self._at <= trio.current_time():
+                self.set(inf)
+                self._ring()
+
+
 class Waking(Kernel[T]):
-    """A kernel that waits for a signal, which other tasks and the end of its stream set.
+    """A kernel that waits for a signal, which other tasks, the clock and the end of its stream set.
 
     A subclass that overrides `halt` must call the base method as well.
     """
 
     __wake: Callable[[], object] | None = None
     """Ends the wait. Its name is mangled, because a subclass may well have an attribute of that name."""
+    __alarm: Alarm | None = None
 
     def awaited(self) -> Signal:
         """Make the signal to wait for next."""
@@ -35,11 +74,21 @@ class Waking(Kernel[T]):
         if self.__wake is not None:
             self.__wake()
 
+    def change_at(self, moment: float) -> None:
+        """Call `changed` at a moment of trio's clock, in place of the one given before; infinity for never."""
+        if self.__alarm is None:
+            self.__alarm = Alarm(self.run, self.changed)
+        self.__alarm.set(moment)
+
     async def sleep_until(self, deadline: float) -> None:
         """Wait until a moment of trio's clock, or until `changed` is called."""
         with trio.move_on_at(deadline):
-            await self.awaited().wait(outside=True)
+            change = self.awaited()
+            self.edge.wake = change.set
+            await change.wait(outside=True)
 
     @override
     def halt(self) -> None:
+        if self.__alarm is not None:
+            self.__alarm.end()
         self.changed()

@@ -27,7 +27,7 @@ FEW: Final = 64
 """The number of remembered tasks from which on it is worth checking which of them have ended."""
 
 SOMEBODY: Final = "somebody"
-"""Stands for a task that is unknown or has not begun."""
+"""Stands for a task that is unknown or has not begun, and for a clock."""
 
 
 class DeadlockDetector:
@@ -49,6 +49,8 @@ class DeadlockDetector:
         self.awaiting: trio.lowlevel.Task | None = None
         """The task by which the program itself waits for the run."""
         self._alone: bool | None = False
+        self._clocks = 0
+        """The number of clocks that will wake a task of the run."""
         self._lanes: WeakSet[Any] | None = None
         """The lanes that tasks outside the run may ask, once there are any."""
         self._on_deadlock: Callable[[], None] | None = None
@@ -139,6 +141,12 @@ class DeadlockDetector:
             self._lanes = WeakSet()
         self._lanes.add(lane)
         self.check_soon()
+
+    def clock_set(self, *, ringing: bool) -> None:
+        """Take note of a clock that will wake a task of the run, or that no longer will."""
+        self._clocks += 1 if ringing else -1
+        if not self._clocks:
+            self.check_soon()
 
     def enter(self, task: trio.lowlevel.Task) -> None:
         """Register a task that begins to wait for tasks of this run."""
@@ -236,7 +244,7 @@ class DeadlockDetector:
         rounds = self._rounds
         if self.ended:
             return None
-        if rounds is None or self._on_deadlock is None or self.nursery is None:
+        if rounds is None or self._on_deadlock is None or self.nursery is None or self._clocks:
             return SOMEBODY
         while self._unblocked:
             task = next(reversed(self._unblocked))

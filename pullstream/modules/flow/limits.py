@@ -1,7 +1,8 @@
 """`rate_limit`, `timeout` and `in_flight`: limits on values per period, on waiting, and on values inside."""
 
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Annotated, Any, cast
 
 import attrs
@@ -21,7 +22,7 @@ from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import AskTimeout
 from pullstream.modules.handles.handle import Grip
-from pullstream.protocol import WAIT, Batch, Done, Unanswered
+from pullstream.protocol import NOT_YET, WAIT, Batch, Done, Unanswered
 
 
 class _RateLimit(Waking[Any], PolledKernel[Any]):
@@ -53,7 +54,20 @@ class _RateLimit(Waking[Any], PolledKernel[Any]):
 
     @override
     def wait(self) -> Awaitable[None]:
-        return self.sleep_until(self._answered[0][0] + self._per) if self._early else self.upstream.ready()
+        return self.sleep_until(self._due) if self._early else self.upstream.ready()
+
+    @override
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
+        if not self._early:
+            return self.upstream.wakes(wake)
+        self.call_at_change(wake)
+        self.change_at(self._due)
+        return True
+
+    @property
+    def _due(self) -> float:
+        """The moment at which the batch that waits may pass."""
+        return self._answered[0][0] + self._per
 
     def _forget(self) -> None:
         now = trio.current_time()
@@ -107,25 +121,26 @@ class _Timeout(Passing):
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._over = False
+        self._deadline = inf
+        """The moment at which the ask that waits has taken too long; infinity while none does."""
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        over, self._over = self._over, False
-        # Unless the answer arrived in the same scheduler step as the deadline.
-        if over and not (self.next or self.next.known):
-            raise AskTimeout(
-                f"{self.location}: upstream did not answer within {self._seconds} s. Allow more with a larger "
-                f"seconds=, ask for fewer values at a time with run(pipeline, limit=1), or see what it waits for with "
-                f"progress.explain()"
-            )
-        return super().poll(limit)
-
-    @override
-    async def wait(self) -> None:
-        with trio.move_on_after(self._seconds) as scope:
-            await self.change(outside=True)
-        self._over = scope.cancelled_caught
+        answer = super().poll(limit)
+        if answer is WAIT:
+            if self._deadline == inf:
+                self._deadline = trio.current_time() + self._seconds
+                self.change_at(self._deadline)
+            elif self._deadline <= trio.current_time():
+                raise AskTimeout(
+                    f"{self.location}: upstream did not answer within {self._seconds} s. Allow more with a larger "
+                    f"seconds=, ask for fewer values at a time with run(pipeline, limit=1), or see what it waits for "
+                    f"with progress.explain()"
+                )
+        elif answer is not NOT_YET and self._deadline < inf:
+            self._deadline = inf
+            self.change_at(inf)
+        return answer
 
 
 @transformer

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from itertools import count, repeat as repeating
 from typing import Annotated, Any, cast
 
@@ -16,11 +16,12 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.fused import result_of
+from pullstream.engine.parts.waking import Waking
 from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import PROMPT, Traits
 from pullstream.frames import shown
 from pullstream.modules.sources.batcher import Batcher, stamped
-from pullstream.protocol import DONE, Batch, Done
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
 class Values(PolledKernel[Any]):
@@ -222,7 +223,7 @@ class _Unfolded:
             yield made
 
 
-class _Interval(Kernel[int]):
+class _Interval(Waking[int], PolledKernel[int]):
     traits = Traits(trusted=True)
 
     def __init__(self, seconds: float, time: Callable[[Any], Hashable] | None = None) -> None:
@@ -230,20 +231,36 @@ class _Interval(Kernel[int]):
         self._time = time
         self._ticks = 0
         self._multiple = 0
+        self._next = math.inf
+        """The moment of the next tick, once it is asked for."""
 
     @override
     async def acquire(self) -> None:
         self._began = trio.current_time()
 
     @override
-    async def produce(self, limit: int) -> Batch[int] | Done:
-        # The next multiple, or a later one if there was no ask for a while.
-        passed = (trio.current_time() - self._began) / self._seconds
-        self._multiple = max(self._multiple + 1, math.ceil(passed))
-        await trio.sleep_until(self._began + self._multiple * self._seconds)
+    def poll(self, limit: int) -> Batch[int] | Done | Unanswered:
+        now = trio.current_time()
+        if self._next == math.inf:
+            # The next multiple, or a later one if there was no ask for a while.
+            self._multiple = max(self._multiple + 1, math.ceil((now - self._began) / self._seconds))
+            self._next = self._began + self._multiple * self._seconds
+        if now < self._next:
+            return WAIT
+        self._next = math.inf
         tick = self._ticks
         self._ticks += 1
         return Batch(stamped(tick, self._time), [tick])
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.sleep_until(self._next)
+
+    @override
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
+        self.call_at_change(wake)
+        self.change_at(self._next)
+        return True
 
 
 @source
