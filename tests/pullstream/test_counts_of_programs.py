@@ -69,7 +69,7 @@ PROGRAMS = {
     ),
     "a fold behind a limit on the wait": (
         lambda number: ps.pipe(ticks(number), ps.timeout(1), ps.reduce_by_time(ps.agg.count())),
-        Counts(answers=2.2, steps=2.2, tasks=0.01, frames=490),
+        Counts(answers=2.2, steps=2.4, tasks=0.01, frames=490),
     ),
     "a fold behind a limit on the rate": (
         lambda number: ps.pipe(ticks(number), ps.rate_limit(1000), ps.reduce_by_time(ps.agg.count())),
