@@ -169,6 +169,22 @@ async def per_time(upstream, ctx, function=lambda value: value):
                 yield ps.Batch(time, [function(value) for value in kept.pop(time)])
 
 
+@ps.transformer
+async def totals(upstream, ctx):
+    """Emit the sum of all values so far, which is in its memory, when a time is complete."""
+    sums = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                if time not in sums:
+                    ctx.notify_at(time)
+                sums[time] = sums.get(time, 0) + sum(values)
+            case ps.Completed(time):
+                memory = ctx.memory.at(time)
+                memory["all"] = memory.get("all", 0) + sums.pop(time)
+                yield ps.Batch(time, [memory["all"]])
+
+
 @ps.sink
 async def kept(upstream, ctx, log, *, pause=0.0, enough=None, failing=None):
     """Put values into a log, which lives on when the run fails, and "done" at the end of the stream."""

@@ -9,7 +9,7 @@ import trio.lowlevel
 
 import pullstream as ps
 from pullstream.authoring import InstalmentPlan, Site, Traits, instalments
-from tests.pullstream.common import after_a_moment
+from tests.pullstream.common import after_a_moment, totals
 
 END = 10**5
 
@@ -71,22 +71,6 @@ def pairs(batch):
     if not batch.uniform:
         return list(zip(batch.times, batch.values, strict=True))
     return [(batch.time, value) for value in batch.values]
-
-
-@ps.transformer
-async def totals(upstream, ctx):
-    """The sum of all values so far, at each time."""
-    sums = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                if time not in sums:
-                    ctx.notify_at(time)
-                sums[time] = sums.get(time, 0) + sum(values)
-            case ps.Completed(time):
-                memory = ctx.memory.at(time)
-                memory["all"] = memory.get("all", 0) + sums.pop(time)
-                yield ps.Batch(time, [memory["all"]])
 
 
 async def for_ever(value):

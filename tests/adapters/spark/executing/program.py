@@ -4,6 +4,7 @@ import sys
 
 import pullstream as ps
 from adapters import spark
+from tests.pullstream.common import totals
 
 SCHEMA = "key string, at timestamp, value long"
 ROCKSDB = {
@@ -13,22 +14,6 @@ ROCKSDB = {
     "spark.sql.shuffle.partitions": "2",
 }
 SECOND = 1_000_000
-
-
-@ps.transformer
-async def totals(upstream, ctx):
-    """A user-defined transformer: the sum of all values so far, which is in its memory, at each time."""
-    sums = {}
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time, values):
-                if time not in sums:
-                    ctx.notify_at(time)
-                sums[time] = sums.get(time, 0) + sum(values)
-            case ps.Completed(time):
-                memory = ctx.memory.at(time)
-                memory["all"] = memory.get("all", 0) + sums.pop(time)
-                yield ps.Batch(time, [memory["all"]])
 
 
 def value(row):

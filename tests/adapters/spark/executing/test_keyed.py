@@ -14,7 +14,7 @@ from adapters.spark import NullTimeError, RowError, StateMismatch
 from adapters.spark.executing.keyed import KeyedPlan
 from adapters.spark.executing.shipping import keyed, pickled
 from pullstream.authoring import Site
-from tests.adapters.spark.executing.program import totals
+from tests.pullstream.common import totals
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="from PySpark 4.2 on").TwsTester
 
