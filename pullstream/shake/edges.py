@@ -146,7 +146,28 @@ class EdgeWatcher(Checker):
                 await trio.sleep(pause)
                 pause = None
 
+        wakes = edge.wakes
+
+        def woken(wake: Callable[[], object]) -> bool:
+            return pause is None and wakes(lambda: self._wake(edge, name, wake))
+
         edge.polled, edge.wait, edge.waits_itself = poll, waited, True
+        setattr(edge, "wakes", woken)  # noqa: B010 - a method, to which type checkers allow no assignment
+
+    def _wake(self, edge: Edge[Any], name: str, wake: Callable[[], object]) -> None:
+        """Wake the module below, which may be late, as the end of a wait may."""
+
+        async def late(pause: float) -> None:
+            await trio.sleep(pause)
+            wake()
+
+        def told(pause: float | None) -> str:
+            return f"{name} woke the module below {f'{pause:g} s' if pause else 'one step'} late"
+
+        if (pause := self._choices.pick("wake", PAUSES, told, name)) is None:
+            wake()
+        else:
+            edge.run.spawn(late, pause)
 
     def _pause(self, name: str, number: int) -> float | None:
         def told(pause: float | None) -> str:

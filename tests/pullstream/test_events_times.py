@@ -262,13 +262,13 @@ INNER = ps.pipe(steps(), ps.map(two_later), ps.flatten())
         (ps.pipe(INNER, tidies()), [3, 6, 9]),
         # The second stream is opened at 4, and the first result is answered at 3: nothing asks until 8.
         (ps.pipe(INNER, ps.count_by_key(), rests()), [3, 8, 13]),
-        # The first stream is opened at 1, and the value of the other source is answered at 0: nothing asks until 5.
-        (ps.pipe(ps.merge(INNER, ps.once(9)), rests()), [0, 5, 13, 21]),
+        # The second stream is opened at 11, and the value of the other source is answered at 10: nothing asks until 15.
+        (ps.pipe(ps.merge(INNER, ps.values([9, 9, 9])), rests(), ps.filter(lambda value: value < 9)), [5, 15, 25]),
     ],
     ids=["busy with a completion", "not asked", "not asked, of several inputs"],
 )
 async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojump_clock):
     moments = []
-    async with ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))).open() as running:
+    async with ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))).open(limit=1) as running:
         await running.result()
     assert moments == expected

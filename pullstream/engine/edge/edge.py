@@ -335,7 +335,7 @@ class Edge(Generic[T]):
     def wakes(self, wake: Callable[[], object]) -> bool:
         """Call `wake` when another poll is worthwhile, after one returned WAIT in this step; see `Lane.wakes`."""
         must_wait, self._must_wait = self._must_wait, False
-        if not must_wait or self.wait is not None or self.further_ends or not method_of(self.module, "__wakes__")(wake):
+        if not must_wait or self.further_ends or not method_of(self.module, "__wakes__")(wake):
             return False
         self.wake, self._awaited = wake, True
         return True

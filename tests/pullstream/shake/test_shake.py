@@ -15,7 +15,9 @@ import pullstream as ps
 from pullstream.__main__ import main
 from pullstream.engine.sidecar.location import Location
 from pullstream.shake import ShakeError, door, shake
+from pullstream.shake.choices import Choices
 from pullstream.shake.lives import Lives
+from pullstream.shake.simulation import Simulation
 from pullstream.trace import Trace, judge
 from tests.pullstream.judged import wrong
 from tests.pullstream.shake.scenes import calls, slowly
@@ -408,3 +410,21 @@ def test_another_trio_program_in_a_thread_is_not_simulated():
 
     assert shake(make, 2).ok
     assert len(steps) % 300 == 0
+
+
+def test_a_module_may_wake_the_one_below_late():
+    """As in a real run, what waits for completions polls a generator, which wakes it."""
+
+    @ps.source
+    async def minutes(ctx):
+        for minute in range(2):
+            await trio.sleep(60)
+            yield minute
+
+    def make():
+        return ps.pipe(minutes(), ps.count_by_key(), ps.collect())
+
+    normal, late = (Simulation(make, Choices(script=script)).run() for script in ({}, {("wake minutes", 0): 5}))
+    assert late.story() == ["minutes woke the module below 30 s late"]
+    assert late.result == normal.result == [(0, 1), (1, 1)]
+    assert late.moments[-1] == normal.moments[-1] + 30
