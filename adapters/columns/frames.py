@@ -43,12 +43,7 @@ class ColumnReader:
         self._plain.advice = "convert the values with ps.map"
 
     def rows(self, values: Sequence[Any]) -> ArrowRows:
-        """Return the values as rows in Arrow.
-
-        Raises:
-            ColumnError: they are not rows, or have other columns than the rows before.
-            SchemaError: the values of a column have no common type.
-        """
+        """Return the values as rows in Arrow; refused if they are no rows, or have other columns than those before."""
         rows = values if isinstance(values, ArrowRows) else self._converted(values)
         names: list[str] = rows.schema.names
         if names != self._names:
@@ -177,13 +172,7 @@ def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:
 def joined(
     where: str, batches: Sequence[RecordBatch], shown: Callable[[str], str] = "the column {!r}".format
 ) -> RecordBatch:
-    """Batches with the same columns, one below the other; types are widened to hold the values of all.
-
-    `shown` gives the name of a column in errors.
-
-    Raises:
-        ColumnError: the values of a column have no common type.
-    """
+    """Batches one below the other, in types that hold all values, or refused; `shown` names a column in errors."""
     if len(batches) == 1:
         return batches[0]
     differ = any(batch.schema != batches[0].schema for batch in batches)

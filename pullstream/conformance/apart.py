@@ -36,12 +36,9 @@ def can_be_apart() -> bool:
 
 
 def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float) -> Trouble | None:
-    """Run `work` in a separate process, and call `hear` with everything that it sends.
+    """Run `work` in a separate process, and call `hear` with all it sends; what `work` raises is raised here.
 
     The process is ended when it has sent nothing for `limit` seconds, apart from those in which all is stopped.
-
-    Raises:
-        BaseException: the exception that `work` raised.
     """
     context: Any = multiprocessing.get_context("fork")
     mine, its = cast("tuple[Connection, Connection]", context.Pipe(duplex=False))

@@ -14,12 +14,9 @@ from pullstream.conformance.subject import Subject
 
 
 def subject_of(target: str) -> Subject:
-    """Return the subject for a name: of a blueprint, a function that makes one, or a Subject.
+    """Return the subject for the name of a blueprint, a function that makes one, or a Subject; else LookupError.
 
     A function may be written as a call, `own:every(3, last=True)`: these arguments come after those of the kit.
-
-    Raises:
-        LookupError: there is no such module or name, or it is something else.
     """
     where, colon, expression = target.partition(":")
     if not (colon and expression):

@@ -78,11 +78,7 @@ class Keeper(StateSaver):
     # ---- the beginning
 
     async def begin(self) -> None:
-        """Open the journal and let the run, whose modules have been set up, resume from it.
-
-        Raises:
-            JournalError: the journal is in use or damaged, or belongs to another pipeline or other sources.
-        """
+        """Open the journal, or refuse it, and let the run, whose modules have been set up, resume from it."""
         with trio.CancelScope(shield=True):
             self._store = await in_thread(JournalStore, self.path, self._journal.key)
         try:

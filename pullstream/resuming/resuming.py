@@ -65,11 +65,7 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
 
 
 def refuse_lost(locations: Iterable[Location], where: str) -> None:
-    """Refuse modules that could not go on where an earlier run was; `where` is what has no place for them.
-
-    Raises:
-        JournalError: there is such a module.
-    """
+    """Refuse modules that could not go on where an earlier run was; `where` is what has no place for them."""
     locations = list(locations)
     for location in locations:
         if location.traits.carries is Carries.LOST:
@@ -78,18 +74,14 @@ def refuse_lost(locations: Iterable[Location], where: str) -> None:
                 f"after a kill. Group values by their times instead: stamp(), join(), windows in event time"
             )
     for location in locations:
-        shuffled = _reordered_above(location) if location.traits.counts else None
-        if shuffled is not None:
+        # Below these, the order of what comes is a matter of luck.
+        shuffled = [here for here in above(location) if here.traits.reorders] if location.traits.counts else []
+        if shuffled:
             raise JournalError(
-                f"{location}, assigns times by order of arrival, and has no place in {where} below {shuffled}, "
+                f"{location}, assigns times by order of arrival, and has no place in {where} below {shuffled[0]}, "
                 f"after which the order differs from run to run. Put it above that, or take the times from the values: "
                 f"stamp()"
             )
-
-
-def _reordered_above(location: Location) -> Location | None:
-    """A place above at which the order of what comes is a matter of luck."""
-    return next((here for here in above(location) if here.traits.reorders), None)
 
 
 def drop_done(sidecar: Sidecar, cut: Cut, sinks: Collection[Location]) -> None:

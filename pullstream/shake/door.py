@@ -67,11 +67,7 @@ def enter(deciding: Deciding) -> None:
 
 @contextmanager
 def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
-    """Let a simulation decide everything that is left to chance; one at a time in a process.
-
-    Raises:
-        PullstreamError: this version of trio does not allow it.
-    """
+    """Let a simulation decide everything that is left to chance; one at a time in a process, if trio allows it."""
     scheduler, to_thread = _scheduler(), cast("Any", trio.to_thread)
     real_call, dice, tokens = to_thread.run_sync, scheduler._r, random.Random(seed)  # noqa: S311, SLF001 - checked above; a simulation repeats its tokens
     now = 0.0

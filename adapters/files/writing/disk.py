@@ -200,11 +200,7 @@ class Disk:
 
     @contextmanager
     def held(self, folder: Path, *, link: bool = False) -> Generator[os.stat_result]:
-        """Reach a folder's entries by its descriptor; yields its status. It may be a link only with `link`.
-
-        Raises:
-            NotADirectoryError: it is not a folder.
-        """
+        """Reach the entries of a folder (else NotADirectoryError), a link only with `link`; yields its status."""
         file = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, link=link) if _HOLDS else None
         try:
             if file is not None:
@@ -217,11 +213,7 @@ class Disk:
 
     @contextmanager
     def inside(self, root: Path, folder: Path) -> Generator[None]:
-        """Hold `root` or a folder below it; missing folders are created, and no link is allowed below `root`.
-
-        Raises:
-            NotADirectoryError: a part of the path is not a folder, or is a link.
-        """
+        """Hold `root` or a folder below it, created if missing; NotADirectoryError if a part is a link or no folder."""
         self.folders(root)
         with ExitStack() as holding:
             holding.enter_context(self.held(root, link=True))

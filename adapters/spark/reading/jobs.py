@@ -93,13 +93,7 @@ class Jobs:
         self._ended = False
 
     def submit(self, step: Callable[[], T], *tags: str) -> T:
-        """Make a call that starts jobs, with additional `tags` if given.
-
-        Raises:
-            SparkJobError: the job failed, with Spark's message.
-            ShuffleRerunError: it failed because a shuffle was recomputed with a different result.
-            JobCancelled: `cancel` or `close` was called.
-        """
+        """Make a call that starts jobs, with more `tags`; raises SparkJobError, ShuffleRerunError or JobCancelled."""
         return self.call(lambda: self._tagged(step, *tags))
 
     def call(self, step: Callable[[], T]) -> T:

@@ -93,12 +93,7 @@ class OrderedBatches:
         self._ended = False
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end. Further calls return None, or raise the same failure, again.
-
-        Raises:
-            SparkJobError: the job failed, with Spark's message.
-            JobCancelled: `cancel` or `close` was called.
-        """
+        """Wait for the next batch; None at the end. Raises as `Jobs.submit` does; the end or a failure comes again."""
         if self._ended:
             return None
         self._jobs.check()

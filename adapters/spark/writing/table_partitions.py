@@ -78,11 +78,7 @@ class TableFolder:
         return str(self._path_of(self._hidden, f"new-{uuid4().hex}").toString())
 
     def publish(self, new: str) -> None:
-        """Move every folder of `new` into place, replacing existing ones; each appears as a whole or not at all.
-
-        Raises:
-            TableTargetError: one cannot be moved; the existing folder was restored. Or another program writes here.
-        """
+        """Move every folder of `new` into place as a whole, or restore what it replaces and raise TableTargetError."""
         marks = [mark for folder in self._folders(self._hidden) if (mark := folder.getName()).startswith("writer-")]
         if marks != [self._mark.getName()] or not self._files.exists(self._path_of(new)):
             raise TableTargetError(

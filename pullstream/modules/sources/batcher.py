@@ -92,12 +92,7 @@ def stamped(value: Any, time_of: Callable[[Any], Hashable] | None) -> Hashable:
 
 
 def known(time: Hashable, value: Any) -> None:
-    """Refuse a value whose time is None, NaN, or a coroutine.
-
-    Raises:
-        TypeError: the function that computes times has returned none.
-        CapabilityError: the time has no place in an order.
-    """
+    """Refuse a value whose time is None or a coroutine (TypeError), or NaN (CapabilityError)."""
     if time is None:
         raise TypeError(f"{value!r} has no time: the function that computes times returned None")
     if isinstance(time, CoroutineType):

@@ -138,11 +138,7 @@ def _seen(event: Seen) -> list[Json]:
 
 
 def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:
-    """Return the edges below and above a module, and the names of their modules, starting at the sink's side.
-
-    Raises:
-        LookupError: the run has no module with this name, or the module has no edge.
-    """
+    """Return the edges of a module and their modules' names, from the sink's side on; raises LookupError if none."""
     names = trace.modules
     if module not in names:
         raise LookupError(f"no module of this run is named {module!r}; its modules: {', '.join(map(repr, names))}")
