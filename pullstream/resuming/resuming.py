@@ -78,9 +78,9 @@ def refuse_lost(locations: Iterable[Location], where: str) -> None:
         shuffled = [here for here in above(location) if here.traits.reorders] if location.traits.counts else []
         if shuffled:
             raise JournalError(
-                f"{location}, assigns times by order of arrival, and has no place in {where} below {shuffled[0]}, "
-                f"after which the order differs from run to run. Put it above that, or take the times from the values: "
-                f"stamp()"
+                f"{location}, has no place in {where} below {shuffled[0]}: it assigns times by the order in which values "
+                f"arrive, or decides by it which values are late, and that order differs from run to run there. Assign "
+                f"times upstream of that, in each source: merge(pipe(a, stamp(...)), pipe(b, stamp(...)))"
             )
 
 

@@ -123,8 +123,8 @@ def writer(
     Count(1)(Call(module, name="open_files"), options.get("open_files", 64))
     if place.grows and not format.grows:
         raise CompositionError(
-            f"{module}({place.template!r}) at {Site.here()}: files of this kind cannot grow; add {{time}} to the "
-            f"target. Without times, all values are in the file of the time 0"
+            f"{module}({place.template!r}) at {Site.here()}: a file of this format cannot grow from time to time. Add "
+            f"{{time}} to the target, for a file for each time; values without an assigned time are at the time 0"
         )
     if place.grows and place.is_url:
         raise CompositionError(

@@ -134,7 +134,7 @@ def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
 )
 def test_counting_what_comes_in_another_order_each_time_is_refused(path, source):
     """Epochs by count mean nothing again where the order is a matter of luck."""
-    with pytest.raises(ps.errors.JournalError, match="stamp_epochs.*after which the order differs"):
+    with pytest.raises(ps.errors.JournalError, match="stamp_epochs.*by the order in which values arrive"):
         ps.run(ps.pipe(source, ps.stamp_epochs(2), ps.drain()), journal=path)
 
 
