@@ -78,9 +78,9 @@ def refuse_lost(locations: Iterable[Location], where: str) -> None:
         shuffled = [here for here in above(location) if here.traits.reorders] if location.traits.counts else []
         if shuffled:
             raise JournalError(
-                f"{location}, has no place in {where} below {shuffled[0]}: it assigns times by the order in which values "
-                f"arrive, or decides by it which values are late, and that order differs from run to run there. Assign "
-                f"times upstream of that, in each source: merge(pipe(a, stamp(...)), pipe(b, stamp(...)))"
+                f"{location}, has no place in {where} below {shuffled[0]}: it assigns times by the order in which "
+                f"values arrive, or decides by it which values are late, and that order differs from run to run there. "
+                f"Assign times upstream of that, in each source: merge(pipe(a, stamp(...)), pipe(b, stamp(...)))"
             )
 
 
