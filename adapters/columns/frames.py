@@ -172,7 +172,7 @@ def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:
 def joined(
     where: str, batches: Sequence[RecordBatch], shown: Callable[[str], str] = "the column {!r}".format
 ) -> RecordBatch:
-    """Batches one below the other, in types that hold all values, or refused; `shown` names a column in errors."""
+    """Join batches with the same columns, in wider types if needed; `shown` names a column in a refusal."""
     if len(batches) == 1:
         return batches[0]
     differ = any(batch.schema != batches[0].schema for batch in batches)

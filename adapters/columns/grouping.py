@@ -57,7 +57,7 @@ class Grouped:
         return self.numbers[column.is_valid().to_numpy(zero_copy_only=False)] if column.null_count else self.numbers
 
     def total(self, column: Array) -> Array:
-        """The sums, without values 0: decimals where one may exceed 64 bits, and refused where 76 digits."""
+        """The sums, without values 0: as decimals where one may exceed 64 bits; refused beyond 76 digits."""
         types, kind = pa.types, column.type
         if not types.is_floating(kind):
             most: Any = max(abs(end or 0) for end in pa.compute.min_max(column).as_py().values()) * len(column)

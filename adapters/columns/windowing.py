@@ -26,7 +26,10 @@ START, STOP = "__start__", "__stop__"
 
 
 class EventTimeWindows(EventTimes):
-    """Assigns rows to windows by a time column, many at once; emits a window when no more of its rows can come."""
+    """Assigns rows to windows by a time column, and emits a window when no more of its rows can arrive.
+
+    Rows wait, and are aggregated many at once.
+    """
 
     marks: ClassVar[Marks]
     added: ClassVar[Sequence[str]] = ()

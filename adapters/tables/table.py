@@ -140,7 +140,10 @@ class TargetTable(ABC):
 
     @abstractmethod
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
-        """Commit the rows of a time with their record, all or nothing, to a table that may be new; return its id."""
+        """Commit the rows of a time with their record, all or nothing, and return the table's id.
+
+        It creates the table if it does not exist.
+        """
 
     def unkept(self, column: Any) -> tuple[Array, str] | None:  # noqa: ARG002 - for subclasses
         """Mark the values that the database would change or refuse, and say why; None if it keeps all of this type."""

@@ -24,7 +24,10 @@ def expect(condition: object, rule: str, message: str, advice: str = "", *, exac
 
 @attrs.frozen
 class Outcome:
-    """The outcome of a module in a cell; a `doubt` is a fault, unless the stream ended at that very moment."""
+    """The outcome of a module in a cell.
+
+    A `doubt` is a possible fault, unless the stream happened to end at that very moment.
+    """
 
     values: list[Any]
     ending: Any

@@ -146,7 +146,10 @@ async def reference_sink(upstream: Reader[Any], ctx: Context, given: trio.Memory
 
 @asynccontextmanager
 async def edge_below(subject: Source[Any], checker: Checker, limit: int) -> AsyncGenerator[Reader[Any]]:
-    """Open the edge below a source in its own run, to be asked by hand for at most `limit` values."""
+    """Open the edge below a source in its own run, to be asked by hand.
+
+    No module asks for more than the run's `limit`, not even modules with their own pace.
+    """
     send, receive = trio.open_memory_channel[Reader[Any]](1)
     async with pipe(subject, reference_sink(send).named(SINK)).open(limit=limit, check=checker) as running:
         yield await receive.receive()

@@ -71,7 +71,10 @@ class Finding:
         return self.told()
 
     def told(self, before: Collection[str] = (), spoken: Callable[[str], str] = str) -> str:
-        """Return the finding in words, with its fix unless `before` has that; `spoken` rewrites expectations."""
+        """Return the finding in words, with how to fix it unless `before` contains that.
+
+        `spoken` rewrites the names of expectations for the reader.
+        """
         where = "" if self.place is None else f", {self.place}"
         lines = [f"{self.subject}{where}", f"{self.rule}: {self.words}.", f"  {self.scene}"]
         lines += [f"  {line}" for line in self.message.splitlines()]

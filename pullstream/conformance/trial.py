@@ -96,7 +96,10 @@ class Trial:
         )
 
     async def simplest(self, found: Finding, trying: Callable[[Cell], object]) -> Finding:
-        """Return the simplest case that shows the same as a finding; `trying` gets each cell that is run for it."""
+        """Return the simplest case of a finding: with fewer values, or asked for one by one, if that shows the same.
+
+        `trying` is called with each cell that is run for this.
+        """
         kind = found.cell.kind
         simpler = [cell for cell in self.cells if cell.kind == kind and cell.effort < found.cell.effort]
         for cell in sorted(simpler, key=lambda cell: cell.effort)[:SIMPLER]:

@@ -17,7 +17,10 @@ AT_A_TIME: Final = 1024
 
 @attrs.frozen
 class Values:
-    """Consecutive values of a file, from `line` on if each is a line. Reading can restart from `start`."""
+    """Consecutive values of a file.
+
+    `line` is the line of the first value if each value is one line. Reading can restart from `start` (`Format.pieces`).
+    """
 
     values: list[Any]
     line: int | None = None
@@ -71,7 +74,7 @@ class ReadFormat(ABC):
 
     @abstractmethod
     def pieces(self, file: File, raw: RawFile, start: "Start", agreed: "Agreed") -> Generator[Piece]:
-        """Read a file in pieces, up to a `FileReadError`; runs in a thread, and the caller closes `raw`."""
+        """Read a file in pieces, in a thread; the caller closes `raw`. Raises `FileReadError` where it cannot go on."""
 
     decodes: ClassVar[bool] = True
     """Whether pieces are `TablePiece`s, which are decoded without holding Python's lock."""

@@ -30,7 +30,10 @@ class _WithoutHolds:
 
 
 class KeyRows(Kernel[Any]):
-    """Runs transformers on each key's rows; a time is complete when the key has a later one, or no more rows."""
+    """Runs transformers on each key's rows; gives their results with times and key.
+
+    A time is complete when the key has a later one, or no more rows.
+    """
 
     traits = Traits(trusted=True)
 

@@ -198,7 +198,10 @@ class PartitionRun:
 
 
 def shown(failure: BaseException, names: Sequence[str] = (), key: tuple[Any, ...] | None = None) -> BaseException:
-    """Add the partition, and the key by its `names`, and keep only the user's frames, because Spark prints all."""
+    """Add the failure's place, and keep only the user's frames, because Spark prints all of them.
+
+    The place is the partition, and the key with the `names` of its columns.
+    """
     from pyspark import TaskContext  # noqa: PLC0415 - present on every executor
 
     task = TaskContext.get()

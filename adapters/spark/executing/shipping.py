@@ -26,7 +26,10 @@ _CHECKOUT = str(Path(__file__).parents[3]) if len(_PACKAGES) > 1 else None
 
 
 def shipped(pickled: bytes, module: str = "partition") -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
-    """The function that executors run, `run` of a module beside this one: an inner one, pickled by value."""
+    """The function that executors run, which is `run` of a module beside this one.
+
+    It is an inner function, because those are pickled by value and need no installation on the executor.
+    """
     begin = _beginning()
 
     def on_executor(batches: Iterator[RecordBatch]) -> Generator[RecordBatch]:

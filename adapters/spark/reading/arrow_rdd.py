@@ -42,7 +42,10 @@ class ArrowRdd:
         """Whether it depends on a shuffle: several jobs may then read results of different evaluations."""
 
     def read(self, partitions: Iterable[int]) -> list[RecordBatch]:
-        """Read some partitions with one job; return their batches in order, all at once: they would stay in Java."""
+        """Read some partitions with one job; return their batches in order.
+
+        All batches are fetched at once: the rest would stay in Java's heap until it is read.
+        """
         job: Any = self._run(self._scala, self._rdd, list(partitions))
         server: Any = job[2]
         try:

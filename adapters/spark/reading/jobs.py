@@ -79,7 +79,10 @@ def failed(session: "SparkSession", exc: BaseException) -> SparkJobError | Shuff
 
 
 class Jobs:
-    """The jobs of one run, which share a tag. Calls block; any thread may make one, or call `cancel` or `close`."""
+    """The jobs of one run, which share a tag.
+
+    Calls block, and may be made in any number of threads. Any thread may call `cancel` and `close`.
+    """
 
     def __init__(self, session: "SparkSession") -> None:
         self.tag = f"pullstream-{uuid4().hex}"

@@ -90,7 +90,10 @@ class Spans:
 
 
 class SpansAhead(Generic[T]):
-    """Reads spans in threads, at most `width` ahead of the consumer; `take` is for one thread, `close` for any."""
+    """Reads spans in threads, at most `width` ahead of the consumer.
+
+    `take` is for one thread at a time, `close` for any thread.
+    """
 
     def __init__(self, read: Callable[[range], T], spans: Spans, width: int, size: Callable[[T], int]) -> None:
         self._read = read

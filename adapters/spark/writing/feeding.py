@@ -98,7 +98,10 @@ class TaskFeed:
         await trio.sleep_forever()
 
     async def _watched(self, gather: "BatchJoiner", held: ExitStack) -> Sequence[Sequence[Any]]:
-        """Return the next values, while Spark still needs them: a waiting Python worker misses its task's end."""
+        """Return the next values; while there are none, check that Spark still needs them.
+
+        A Python worker that waits for them does not notice that its task has ended, for example at a limit.
+        """
         while True:
             with trio.move_on_after(GONE_SECONDS) as waiting:
                 await gather.answered()

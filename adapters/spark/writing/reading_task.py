@@ -63,7 +63,10 @@ class ReadingTask:
             return False
 
     def failed_before(self, context: "SparkContext") -> str | None:
-        """Return the failure that Spark retries the task for; None if only its result was lost. Blocks briefly."""
+        """Return the failure because of which Spark retries the task, without Java's frames; blocks briefly.
+
+        None if there is none: the task had succeeded, and its result was lost with an executor.
+        """
         deadline = time.monotonic() + REPORTED_SECONDS
         while True:
             # A thread in Java keeps the record, and may learn of a failure shortly after the next attempt starts.

@@ -136,7 +136,10 @@ class ServedSource:
         nursery: trio.Nursery,
         filters: Sequence[RowFilter] = (),
     ) -> None:
-        """Send the rows that meet the filters, one batch per request; kept ones are read by a task in `nursery`."""
+        """Send the rows that meet Spark's filters to the task at the other end, one batch per request.
+
+        A source that is kept for replay is read by a task in `nursery`, the server's.
+        """
 
         async def alive() -> bool:
             return await in_thread(reading.goes_on, context)

@@ -120,7 +120,10 @@ class KeyRow:
 
 
 class Near:
-    """Values, at times in one order, that match those at nearby ones; in parallel lists, which cost least."""
+    """Values that match those at nearby times; the times are in one order.
+
+    Values are in parallel lists: an object for each would cost more than everything else.
+    """
 
     def __init__(self, *, marks: bool = False) -> None:
         self.size = 0

@@ -147,7 +147,10 @@ def may_change(state: Any) -> bool:
 
 
 class Emitted:
-    """A state that was emitted as a result, which the next step must not change in place, wherever it waits."""
+    """A state that was emitted as a result, so that the next step must not change it in place.
+
+    Otherwise this result would change too, wherever it is kept or waits.
+    """
 
     def __init__(self, state: Any) -> None:
         self.state = state

@@ -35,7 +35,10 @@ class Frame:
 
 @attrs.frozen
 class Way:
-    """An edge: straight down to `leave`, across, and down from `enter`; back up, it runs along `side` instead."""
+    """An edge: straight down to `leave`, from there across to its end, and straight down from `enter`.
+
+    An edge that leads back up runs along `side` instead.
+    """
 
     start: int
     end: int

@@ -18,7 +18,10 @@ MESSAGES = frozenset(act.value for act in Act)
 
 @attrs.frozen
 class Message:
-    """A message between modules, given by their lifelines; one to itself is a note of an event there."""
+    """A message between two modules, which are given by the numbers of their lifelines.
+
+    A message from a module to itself is a note of an event there.
+    """
 
     sender: int
     receiver: int
