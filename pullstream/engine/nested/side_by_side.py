@@ -43,6 +43,8 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         """The number of its values before the current run, and in it."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
+        self._due: set[S] = set()
+        """Those of them whose outstanding ask goes on when they are polled, although another stream answers."""
 
     # ---- what a module supplies
 
@@ -87,6 +89,11 @@ class SideBySide(PolledAsking[Any], Generic[S]):
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if self._ready:
+            if self._due:
+                due = [stream for stream in self._to_ask if stream in self._due]
+                self._to_ask = [stream for stream in self._to_ask if stream not in self._due]
+                self._due.clear()
+                self.ask_streams(due, limit)
             stream = self._ready[0]
             batch = stream.take_run(limit)
             if not stream:
@@ -99,6 +106,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
                 pass
             self.ask_streams(self._to_ask, limit)
             self._to_ask.clear()
+            self._due.clear()
             wanted = 0 if self.outer.known else self.wanted(limit)
         if wanted:
             self.ask_input(self.upstream, wanted)
@@ -126,6 +134,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
     def _ask_again(self, lane: Lane[Any]) -> None:
         if lane in self.inner:
             self._to_ask.append(self.inner[lane])
+            self._due.add(self.inner[lane])
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
