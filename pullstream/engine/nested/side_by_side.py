@@ -44,7 +44,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
         self._due: set[S] = set()
-        """Those of them whose outstanding ask goes on when they are polled, although another stream answers."""
+        """The streams in `_to_ask` whose outstanding ask goes on when they are polled, although another one answers."""
 
     # ---- what a module supplies
 
