@@ -59,7 +59,7 @@ class Packing:
         self._places = {name: at for at, name in enumerate(self._names)}
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
-        """Convert the rows of all portions, in order, to few batches; a value that is no row is refused."""
+        """Convert the rows of all portions, in order, to as few batches as possible; refuse a value that is no row."""
         for batch in self._whole(portions):
             if self._most is None or batch.num_rows <= self._most:
                 yield batch

@@ -169,6 +169,15 @@ async def per_time(upstream, ctx, function=lambda value: value):
                 yield ps.Batch(time, [function(value) for value in kept.pop(time)])
 
 
+@ps.source
+async def steps(ctx, number):
+    """Emit a value at each time, one second after the time before."""
+    for time in range(number):
+        ctx.advance(time)
+        await trio.sleep(1)
+        yield ps.Batch(time, [time])
+
+
 @ps.transformer
 async def totals(upstream, ctx):
     """Emit the sum of all values so far, which is in its memory, when a time is complete."""

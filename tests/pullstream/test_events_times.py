@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import completions
+from tests.pullstream.common import completions, steps
 
 
 @ps.sink
@@ -220,14 +220,6 @@ def test_a_part_is_left_only_of_what_is_in_flight(case):
 
 
 @ps.source
-async def steps(ctx):
-    for time in range(3):
-        ctx.advance(time)
-        await trio.sleep(1)
-        yield ps.Batch(time, [time])
-
-
-@ps.source
 async def two_later(ctx, value):
     await trio.sleep(2)
     yield value
@@ -252,7 +244,7 @@ async def rests(upstream, ctx):
         await trio.sleep(5)
 
 
-INNER = ps.pipe(steps(), ps.map(two_later), ps.flatten())
+INNER = ps.pipe(steps(3), ps.map(two_later), ps.flatten())
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def unique_by_time(key: Key[V, Hashable] | None = None, *, on_error: OnError[V] 
 
 
 def following(location: object, last: Hashable, time: Hashable, *, instead: str = "") -> Hashable:
-    """Return the time; raises `CapabilityError`, with what to do `instead`, if it is earlier than the last one."""
+    """Return the time; raises `CapabilityError`, with what to do `instead`, unless it is at or after the last one."""
     if less_equal(last, time):
         return time
     raise CapabilityError(

@@ -11,6 +11,7 @@ import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, PolledKernel
 from pullstream.checker import Checker
 from pullstream.resuming.resuming import drop_in
+from tests.pullstream.common import steps
 
 
 @pytest.fixture(autouse=True)
@@ -167,13 +168,6 @@ async def test_a_lane_taken_while_the_first_one_waits(autojump_clock):
     """A module wakes one lane only; both asks are answered."""
     others = []
 
-    @ps.source
-    async def slow(ctx):
-        for time in range(4):
-            ctx.advance(time)
-            await trio.sleep(1)
-            yield ps.Batch(time, [time])
-
     @ps.transformer
     async def splits(upstream, ctx):
         async def beside():
@@ -189,6 +183,6 @@ async def test_a_lane_taken_while_the_first_one_waits(autojump_clock):
                     ctx.notify_at(event.time + 10)
                     yield event
 
-    async with ps.pipe(slow(), splits(), ps.collect()).open() as running:
+    async with ps.pipe(steps(4), splits(), ps.collect()).open() as running:
         assert sorted(await running.result() + others) == [0, 1, 2, 3]
     assert len(others) == 1
