@@ -264,3 +264,37 @@ async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojum
     async with ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))).open(limit=1) as running:
         await running.result()
     assert moments == expected
+
+
+@ps.source
+async def two_behind(ctx):
+    yield ps.Batch(0, [0])
+    ctx.advance(1)
+    for value in (1, 2):
+        await trio.sleep(1)
+        yield ps.Batch(1, [value])
+
+
+@ps.transformer
+async def notified_of_0(upstream, ctx):
+    async for event in ctx.events(upstream):
+        if isinstance(event, ps.Batch):
+            if event.time == 0:
+                ctx.notify_at(0)
+            yield event
+
+
+@ps.transformer
+async def rests_after_one(upstream, ctx):
+    while (batch := await upstream.ask(1)) is not ps.DONE:
+        yield batch
+        await trio.sleep(5)
+
+
+async def test_an_ask_that_waits_is_not_made_smaller(autojump_clock):
+    """The source is asked for many, and then, while that waits, for one: its second value comes no later for that."""
+    moments = []
+    program = ps.pipe(two_behind(), notified_of_0(), rests_after_one())
+    async with ps.pipe(program, ps.drain(lambda _: moments.append(trio.current_time()))).open() as running:
+        await running.result()
+    assert moments == [0, 6, 11]
