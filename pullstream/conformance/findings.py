@@ -54,10 +54,10 @@ HINTS: Final[Mapping[str, str]] = {
     "argument or in a global survives into the next run",
     SHARING: "make a new list for each answer, and for changes of a received one; change neither",
     "hang": "look for a wait that nothing ends: for an event that is never set, or for more values than there are",
-    "spin": "look at the line: an endless loop, an `except` around an ask that takes the end for an error to "
-    "retry, or a blocking call in place of an awaited one",
+    "spin": "look for an endless loop, an `except` around an ask that takes the end for an error to retry, or a "
+    "blocking call in place of an awaited one",
     "crash": "raise an Exception of your own, and let others (Cancelled, GeneratorExit) pass",
-    "failure": "look at the exception, and at the line",
+    "failure": "look at the exception, and at the line that raised it",
     "vacuous": "look at what the module does with its input; a Completed(time) comes only for a time at which it "
     "called ctx.notify_at(time)",
 }

@@ -37,6 +37,9 @@ LIMIT: Final = 20.0
 SLOW: Final = 0.25
 """Seconds of real time per cell from which on a module seems to block."""
 
+EARLY: Final = 40
+"""The number of cells that may be slow before a warning comes while others are still to run."""
+
 ORDERS: Final = 3
 """The number of task orders for modules with several inputs."""
 
@@ -126,16 +129,9 @@ def conformance(
         if progress is not None:
             progress(name)
         judging = _Judging(subject, plan, expectations)
-        began = perf_counter()
         found = judging.run(limit)
-        took = perf_counter() - began
-        if took > SLOW * max(judging.count, 4) and not any(finding.rule == "spin" for finding in found):
-            LOG.warning(
-                "%s took %.0f s of real time, although waiting is virtual: does it block, for example with time.sleep? "
-                "Await trio.sleep(seconds) instead, and call a blocking function in a thread",
-                name,
-                took,
-            )
+        if not any(finding.rule == "spin" for finding in found):
+            judging.warn_if_slow(4)
         counts[name] += judging.count
         findings += [attrs.evolve(finding, subject=name) for finding in found]
     return Report(counts, findings, lambda finding: _again(called[finding.subject], expectations, finding.cell))
@@ -146,10 +142,13 @@ class _Judging:
 
     def __init__(self, subject: Subject | str, plan: GridPart, expectations: dict[str, Any]) -> None:
         self._subject = subject
+        self._name = subject if isinstance(subject, str) else subject.name
         self._plan = plan
         self._expectations = expectations
         self._cell = Cell()
         self._found: list[Finding] = []
+        self._began = perf_counter()
+        self._warned = False
         self.count = 0
 
     def run(self, limit: float | None) -> list[Finding]:
@@ -159,9 +158,8 @@ class _Judging:
             return self._found
         ended = apart(self._work, self._hear, limit)
         if ended is not None:
-            name = self._subject if isinstance(self._subject, str) else self._subject.name
             scene = in_words(self._cell)
-            self._found.append(Finding(name, ended.rule, self._cell, ended.message, scene, ended.place))
+            self._found.append(Finding(self._name, ended.rule, self._cell, ended.message, scene, ended.place))
         return self._found
 
     def _work(self, send: Send) -> None:
@@ -195,6 +193,21 @@ class _Judging:
         else:
             self._cell, counted = message
             self.count += counted
+            self.warn_if_slow(EARLY)
+
+    def warn_if_slow(self, least: int) -> None:
+        """Warn once if the cells take so long that the module seems to block; fewer than `least` cells count as it."""
+        took = perf_counter() - self._began
+        if self._warned or took <= SLOW * max(self.count, least):
+            return
+        self._warned = True
+        LOG.warning(
+            "%s takes %.0f s of real time for %d cells, although waiting is virtual: does it block, for example with "
+            "time.sleep? Await trio.sleep(seconds) instead, and call a blocking function in a thread",
+            self._name,
+            took,
+            self.count,
+        )
 
 
 @contextmanager

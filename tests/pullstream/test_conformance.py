@@ -1,6 +1,7 @@
 """The conformance kit finds what is broken, passes what is not, and can be used from a test and from a shell."""
 
 import os
+import re
 import shlex
 import signal
 import time
@@ -444,6 +445,7 @@ def test_a_module_that_spins_is_not_placed_where_the_kit_was_called():
     finding = conformance(Subject("module", never_rests), replay="values=1", limit=0.5).findings[0]
     assert finding.rule == "spin"
     assert "it is in test_" not in finding.message
+    assert "look at the line" not in str(finding)  # it may have none
 
 
 STOPPED = """
@@ -525,3 +527,11 @@ def test_the_kit_logs_a_remark_once_and_none_about_what_is_right(module, options
     conformance(Subject("module", module), limit=None, **options)
     assert len(caplog.messages) == len(told)
     assert all(words in message for words, message in zip(told, caplog.messages, strict=True))
+
+
+def test_the_kit_asks_whether_a_module_blocks_while_there_are_still_cells_to_run(caplog, monkeypatch):
+    monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.04)
+    monkeypatch.setattr("pullstream.conformance.kit.EARLY", 4)
+    assert conformance(Subject("module", blocks), cells=40).cells["module"] == 40
+    (message,) = caplog.messages
+    assert int(re.findall(r"for (\d+) cells", message)[0]) < 40
