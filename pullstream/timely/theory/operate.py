@@ -1,7 +1,3 @@
 """The door to `timely.theory.operate`, in a checkout; an installed package has here what is behind it."""
 
-from pullstream.checkout import beside
-
-beside("timely")
-
-from timely.theory.operate import *  # noqa: E402, F403
+from timely.theory.operate import *  # noqa: F403

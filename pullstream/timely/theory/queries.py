@@ -1,7 +1,3 @@
 """The door to `timely.theory.queries`, in a checkout; an installed package has here what is behind it."""
 
-from pullstream.checkout import beside
-
-beside("timely")
-
-from timely.theory.queries import *  # noqa: E402, F403
+from timely.theory.queries import *  # noqa: F403
