@@ -1,22 +1,19 @@
 """The source behind all file readers."""
 
 from collections import deque
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream import DONE, Batch
 from pullstream.authoring import LOG, Backlog, Carries, Done, Kernel, Outside, Traits, catches
 from pullstream.errors import JournalError
 
+from ...stopping import in_thread
 from .order import ReadPlan, check_over
 from .reader import END, PLACE, SCHEMA, FilesReader, Found
 from .resuming import EarlierRun
-
-T = TypeVar("T")
 
 
 class FilesSource(Kernel[Any], Outside):
@@ -30,7 +27,6 @@ class FilesSource(Kernel[Any], Outside):
         self._reading: FilesReader | None = None
         self._row: deque[Found] = deque()
         self._rest = Backlog()
-        self._limiter = trio.CapacityLimiter(2)
 
     @override
     async def acquire(self) -> None:
@@ -65,7 +61,7 @@ class FilesSource(Kernel[Any], Outside):
     async def unchanged(self) -> bool:
         # Followed files may be removed, and any new ones are welcome.
         if not self._plan.follow:
-            await self._thread(partial(check_over, self._plan, self._earlier()))
+            await in_thread(check_over, self._plan, self._earlier())
         return not self._plan.follow
 
     @override
@@ -75,7 +71,7 @@ class FilesSource(Kernel[Any], Outside):
         while not self._rest:
             while not self._row:
                 # A cancelled wait leaves the thread running; `release` stops it and waits for it.
-                found = reading.step() if reading.ready else await self._thread(reading.step)
+                found = reading.step() if reading.ready else await in_thread(reading.step)
                 if found is None:
                     return DONE
                 self._row.extend(found)
@@ -94,10 +90,7 @@ class FilesSource(Kernel[Any], Outside):
         self._rest = Backlog()
         if self._reading is not None:
             self._reading.stop()
-            await self._thread(self._reading.close)
-
-    async def _thread(self, function: Callable[[], T]) -> T:
-        return await trio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=self._limiter)
+            await in_thread(self._reading.close)
 
     @override
     def status(self) -> str:

@@ -10,7 +10,6 @@ import trio
 
 import pullstream as ps
 from adapters import files
-from adapters.files.reading.source import FilesSource
 from pullstream.conformance import Subject, conformance
 from tests.adapters.files.reading.tables import READERS, write
 from tests.programs import python, until
@@ -163,10 +162,10 @@ SOURCES = {
 def test_conformance(kind, put, monkeypatch):
     """No rule is broken and nothing hangs; virtual time stands in for threads."""
 
-    async def moment(self, function):
+    async def moment(function, *args):
         await trio.sleep(0.1)
-        return function()
+        return function(*args)
 
-    monkeypatch.setattr(FilesSource, "_thread", moment)
+    monkeypatch.setattr("adapters.files.reading.source.in_thread", moment)
     path = put("data", "".join(f"{n}\n" for n in range(5)))
     assert conformance(Subject(kind, lambda: SOURCES[kind](path)), cells=60).check().cells.total() > 0
