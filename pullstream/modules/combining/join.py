@@ -22,7 +22,7 @@ from pullstream.modules.combining.join_by_time import AsOf, How, Strategy, owing
 from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
 from pullstream.modules.combining.join_state import MatchState, Near
 from pullstream.modules.values.on_error import OnError, catches
-from pullstream.modules.windows.grid import duration
+from pullstream.modules.windows.grid import TIMELESS, duration
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 from pullstream.timely import BEGINNING
 
@@ -120,10 +120,10 @@ class _Join(FanIn):
         timeless = [number for number, side in enumerate(self._sides, 1) if side.timeless()]
         if self._within is not None and timeless:
             LOG.warning(
-                "%s with within=, got every value of its source %s at the time 0. Values without an assigned time are "
-                "at 0: assign times with time= in the source or with stamp(...), or correct the function that gave 0",
+                "%s with within=, got every value of its source %s at the time 0. %s",
                 self.location,
                 " and of its source ".join(map(str, timeless)),
+                TIMELESS,
             )
         await super().release()
 

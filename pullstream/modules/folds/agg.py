@@ -64,7 +64,7 @@ def min(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def min(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """Find the least value; among equal ones, the first."""
-    return Fold(list, partial(_less, of or itself), partial(_best, 0), _less_of)
+    return _extreme(operator.lt, of or itself, 0)
 
 
 @overload
@@ -74,7 +74,7 @@ def max(of: Function[A, B]) -> Fold[A, B]: ...
 @checked
 def max(of: Of[Any, Any] = None) -> Fold[Any, Any]:
     """Find the greatest value; among equal ones, the first."""
-    return Fold(list, partial(_greater, of or itself), partial(_best, 0), _greater_of)
+    return _extreme(operator.gt, of or itself, 0)
 
 
 @checked
@@ -85,13 +85,13 @@ def min_by(of: Annotated[Function[V, Any], _KEY]) -> Fold[V, V]:
     >>> ps.run(ps.pipe(ps.values(["melon", "fig", "plum"]), ps.reduce(ps.agg.min_by(len))))
     'fig'
     """
-    return Fold(list, partial(_less_by, of), partial(_best, 1), _less_of)
+    return _extreme(operator.lt, of, 1)
 
 
 @checked
 def max_by(of: Annotated[Function[V, Any], _KEY]) -> Fold[V, V]:
     """Find the value for which `of` is greatest; among equal ones, the first."""
-    return Fold(list, partial(_greater_by, of), partial(_best, 1), _greater_of)
+    return _extreme(operator.gt, of, 1)
 
 
 @checked
@@ -184,40 +184,20 @@ def _plus(of: Callable[[Any], Any], total: Any, value: Any) -> Any:
     return total + of(value)
 
 
-def _less(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
-    candidate = of(value)
-    if not best or candidate < best[0]:
-        best[:] = [candidate]
-    return best
+def _extreme(before: Callable[[Any, Any], bool], of: Callable[[Any], Any], place: int) -> Fold[Any, Any]:
+    """Make the fold of the first value in an order of `of`: it keeps [of(value), value], and gives one of the two."""
+    return Fold(list, partial(_first, before, of), partial(_best, place), partial(_first_of, before))
 
 
-def _greater(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
-    candidate = of(value)
-    if not best or best[0] < candidate:
-        best[:] = [candidate]
-    return best
-
-
-def _less_by(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
+def _first(before: Callable[[Any, Any], bool], of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
     key = of(value)
-    if not best or key < best[0]:
+    if not best or before(key, best[0]):
         best[:] = [key, value]
     return best
 
 
-def _greater_by(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
-    key = of(value)
-    if not best or best[0] < key:
-        best[:] = [key, value]
-    return best
-
-
-def _less_of(best: list[Any], other: list[Any]) -> list[Any]:
-    return other if other and (not best or other[0] < best[0]) else best
-
-
-def _greater_of(best: list[Any], other: list[Any]) -> list[Any]:
-    return other if other and (not best or best[0] < other[0]) else best
+def _first_of(before: Callable[[Any, Any], bool], best: list[Any], other: list[Any]) -> list[Any]:
+    return other if other and (not best or before(other[0], best[0])) else best
 
 
 def _best(place: int, best: list[Any]) -> Any:

@@ -98,14 +98,17 @@ def _from(origin: object) -> str:
     return f". Times must be of the type of origin={origin!r}; datetimes have a time zone in both or in neither"
 
 
+TIMELESS: Final = (
+    "Values without an assigned time are at 0: assign times with time= in the source or with stamp(...), or correct "
+    "the function that gave 0"
+)
+
+
 def in_microseconds(duration: object, time: object) -> str:
     """Give a hint for a timedelta with integer times, whose unit is unknown here."""
     if isinstance(duration, timedelta) and isinstance(time, int):
         if time == 0:
-            return (
-                ". Values without an assigned time are at 0: assign times with time= in the source or with stamp(...), "
-                "or correct the function that gave 0"
-            )
+            return f". {TIMELESS}"
         number = duration // timedelta(microseconds=1)
         return f". If these are the microseconds of a TIMESTAMP column, the duration is {number:_}"
     return ""

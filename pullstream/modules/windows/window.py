@@ -14,6 +14,7 @@ from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
 from pullstream.logger import LOG
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
+from pullstream.modules.windows.grid import TIMELESS
 from pullstream.protocol import Batch
 
 R_co = TypeVar("R_co", covariant=True)
@@ -57,10 +58,7 @@ class Windowed(Notified):
     async def release(self) -> None:
         if self.location.ports[0].values > 1 and all(type(time) is int and time == 0 for time in self._times):
             LOG.warning(
-                "%s, got every value at the time 0, so all of them fell into one window. Values without an assigned "
-                "time are at 0: assign times with time= in the source or with stamp(...), or correct the function that "
-                "gave 0",
-                self.location,
+                "%s, got every value at the time 0, so all of them fell into one window. %s", self.location, TIMELESS
             )
         await super().release()
 
