@@ -1,4 +1,4 @@
-"""The programs of README and of the guides, scaled up, beside plain Python; a service, and a nightly run."""
+"""The programs of README and of the guides, scaled up, beside plain Python; and a nightly run."""
 
 import asyncio
 import atexit
@@ -7,13 +7,10 @@ import json
 import re
 from collections import defaultdict
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import groupby, islice
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-
-import trio
 
 import pullstream as ps
 from pullstream import files
@@ -286,55 +283,6 @@ def nightly(size):
                 write_lines(folder / "days" / f"{met[0]}.jsonl", ((item, sums[item]) for item in dict(sales)))
 
     return {HERE: here, BY_HAND: by_hand}
-
-
-@program(
-    "short pipelines of 100 numbers, all in one nursery",
-    2_000,
-    200,
-    why="each run makes a nursery, a sidecar, and six objects for each of its modules",
-)
-def service(size):
-    numbers = range(100)
-
-    def more(n):
-        return n + 1
-
-    def even(n):
-        return n % 2 == 0
-
-    short = ps.pipe(ps.values(numbers), ps.map(more), ps.filter(even), ps.collect())
-
-    async def request():
-        async with short.open() as running:
-            return await running.result()
-
-    async def by_hand():
-        return list(filter(even, map(more, numbers)))
-
-    def all_at_once(handle):
-        async def main():
-            answers = []
-
-            async def task():
-                answers.append(await handle())
-
-            async with trio.open_nursery() as nursery:
-                for _ in range(size):
-                    nursery.start_soon(task)
-            return sum(map(len, answers))
-
-        return lambda _: trio.run(main)
-
-    ways = {HERE: all_at_once(request), BY_HAND: all_at_once(by_hand)}
-    if find_spec("streamable") is None:
-        return ways
-    stream = import_module("streamable").stream
-
-    async def streamable():
-        return list(stream(numbers).map(more).filter(even))
-
-    return {**ways, "streamable": all_at_once(streamable)}
 
 
 @program(
