@@ -177,33 +177,22 @@ def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of, journal, 
     assert seen.index(-20) > seen.index(20) + 1
 
 
-@pytest.mark.parametrize("time_of", [None, lambda n: n], ids=["one time", "a time a value"])
-def test_a_value_does_not_wait_for_the_next_of_a_slow_iterator(time_of):
+@pytest.mark.parametrize(
+    ("time_of", "slow", "through"),
+    [(None, range(4), ()), (lambda n: n, range(4), ()), (None, {1, 3}, [ps.take(lambda _: True)])],
+    ids=["one time", "a time a value", "take by a test"],
+)
+def test_a_value_does_not_wait_for_the_next_of_a_slow_iterator(time_of, slow, through):
     seen = []
 
     def numbers():
         for n in range(40):
-            if n < 4:
-                time.sleep(0.01)
-            seen.append(n)
-            yield n
-
-    ps.run(ps.pipe(ps.values(numbers(), time=time_of), ps.drain(lambda n: seen.append(-n))))
-    assert seen[:8] == [0, 0, 1, -1, 2, -2, 3, -3]
-    assert seen.index(-20) > seen.index(20) + 1
-
-
-def test_a_value_that_take_by_a_test_passes_on_does_not_wait_for_a_slow_one():
-    seen = []
-
-    def numbers():
-        for n in range(40):
-            if n in {1, 3}:
+            if n in slow:
                 time.sleep(0.02)
             seen.append(n)
             yield n
 
-    ps.run(ps.pipe(ps.values(numbers()), ps.take(lambda _: True), ps.drain(lambda n: seen.append(-n))))
+    ps.run(ps.pipe(ps.values(numbers(), time=time_of), *through, ps.drain(lambda n: seen.append(-n))))
     assert seen[:8] == [0, 0, 1, -1, 2, -2, 3, -3]
     assert seen.index(-20) > seen.index(20) + 1
 

@@ -97,12 +97,20 @@ def test_rows_placed_as_before_are_exact(monkeypatch, seed):
     assert sorted(Played(monkeypatch, seed, stable=True, kills=0.05).rows()) == list(range(ROWS))
 
 
-def test_a_shuffle_that_is_always_recomputed_fails(monkeypatch):
-    played = Played(monkeypatch, 1, stable=True, kills=0.0)
+@pytest.mark.parametrize(
+    ("master", "says"),
+    [
+        ({}, "has done so again each time it was compared"),
+        # In one process only deleted files can cause it, so no digests are kept for a comparison.
+        ({"master": "local[2]"}, r"cannot be compared.*df\.checkpoint\(\), or files"),
+    ],
+)
+def test_a_shuffle_that_is_always_recomputed_fails(monkeypatch, master, says):
+    played = Played(monkeypatch, 1, stable=True, kills=0.0, **master)
     whole = Partitions(played.frame, played)
     assert whole.next() is not None
     played.kills = 1.0
-    with pytest.raises(spark.ShuffleRerunError, match="has done so again each time it was compared"):
+    with pytest.raises(spark.ShuffleRerunError, match=says):
         while whole.next() is not None:
             pass
     whole.close()
@@ -119,18 +127,6 @@ def test_a_rerun_before_the_first_delivery_has_no_effect(monkeypatch):
 
     monkeypatch.setattr(reruns, "map_stages", once)
     assert sorted(played.rows()) == list(range(ROWS))
-
-
-def test_in_one_process_it_is_an_error_at_once(monkeypatch):
-    """There only deleted files can cause it, so no digests are kept for a comparison."""
-    played = Played(monkeypatch, 3, stable=True, kills=0.0, master="local[2]")
-    whole = Partitions(played.frame, played)
-    assert whole.next() is not None
-    played.kills = 1.0
-    with pytest.raises(spark.ShuffleRerunError, match=r"cannot be compared.*df\.checkpoint\(\), or files"):
-        while whole.next() is not None:
-            pass
-    whole.close()
 
 
 def test_jobs_without_a_record_count_as_reruns(monkeypatch):
