@@ -75,7 +75,7 @@ class FilesReader:
         self._catches = catches
         self._lock = Lock()
         self._stop = Stop()
-        self._steps: Generator[None] | None = None
+        self._steps: Generator[bool] | None = None
         self._found: list[Found] = []
         self._failure: Exception | None = None
         """A failure after what was found before it."""
@@ -91,12 +91,14 @@ class FilesReader:
         """The last time before the first piece with that start."""
         self.ready = False
         """Whether the next step is quick enough to run without a thread."""
-        self._spent = False
-        """Whether the current file is small, and was read to its end."""
+        self.ended = 0
+        """The number of files that the last step has read to their ends."""
+        self._values = self._files = 0
+        """The numbers of values and of files after which a step ends."""
         self.path = ""
 
-    def step(self) -> list[Found] | None:
-        """Read the next piece; None at the end. Runs in a thread."""
+    def step(self, values: int, files: int) -> list[Found] | None:
+        """Read the next piece, and more of small files, up to some numbers; None at the end. Runs in a thread."""
         with self._lock:
             self._stop.look()
             failure, self._failure = self._failure, None
@@ -104,10 +106,10 @@ class FilesReader:
                 raise failure
             if self._steps is None:
                 self._steps = self._read()
-            over = False
+            self._values, self._files, self.ended, over = values, files, 0, False
             try:
-                # Each step may take a thread, so a small file is read as a whole.
-                over = all(self._spent for _ in self._steps)
+                # Each step may take a thread, which costs more than a small file.
+                over = all(self._steps)
             except Exception as exc:
                 if not self._found:
                     raise
@@ -127,8 +129,8 @@ class FilesReader:
             if self._steps is not None:
                 self._steps.close()
 
-    def _read(self) -> Generator[None]:
-        """Add what is found to `_found`; a step may end at each `yield`."""
+    def _read(self) -> Generator[bool]:
+        """Add what is found to `_found`; a step ends where this yields False."""
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
         absence = "available=True reads nothing there" if plan.available else "follow=True waits for it"
@@ -141,19 +143,23 @@ class FilesReader:
                     if turn is None:
                         self.path = ""
                         self._found.append(None)
-                        yield
+                        yield False
                         continue
                     self.path = turn.file.path
                     if self._begin(turn):
-                        yield
-                    yield from self._file(turn, timing)
-                    self.ready = self._spent = False
+                        yield False
+                    spent = yield from self._file(turn, timing)
+                    self.ready = False
                     if turn.floor is not None:
                         self._advance(turn.file, (turn.floor,))
                         self._floor(turn.floor)
-                    # In any case: a file is opened only when it is asked for.
-                    yield
+                    self.ended += 1
+                    # A file is opened only when its values are asked for.
+                    yield spent and self._values > 0 and self.ended < self._files
                     self.order.done += 1
+                if self._found:
+                    # The files count as read until their values have been taken.
+                    yield False
             finally:
                 if self._timeless:
                     self._mark(self._last[0] if self._last else 0)
@@ -194,8 +200,10 @@ class FilesReader:
 
     # ---- content of a file
 
-    def _file(self, turn: Turn, timing: Timing) -> Generator[None]:
+    def _file(self, turn: Turn, timing: Timing) -> Generator[bool, None, bool]:
+        """Read a file; return whether it is small, and was read to its end."""
         raw: RawFile | None = None
+        spent = False
         file, agreed = turn.file, self._agreed
         schema = agreed.schema
         self._front = self._last
@@ -209,13 +217,13 @@ class FilesReader:
             with closing(read_ahead(found, raw) if form.decodes else found) as pieces:
                 for piece in self._cut(pieces, apart=timing.by_row and self._plan.shape != "batches"):
                     self._stop.look()
-                    self.ready, self._spent = piece.more, raw.spent
+                    self.ready, spent = piece.more, raw.spent
                     if self._journal and agreed.schema is not schema:
                         schema = agreed.schema
                         self._decide(SCHEMA, agreed.saved())
                     self._add(turn, piece, timing)
                     if self._found:
-                        yield
+                        yield spent
             if self._journal and turn.time is None and self._last:
                 self._found.append(partial(self._reached, self._last, Position(file.path, None, self._last)))
         except (FileChangedError, NoColumnError):
@@ -229,6 +237,7 @@ class FilesReader:
         finally:
             if raw is not None:
                 raw.close()
+        return spent
 
     def _add(self, turn: Turn, piece: Piece, timing: Timing) -> None:
         """Add the values of a piece with their times."""
@@ -247,6 +256,7 @@ class FilesReader:
             if self._timeless:
                 self._mark(times[0])
             self._found.append(batch)
+            self._values -= len(batch.values)
 
     def _cut(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
         """With `apart`, split tables into as many rows as are created at a time; many live objects cost more each."""

@@ -7,7 +7,7 @@ import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch
-from pullstream.authoring import LOG, Backlog, Carries, Done, Kernel, Outside, Traits, catches
+from pullstream.authoring import LOG, Backlog, Carries, Done, Kernel, Outside, Traits, WaitingPace, catches
 from pullstream.errors import JournalError
 
 from ...stopping import in_thread
@@ -27,6 +27,9 @@ class FilesSource(Kernel[Any], Outside):
         self._reading: FilesReader | None = None
         self._row: deque[Found] = deque()
         self._rest = Backlog()
+        self._pace = WaitingPace()
+        self._files = 1
+        """The number of small files to read at once."""
 
     @override
     async def acquire(self) -> None:
@@ -68,21 +71,29 @@ class FilesSource(Kernel[Any], Outside):
     async def produce(self, limit: int) -> Batch[Any] | Done:
         reading = self._reading
         assert reading is not None
-        while not self._rest:
-            while not self._row:
-                # A cancelled wait leaves the thread running; `release` stops it and waits for it.
-                found = reading.step() if reading.ready else await in_thread(reading.step)
+        rest, row = self._rest, self._row
+        while not rest or (row and isinstance(row[0], Batch) and rest.left < limit):
+            while not row:
+                found = reading.step(limit, 1) if reading.ready else await self._step(reading, limit)
                 if found is None:
                     return DONE
-                self._row.extend(found)
-            match self._row.popleft():
+                row.extend(found)
+            match row.popleft():
                 case Batch() as batch:
-                    self._rest.put(batch)
+                    rest.put(batch)
                 case None:
                     await trio.sleep(self._plan.every)
                 case change:
                     change()
-        return self._rest.take(limit)
+        return rest.take(limit)
+
+    async def _step(self, reading: FilesReader, limit: int) -> list[Found] | None:
+        self._pace.took(1)
+        # A cancelled wait leaves the thread running; `release` stops it and waits for it.
+        found = await in_thread(reading.step, limit, self._files)
+        self._pace.took(max(0, reading.ended - 1))
+        self._files = self._pace.next()
+        return found
 
     @override
     async def release(self) -> None:

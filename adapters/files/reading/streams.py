@@ -303,7 +303,8 @@ class Stream:
     def skip(self, size: int) -> None:
         """Skip bytes."""
         if self.plain:
-            self.raw.seek(size, 1)
+            if size:
+                self.raw.seek(size, 1)
             return
         while size and (data := self.read(min(size, 1 << 20))):
             size -= len(data)

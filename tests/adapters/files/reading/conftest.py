@@ -41,10 +41,10 @@ def read():
 
 @pytest.fixture
 def failing():
-    def failing(source, kind):
+    def failing(source, kind, **options):
         got = []
         with pytest.raises(kind) as caught:
-            ps.run(ps.pipe(source, ps.drain(got.append)), check=True)
+            ps.run(ps.pipe(source, ps.drain(got.append)), check=True, **options)
         return got, caught.value
 
     return failing

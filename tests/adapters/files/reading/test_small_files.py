@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import trio
+from trio.testing import MockClock
 
 import pullstream as ps
 from adapters.files.reading import parsing, reader, streams
@@ -53,8 +54,10 @@ ROWS = {"parquet": 2, "arrow": 2}
 
 @pytest.mark.parametrize("kind", SOURCES)
 @pytest.mark.parametrize("journal", [False, True])
-def test_a_file_takes_one_thread_once(put, folder, monkeypatch, kind, journal):
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_thread_reads_small_files_together(put, folder, monkeypatch, kind, journal, slow):  # noqa: PLR0917
     read, content = SOURCES[kind]
+    clock = MockClock(rate=1e-6)
     for number in range(SIZE):
         put(f"read/2026-03-{number + 1:02}.txt", content(number))
     steps, run_sync = [], trio.to_thread.run_sync
@@ -66,6 +69,7 @@ def test_a_file_takes_one_thread_once(put, folder, monkeypatch, kind, journal):
 
     def closing(raw):
         readers.add(threading.current_thread())
+        clock.jump(slow)
         close_raw(raw)
 
     def counted(function, *given, **options):
@@ -80,12 +84,14 @@ def test_a_file_takes_one_thread_once(put, folder, monkeypatch, kind, journal):
     monkeypatch.setattr(streams.RawFile, "close", closing)
     for module in (parsing, reader):
         monkeypatch.setattr(module, "start_in_thread", more)
-    source = read(folder / "read", time=files.name_time(r"\d{4}-\d\d-\d\d"), available=journal)
-    got = ps.run(ps.pipe(source, ps.collect(timed=True)), journal=folder / "journal" if journal else None)
+    anew = {"available": True, "every": 1e-9} if journal else {}
+    source = read(folder / "read", time=files.name_time(r"\d{4}-\d\d-\d\d"), **anew)
+    whole = ps.pipe(source, ps.collect(timed=True))
+    got = trio.run(partial(ps.arun, whole, journal=folder / "journal" if journal else None), clock=clock)
     days = [f"2026-03-{number + 1:02}" for number in range(SIZE)]
     assert [time for time, _ in got] == [day for day in days for _ in range(ROWS.get(kind, 1))]
-    # The last step finds that there are no more.
-    assert SIZE <= steps.count("step") <= SIZE + 4
+    # 1, 2, 4, 8 and 5 files; the last step finds that there are no more.
+    assert steps.count("step") == (SIZE if slow else 5) + 1 + journal
     # The end of a file may take as long as any other part of it, such as on a network drive.
     assert readers
     assert threading.main_thread() not in readers
