@@ -13,6 +13,7 @@ import trio
 from trio.testing import MockClock
 
 import pullstream as ps
+from adapters.files.conflicts import RunFiles
 from adapters.files.reading import parsing, reader, streams
 from pullstream import files
 from tests.programs import printed
@@ -95,6 +96,17 @@ def test_a_thread_reads_small_files_together(put, folder, monkeypatch, kind, jou
     # The end of a file may take as long as any other part of it, such as on a network drive.
     assert readers
     assert threading.main_thread() not in readers
+
+
+def test_files_are_read_until_their_values_have_been_taken(put, folder, monkeypatch):
+    """Until then, no sink may write there."""
+    for name in "abc":
+        put(f"read/{name}", name)
+    seen = []
+    monkeypatch.setattr(RunFiles, "over", lambda *_: seen.append("over"))
+    program = ps.pipe(files.read_text(folder / "read"), ps.drain(seen.append))
+    trio.run(ps.arun, program, clock=MockClock(rate=1e-6))
+    assert seen == ["a", "b", "c", "over"]
 
 
 def test_a_file_that_grows_before_it_is_read_is_not_kept_as_a_whole(put, folder, monkeypatch):
