@@ -1,8 +1,9 @@
 """The pages are true: their programs print what they say, and the tables of modules name what there is."""
 
+import ast
 import re
 import signal
-from contextlib import aclosing, redirect_stdout
+from contextlib import redirect_stdout
 from io import StringIO
 from itertools import takewhile
 from pathlib import Path
@@ -17,6 +18,7 @@ from adapters import columns, files, spark, tables
 from pullstream import duplex, incremental
 from pullstream.checker import RULES
 from pullstream.conformance.findings import BESIDE
+from tests.programs import printed, started, wait
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -76,9 +78,9 @@ def prints_what_it_says(program, tmp_path, monkeypatch):
     assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(said)]
 
 
-async def test_a_growing_file_may_end_in_half_a_letter(tmp_path):
-    """The guide's generator waits for the other half."""
-    (program,) = (program for program in PROGRAMS if "def lines_of" in program.text)
+@pytest.mark.parametrize("program", [program for program in PROGRAMS if "def lines_of" in program.text], ids=str)
+async def test_a_growing_file_may_end_in_half_a_letter(program, tmp_path):
+    """The guide's source waits for the other half."""
     names = {}
     exec(program.text.partition("\nPath(")[0], names)
     path = tmp_path / "app.log"
@@ -89,8 +91,39 @@ async def test_a_growing_file_may_end_in_half_a_letter(tmp_path):
             file.write("é\n".encode()[1:])
 
     names["trio"] = SimpleNamespace(open_file=trio.open_file, sleep=more)
-    async with aclosing(names["lines_of"](path)) as lines:
-        assert [await anext(lines), await anext(lines)] == ["tea", "café"]
+    assert await ps.arun(ps.pipe(names["lines_of"](path), ps.take(2), ps.collect())) == ["tea", "café"]
+
+
+def test_the_guides_program_of_files_that_grow_goes_on_after_a_kill(tmp_path):
+    """Half of the lines are written when it is killed; then it writes the files of an undisturbed run."""
+    (text,) = (program.text for program in PROGRAMS if "minutes.journal" in program.text)
+    before, north, south, after = re.fullmatch(r'(.*)north = (".*?")\nsouth = (".*?")\n(.*)', text, re.DOTALL).groups()
+    program = re.sub(r"^Path.*\n", "", before + after, flags=re.MULTILINE)
+    tills = {"north.csv": ast.literal_eval(north), "south.csv": ast.literal_eval(south)}
+    for folder in ("killed", "undisturbed"):
+        (tmp_path / folder / "tills").mkdir(parents=True)
+        (tmp_path / folder / "program.py").write_text(program)
+
+    def append(folder, part):
+        for name, lines in tills.items():
+            with (tmp_path / folder / "tills" / name).open("a") as file:
+                file.writelines(lines.splitlines(keepends=True)[part])
+
+    def changed(name):
+        path = tmp_path / "killed" / name
+        return path.stat().st_mtime_ns if path.exists() else 0
+
+    first = "minutes/2026-03-02T0801.csv"
+    append("killed", slice(2))
+    with started("program.py", cwd=tmp_path / "killed") as running:
+        wait(lambda: not 0 < changed(first) < changed("minutes.journal"), 60)
+        running.kill()
+    once = changed(first)
+    append("killed", slice(2, None))
+    append("undisturbed", slice(None))
+    outputs = {printed("program.py", cwd=tmp_path / folder) for folder in ("killed", "undisturbed")}
+    assert outputs == {"\n".join(re.findall(r"^# (minutes.*)", text, re.MULTILINE)) + "\n"}
+    assert changed(first) == once, "the file of a complete minute is not written again"
 
 
 def test_every_block_says_what_it_is():

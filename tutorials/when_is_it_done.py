@@ -124,10 +124,11 @@ def stamping() -> None:
             say(error)
     print(late)
     # | stamp, composed at when_is_it_done.py:117, went back in time: Sale(hour=12, item='tea') is at 12, but 15
-    # |   came before. Sort the values, or allow them to be out of order with stamp(..., lateness=...)
+    # |   came before. Sort the values, or allow them to be out of order with stamp(..., lateness=...). Below merge,
+    # |   put a stamp into each source instead
     # | stamp, composed at when_is_it_done.py:118, got a value that is too late: Sale(hour=20, item='rice') is at
     # |   20, but 33 has already arrived, and lateness=5. Allow more lateness, or pass late="drop" or a sink as
-    # |   late=
+    # |   late=. Below merge, put a stamp into each source instead
     # | [(15, 'rice'), (12, 'tea'), (33, 'tea'), (30, 'tea')]
     # | [Sale(hour=20, item='rice')]
 
@@ -376,7 +377,7 @@ def no_right() -> None:
     except ps.errors.CapabilityError as error:
         say(error)
     print(ps.run(ps.pipe(ps.values(week(), time=day), mended(), ps.count_by_key(key=day), ps.collect())))
-    # | yesterday, composed at when_is_it_done.py:375, answered at 0, but may not: it holds nothing, and its current
+    # | yesterday, composed at when_is_it_done.py:376, answered at 0, but may not: it holds nothing, and its current
     # |   batch is at 1. To answer at 0 later, take the right while a batch at it, or before it, is the current one:
     # |   call ctx.notify_at(time), and answer at the Completed(time) that ctx.events(upstream) yields; or enter
     # |   ctx.hold(time), and leave it after the answer (a `with` in the body of an `async for` leaves it before the
@@ -424,7 +425,7 @@ def endings() -> None:
     # |  0.0 0 is complete
     # | OSError: out of paper
     # | 40.0 0 is complete
-    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:409: the stream was aborted before
+    # | Abandoned: 1 will not complete at drain, composed at when_is_it_done.py:410: the stream was aborted before
 
 
 def finishing() -> None:
@@ -491,7 +492,7 @@ def stalling() -> None:
 
     ps.run(ps.pipe(ps.values(week(), time=day), is_notified()))
     # | no part of this run can move any more, and it has not ended
-    # | waits, composed at when_is_it_done.py:475, waits until 0 is complete. Blocked by:
+    # | waits, composed at when_is_it_done.py:476, waits until 0 is complete. Blocked by:
     # |     waits has not acknowledged a batch at 0, and is the module that waits
     # | A module that waits for a time must release it first: ask again, call ack(), or leave the hold. To act when
     # |   a time is complete, call ctx.notify_at(time): ctx.events(upstream) then yields Completed(time)

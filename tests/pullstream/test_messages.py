@@ -95,6 +95,8 @@ def refused(compose):
         (lambda: ps.reduce_by_time(ps.agg.sum), ["reduce_by_time() at", "write agg.sum()"]),
         (lambda: ps.reduce_by_time(sum), ["write agg.sum()"]),
         (lambda: ps.reduce_by_time(len), ["write agg.count()"]),
+        (lambda: ps.tumbling(10, {"n": ps.agg.count()}), ["write agg.several(n=agg.count(), ...)"]),
+        (lambda: ps.sliding(10, 5, ps.aggregate(n=ps.agg.count())), ["for several results, write agg.several("]),
         (lambda: ps.catch(ValueError), ["catch() at", "write on=ValueError"]),
         (lambda: ps.run([ps.pipe(ps.once(1), ps.collect())] * 2), ["run() at", "got 2", "one after another"]),
         (lambda: ps.pipe(ps.broadcast(1), ps.collect()), ["part 1 of pipe() at", "listen() makes a source of it"]),
@@ -1015,6 +1017,19 @@ SLIPS = [
     (
         ps.pipe(ps.values(ZONES[:1], time=lambda time: time), ps.tumbling(timedelta(1), origin=ZONES[1])),
         r"Times must be of the type of origin=datetime",
+    ),
+    (
+        ps.pipe(ps.values(["2026-01-01"], time=str), ps.tumbling(timedelta(1))),
+        r"to the time '2026-01-01' \(str\).* Put map_time\(datetime.fromisoformat\) above it",
+    ),
+    (
+        ps.pipe(ps.values(ZONES[:1], time=lambda time: time), ps.tumbling(60)),
+        r"Pass a timedelta: timedelta\(seconds=60\), if 60 is in seconds\n",
+    ),
+    (ps.pipe(ps.merge(ps.values([3]), ps.values([2])), ps.stamp(int)), "back in time.*Below merge, put a stamp into"),
+    (
+        ps.pipe(ps.merge(ps.values([30]), ps.values([2])), ps.stamp(int, lateness=1)),
+        r"too late: .*Below merge, put a stamp into each source instead\n",
     ),
     (ps.pipe(ps.values([{}]), ps.unique()), r"unhashable[\s\S]*a key must be hashable[\s\S]*at the value {}"),
     (

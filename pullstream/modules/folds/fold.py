@@ -1,7 +1,7 @@
 """`Fold`: a fold of values, as a value."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from operator import is_
@@ -191,6 +191,8 @@ def fold_instead(function: Any) -> str:
     ours = getattr(function, "__module__", "") == "pullstream.modules.folds.agg"
     if ours or any(function is builtin for builtin in (sum, min, max)):
         return f": write agg.{name}()"
+    if isinstance(function, Mapping) or repr(function).startswith("aggregate("):
+        return ": for several results, write agg.several(n=agg.count(), ...)"
     return ": write agg.count()" if function is len else ""
 
 

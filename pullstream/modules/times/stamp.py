@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import islice
 from operator import le
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import attrs
 from typing_extensions import override
@@ -56,6 +56,10 @@ class Clock(ABC):
     @abstractmethod
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
         """Append the values to answer, and the time of each: those before an error in a user's function, too."""
+
+
+BELOW_MERGE: Final = ". Below merge, put a stamp into each source instead"
+"""The rest of an error about a value that goes back in time or is late: each source may be in order by itself."""
 
 
 class _ByFunction(Clock):
@@ -130,7 +134,7 @@ class _InOrder(_ByFunction):
                 f"{self.location}, went back in time: {value!r} is at {time!r}, but {self.hold!r} came before. "
                 + (
                     no_place_in_an_order(self.hold, time)
-                    or "Sort the values, or allow them to be out of order with stamp(..., lateness=...)"
+                    or "Sort the values, or allow them to be out of order with stamp(..., lateness=...)" + BELOW_MERGE
                 )
             )
         self.hold = time
@@ -213,7 +217,7 @@ class _WithLateness(_ByFunction):
                 f"already arrived, and lateness={self._lateness!r}. "
                 + (
                     no_place_in_an_order(self._latest, time)
-                    or 'Allow more lateness, or pass late="drop" or a sink as late='
+                    or 'Allow more lateness, or pass late="drop" or a sink as late=' + BELOW_MERGE
                 )
             )
 

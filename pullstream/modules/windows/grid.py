@@ -88,8 +88,16 @@ def refusal(module: str, time: object, size: object, origin: object = None) -> T
     return TimeDomainError(
         f"{module} cannot add {size!r} to the time {time!r} ({type(time).__name__}). It needs ordered times to which "
         f"the duration can be added: numbers with a number, datetimes with a timedelta, or dates with a timedelta of "
-        f"whole days. Put map_time(...) above it to make such times{in_microseconds(size, time)}{_from(origin)}"
+        f"whole days. {_instead(size, time)}{in_microseconds(size, time)}{_from(origin)}"
     )
+
+
+def _instead(size: object, time: object) -> str:
+    """Return the fix."""
+    if isinstance(time, date) and isinstance(size, NUMBERS):
+        return f"Pass a timedelta: timedelta(seconds={size!r}), if {size!r} is in seconds"
+    example = "datetime.fromisoformat" if isinstance(time, str) else "..."
+    return f"Put map_time({example}) above it to make such times"
 
 
 def _from(origin: object) -> str:

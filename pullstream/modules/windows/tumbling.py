@@ -215,9 +215,9 @@ def tumbling(
     days for dates). Windows start at multiples of the size from `origin`: 0, or 1 January 1970 (in UTC for aware
     datetimes). For zones whose clocks change, see `stamp`.
 
-    The value of a window is the list of its values in order of arrival or, with a `fold`, its result. With a `key`,
-    there is a `Window` for each key, whose value is the pair (key, result), in the order in which the keys first
-    arrived:
+    The value of a window is the list of its values in order of arrival or, with a `fold`, its result: of
+    `agg.several(n=agg.count(), total=agg.sum())`, a dict. With a `key`, there is a `Window` for each key, whose value
+    is the pair (key, result), in the order in which the keys first arrived:
 
     >>> table = ps.tumbling(10, ps.agg.count(), key=lambda n: "odd" if n % 2 else "even")
     >>> ps.run(ps.pipe(clicks, ps.map_time(lambda second: second // 2), table, ps.collect()))
