@@ -95,7 +95,8 @@ def refusal(module: str, time: object, size: object, origin: object = None) -> T
 def _instead(size: object, time: object) -> str:
     """Return the fix."""
     if isinstance(time, date) and isinstance(size, NUMBERS):
-        return f"Pass a timedelta: timedelta(seconds={size!r}), if {size!r} is in seconds"
+        unit = "seconds" if isinstance(time, datetime) else "days"
+        return f"Pass a timedelta: timedelta({unit}={size!r}), if {size!r} is in {unit}"
     example = "datetime.fromisoformat" if isinstance(time, str) else "..."
     return f"Put map_time({example}) above it to make such times"
 
