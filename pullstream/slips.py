@@ -12,8 +12,7 @@ from pullstream.frames import is_ours
 
 _ANYWHERE: Final = {
     "a Batch has no attribute": "its parts are batch.time and batch.values",
-    "'Lane' object has no attribute": "read with `async for batch in ctx.batches(upstream)`, or ask with "
-    "`await upstream.ask(limit)`",
+    "'Lane' object ": "read with `async for batch in ctx.batches(upstream)`, or ask with `await upstream.ask(limit)`",
     "Context.batches() missing": "write ctx.batches(upstream)",
     "Context.events() missing": "write ctx.events(upstream)",
     "'_Holding' object": "write `with ctx.hold(time):`, without async and await",
@@ -62,7 +61,10 @@ _IN_OUR_CODE: Final = {
 """The same for exceptions that the toolkit's own code raised, with a user's value or in calling a user's function."""
 
 _ASYNCIO_SAYS: Final = re.compile(r"running event loop|asyncio(?!_call)")
-_ASYNCIO: Final = "to call asyncio code, use from_asyncio(f) as a source, or map_async(asyncio_call(f), concurrency)"
+_ASYNCIO: Final = (
+    "a module runs under trio, as in trio.sleep(1); to call asyncio code, use from_asyncio(f) as a source, or "
+    "map_async(asyncio_call(f), concurrency)"
+)
 
 
 def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """`Pipeline`: a complete pipeline as a blueprint, which can be opened."""
 
+import reprlib
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Generic
@@ -87,7 +88,7 @@ def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()
             f"{name}() at {Site.here()} needs one pipeline, but got {len(parts)}: run them one after another, or, if "
             f"they read the same source, make one pipeline of them with tee(sink, sink)"
         )
-    if len(parts) > 1:
+    if len(parts) > 1 and any(isinstance(part, Blueprint) for part in parts):
         raise CompositionError(
             f"{name}() at {Site.here()} needs one pipeline, but got {len(parts)} parts: compose them with pipe(...), "
             f"for example {name}(pipe({', '.join(map(repr, parts))}))"
@@ -98,4 +99,10 @@ def pipeline_argument(name: str, pipeline: object, others: Sequence[object] = ()
             "sink": ", which has no source: add one in front",
         }
         hint = lacks.get(getattr(pipeline, "kind", ""), advice(name, pipeline))
-        raise CompositionError(f"{name}() at {Site.here()} needs a complete pipeline, but got {pipeline!r}{hint}")
+        shown = repr(pipeline)
+        if pipeline is None:
+            hint = ": does the function that makes it return it?"
+        elif isinstance(pipeline, (list, tuple)) and not hint:
+            shown = reprlib.repr(parts)
+            hint = ": if this is the result of a run, pass the pipeline itself"
+        raise CompositionError(f"{name}() at {Site.here()} needs a complete pipeline, but got {shown}{hint}")

@@ -964,6 +964,15 @@ async def counts_a_batch(upstream, ctx):
     len(await upstream.ask())
 
 
+async def loops_over_the_reader(upstream, ctx):
+    for _ in upstream:
+        pass
+
+
+async def sleeps_in_asyncio(upstream, ctx):
+    await asyncio.sleep(1)
+
+
 async def forgets_async(upstream, ctx):
     for _ in ctx.batches(upstream):
         pass
@@ -1091,6 +1100,8 @@ SLIPS = [
             (iterates_the_reader, r"ctx\.batches\(upstream\)"),
             (iterates_a_batch, r"write `for value in batch\.values`"),
             (counts_a_batch, r"write len\(batch\.values\)"),
+            (loops_over_the_reader, r"read with `async for batch in ctx\.batches\(upstream\)`"),
+            (sleeps_in_asyncio, r"a module runs under trio, as in trio\.sleep\(1\); to call asyncio code, use"),
             (forgets_async, r"write `async for batch in ctx\.batches\(upstream\)`"),
             (ignores_the_end, r"answered with ps\.DONE"),
         ]

@@ -121,6 +121,8 @@ def test_the_table_of_compositions(parts, kind):
         ),
         (lambda: ps.run([SOURCE, SINK]), r"needs one pipeline, but got 2 parts"),
         (lambda: ps.arun(SOURCE, TRANSFORMER, SINK), r"arun\(\) .*got 3 parts"),
+        (lambda: ps.run([(1, "tea")] * 9), r"got \[\(1, 'tea'\), .*\.\.\.\]: if this is the result of a run, pass the"),
+        (lambda: ps.run(None), r"got None: does the function that makes it return it\?$"),
         (lambda: ps.run(SINK), r"which has no source: add one in front$"),
         (lambda: ps.run(ps.collect), r"call it to get the module: collect\(\)$"),
         (lambda: ps.pipe(SOURCE, None), r"part 2 .*is None, which is not a module$"),

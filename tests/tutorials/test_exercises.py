@@ -122,6 +122,16 @@ def test_a_missing_return_is_named(tmp_path):
     assert verdict.happened == "words_a_day() returned None: is a `return` missing?"
 
 
+def test_the_toolkits_hint_on_an_exception_is_told(tmp_path):
+    verdict = verdict_on(answer_named("take_while", "iterates_the_reader"), tmp_path)
+    assert "read with `async for batch in ctx.batches(upstream)`" in re.sub(r"\s+", " ", verdict.happened)
+
+
+def test_a_missing_await_is_told(tmp_path):
+    verdict = verdict_on(answer_named("requester", "forgets_await"), tmp_path)
+    assert verdict.happened.endswith("; `await` is missing in front of a call of ask()")
+
+
 def test_a_message_without_its_places_is_a_sentence():
     assert told_simply("one, composed at a.py:7, keeps it: b") == "one keeps it: b"
     assert told_simply("one, composed at a.py:7, answered twice") == "one answered twice"

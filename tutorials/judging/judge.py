@@ -1,6 +1,8 @@
 """The judging of one file: run its exercise's spec, and turn what it raises into a verdict."""
 
 import importlib
+import re
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -20,9 +22,12 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
     spec: Any = importlib.import_module(f"tutorials.exercises.judges.{exercise.name}")
     verdict = partial(Verdict, exercise.told, file=str(file), read=exercise.read)
     answer = None
+    warned: list[warnings.WarningMessage] = []
     try:
         answer = Answer(file)
-        spec.judge(answer, seeds)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            spec.judge(answer, seeds)
     except Unjudgeable as exc:
         return verdict(2, line=exc.line, happened=str(exc))
     except Exception as exc:  # noqa: BLE001 - the answer has raised it
@@ -31,12 +36,18 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
         line = wrong.line
         if answer is not None and line is None:
             line = answer.line(failure) or answer.last
-        happened = told_simply(wrong.happened)
+        happened = told_simply(wrong.happened) + _forgotten(warned)
         step = None
         if trace is not None and answer is not None and getattr(spec, "TRACED", True):
             step = _show_again(wrong, partial(spec.judge, answer, seeds), trace)
         return verdict(1, wrong.kind, line=line, happened=happened, drawing=told_simply(wrong.drawing), step=step)
     return verdict()
+
+
+def _forgotten(warned: list[warnings.WarningMessage]) -> str:
+    """Return a hint on a call without `await`, if Python has warned of one."""
+    names = [re.search(r"(\w+)' was never awaited", str(warning.message)) for warning in warned]
+    return next((f"; `await` is missing in front of a call of {name[1]}()" for name in names if name), "")
 
 
 def _show_again(wrong: Wrong, judge: Callable[[], object], trace: Path) -> int | None:

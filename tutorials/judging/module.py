@@ -54,11 +54,16 @@ def as_wrong(exc: BaseException) -> Wrong:
         return Wrong(exc.rule, exc.what, exc.diagram)
     if isinstance(exc, trio.TooSlowError):
         return Wrong("hang", "it did not end")
-    text = str(exc) or repr(exc)
+    text = "; ".join([str(exc) or repr(exc), *hints_on(exc)])
     rule = re.match(r"(R\d+|sharing): |.*\((R\d+)\)$", text, flags=re.DOTALL)
     if rule is None or not isinstance(exc, ps.PullstreamError):
         return Wrong(type(exc).__name__, text)
     return Wrong(rule[1] or rule[2], text.removeprefix(f"{rule[1]}: ").removesuffix(f" ({rule[2]})"))
+
+
+def hints_on(exc: BaseException) -> list[str]:
+    """Return the toolkit's hints on an exception: its notes, but for those that name a place."""
+    return [note for note in getattr(exc, "__notes__", ()) if not note.startswith("raised ")]
 
 
 @attrs.frozen
@@ -115,7 +120,7 @@ async def _seen(source: ps.Source[Any], times: tuple[Any, ...], limit: int) -> S
     except* (Violation, Wrong, ps.PullstreamError, trio.TooSlowError):
         raise
     except* Exception as failures:  # noqa: BLE001 - the ending is compared
-        ending = repr(failures.exceptions[0])
+        ending = "; ".join([repr(failures.exceptions[0]), *hints_on(failures.exceptions[0])])
     return Seen(values, ending, completed, trio.current_time() - began)
 
 

@@ -1,7 +1,9 @@
 """The judge of `rows`: the rows, at any limit, and a table that is opened and closed once, in every ending."""
 
+import pullstream as ps
 from pullstream.conformance import Subject
 from tutorials.exercises.solutions import rows as solution
+from tutorials.judging import Wrong
 from tutorials.judging.module import gives_the_same, keeps_the_rules
 
 HINTS = {
@@ -17,8 +19,8 @@ HINTS = {
     ),
     "R2": (
         "Read section 1.2.",
-        "How many values did the ask request, and how many did the answer have?",
-        "`produce(limit)` answers with at most `limit` values: `self.table.read(limit)`.",
+        "How many values did the ask request, and how many did you read, or answer?",
+        "Read no more than that: `self.table.read(limit)` in `produce(limit)`, `table.read(ctx.limit)` in a generator.",
     ),
     "sharing": (
         "Read section 1.12.",
@@ -57,3 +59,7 @@ def judge(answer, seeds):
     subject = Subject("rows", lambda ledger: answer["rows"](Table(ledger)), resource=True)
     keeps_the_rules(subject, answer.site("rows"), seeds)
     gives_the_same(lambda: answer["rows"](Table()), lambda: solution.rows(Table()), limits=(2, 1000))
+    table = Table()
+    ps.run(ps.pipe(answer["rows"](table), ps.take(2), ps.collect()), limit=1)
+    if len(table.left) < 3:
+        raise Wrong("R2", f"two rows were asked for, one by one, and it read {5 - len(table.left)}")

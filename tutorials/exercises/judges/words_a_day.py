@@ -11,7 +11,7 @@ HINTS = {
     "": (
         "Read chapter 0; and README's first program, which does nearly the same.",
         "A line's day is its time. Per-time results come out when that time is complete.",
-        "`ps.values(lines, time=...)`, `ps.flat_map` for words, `ps.reduce_by_time` with a counting `ps.Fold`.",
+        "`ps.values(lines, time=...)`, `ps.flat_map` for words, `ps.reduce_by_time` with a counting fold of `ps.agg`.",
     ),
     "CompositionError": (
         "Read section 0.4.",
