@@ -224,12 +224,15 @@ def test_how_other_libraries_compose_and_run_leads_on(use, told):
         use(ps.values([1]))
 
 
-def test_a_pipeline_opened_without_trio_says_what_to_call():
+@pytest.mark.parametrize("opens", [lambda source: ps.pipe(source, ps.collect()).open(), ps.aiterate])
+def test_what_is_opened_without_trio_says_what_to_call(opens):
     async def opened():
-        async with ps.pipe(ps.values([1]), ps.collect()).open():
+        async with opens(ps.values([1])):
             pass
 
-    with pytest.raises(ps.PullstreamError, match=r"trio program.* run\(pipeline\).* iterate\(source\)"):
+    with pytest.raises(
+        ps.PullstreamError, match=r"trio program.* run\(pip.* iterate\(source\).* `await arun\(pipeline\)`"
+    ):
         asyncio.run(opened())
 
 

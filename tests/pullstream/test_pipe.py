@@ -73,14 +73,8 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.pipe(SINK, TRANSFORMER), r"part 1 .*is a sink, collect\(\): a sink must come last"),
         (lambda: ps.pipe(SOURCE, SINK, SINK), r"part 2 .*is a sink"),
         (lambda: ps.pipe(SOURCE, SOURCE), r"part 2 .*is a source, values\(\[1, 2\]\): a source must come first"),
-        (lambda: ps.pipe(TRANSFORMER, SOURCE), r"part 2 .*is a source"),
         (lambda: ps.pipe(ps.pipe(SOURCE, SINK), SINK), r"part 1 .*is a complete pipeline"),
-        (lambda: ps.pipe(SOURCE, ps.map, SINK), r"part 2 .*call it to get the module: map\(\)"),
         (lambda: ps.pipe(SOURCE, passed_on, SINK), r"part 2 .*if it returns a module, call it: passed_on\(\)"),
-        (
-            lambda: ps.pipe(SOURCE, len, SINK),
-            r"is <built-in function len>, .* module; a plain function goes into",
-        ),
         (
             lambda: ps.pipe(SOURCE, lambda n: n, SINK),
             r"not a module; a plain function goes into map\(<lambda>\), or",
@@ -103,7 +97,7 @@ def test_the_table_of_compositions(parts, kind):
             r"for its argument 'body', but got .*; a plain function goes into map\(<lambda>\)",
         ),
         (lambda: ps.retry(3), r"needs a source, but got 3\. Use .* To repeat a single call, do it in the function$"),
-        (lambda: ps.pipe(SOURCE, ps.collect), r"not a module; call it to get the module: collect\(\)$"),
+        (lambda: ps.pipe(SOURCE, ps.collect), r"part 2 .*not a module; call it to get the module: collect\(\)$"),
         (lambda: ps.pipe(SOURCE, map(str, [])), r"this is Python's own map: use ps.map$"),
         (lambda: ps.pipe("a.csv", SINK), r"part 1 .*to read a file, use read_text\(path\), read_csv"),
         (
@@ -144,7 +138,6 @@ def test_the_table_of_compositions(parts, kind):
         (lambda: ps.fail("x"), r"needs an exception"),
         (ps.tee, r"at least one sink"),
         (lambda: ps.transformer(3), r"@transformer .*decorates an async generator"),
-        (lambda: ps.sink(len), r"@sink .*decorates an async function"),
         (lambda: ps.sink(partial(not_a_generator, 3)), r"@sink .* not functools\.partial.*; decorate the function"),
     ],
 )

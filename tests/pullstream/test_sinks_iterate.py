@@ -1,6 +1,5 @@
 """aiterate and iterate: lazily, to the end or not, in scripts, threads and asyncio programs; Ctrl-C."""
 
-import asyncio
 import signal
 import subprocess
 import threading
@@ -159,15 +158,6 @@ def test_closed_in_the_streams_own_thread(counting, probe):
     assert not thread.is_alive()
     assert list(values) == []
     assert probe.balanced
-
-
-def test_aiterate_in_an_asyncio_program_says_what_belongs_there():
-    async def main():
-        async with ps.aiterate(ps.values([1])):
-            pass
-
-    with pytest.raises(ps.PullstreamError, match=r"need a trio program.* use `await arun\(pipeline\)`"):
-        asyncio.run(main())
 
 
 async def test_inside_trio_it_is_refused():
