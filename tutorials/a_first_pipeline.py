@@ -134,8 +134,8 @@ def nothing_comes() -> None:
     """6. Why is nothing coming out?
 
     While a pipeline is open, `explain(time)` lists what a time still waits for. Here a slow service has two calls in
-    flight, and after half a second day 1 still waits for them. The clock is
-    virtual: it jumps ahead whenever every task waits.
+    flight, and after half a second day 1 still waits for them. The clock is virtual: it jumps ahead whenever every task
+    waits.
     """
 
     async def price(item: str) -> tuple[str, int]:

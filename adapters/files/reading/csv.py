@@ -289,6 +289,9 @@ def read_csv(
     `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. A file
     whose header is a single name with a tab or a semicolon is refused, unless `delimiter` is given.
 
+    An empty field is None in a column of numbers and "" in a column of text, even one that `write_csv` wrote for None.
+    To tell it from "" in quotes, pass `ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)`.
+
     Values with line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the
     `block_size`, or to the end of the file, is then an error of its line, and reading continues with the next line.
     Without it, a row with a line break in a value is an error as a whole if it is less than about 8 times the

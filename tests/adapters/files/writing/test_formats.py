@@ -227,6 +227,16 @@ def test_csv_with_one_column(kind, values, text, tmp_path):
     assert [row["a"] or None for row in rows] == values
 
 
+def test_csv_tells_a_missing_text_from_an_empty_one(tmp_path):
+    """Read with the options that `read_csv` names; without them, both are ""."""
+    rows = [{"item": text, "n": n} for n, text in enumerate(["tea", None, "", "NULL"])]
+    (path,) = written(rows, files.write_csv(tmp_path / "{time}.csv"))
+    told = pyarrow.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
+    assert ps.run(ps.pipe(files.read_csv(path, as_="dicts", convert_options=told), ps.collect())) == rows
+    plain = ps.run(ps.pipe(files.read_csv(path, as_="dicts"), ps.collect()))
+    assert [row["item"] for row in plain] == ["tea", "", "", "NULL"]
+
+
 @pytest.mark.parametrize("name", ["csv", "parquet", "arrow"])
 def test_a_batch_without_rows_makes_a_file_without_rows(name, tmp_path):
     write = {"csv": files.write_csv, "parquet": files.write_parquet, "arrow": files.write_arrow}[name]
