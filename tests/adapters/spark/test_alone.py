@@ -166,7 +166,7 @@ session = spark.session(master="local[2]")
 java = session._jvm.java.lang
 
 def heap():
-    # What Java collects is let go of here, too, by a thread that is message so.
+    # What Java collects is let go of here, too, by a thread that is told so.
     for _ in range(3):
         java.System.gc()
         time.sleep(0.3)
