@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import completions, steps
+from tests.pullstream.common import completions, in_virtual_time, steps
 
 
 @ps.sink
@@ -298,3 +298,47 @@ async def test_an_ask_that_waits_is_not_made_smaller(autojump_clock):
     async with ps.pipe(program, ps.drain(lambda _: moments.append(trio.current_time()))).open() as running:
         await running.result()
     assert moments == [0, 6, 11]
+
+
+@ps.source
+async def after(ctx, *pauses):
+    """A number after each pause."""
+    for number, pause in enumerate(pauses):
+        await trio.sleep(pause)
+        yield number
+
+
+async def in_half_a_second(value):
+    await trio.sleep(0.5)
+    return value
+
+
+HALVES = ps.pipe(after(0.5, 0.5, 0.5), ps.filter(lambda number: number != 1))
+SLOWLY = ps.map_async(in_half_a_second, 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "limit", "second"),
+    [
+        (ps.pipe(ps.values([ps.pipe(HALVES, ps.skip(1)), after(1)]), ps.flatten(concurrency=2)), 1, 6),
+        (ps.pipe(HALVES, ps.map(lambda number: after(0.5)), ps.flatten(concurrency=3)), 1, 6.5),
+        (ps.pipe(HALVES, ps.group_by(lambda number: number, SLOWLY)), 1, 6.5),
+        (ps.combine_latest(HALVES, after(1)), 1, 6),
+        (ps.pipe(HALVES, ps.worker_pool(SLOWLY, SLOWLY)), 4, 6.5),
+    ],
+    ids=["streams of flatten", "flatten", "group_by", "combine_latest", "worker_pool"],
+)
+def test_an_input_is_asked_on_although_another_one_answers(source, limit, second):
+    """A value of one input is left out in the moment in which another one answers; the next comes half a second later.
+
+    The consumer rests from then on, and the input must not stand still until it asks again.
+    """
+
+    async def moments():
+        noted = []
+        program = ps.pipe(source, rests(), ps.drain(lambda _: noted.append(trio.current_time())))
+        async with program.open(limit=limit) as running:
+            await running.result()
+        return tuple(noted)
+
+    assert {in_virtual_time(moments, seed=seed) for seed in range(20)} == {(1, second)}

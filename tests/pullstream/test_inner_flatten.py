@@ -11,7 +11,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, in_virtual_time
+from tests.pullstream.common import Unseen
 
 
 def nested(value):
@@ -171,36 +171,3 @@ async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
         start = trio.current_time()
         await running.progress.completed(1)
         assert trio.current_time() - start == 5
-
-
-@ps.source
-async def after(ctx, *pauses):
-    """A value after each pause."""
-    for number, pause in enumerate(pauses):
-        await trio.sleep(pause)
-        yield number
-
-
-@ps.transformer
-async def rests(upstream, ctx):
-    """Pass values on; the second one takes five seconds."""
-    passed = 0
-    async for batch in ctx.batches(upstream):
-        yield batch
-        passed += 1
-        if passed == 2:
-            await trio.sleep(5)
-
-
-def test_a_stream_is_asked_on_although_another_one_answers():
-    """Two streams go on in the same moment, and only one answer is taken: the other stream must not stop there."""
-
-    async def last():
-        moments = []
-        streams = [ps.pipe(after(0.5, 0.5, 0.5), ps.filter(lambda number: number != 1)), after(1)]
-        program = ps.pipe(ps.values(streams), ps.flatten(concurrency=2), rests())
-        async with ps.pipe(program, ps.drain(lambda _: moments.append(trio.current_time()))).open(limit=1) as running:
-            await running.result()
-        return moments
-
-    assert {tuple(in_virtual_time(last, seed=seed)) for seed in range(20)} == {(0.5, 1.0, 6.0)}

@@ -43,8 +43,6 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         """The number of its values before the current run, and in it."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
-        self._due: set[S] = set()
-        """The streams in `_to_ask` whose outstanding ask goes on when they are polled, although another one answers."""
 
     # ---- what a module supplies
 
@@ -89,11 +87,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if self._ready:
-            if self._due:
-                due = [stream for stream in self._to_ask if stream in self._due]
-                self._to_ask = [stream for stream in self._to_ask if stream not in self._due]
-                self._due.clear()
-                self.ask_streams(due, limit)
+            self.ask_due()
             stream = self._ready[0]
             batch = stream.take_run(limit)
             if not stream:
@@ -104,9 +98,9 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         if not self.owed.known:
             while self.deal(limit) and self._next_run():
                 pass
+            self.ask_due()
             self.ask_streams(self._to_ask, limit)
             self._to_ask.clear()
-            self._due.clear()
             wanted = 0 if self.outer.known else self.wanted(limit)
         if wanted:
             self.ask_input(self.upstream, wanted)
@@ -129,12 +123,6 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         self._run = len(run.values)
         self.came(run)
         return True
-
-    @override
-    def _ask_again(self, lane: Lane[Any]) -> None:
-        if lane in self.inner:
-            self._to_ask.append(self.inner[lane])
-            self._due.add(self.inner[lane])
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -24,7 +24,7 @@ class Askers:
     reader before the reason of an error has reached them (R6). So a task can be cancelled only between two asks.
     """
 
-    __slots__ = ("_arrived", "_coming", "_idle", "_jobs", "_many", "_run", "asking", "ended")
+    __slots__ = ("_arrived", "_coming", "_idle", "_jobs", "_many", "_run", "asking", "due", "ended")
 
     def __init__(self, run: Run, arrived: Callable[[Any, Answer], object], *, many: bool = True) -> None:
         self._run = run
@@ -33,6 +33,8 @@ class Askers:
         self._many = many
         self.asking: set[Reader[Any]] = set()
         """The readers that are being asked or have a job waiting."""
+        self.due: dict[Any, None] = {}
+        """The readers that have woken the module, and are not asked again yet; see `Asking.ask_due`."""
         self.ended = False
         """Whether the stream is over: nothing more is asked (R9), and a late answer is discarded."""
         self._jobs: dict[Reader[Any], int] = {}

@@ -27,9 +27,6 @@ class Input(Backlog):
     number: int = 0
     """The number of inputs added before this one."""
 
-    due: bool = False
-    """Whether an ask to it is outstanding that it may answer now."""
-
     most: int = FIRST
     """The number of values for which its synchronous work is short."""
 
@@ -144,15 +141,15 @@ class FanIn(PolledAsking[Any]):
 
     def ask_inputs(self, limit: int) -> Unanswered:
         """Ask the inputs that are in `empty`, except those that have ended; return what `pending` does."""
+        self.ask_due()
         for each in self.empty:
-            if each.ending is None and not each and (each.due or self.failure_above is None):
+            if each.ending is None and not each and self.failure_above is None:
                 self.ask_one(each, limit)
         self.empty.clear()
         return self.pending()
 
     def ask_one(self, each: Input, limit: int) -> None:
         """Ask an input for at most `limit` values: a slow one for fewer, even if quick ones keep the limit high."""
-        each.due = False
         wanted = min(limit, each.most)
         began = clocks.monotonic()
         self.ask_input(each.lane, wanted)
@@ -179,17 +176,15 @@ class FanIn(PolledAsking[Any]):
         self.came(each)
 
     @override
-    def _ask_again(self, lane: Lane[Any]) -> None:
-        each = self._inputs[lane]
-        each.due = True
-        self.empty.append(each)
+    def _ask_again(self, lane: Lane[Any], limit: int) -> None:
+        self.ask_one(self._inputs[lane], limit)
 
     def came(self, each: Input) -> None:
         """Note that an input has values, or its ending."""
 
     def asked(self, each: Input) -> bool:
         """Whether an ask to an input is outstanding."""
-        return each.due or self.asking(each.lane)
+        return each.lane in self._askers.due or self.asking(each.lane)
 
     async def until_complete(self, times: Iterable[Hashable]) -> None:
         """Wait until an input has answered, or one of the times is complete in all inputs."""

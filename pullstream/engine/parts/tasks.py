@@ -12,6 +12,8 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.asking import Askers
 from pullstream.engine.parts.waking import Waking
+from pullstream.engine.runtime import clocks
+from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
 from pullstream.logger import LOG
@@ -69,6 +71,7 @@ class Asking(Waking[T]):
 
     def ask_beside(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""
+        self._askers.due.pop(lane, None)
         self._askers.ask(lane, limit)
 
     def take_back(self, lane: Lane[Any]) -> None:
@@ -82,6 +85,7 @@ class Asking(Waking[T]):
         """
         if self.ended or self.asking(lane):
             return
+        self._askers.due.pop(lane, None)
         answer = lane.poll(limit) if lane.edge.depth < DEEP else WAIT
         if not isinstance(answer, Unanswered):
             self.__answered = True
@@ -95,13 +99,29 @@ class Asking(Waking[T]):
         """Ask an input again, as it may have its answer: in a task, if this module is not polled soon."""
         self._askers.asking.discard(lane)
         if self.edge.asked:
-            self._ask_again(lane)
+            self._askers.due[lane] = None
             self.changed()
         else:
             self._askers.ask(lane, lane.polled_for)
 
-    def _ask_again(self, lane: Lane[Any]) -> None:
-        """Note that the next poll must ask an input again, by `ask_input`."""
+    def ask_due(self) -> None:
+        """Ask the inputs that have woken this module, as the asks to them are outstanding: before a poll answers.
+
+        An input that has nothing to answer yet would otherwise stand still until the consumer has handled the answer
+        that another one led to.
+        """
+        due = self._askers.due
+        until = clocks.monotonic() + BREATH if due else 0
+        while due:
+            lane = next(iter(due))
+            del due[lane]
+            # In this step, unless the work of those before it has kept other tasks waiting.
+            ask = self._ask_again if clocks.monotonic() < until else self.ask_beside
+            ask(lane, lane.polled_for)
+
+    def _ask_again(self, lane: Lane[Any], limit: int) -> None:
+        """Hook: ask an input that is due."""
+        self.ask_input(lane, limit)
 
     def answered(self) -> bool:
         """Whether `ask_input` got an answer at once since the last call."""
@@ -152,8 +172,8 @@ class PolledAsking(Asking[T], PolledKernel[T]):
         return False
 
     def pending(self) -> Unanswered:
-        """Return NOT_YET if an input has answered `ask_input` at once, so that it is worth another look; else WAIT."""
-        return NOT_YET if self.answered() else WAIT
+        """Return NOT_YET if an input has answered `ask_input` at once, or is due, and so is worth a look; else WAIT."""
+        return NOT_YET if self.answered() or self._askers.due else WAIT
 
     @override
     def wait(self) -> Awaitable[None]:

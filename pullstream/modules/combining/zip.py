@@ -176,6 +176,7 @@ class _CombineLatest(ManyInputs):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        self.ask_due()
         rows: list[tuple[Any, ...]] = []
         times: list[Hashable] = []
         try:

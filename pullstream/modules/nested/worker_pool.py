@@ -70,6 +70,7 @@ class PoolKernel(PolledAsking[Any]):
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         self._open_all()
+        self.ask_due()
         results = self._results(limit)
         if results:
             return Batch.of([job.time for job in results], [job.value for job in results])
