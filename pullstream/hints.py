@@ -200,7 +200,7 @@ IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
         "read_jsonl(path) reads JSON Lines": "scan_ndjson read_ndjson scan_jsonl read_json scan_json from_json",
         "read_arrow(path) reads Arrow and Feather": "scan_ipc read_ipc scan_arrow read_feather scan_feather",
         "read_text(path) reads lines": "read_lines scan_lines read_txt from_textfile readTextFile",
-        "ps.from_async_iterable(generator) reads a file that grows: see the guide 'Files'": "tail tail_f follow watch",
+        "a source of your own reads a file that grows: see the guide 'Files'": "tail tail_f follow watch",
         "write_parquet(target) writes Parquet": "sink_parquet to_parquet",
         "write_csv(target) writes CSV": "sink_csv to_csv",
         "write_jsonl(target) writes JSON Lines": "sink_ndjson write_ndjson sink_jsonl to_json write_json",

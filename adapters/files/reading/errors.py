@@ -7,6 +7,9 @@ from typing_extensions import override
 
 from pullstream import PullstreamError
 
+GROWING: Final = "To read a file that grows, write a source of its lines (the guide 'Files')"
+"""A hint for a file that is longer than it was."""
+
 
 class FileReadError(PullstreamError):
     """A file or a line of it cannot be read: `path`, and `line` (from 1; None if the error is not about one line)."""

@@ -9,7 +9,7 @@ import attrs
 
 from pullstream.timely import less_equal
 
-from .errors import FileChangedError, NoFilesError
+from .errors import GROWING, FileChangedError, NoFilesError
 from .formats import ReadFormat
 from .listing import File, Listing, again
 from .resuming import EarlierRun, Identity, Known, Turn
@@ -58,7 +58,7 @@ def _changed(file: File, before: Identity) -> FileChangedError:
     else:
         problem = f"had {size:,} bytes when it was found complete, and has {file.size:,} now"
         if file.size > size:
-            tail = ". To read a file that grows, give from_async_iterable a generator of its lines (the guide 'Files')"
+            tail = f". {GROWING}"
     return FileChangedError(
         file.path,
         f"{problem}. Files in a followed folder must not change: write them elsewhere (or as .NAME.part) and "

@@ -10,6 +10,7 @@ import attrs
 
 from pullstream.errors import JournalError
 
+from .errors import GROWING
 from .formats import Start
 from .listing import File, is_local
 from .times import PathTime
@@ -125,7 +126,9 @@ class EarlierRun:
         """Refuse files that have changed since they were read."""
         for file in there:
             if file.path in self.files and self._has_changed(file):
-                _refuse(file.path, "has changed since it was read")
+                size = self.files[file.path][1][0]
+                grown = size is not None and file.size is not None and file.size > size
+                _refuse(file.path, "has changed since it was read", f". {GROWING}" if grown else "")
 
     def _has_changed(self, file: File) -> bool:
         _, identity, ends = self.files[file.path]
@@ -198,12 +201,12 @@ def _present(there: Mapping[str, File], path: str) -> File:
     return there[path]
 
 
-def _refuse(path: str, what: str, *, new: bool = False) -> NoReturn:
+def _refuse(path: str, what: str, tail: str = "", *, new: bool = False) -> NoReturn:
     if new:
         remedy = "Move it away, rename it so that it comes later"
     else:
         remedy = "Put it back as it was (a file is identified by its size, its modification time and its ends)"
     raise JournalError(
         f"{path} {what}. New results would not be consistent with those that an earlier run with this journal has "
-        f"completed. {remedy}, or start over with another journal"
+        f"completed. {remedy}, or start over with another journal{tail}"
     )

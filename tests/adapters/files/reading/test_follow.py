@@ -92,7 +92,7 @@ async def test_a_file_with_an_earlier_time(following):
         (lambda path: rename_into(path.parent, path.name, "x\n"), r"had 4 bytes when .* complete, and has 2 now"),
         (
             lambda path: rename_into(path.parent, path.name, "x\n" * 3),
-            r"had 4 bytes .* has 6 now.* grows, give from_a",
+            r"had 4 bytes .* has 6 now.* grows, write a source",
         ),
         (lambda path: os.utime(path, (1, 1)), r"was written again after it was found complete"),
     ],
