@@ -1,6 +1,7 @@
 """Targets: paths or URLs with fields for the time and key of a file."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import date
 from itertools import repeat
 from os.path import normpath
 from pathlib import Path
@@ -154,8 +155,10 @@ class Target:
         except (ValueError, LookupError, AttributeError, TypeError) as exc:
             shown = " and ".join(f"the {name} {value!r}" for name, value in values.items() if name in self.fields)
             kind = "" if type(exc) is ValueError else f"{type(exc).__name__}: "
+            undated = "{time:%" in self.template and not isinstance(values.get("time"), date)
             raise FileTargetError(
                 f"{self.module}: {shown} cannot be part of a file name in {self.template!r}: {kind}{exc}"
+                + ". The times must be dates or datetimes: make them with map_time(...) above" * undated
             ) from None
         return path
 

@@ -85,6 +85,7 @@ UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of i
         ),
         (["\ud800"], TEXT, "{time}{key}", {"key": str}, files.FileTargetError, "write_text: the time 0 and "),
         (["\ud800"], TEXT, "{time}{key}", {"key": str}, files.FileTargetError, NAME),
+        (["a"], TEXT, "{time:%Y}", {}, files.FileTargetError, "'int'. The times must be dates or datetimes: make"),
         ([1, "1"], JSONL, "{time}{key}", {"key": lambda v: v}, files.FileTargetError, "the keys 1 and '1' would share"),
         (["a"], TEXT, "{key}", {"key": lambda _: 1 // 0}, ZeroDivisionError, ""),
         ([{"k": [1]}], JSONL, "{key}", {"key": "k"}, TypeError, "[1] (list) cannot be a key: key= must return text or"),
