@@ -23,6 +23,8 @@ _ANYWHERE: Final = {
     "generator, write return",
     "must be called from async context": "trio cannot run here: give an async function that uses trio to map_async "
     "itself, without asyncio_call; from a thread, call it with trio.from_thread.run(f)",
+    "RecordBatch' object has no": "the values are Arrow record batches: for rows, leave out as_='batches' "
+    "where they are read",
     "expected str instance": "to make text of the values first, put map(str) in front",
 }
 """Hints by a part of the exception's text; of all tables, the first hint that fits is given."""

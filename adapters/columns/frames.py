@@ -98,9 +98,10 @@ class ColumnReader:
                 f"to dicts with the same keys or named tuples of one type"
             )
         if form == "rows" and not hasattr(first, "_fields"):
+            got = "record batches" if isinstance(first, pa.RecordBatch) else f"{first!r} ({type(first).__name__})"
             raise ColumnError(
-                f"{self.where} needs rows with named columns, but got {first!r} ({type(first).__name__}); convert the "
-                f"values with ps.map, to dicts or named tuples, and read tables with as_='rows' or 'dicts'"
+                f"{self.where} needs rows with named columns, but got {got}; read tables with as_='rows' (the default) "
+                f"or 'dicts', which stay in Arrow, and convert other values to dicts or named tuples with ps.map"
             )
         plain = copy(self._plain)
         (batch,) = plain.batches(values)

@@ -499,6 +499,14 @@ def test_a_row_that_is_taken_for_a_dict_says_how_its_columns_are_got(rows):
     assert note.endswith("at the value Row(item='tea', count=0)")
 
 
+def test_a_record_batch_that_is_taken_for_a_row_says_how_rows_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text("item,count\ntea,0\n")
+    batches = files.read_csv(tmp_path / "a.csv", as_="batches")
+    with pytest.raises(AttributeError, match="has no attribute 'item'") as caught:
+        ps.run(ps.pipe(batches, ps.map(lambda row: row.item), ps.drain()))
+    assert caught.value.__notes__[0].endswith("for rows, leave out as_='batches' where they are read")
+
+
 def test_a_failure_that_is_not_about_a_row_gets_no_hint_on_its_columns(rows):
     def refuse(row):
         raise RuntimeError("closed")

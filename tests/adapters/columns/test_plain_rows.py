@@ -15,6 +15,11 @@ from adapters import columns  # noqa: E402 - where polars is installed
     [
         ([{"a": 1}, (1,)], "do not have the same columns", "needs rows with named columns"),
         ([1, 2], "needs rows with named columns, but got 1", "needs rows with named columns, but got 1"),
+        (
+            [pa.record_batch({"a": [1]})] * 2,
+            "got record batches; read tables with as_='rows'",
+            "got record batches; read",
+        ),
         ([{"a": 1}, {"a": "x"}], "column 'a'", "the column 'a' is int64, and cannot hold 'x' \\(str\\), value 2: "),
     ],
 )
