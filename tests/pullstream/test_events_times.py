@@ -270,15 +270,16 @@ async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojum
 async def two_behind(ctx):
     yield ps.Batch(0, [0])
     ctx.advance(1)
-    for value in (1, 2):
+    for values in ([1, 2], [3]):
         await trio.sleep(1)
-        yield ps.Batch(1, [value])
+        yield ps.Batch(1, values)
 
 
 @ps.transformer
-async def notified_of_0(upstream, ctx):
+async def notified_of_0(upstream, ctx, log):
     async for event in ctx.events(upstream):
         if isinstance(event, ps.Batch):
+            log.append((trio.current_time(), event.values))
             if event.time == 0:
                 ctx.notify_at(0)
             yield event
@@ -292,12 +293,10 @@ async def rests_after_one(upstream, ctx):
 
 
 async def test_an_ask_that_waits_is_not_made_smaller(autojump_clock):
-    """The source is asked for many, and then, while that waits, for one: its second value comes no later for that."""
-    moments = []
-    program = ps.pipe(two_behind(), notified_of_0(), rests_after_one())
-    async with ps.pipe(program, ps.drain(lambda _: moments.append(trio.current_time()))).open() as running:
-        await running.result()
-    assert moments == [0, 6, 11]
+    """The source is asked for many, and then, while that waits, for one: nothing comes later or in parts."""
+    log = []
+    await ps.arun(ps.pipe(two_behind(), notified_of_0(log), rests_after_one(), ps.drain()))
+    assert log == [(0, [0]), (6, [1, 2]), (16, [3])]
 
 
 @ps.source

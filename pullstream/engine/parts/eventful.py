@@ -62,6 +62,8 @@ class Eventful:
         """Whether times may have completed since the frontier was last read."""
         self._wanted = 0
         """The number of values to ask for, where the last poll found that they have to be waited for."""
+        self._outstanding = 0
+        """The limit of an ask that upstream answers by waking this module; 0 while there is none."""
         self._wake = scope.run.signal()
         self._waiting = False
         """Whether it waits for the next event."""
@@ -250,7 +252,7 @@ class Eventful:
     def _into_slot(self, _: Reader[Any], answer: Answer) -> None:
         if self.pace is not None:
             self.pace.took()
-        self._slot = answer
+        self._slot, self._outstanding = answer, 0
         self._wake.set()
 
     def _polled(self, limit: int) -> Answer | Unanswered:
@@ -258,16 +260,20 @@ class Eventful:
         self._wanted = 0
         if not limit or self._asking:
             return WAIT
-        self._wanted = limit if self.pace is None else min(limit, self.pace.next(self._upstream))
+        wanted = limit if self.pace is None else min(limit, self.pace.next(self._upstream))
+        # An ask that another event came before stays as it is.
+        self._wanted = wanted = max(wanted, self._outstanding)
         if not isinstance(self._upstream, Lane):
             return WAIT
         try:
-            answer: Answer | Unanswered = self._upstream.poll(self._wanted, many=self.many)
+            answer: Answer | Unanswered = self._upstream.poll(wanted, many=self.many)
         except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
             answer = exc
         self._asked = self._asked and answer is NOT_YET
-        if self.pace is not None and not isinstance(answer, Unanswered):
-            self.pace.took()
+        if not isinstance(answer, Unanswered):
+            self._outstanding = 0
+            if self.pace is not None:
+                self.pace.took()
         return answer
 
     async def fetch(self, *, deadline: float = inf) -> None:
@@ -277,7 +283,9 @@ class Eventful:
         if lane is not None and not (self.requests or deadline < inf):
             await lane.ready()
             return
-        if wanted and not (lane is not None and lane.wakes(partial(self._answerable, lane))):
+        if wanted and lane is not None and lane.wakes(partial(self._answerable, lane)):
+            self._outstanding = wanted
+        elif wanted:
             self._askers.ask(upstream, wanted)
         try:
             await self.wait(deadline=deadline)

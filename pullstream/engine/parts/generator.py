@@ -97,8 +97,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
             if self._next:
                 self._take(self._next.pop())
         if not (rest or self._values or self._batch or self._ending):
-            # An ask that waits for the generator is not made smaller by another poll.
-            self._account.limit = self._limit = limit if self._wake is None else max(limit, self._limit)
+            self._account.limit = self._limit = limit
             self._asked = True
             return WAIT
         self._asked = False
