@@ -8,8 +8,9 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from glob import has_magic
 from pathlib import Path
 from threading import Lock
@@ -26,6 +27,51 @@ NAME: Final = "adapters.files"
 
 
 @attrs.frozen(eq=False)
+class Place:
+    """A path at which a file is or would be, in a file system; `fs` is None for the local one."""
+
+    path: str
+    fs: Any = None
+    _below: dict[str, str | None] = attrs.field(factory=dict[str, str | None], init=False)
+
+    @cached_property
+    def local(self) -> Path:
+        """The path, as it is given."""
+        return Path(self.path)
+
+    @cached_property
+    def real(self) -> Path:
+        """The path whose folders are no links."""
+        return self.local.parent.resolve() / self.local.name
+
+    @cached_property
+    def around(self) -> Sequence[tuple[Path, Hashable]]:
+        """The folders around it that exist, with their identities."""
+        folders = ((folder, _identity(str(folder))) for folder in self.real.parents)
+        return [(folder, identity) for folder, identity in folders if identity is not None]
+
+    def names(self) -> Iterator[Hashable]:
+        """Yield its names and those of the folders around it: paths, and the numbers that the system gives to files."""
+        if self.fs is not None:
+            parts = self.path.split("/")
+            yield from ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+            return
+        yield str(self.real)
+        yield _identity(self.path)
+        for folder, identity in self.around:
+            yield str(folder)
+            yield identity
+
+    def below(self, folder: str) -> str | None:
+        """Return the path relative to a folder, if it is inside."""
+        if folder not in self._below:
+            here = _identity(folder)
+            above = next((path for path, identity in self.around if identity == here), None)
+            self._below[folder] = None if above is None else self.real.relative_to(above).as_posix()
+        return self._below[folder]
+
+
+@attrs.frozen(eq=False)
 class ReadPaths:
     """A path, folder or pattern that a source reads in a file system; `fs` is None for the local one."""
 
@@ -33,28 +79,39 @@ class ReadPaths:
     key: str
     fs: Any = None
 
-    def takes(self, path: str, fs: Any = None) -> bool:
-        """Whether the source reads a file at this path, or would if it existed."""
-        if self.fs is None and fs is None:
-            return self._takes_local(Path(path))
-        if not _same_store(self.fs, fs):
+    def takes(self, place: Place) -> bool:
+        """Whether the source reads a file at this place, or would if it existed."""
+        if self.fs is None and place.fs is None:
+            return self._takes_local(place)
+        if not _same_store(self.fs, place.fs):
             return False
+        path = place.path
         if has_magic(self.key):
             return _matches(self.key, path)
         inside = path.startswith(f"{self.key.rstrip('/')}/") and _is_data(path[len(self.key) :])
         return path == self.key or inside
 
-    def _takes_local(self, path: Path) -> bool:
+    def _takes_local(self, place: Place) -> bool:
         key = Path(self.key)
         kind = kind_of(key)
         if kind == stat.S_IFDIR:
-            below = _below(key, path)
+            below = place.below(self.key)
             return below is not None and _is_data(below)
         if kind is not None or not has_magic(self.key):
-            return same_file(path, key)
+            return same_file(place.local, key)
         base = next(folder for folder in key.parents if not has_magic(str(folder)))
-        below = _below(base, path)
+        below = place.below(str(base))
         return below is not None and _matches(self.key, (base / below).as_posix())
+
+    def names(self) -> Sequence[Hashable]:
+        """Return the names of its file or folder, one of which each `Place` has that it takes.
+
+        A pattern, and a path at which there is nothing yet, have no names.
+        """
+        if self.fs is not None:
+            return () if has_magic(self.key) else (self.key.rstrip("/"),)
+        identity = _identity(self.key)
+        return () if identity is None else (str(Place(self.key).real), identity)
 
 
 @attrs.frozen(eq=False)
@@ -69,11 +126,11 @@ class WritePaths:
     fs: Any = None
     manifest: str | None = None
 
-    def takes(self, path: str, fs: Any = None) -> bool:
+    def takes(self, place: Place) -> bool:
         """Whether the sink has begun this file or will append to it."""
-        if self.fs is not None or fs is not None:
-            return _same_store(self.fs, fs) and self.taken(path)
-        below = _below(Path(self.root), Path(path))
+        if self.fs is not None or place.fs is not None:
+            return _same_store(self.fs, place.fs) and self.taken(place.path)
+        below = place.below(self.root)
         return below is not None and self.taken(os.path.join(self.root, below))  # noqa: PTH118 - as templates have it
 
 
@@ -82,7 +139,11 @@ class RunFiles:
 
     def __init__(self, journal: Path | None) -> None:
         self._journal = journal
-        self._reads: list[ReadPaths] = []
+        self._reads: dict[ReadPaths, Sequence[Hashable]] = {}
+        """The open sources, each with its names."""
+        self._named: dict[Hashable, dict[ReadPaths, None]] = {}
+        """The same, by name: a run may read thousands of files, and write as many."""
+        self._unnamed: dict[ReadPaths, None] = {}
         self._writes: list[WritePaths] = []
         self._written: list[WritePaths] = []
         """Targets of finished sinks: no other sink may replace their files."""
@@ -97,13 +158,17 @@ class RunFiles:
         """Register a source that begins to read; refused if a sink writes there, or the journal is there."""
         with self._lock:
             journal = self._journal
-            if journal is not None and read.takes(str(journal)):
+            if journal is not None and read.takes(Place(str(journal))):
                 raise CompositionError(
                     f"the journal {journal} is among the files that are read ({read.given!r}): give it another path"
                 )
             for write in self._writes:
                 _keep_apart(read, write)
-            self._reads.append(read)
+            names = self._reads[read] = read.names()
+            for name in names:
+                self._named.setdefault(name, {})[read] = None
+            if not names:
+                self._unnamed[read] = None
 
     def write(self, write: WritePaths) -> None:
         """Register a sink; refused if a source reads there, or it would replace a journal or manifest."""
@@ -119,24 +184,33 @@ class RunFiles:
     def over(self, what: ReadPaths | WritePaths) -> None:
         """Unregister a source or sink that has finished."""
         with self._lock:
-            several: list[Any] = self._reads if isinstance(what, ReadPaths) else self._writes
-            if what in several:
-                several.remove(what)
-                self._written += [what] if isinstance(what, WritePaths) else []
+            if isinstance(what, ReadPaths):
+                self._unnamed.pop(what, None)
+                for name in self._reads.pop(what, ()):
+                    del self._named[name][what]
+            elif what in self._writes:
+                self._writes.remove(what)
+                self._written.append(what)
 
     def refusal(self, path: str, mine: WritePaths) -> str | None:
         """The reason why a sink may not write a target; None if it may."""
-        fs = mine.fs
+        place = Place(path, mine.fs)
         with self._lock:
-            if fs is None and (why := self._kept(Path(path), self._writes)):
+            if place.fs is None and (why := self._kept(place.local, self._writes)):
                 return why
             # A sink composed once may run again inside another module, and may rewrite its own files.
             over = (other for other in self._written if (other.where, other.template) != (mine.where, mine.template))
             for other in (*self._writes, *over):
-                if other is not mine and other.takes(path, fs):
+                if other is not mine and other.takes(place):
                     return f"is also written by {other.where}: give each of the two its own targets"
-            read = next((read for read in self._reads if read.takes(path, fs)), None)
+            read = next((read for read in self._near(place) if read.takes(place)), None)
             return None if read is None else f"is among what is read ({read.given!r}): {_ADVICE}"
+
+    def _near(self, place: Place) -> Iterator[ReadPaths]:
+        """Yield the sources that may read a file at a place."""
+        yield from self._unnamed
+        for name in place.names() if self._named else ():
+            yield from self._named.get(name, ())
 
     def _kept(self, path: Path, writes: list[WritePaths]) -> str | None:
         journal = self._journal
@@ -155,8 +229,9 @@ _ADVICE: Final = (
 
 
 def _keep_apart(read: ReadPaths, write: WritePaths) -> None:
-    taken = [f"its manifest, {write.manifest},"] if write.manifest is not None and read.takes(write.manifest) else []
-    if all(read.takes(path, write.fs) for path in write.samples):
+    manifest = write.manifest
+    taken = [f"its manifest, {manifest},"] if manifest is not None and read.takes(Place(manifest)) else []
+    if all(read.takes(Place(path, write.fs)) for path in write.samples):
         taken = [write.template]
     for what in taken:
         raise CompositionError(f"{write.where}: {what} is among what is read ({read.given!r}): {_ADVICE}")
@@ -194,17 +269,11 @@ def same_file(path: Path, other: Path) -> bool:
         return path.name == other.name and path.parent.resolve() == other.parent.resolve()
 
 
-def _below(folder: Path, path: Path) -> str | None:
-    """The path of a file relative to a folder, if it is inside."""
-    try:
-        here = folder.stat()
-    except OSError:
-        return None
-    real = path.parent.resolve()
-    for above in (real, *real.parents):
-        with suppress(OSError):
-            if os.path.samestat(above.stat(), here):
-                return (real / path.name).relative_to(above).as_posix()
+def _identity(path: str) -> Hashable:
+    """The system's numbers for a file or folder; None if there is nothing."""
+    with suppress(OSError, ValueError):
+        status = os.stat(path)  # noqa: PTH116 - this is called for each of thousands of files
+        return status.st_dev, status.st_ino
     return None
 
 

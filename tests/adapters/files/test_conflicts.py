@@ -180,3 +180,23 @@ def test_a_store_that_another_thread_has_opened():
     write = WritePaths("write_text()", "memory://in/{time}", "memory://in", ["/in/x"], lambda _: False, found[1])
     with pytest.raises(ps.CompositionError, match="is among what is read"):
         traffic.write(write)
+
+
+def test_a_target_is_compared_with_few_of_many_inputs(tmp_path, monkeypatch):
+    """The work for a target does not grow with the number of files that the run reads."""
+    asked, takes = [], ReadPaths.takes
+    monkeypatch.setattr(ReadPaths, "takes", lambda read, place: asked.append(place.path) or takes(read, place))
+
+    def each(count):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        paths = [folder / f"{number}.txt" for number in range(count)]
+        for number, path in enumerate(paths):
+            path.write_text(f"{number}\n")
+        asked.clear()
+        ps.run(ps.pipe(files.read_text(paths), files.write_text(folder / "out{key}.txt", key=str)))
+        with pytest.raises(files.FileTargetError, match="is among what is read"):
+            ps.run(ps.pipe(files.read_text(paths), files.write_text(folder / "{key}.txt", key=str)))
+        return len(asked) / count
+
+    assert each(100) < 2 * each(10)
