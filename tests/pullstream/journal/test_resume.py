@@ -69,6 +69,15 @@ def test_a_run_goes_on_after_the_last_complete_time(path, limit):
     assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4, 5]}, {}, {3: [6, 7], 4: [8, 9]}]
 
 
+def test_take_counts_the_values_of_all_runs(path, limit):
+    done = []
+    for stop in (3, None):
+        out = {}
+        run_until(storing(out, ps.take(5), ps.map(stopping_at(stop))), path, limit=limit)
+        done.append(out)
+    assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4]}]
+
+
 def test_it_is_said_what_a_run_goes_on_from(path, caplog):
     caplog.set_level("INFO", logger="pullstream")
 
