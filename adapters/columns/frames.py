@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Final, TypeVar
 
+from more_itertools import duplicates_everseen
+
 from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, with_decimals
 from .package import ColumnError, pa, pl
 
@@ -67,7 +69,7 @@ class ColumnReader:
         return made, size if failure is None else size - 1, failure
 
     def _check(self, names: list[str], place: str) -> None:
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted({*duplicates_everseen(names)})
         if twice:
             raise ColumnError(f"{self.where}: two columns are named {twice[0]!r}; give each a name of its own")
         own = next(filter(RESERVED.match, names), None)

@@ -3,6 +3,8 @@
 import reprlib
 from collections.abc import Sequence
 
+from more_itertools import duplicates_everseen
+
 from pullstream import CompositionError, PullstreamError
 from pullstream.authoring import Site
 
@@ -64,7 +66,7 @@ def refused(module: str, what: str, site: Site | None = None) -> CompositionErro
 
 def distinct(module: str, names: Sequence[str], site: Site | None = None) -> None:
     """Refuse columns that share a name; `site` as in `refused`."""
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    doubled = sorted({*duplicates_everseen(names)})
     if doubled:
         what = f"needs distinct column names, and has several columns named {', '.join(doubled)}"
         raise refused(module, what, site)

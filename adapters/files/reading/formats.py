@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any, ClassVar, Final
 
 import attrs
+from more_itertools import duplicates_everseen
 
 from ...arrow import Origin, RecordBatch, pyarrow, with_decimals
 from .errors import FileReadError, NoColumnError, as_packed
@@ -187,7 +188,7 @@ def _one_type(one: Any, other: Any) -> str:
 
 def unique(file: File, names: Sequence[str]) -> None:
     """Refuse a file in which two columns share a name."""
-    twice = sorted({name for name in names if list(names).count(name) > 1})
+    twice = sorted({*duplicates_everseen(names)})
     if twice:
         raise FileReadError(file.path, f"has several columns with the same name: {listed(twice)}")
 
