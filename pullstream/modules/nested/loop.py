@@ -112,6 +112,8 @@ class _Ingress(PolledAsking[Any]):
         if not (outside or outside.known or self.asking(self.upstream)):
             self.ask_input(self.upstream, limit)
             self._patient = True
+            # What it has answered is looked at now.
+            self.answered()
         if self.feedback.row:
             if self._patient and self.asking(self.upstream):
                 return WAIT
