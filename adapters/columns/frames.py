@@ -47,9 +47,7 @@ class ColumnReader:
     def rows(self, values: Sequence[Any]) -> ArrowRows:
         """Return the values as rows in Arrow; refused if they are no rows, or have other columns than those before."""
         rows = values if isinstance(values, ArrowRows) else self._converted(values)
-        names: list[str] = rows.schema.names
-        if names != self._names:
-            self._check(names, rows.where())
+        self._check(rows.schema.names, rows.where)
         return rows
 
     def until_failure(
@@ -68,7 +66,9 @@ class ColumnReader:
         made, size, failure = as_far_as(some, len(values), lambda: range(1, len(values) + 1))
         return made, size if failure is None else size - 1, failure
 
-    def _check(self, names: list[str], place: str) -> None:
+    def _check(self, names: list[str], where: Callable[[], str] = str) -> None:
+        if names == self._names:
+            return
         twice = sorted({*duplicates_everseen(names)})
         if twice:
             raise ColumnError(f"{self.where}: two columns are named {twice[0]!r}; give each a name of its own")
@@ -79,12 +79,13 @@ class ColumnReader:
                 f"another name where it is read"
             )
         if self._names is not None:
-            lost = [name for name in self._names if name not in names]
-            new = [name for name in names if name not in self._names]
+            before, now = {*self._names}, {*names}
+            lost = [name for name in self._names if name not in now]
+            new = [name for name in names if name not in before]
             if lost or new:
                 what = [f"no column {name!r}" for name in lost] + [f"a new column {name!r}" for name in new]
                 raise ColumnError(
-                    f"{self.where}: a batch{place} has {', '.join(what)}, but the columns before were "
+                    f"{self.where}: a batch{where()} has {', '.join(what)}, but the columns before were "
                     f"{', '.join(map(repr, self._names))}; all rows of a stream must have the same columns"
                 )
         self._names = names
@@ -107,7 +108,7 @@ class ColumnReader:
             )
         plain = copy(self._plain)
         (batch,) = plain.batches(values)
-        self._check(batch.schema.names, "")
+        self._check(batch.schema.names)
         # In the types of the rows before.
         batch = plain.fitted(batch)
         self._plain = plain

@@ -100,18 +100,20 @@ class Groups:
         """Merge the partial results with equal keys, or those of a group."""
         groups = groups or self._grouped(whole)
         parts: dict[str, Array] = {}
+        merged = self._parts(whole)
         for name, (prefix, aggregate) in self._aggregates.items():
             with self._told(name, aggregate):
-                made = aggregate.kind.merge(groups, self._parts(whole, prefix))
+                made = aggregate.kind.merge(groups, merged[prefix])
             parts.update({prefix + part: column for part, column in made.items()})
         return self._of_groups(whole, groups, parts)
 
     def finished(self, partial: RecordBatch) -> RecordBatch:
         """The results of partial results: the keys of the rows, and a column for each aggregate."""
         made = {key: partial.column(key) for key in self._keys}
+        merged = self._parts(partial)
         for name, (prefix, aggregate) in self._aggregates.items():
             with self._told(name, aggregate):
-                parts = self._parts(partial, prefix)
+                parts = merged[prefix]
                 made[name] = aggregate.kind.finish(parts, aggregate.option)
                 if aggregate.kind is SUM:
                     made[name] = self._narrow(partial, made[name], parts["of"].type)
@@ -158,10 +160,14 @@ class Groups:
                     ) from None
         return pa.RecordBatch.from_pydict({**made, **parts})
 
-    @staticmethod
-    def _parts(table: RecordBatch, prefix: str) -> dict[str, Array]:
-        names: list[str] = table.schema.names
-        return {name.removeprefix(prefix): table.column(name) for name in names if name.startswith(prefix)}
+    def _parts(self, table: RecordBatch) -> dict[str, dict[str, Array]]:
+        """The partial results of each aggregate, by its prefix."""
+        parts: dict[str, dict[str, Array]] = {prefix: {} for prefix, _ in self._aggregates.values()}
+        for name, column in zip(table.schema.names, table.columns, strict=True):
+            prefix = name[: name.find("__", 2) + 2]
+            if prefix in parts:
+                parts[prefix][name.removeprefix(prefix)] = column
+        return parts
 
     @contextmanager
     def _told(self, name: str, aggregate: Aggregate) -> Generator[None]:

@@ -124,9 +124,10 @@ class Agreed:
     def check_names(self, file: File, names: Sequence[str], *, chosen: bool) -> None:
         """Refuse a file with other columns; if columns were `chosen`, additional ones are allowed."""
         self._check_time(file, names)
-        agreed: list[str] = self.schema.names
-        missing = [name for name in agreed if name not in names]
-        extra = [] if chosen else [name for name in names if name not in agreed]
+        agreed: dict[str, None] = dict.fromkeys(self.schema.names)
+        there = dict.fromkeys(names)
+        missing = [name for name in agreed if name not in there]
+        extra = [] if chosen else [name for name in there if name not in agreed]
         if missing or extra:
             problems = [f"has no column {listed(missing)}"] if missing else []
             problems += [f"has additional columns: {listed(extra)}"] if extra else []
@@ -195,7 +196,8 @@ def unique(file: File, names: Sequence[str]) -> None:
 
 def missing_columns(file: File, names: Sequence[str], wanted: Iterable[str]) -> None:
     """Refuse a file that lacks a requested column."""
-    missing = [name for name in wanted if name not in names]
+    there = {*names}
+    missing = [name for name in wanted if name not in there]
     if missing:
         raise NoColumnError(file.path, f"has no column {listed(missing)}; it has {listed(names)}")
 

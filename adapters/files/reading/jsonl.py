@@ -124,8 +124,8 @@ class JsonTableFormat(TableFormat):
     def _in_order(self, block: Block, names: list[str]) -> list[str]:
         """The columns in the order of the first line, then the others; pyarrow puts those of the schema first."""
         first = next((line for line in (self._wanted(line, {}) for line in block.lines) if line is not None), b"{}")
-        order: list[str] = [*json.loads(first), *names]
-        return sorted(names, key=order.index)
+        wanted = {*names}
+        return [name for name in dict.fromkeys([*json.loads(first), *names]) if name in wanted]
 
     def _first(self, file: File, block: Block, types: dict[str, Any]) -> Any:
         """A table of the readable lines of the first block; None if there are none."""

@@ -37,12 +37,12 @@ class _Typed(TableFormat):
     def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
         """Take the columns from the first file, and compare other files with it."""
         pa = pyarrow()
+        there = dict(zip(schema.names, schema.types, strict=True))
         unique(file, schema.names)
         types = arrow_types(self.schema)
         missing_columns(file, schema.names, (*(self.columns or ()), *types))
-        names = self.columns or schema.names
         # Columns with a given type are cast to it, so they always agree.
-        shown = pa.schema([(name, types.get(name, schema.field(name).type)) for name in names if name in schema.names])
+        shown = pa.schema([(name, types.get(name, there[name])) for name in self.columns or there if name in there])
         if agreed.schema is None:
             agreed.settle(file, shown)
             return
@@ -82,7 +82,8 @@ class ParquetFormat(_Typed):
             large = content is raw
             reader = parquet.ParquetFile(content, **options)
             refuse_joined_parquet(file, content, reader.metadata)
-            schema, texts = reader.schema_arrow, self._texts(reader)
+            schema = reader.schema_arrow
+            texts = self._texts(reader, schema)
             if texts:
                 reader = parquet.ParquetFile(content, **options, metadata=reader.metadata, read_dictionary=texts)
         with reader:
@@ -106,7 +107,7 @@ class ParquetFormat(_Typed):
                     yield TablePiece(made, None, Start(group), row=row, schema=schema)
                     row += len(batch)
 
-    def _texts(self, reader: Any) -> list[str]:
+    def _texts(self, reader: Any, schema: Any) -> list[str]:
         """The text columns to read as dictionaries, which costs half: those that are stored as such and are small."""
         types, found = pyarrow().types, list[str]()
         if self.schema is not None or "read_dictionary" in self.options or not reader.num_row_groups:
@@ -114,8 +115,8 @@ class ParquetFormat(_Typed):
         group = reader.metadata.row_group(0)
         for column in map(group.column, range(group.num_columns)):
             name = column.path_in_schema
-            place = reader.schema_arrow.get_field_index(name)
-            text = place >= 0 and types.is_string(reader.schema_arrow.field(place).type)
+            place = schema.get_field_index(name)
+            text = place >= 0 and types.is_string(schema.field(place).type)
             # Large values are not in the file's dictionary, and would have to be made one.
             if text and column.has_dictionary_page and column.total_uncompressed_size < 4 * group.num_rows:
                 found.append(name)
@@ -124,8 +125,8 @@ class ParquetFormat(_Typed):
 
 def _rows_at_a_time(group: Any, names: Sequence[str]) -> int:
     """The number of rows of a row group to read at a time; fewer if rows are large."""
-    columns = map(group.column, range(group.num_columns))
-    size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in names)
+    columns, wanted = map(group.column, range(group.num_columns)), {*names}
+    size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in wanted)
     return max(1, min(ROWS, BYTES * group.num_rows // max(1, size)))
 
 

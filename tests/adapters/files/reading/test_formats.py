@@ -223,3 +223,12 @@ def test_times_are_converted_only_if_used(put, monkeypatch):
     ps.run(ps.pipe(read(path, as_="tuples", time="t"), ps.map(lambda row: row[1]), by_all_rows()), limit=40)
     assert sum(answers) == 40
     assert len(answers) < 5
+
+
+def test_the_types_in_a_parquet_file_are_asked_for_once(folder, read, monkeypatch):
+    """pyarrow makes them anew each time: of a table with thousands of columns, for each column, that took seconds."""
+    types, asked = pq.ParquetFile.schema_arrow, []
+    monkeypatch.setattr(pq.ParquetFile, "schema_arrow", property(lambda file: asked.append(file) or types.fget(file)))
+    pq.write_table(pa.table({f"c{number}": ["x"] for number in range(20)}), folder / "wide.parquet")
+    assert read(files.read_parquet(folder / "wide.parquet", as_="tuples")) == [("x",) * 20]
+    assert len(asked) == 1
