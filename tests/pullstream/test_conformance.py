@@ -509,7 +509,7 @@ async def swallows(upstream, ctx):
 @ps.transformer
 async def blocks(upstream, ctx):
     async for batch in ctx.batches(upstream):
-        time.sleep(0.05)  # noqa: ASYNC251 - the fault
+        time.sleep(0.01)  # noqa: ASYNC251 - the fault
         yield batch
 
 
@@ -523,14 +523,14 @@ async def blocks(upstream, ctx):
 )
 def test_the_kit_logs_a_remark_once_and_none_about_what_is_right(module, options, told, caplog, monkeypatch):
     """Nothing is lost by a module that was aborted while its upstream failed; numbers make no other remark of one."""
-    monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.04 if module is blocks else 1)
+    monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.008 if module is blocks else 1)
     conformance(Subject("module", module), limit=None, **options)
     assert len(caplog.messages) == len(told)
     assert all(words in message for words, message in zip(told, caplog.messages, strict=True))
 
 
 def test_the_kit_asks_whether_a_module_blocks_while_there_are_still_cells_to_run(caplog, monkeypatch):
-    monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.04)
+    monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.008)
     monkeypatch.setattr("pullstream.conformance.kit.EARLY", 4)
     assert conformance(Subject("module", blocks), cells=40).cells["module"] == 40
     (message,) = caplog.messages
