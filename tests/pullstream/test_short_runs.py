@@ -129,5 +129,6 @@ async def test_a_run_that_has_ended_leaves_nothing(check):
         return len(gc.get_objects())
 
     await tracked()
-    before = await tracked()
-    assert await tracked() <= before + RUNS // 2
+    counts = [await tracked() for _ in range(4)]
+    # What other tests have left to threads may end meanwhile, but not each time.
+    assert min(later - earlier for earlier, later in pairwise(counts)) <= RUNS // 2
