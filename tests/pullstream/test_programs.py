@@ -12,7 +12,7 @@ from operator import itemgetter
 
 import pytest
 import trio
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.shake import shake
@@ -291,8 +291,32 @@ def compare(program):
         assert [values for values, _ in first[1]] == results, f"{program}: {first[1]}, and should be {results}"
 
 
+# While a completion is handled and nothing is asked, the ask to the branch above goes on.
+EAGER = Program(
+    (
+        ("paced", (((0, 0), (0, 0), (4, 3), (5, None), (0, 4)),), ("per time",)),
+        (
+            "paced",
+            (
+                ((0, None), (0, None), (0, 8), (0, None), (0, None)),
+                ((1, None), (3, 0), (4, None)),
+                ((4, None), (5, None)),
+                ((5, 8), (5, 0), (5, 4), (6, None), (6, 0)),
+            ),
+            (),
+        ),
+    ),
+    "dynamic_merge",
+    ("map_batches", "several aggregates"),
+    (("takes whole", ("thrice", "flat_map, two each")), ("takes whole", ("reduce_by_key, eager", "filter_not"))),
+    limit=4096,
+    seed=13874511,
+)
+
+
 @settings(max_examples=amount(20, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(DETERMINED)
+@example(EAGER)
 def test_random_programs_have_one_outcome(program):
     """The same values at the same times, completions, failures and frontiers at rest, at every limit, cut or whole."""
     compare(program)

@@ -106,7 +106,7 @@ class Eventful:
                 if (completed := self._completed(None)) is not None:
                     self._moved = True
                     if self._asked:
-                        self._askers.ask(self._upstream, self._wanted)
+                        self._askers.ask(self._upstream, self._outstanding)
                     return completed
             answer = self._polled(limit)
             if isinstance(answer, Unanswered):
@@ -252,7 +252,7 @@ class Eventful:
     def _into_slot(self, _: Reader[Any], answer: Answer) -> None:
         if self.pace is not None:
             self.pace.took()
-        self._slot, self._outstanding = answer, 0
+        self._slot, self._outstanding, self._asked = answer, 0, False
         self._wake.set()
 
     def _polled(self, limit: int) -> Answer | Unanswered:
