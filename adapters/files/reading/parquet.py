@@ -37,9 +37,8 @@ class _Typed(TableFormat):
     def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
         """Take the columns from the first file, and compare other files with it."""
         pa = pyarrow()
-        there = dict(zip(schema.names, schema.types, strict=True))
         unique(file, schema.names)
-        types = arrow_types(self.schema)
+        there, types = arrow_types(schema), arrow_types(self.schema)
         missing_columns(file, schema.names, (*(self.columns or ()), *types))
         # Columns with a given type are cast to it, so they always agree.
         shown = pa.schema([(name, types.get(name, there[name])) for name in self.columns or there if name in there])
