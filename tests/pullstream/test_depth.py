@@ -31,7 +31,7 @@ def failed(source):
         ps.run(ps.pipe(source, ps.drain()))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("make", "count"),
     [
@@ -40,6 +40,7 @@ def failed(source):
         pytest.param(lambda: ps.pipe(ps.group_by(int, ps.map_async(same, 1)), ps.map(max)), 150, id="group_by"),
         pytest.param(lambda: ps.timeout(60), 230, id="timeout"),
         pytest.param(lambda: ps.fork(ps.map(int)), 300, id="fork"),
+        pytest.param(lambda: ps.pipe(ps.windowed(1, 1), ps.map(max)), 150, id="windowed"),
     ],
 )
 def test_modules_that_ask_in_tasks_may_be_many(make, count):

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from pullstream.engine.edge.edge import DEEP
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.asking import Answer, Askers
 from pullstream.engine.parts.pace import Pace
@@ -51,6 +52,8 @@ class Eventful:
         self._scope = scope
         self._location = location
         self._upstream = upstream
+        self._lane = upstream if isinstance(upstream, Lane) and upstream.edge.depth < DEEP else None
+        """The lane to poll; None where a task asks: for a reader of another kind, and below a long row of modules."""
         self.requests = requests
         """The requested times, each with whether it is enough that everything before it is complete."""
         self.many = many
@@ -263,10 +266,10 @@ class Eventful:
         wanted = limit if self.pace is None else min(limit, self.pace.next(self._upstream))
         # An ask that another event came before stays as it is.
         self._wanted = wanted = max(wanted, self._outstanding)
-        if not isinstance(self._upstream, Lane):
+        if self._lane is None:
             return WAIT
         try:
-            answer: Answer | Unanswered = self._upstream.poll(wanted, many=self.many)
+            answer: Answer | Unanswered = self._lane.poll(wanted, many=self.many)
         except BaseException as exc:  # noqa: BLE001 - raised by the module, after the results that come first
             answer = exc
         self._asked = self._asked and answer is NOT_YET
@@ -278,15 +281,15 @@ class Eventful:
 
     async def fetch(self, *, deadline: float = inf) -> None:
         """Wait for an event, after `poll` has returned WAIT in this step."""
-        wanted, upstream, self._moved = self._wanted, self._upstream, True
-        lane = upstream if wanted and isinstance(upstream, Lane) else None
+        wanted, self._moved = self._wanted, True
+        lane = self._lane if wanted else None
         if lane is not None and not (self.requests or deadline < inf):
             await lane.ready()
             return
         if wanted and lane is not None and lane.wakes(partial(self._answerable, lane)):
             self._outstanding = wanted
         elif wanted:
-            self._askers.ask(upstream, wanted)
+            self._askers.ask(self._upstream, wanted)
         try:
             await self.wait(deadline=deadline)
         except BaseException as exc:

@@ -7,6 +7,7 @@ from typing import Any
 from typing_extensions import override
 
 from pullstream.engine.edge.backlog import Backlog, joined, of_runs
+from pullstream.engine.edge.edge import DEEP
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.asking import Answer
 from pullstream.engine.parts.eventful import Completed, Eventful
@@ -209,6 +210,9 @@ class Notified(PolledKernel[Any]):
             raise CompositionError(f"{self.location}, was made without super().__init__(): call it in {who}.__init__")
         pace = Pace(self.run, self.most()) if self.own_pace else None
         self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=True, pace=pace)
+        if self.edge.depth > DEEP:
+            # A task asks upstream: its stack begins anew.
+            self.edge.depth = 1
 
     @override
     def halt(self) -> None:
