@@ -17,14 +17,15 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog, of_runs
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import WaitingPace
-from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.parts.tasks import PolledAsking, TaskKernel
 from pullstream.engine.runtime import clocks
+from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
 from pullstream.logger import LOG
 from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
-from pullstream.protocol import DONE, Batch, Done, listed
+from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered, listed
 
 PENDING: Final = object()
 CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noqa: ASYNC105 - we need what it yields
@@ -78,7 +79,7 @@ class Calls:
         return taken
 
 
-class MapAsync(TaskKernel[Any]):
+class MapAsync(TaskKernel[Any], PolledAsking[Any]):
     """Runs calls in workers, and answers an ask as soon as one result is ready.
 
     Values are held in the sidecar until their results are answered. Upstream is asked for as many values as idle
@@ -108,28 +109,71 @@ class MapAsync(TaskKernel[Any]):
         self._idle = 0
         self._parked: list[Signal] = []
         self._blocked = 0.0
+        self._fetching = False
+        """Whether nothing but upstream is waited for."""
+        self._single: Batch[Any] | None = None
+        """A value whose call has not begun, and beside which no other may begin: the task that waits makes it."""
+        self._result: Batch[Any] | None = None
+        """The result of such a call."""
+        self._scope: trio.CancelScope | None = None
+        """The scope of such a call."""
 
     @override
-    async def produce(self, limit: int) -> Batch[Any] | Done:
+    def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         self._calling = not self._stopped
-        while True:
-            if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
-                # No call is in progress, so this task can await the answer itself.
-                answer = await self.upstream.ask_many(min(limit, self._pace.next()))
-                if answer is not DONE and answer.uniform and len(answer.values) == min(limit, self._concurrency) == 1:
-                    return await self._one(answer)
-                self.arrived(self.upstream, answer)
+        if self._single is not None:
+            return WAIT
+        if (result := self._result) is not None:
+            self._result = None
+            self.upstream.settle()
+            return result
+        self.ask_due()
+        if not self._groups and self._outer.ending is None and not self.asking(self.upstream):
+            answer = self.upstream.poll(min(limit, self._pace.next()))
+            self._fetching = answer is WAIT
+            if isinstance(answer, Unanswered):
+                return answer
+            if answer is not DONE and answer.uniform and len(answer.values) == min(limit, self._concurrency) == 1:
+                self._single = answer
+                return WAIT
+            self.arrived(self.upstream, answer)
+        # With one call at a time, the next begins at the next ask: without a worker, if that waits in its own task.
+        batch = None if self._concurrency > 1 else self._ready(limit)
+        if batch is None:
             self._begin(limit)
             batch = self._ready(limit)
-            if batch is not None:
-                self._calling = False
-                return batch
-            if not self._groups and self._outer.reached():
-                return DONE
+        if batch is not None:
+            self._calling = False
+            return batch
+        if not self._groups and self._outer.reached():
+            return DONE
+        return self.pending()
+
+    @override
+    async def wait(self) -> None:
+        if self._fetching:
+            self._fetching = False
+            await self.upstream.ready()
+        elif self._single is not None:
+            single, self._single = self._single, None
+            with own_scope() as self._scope:
+                self._result = await self._one(single)
+        else:
             await self.change()
 
+    @override
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
+        if self._fetching:
+            return self.upstream.wakes(wake)
+        if self._single is not None:
+            # No task waits here, so a worker makes the call.
+            self.arrived(self.upstream, self._single)
+            self._single = None
+            self._begin(1)
+        self.call_at_change(wake)
+        return True
+
     async def _one(self, batch: Batch[Any]) -> Batch[Any]:
-        """Call the function with the only value of a batch; as no other call may begin meanwhile, in this task."""
         self._pace.took(1)
         awaitable: Any = PENDING
         try:
@@ -140,13 +184,14 @@ class MapAsync(TaskKernel[Any]):
             if explained is exc:
                 raise
             raise explained from None
-        self.upstream.settle()
         return Batch(batch.time, [result])
 
     @override
     def halt(self) -> None:
         # A worker woken in this scheduler step still runs once more and must not call the function.
         self._stopped, self._calling = True, False
+        if self._scope is not None:
+            self._scope.cancel()
         super().halt()
 
     def _begin(self, limit: int) -> None:
@@ -171,7 +216,7 @@ class MapAsync(TaskKernel[Any]):
         room = limit - self._unanswered
         if room > 0 and busy < self._concurrency and self._outer.ending is None and not self.asking(self.upstream):
             # The pace exceeds the concurrency only while calls are cheap; those values wait for a worker.
-            self.ask_beside(self.upstream, min(room, self._pace.next(busy) - busy))
+            self.ask_input(self.upstream, min(room, self._pace.next(busy) - busy))
 
     def _ready(self, limit: int) -> Batch[Any] | None:
         """Give the results to answer now: in order, those at the head of the row; out of order, all that are ready."""
