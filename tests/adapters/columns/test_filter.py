@@ -5,6 +5,7 @@ import pytest
 import pullstream as ps
 from pullstream.authoring import PassOn
 from tests.adapters.columns.kit import in_arrow
+from tests.pullstream.counting import stop_clocks
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -22,8 +23,9 @@ class Sizes(PassOn):
 
 
 @pytest.mark.parametrize(("most", "found"), [(0, 1), (60_000, 60_000)])
-def test_a_filter_asks_for_more_and_more_rows(most, found):
+def test_a_filter_asks_for_more_and_more_rows(most, found, monkeypatch):
     """Its demand does not depend on how many rows match; the consumer gets no more than it asks for."""
+    stop_clocks(monkeypatch.setattr)
     batch = pa.record_batch({"n": range(60_000)})
     asked, got = [], []
 
