@@ -206,6 +206,10 @@ IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
         "write_jsonl(target) writes JSON Lines": "sink_ndjson write_ndjson sink_jsonl to_json write_json",
         "write_arrow(target) writes Arrow": "sink_ipc write_ipc sink_arrow to_feather write_feather",
         "write_text(target) writes lines": "write_lines to_textfile",
+        "read_csv(path), read_jsonl(path), read_parquet(path) and others read files": "read read_file read_files load "
+        "open",
+        "write_csv(target), write_jsonl(target), write_parquet(target) and others write files": "write write_file "
+        "write_files save",
         "tables.read_rows(target, query) reads a database, with `from pullstream import tables`": "read_database "
         "read_sql scan_delta read_delta scan_iceberg",
     },

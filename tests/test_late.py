@@ -105,6 +105,7 @@ def test_names_are_seen_before_they_are_loaded(path):
         ("pullstream.columns", "len", r"count\(\) counts rows"),
         ("pullstream.columns", "tumblin", r"did you mean tumbling\?"),
         ("pullstream.files", "scan_parquet", r"read_parquet\(path\)"),
+        ("pullstream.files", "write", r"write_csv\(target\), write_jsonl\(target\)"),
         ("pullstream.authoring", "Batch", "ps.Batch, with `import pullstream as ps`"),
         ("pullstream.files", "read_jsonls", r"did you mean read_jsonl\?"),
         ("pullstream.errors", "TimeDomainError", "the errors of times are in timely, with"),

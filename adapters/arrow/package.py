@@ -66,7 +66,7 @@ def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") ->
             return arrow_schema
         why = ", in which a column occurs twice"
     raise Call(module).refuse(
-        f"got schema={schema!r}{why}; use a mapping of column names to Arrow types or "
-        f"their names, such as {{'item': 'string', 'sold': 'int64', 'price': pa.decimal128(9, 2)}}, or a "
-        f"pyarrow.Schema"
+        f"got schema={schema!r}{why}; use a mapping of column names to Arrow types or their names, such as "
+        f"{{'item': 'string', 'sold': 'int64', 'day': 'date32', 'at': pa.timestamp('us', 'UTC'), "
+        f"'price': pa.decimal128(9, 2)}}, or a pyarrow.Schema"
     )

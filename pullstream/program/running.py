@@ -25,6 +25,7 @@ from pullstream.errors import (
     PullstreamError,
     ReuseError,
     StalledError,
+    blame,
     sole,
     without_cancelled,
 )
@@ -579,6 +580,7 @@ class Running(Generic[R]):
                 raise
             self._failure_beside = failure
             if not isinstance(failure, Abandoned):
+                blame(failure, "the function given as beside=")
                 self._cause = self._cause or failure
             self._scope.cancel()
 

@@ -104,13 +104,16 @@ async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
 
     async def failing(running):
         await trio.sleep(2.5)
-        raise LookupError("what looks on")
+        return running.values
 
-    with pytest.raises(LookupError, match="what looks on"):
+    with pytest.raises(AttributeError, match="has no attribute 'values'") as caught:
         async with ps.pipe(ticks(), ps.collect()).open(beside=failing) as running:
             await running.result()
     assert released == [2.5]
-    assert isinstance(running.failure, LookupError)
+    assert running.failure is caught.value
+    hint, place = caught.value.__notes__
+    assert "running.progress" in hint
+    assert place == "raised in the function given as beside="
     with pytest.raises(ps.errors.Abandoned):
         await running.progress.completed(50)
 
