@@ -17,6 +17,7 @@ from pullstream.checker.ties import verify_beginning, verify_end
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.observer import Observer
 from pullstream.engine.sidecar.location import Location, Port
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import ReleaseTimeout, ReuseError
 from pullstream.history.diagram import module_diagram
 from pullstream.protocol import Event
@@ -61,6 +62,13 @@ class Checker(Observer, Watching):
         if len(self._edges) < KEPT:
             self._edges.append(record)
         return record
+
+    @override
+    def started(self, sidecar: Sidecar) -> None:
+        # The first ask of each edge reads what may arrive there: one plan for all edges, not one for each.
+        for location in sidecar.locations:
+            for port in location.ports:
+                sidecar.frontiers.expect(port.place)
 
     def verdict(self) -> Violation | None:
         """Return the first violation. Call it when the run is over: it verifies that all edges and resources are."""

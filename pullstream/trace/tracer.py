@@ -71,6 +71,8 @@ class Tracer(Observer, trio.abc.Instrument):
         trio.lowlevel.add_instrument(self)
         self._sidecar = sidecar
         self.notes.begin(sidecar, self._described, limit=self._limit)
+        if self._checker is not None:
+            self._checker.started(sidecar)
 
     @override
     def counting(self, update: Update) -> Update:

@@ -3,6 +3,7 @@
 Costs are counted, not timed: the lines that Python runs. Each turn of a loop or a comprehension counts as a line.
 """
 
+import io
 import sys
 
 import pytest
@@ -115,8 +116,10 @@ def test_one_more_costs_the_same_among_many(name, monkeypatch):
     assert (four_times - twice) / 2 <= (twice - few) * MORE
 
 
-def test_a_member_that_ends_has_no_more_planned_than_what_is_above_it(monkeypatch):
-    planned, number = [], 300
+@pytest.fixture
+def planned(monkeypatch):
+    """The numbers of places in the plans that trackers make."""
+    planned = []
     make_plan = tracker.make_plan
 
     def watched(graph, observed):
@@ -125,5 +128,18 @@ def test_a_member_that_ends_has_no_more_planned_than_what_is_above_it(monkeypatc
         return plan
 
     monkeypatch.setattr(tracker, "make_plan", watched)
+    return planned
+
+
+def test_a_member_that_ends_has_no_more_planned_than_what_is_above_it(planned):
+    number = 300
     assert ps.run(ps.pipe(ps.merge(*[ps.empty()] * number), ps.collect())) == []
+    assert sum(planned) < 12 * number
+
+
+@pytest.mark.parametrize("options", [{}, {"trace": io.StringIO()}], ids=["checked", "traced, too"])
+def test_a_checked_run_plans_for_all_edges_at_once(planned, options):
+    number = 50
+    tee = ps.tee(*[ps.collect() for _ in range(number)])
+    assert ps.run(ps.pipe(ps.values([1]), tee), check=True, **options) == ([1],) * number
     assert sum(planned) < 12 * number
