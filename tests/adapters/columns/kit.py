@@ -1,7 +1,20 @@
-"""Sources for all tests of columns."""
+"""The packages that all tests of columns need, and a source."""
+
+import pytest
 
 import pullstream as ps
 from adapters.arrow import ArrowRows
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+
+from adapters import columns  # noqa: E402 - where polars is installed
+
+
+def aggregate_together(patch, rows):
+    """Set how many rows are aggregated together, at the least."""
+    for module in (columns.reducing, columns.windowing, columns.windows):
+        patch.setattr(module, "TOGETHER", rows)
 
 
 def in_arrow(*batches, form="dicts", times=None):

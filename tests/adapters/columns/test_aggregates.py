@@ -7,12 +7,7 @@ from decimal import Decimal
 import pytest
 
 import pullstream as ps
-from tests.adapters.columns.kit import in_arrow
-
-pa = pytest.importorskip("pyarrow")
-pl = pytest.importorskip("polars")
-
-from adapters import columns  # noqa: E402 - where polars is installed
+from tests.adapters.columns.kit import columns, in_arrow, pa, pl
 
 DAY = dt.timedelta(days=1)
 MICRO = dt.timedelta(microseconds=1)

@@ -3,13 +3,7 @@
 import pytest
 
 import pullstream as ps
-from tests.adapters.columns.kit import in_arrow
-
-pa = pytest.importorskip("pyarrow")
-pl = pytest.importorskip("polars")
-
-from adapters import columns  # noqa: E402 - where polars is installed
-from adapters.columns import reducing  # noqa: E402
+from tests.adapters.columns.kit import columns, in_arrow, pa, pl
 
 
 def folds(*parts):
@@ -34,7 +28,7 @@ def test_keys_of_a_time_keep_their_order():
     ],
 )
 def test_a_time_that_fails_in_some_fold_hides_no_other(parts, together, monkeypatch):
-    monkeypatch.setattr(reducing, "TOGETHER", together)
+    monkeypatch.setattr(columns.reducing, "TOGETHER", together)
     got = []
     numbers = columns.reduce_by_time(s=columns.sum(pl.col("n").cast(pl.Int64)), n=columns.count())
     program = ps.pipe(folds(*parts), columns.stamp("t", lateness=9), numbers, ps.drain(got.append))
@@ -46,15 +40,15 @@ def test_a_time_that_fails_in_some_fold_hides_no_other(parts, together, monkeypa
 
 
 def test_the_rows_of_complete_times_are_not_kept(monkeypatch):
-    monkeypatch.setattr(reducing, "TOGETHER", 8)
+    monkeypatch.setattr(columns.reducing, "TOGETHER", 8)
     kept = []
-    fold = reducing._Reducing._fold
+    fold = columns.reducing._Reducing._fold
 
     def measured(module, *wanted):
         fold(module, *wanted)
         kept.append(sum(len(each.table) for each in module._folds))
 
-    monkeypatch.setattr(reducing._Reducing, "_fold", measured)
+    monkeypatch.setattr(columns.reducing._Reducing, "_fold", measured)
     parts = [[(part, str(n)) for n in range(10)] for part in range(90)]
     counts = columns.reduce_by_key("n", count=columns.count())
 
@@ -70,10 +64,10 @@ def test_a_time_more_costs_neither_results_nor_a_merge(monkeypatch):
     calls = []
 
     def counted(name):
-        work = getattr(reducing._Reducing, name)
-        monkeypatch.setattr(reducing._Reducing, name, lambda *given: calls.append(name) or work(*given))
+        work = getattr(columns.reducing._Reducing, name)
+        monkeypatch.setattr(columns.reducing._Reducing, name, lambda *given: calls.append(name) or work(*given))
 
-    monkeypatch.setattr(reducing, "TOGETHER", 8)
+    monkeypatch.setattr(columns.reducing, "TOGETHER", 8)
     counted("_results")
     counted("_merge")
     source = folds(*([(10 * part + n, str(n)) for n in range(10)] for part in range(50)))

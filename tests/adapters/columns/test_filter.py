@@ -4,13 +4,8 @@ import pytest
 
 import pullstream as ps
 from pullstream.authoring import PassOn
-from tests.adapters.columns.kit import in_arrow
+from tests.adapters.columns.kit import columns, in_arrow, pa, pl
 from tests.pullstream.counting import stop_clocks
-
-pa = pytest.importorskip("pyarrow")
-pl = pytest.importorskip("polars")
-
-from adapters import columns  # noqa: E402 - where polars is installed
 
 
 class Sizes(PassOn):

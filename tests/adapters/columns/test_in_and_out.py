@@ -8,12 +8,10 @@ import pytest
 import pullstream as ps
 from adapters import files
 from adapters.arrow import arrow_rows
+from tests.adapters.columns.kit import columns, pa, pl
 
-pa = pytest.importorskip("pyarrow")
-pl = pytest.importorskip("polars")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from adapters import columns  # noqa: E402 - where polars is installed
 
 TABLE = pa.table(
     {

@@ -10,13 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pullstream as ps
 from adapters.arrow import ArrowRows
+from tests.adapters.columns.kit import columns, pa, pl
 from tests.sampling import amount
-
-pa = pytest.importorskip("pyarrow")
-pl = pytest.importorskip("polars")
-
-from adapters import columns  # noqa: E402 - where polars is installed
-from adapters.columns import reducing  # noqa: E402
 
 UTC = dt.UTC
 SCHEMA = pa.schema(
@@ -250,7 +245,7 @@ def outcome(source, steps, end, limit, *, check):
         st.sampled_from(["rows", "dicts"]),
         st.sampled_from([1, 7, 4096]),
         st.booleans(),
-        st.sampled_from([1, 3, 6, reducing.TOGETHER]),
+        st.sampled_from([1, 3, 6, columns.reducing.TOGETHER]),
     ),
 )
 def test_columns_give_what_rows_give(rows, given, steps, end, run):
@@ -265,7 +260,7 @@ def test_columns_give_what_rows_give(rows, given, steps, end, run):
         source = ps.pipe(source, seen(ids))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reducing, "TOGETHER", together)
+        patch.setattr(columns.reducing, "TOGETHER", together)
         found = outcome(source, [STEPS[step][1] for step in steps], by_columns, limit, check=check)
 
     # The order in which rows of several sources arrive is not determined.

@@ -1,4 +1,4 @@
-"""Windows over a time column give what `ps.stamp` and the windows of rows give, late rows and completions included."""
+"""Stamps and windows over a time column give what those of rows give, late rows and completions included."""
 
 import datetime as dt
 import random
@@ -10,16 +10,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import pullstream as ps
 from adapters.arrow import ArrowRows
 from pullstream.errors import CapabilityError
-from tests.adapters.columns.kit import in_arrow
+from tests.adapters.columns.kit import aggregate_together, columns, in_arrow, pa, pl
 from tests.adapters.columns.test_aggregates import inverse_of
 from tests.adapters.columns.test_random import AGGREGATES, get, listed, noted, plain, result
 from tests.sampling import amount
-
-pa = pytest.importorskip("pyarrow")
-pl = pytest.importorskip("polars")
-
-from adapters import columns  # noqa: E402 - where polars is installed
-from adapters.columns import windowing, windows  # noqa: E402
 
 NAMES = ["size", "count", "sum", "total", "least", "first", "last", "unique", "median", "variance"]
 KINDS = {
@@ -89,7 +83,7 @@ def outcome(source, program, limit, *, check):
         st.lists(st.integers(0, 16), max_size=8),
         st.sampled_from([1, 7, 4096]),
         st.booleans(),
-        st.sampled_from([1, 3, 6, windows.TOGETHER]),
+        st.sampled_from([1, 3, 6, columns.windows.TOGETHER]),
     ),
     st.sampled_from(sorted(KINDS)),
     st.one_of(
@@ -114,8 +108,7 @@ def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
 
     expected = outcome(table(rows, [], kind), by_rows(kind, shape, keys, given("rows")), 4096, check=False)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (windowing, windows):
-            patch.setattr(module, "TOGETHER", together)
+        aggregate_together(patch, together)
         found = outcome(table(rows, cuts, kind), by_columns(kind, shape, keys, given("columns")), limit, check=check)
 
     assert found == expected
@@ -218,8 +211,7 @@ def test_windows_before_one_without_a_result_are_delivered(made, parts, why, sha
     found = []
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match=why):
-        for module in (windowing, windows):
-            patch.setattr(module, "TOGETHER", together)
+        aggregate_together(patch, together)
         ps.run(ps.pipe(parted(*parts), aggregated, ps.drain(found.append)), limit=limit)
 
     assert [row["start"] for row in found] == [parts[0][0][0] if shape == "sessions" else 0]
@@ -236,3 +228,98 @@ def test_a_session_that_a_failing_row_extends_is_not_delivered(limit):
         ps.run(ps.pipe(rows, sums, ps.drain(found.append)), limit=limit)
 
     assert found == [{"start": 1, "end": 11, "key": "a", "n": 1}]
+
+
+DAY = dt.date(2026, 1, 1)
+
+
+def of_types(*parts):
+    return in_arrow(*(pa.record_batch({"t": pa.array([number], kind)}) for number, kind in parts))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ((7, pa.int64()), (8, pa.timestamp("ns"))),
+        ((DAY, pa.date32()), (8, pa.timestamp("us"))),
+        ((7, pa.timestamp("us")), (8, pa.timestamp("us", "UTC"))),
+        ((7, pa.timestamp("us")), ("noon", pa.string())),
+    ],
+)
+def test_the_type_of_the_times_must_not_change(first, then):
+    """A number that means nanoseconds must not become one without a unit; what came before is delivered."""
+    got = []
+
+    with pytest.raises(columns.ColumnError, match=r"stamp, .*'t' is (.*, but it was .* in the rows|string; times)"):
+        ps.run(ps.pipe(of_types(first, then), columns.stamp("t"), ps.drain(got.append)))
+
+    assert got == [{"t": first[0]}]
+
+
+@pytest.mark.parametrize(
+    ("parts", "times"),
+    [
+        ([(1, pa.int8()), (2, pa.uint64()), (3, pa.int64())], [1, 2, 3]),
+        ([(7, pa.timestamp("s")), (8_000_000_999, pa.timestamp("ns"))], [7_000_000, 8_000_000]),
+        ([(DAY, pa.date32()), (DAY.replace(day=2), pa.date64())], [DAY, DAY.replace(day=2)]),
+    ],
+)
+def test_times_of_one_kind_may_have_several_widths(parts, times):
+    found = ps.run(ps.pipe(of_types(*parts), columns.stamp("t"), ps.collect(timed=True)))
+
+    assert [time for time, _ in found] == times
+
+
+@pytest.mark.parametrize(("time", "kind"), [(2**64 - 1, pa.uint64()), (2**55, pa.timestamp("s"))])
+def test_a_time_that_does_not_fit_names_the_column(time, kind):
+    with pytest.raises(columns.ColumnError, match=r"the time column 't' has a time beyond"):
+        ps.run(ps.pipe(of_types((time, kind)), columns.stamp("t"), ps.drain()))
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({}, r"arrived\. Sort the rows, or allow them to be out of order with stamp\(\.\.\., lateness=\.\.\.\)"),
+        ({"lateness": 0}, r"arrived, and lateness=0\. Allow more lateness, or pass late=\"drop\" or a sink as late="),
+    ],
+)
+def test_the_advice_for_a_late_row_fits_the_options(options, advice):
+    rows = ps.values([{"t": 9}, {"t": 3}])
+
+    with pytest.raises(CapabilityError, match=rf"too late: row 2, {{'t': 3}}, is at 3, but 9 has already {advice}"):
+        ps.run(ps.pipe(rows, columns.stamp("t", **options), ps.drain()))
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: columns.tumbling("1d", at="t", lateness=0, n=columns.count()), "positive timedelta .* 'size'"),
+        (lambda: columns.sliding(4, 0, at="t", lateness=0, n=columns.count()), "positive timedelta .* 'every'"),
+        (lambda: columns.sessions(-1, at="t", lateness=0, n=columns.count()), "positive timedelta .* 'gap'"),
+        (lambda: columns.tumbling(4, at="t", lateness=-1, n=columns.count()), "lateness that is not negative"),
+        (lambda: columns.stamp("t", late="drop"), "without lateness="),
+        (lambda: columns.stamp(["t"], lateness=0), r"needs a column's name for its argument 'at', but got \['t'\]"),
+        (
+            lambda: columns.tumbling(4, at=pl.col("t"), lateness=0, n=columns.count()),
+            r"needs a column's name for its argument 'at', but got <Expr.*compute another column with with_columns",
+        ),
+        (
+            lambda: columns.sliding(4, 2, at="t", lateness=0, origin=1, n=columns.count()),
+            "has no origin=: windows start at multiples",
+        ),
+        (
+            lambda: columns.sessions(4, at="t", lateness=0, origin=1, n=columns.count()),
+            "has no origin=: a session starts at its first row",
+        ),
+    ],
+)
+def test_wrong_options_are_refused_when_composing(make, why):
+    with pytest.raises(ps.CompositionError, match=why):
+        make()
+
+
+def test_a_second_time_is_refused():
+    given = ps.values([{"t": 1}, {"t": 2}], time=lambda row: row["t"])
+
+    with pytest.raises(CapabilityError, match="its input already has several: 1 and 2"):
+        ps.run(ps.pipe(given, columns.tumbling(10, at="t", lateness=0, n=columns.count()), ps.drain()))
