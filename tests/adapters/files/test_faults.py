@@ -32,6 +32,7 @@ ON_DISK = {
         f"{out}/{{key}}/{{time}}.parquet", key="key", row_group=8, open_files=1, manifest=f"{out}/manifest"
     ),
     "growing": lambda out: files.write_csv(f"{out}/{{key}}.csv", key="key", manifest=f"{out}/list/manifest"),
+    "empty": lambda out: files.write_csv(f"{out}/all.csv", schema={"n": "int64"}),
 }
 
 IN_STORES = {
@@ -61,7 +62,8 @@ def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
     STEPS.reset()
 
     def go(out):
-        return written(ROWS, ON_DISK[name](out), 8, lambda row: row["day"])
+        # An empty file replaces an older one.
+        return written([] if name == "empty" else ROWS, ON_DISK[name](out), 8, lambda row: row["day"])
 
     go(tmp_path / "all")
     total = STEPS.count
@@ -69,8 +71,11 @@ def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
     expected = on_disk(tmp_path / "all")
     ends = ends_of_times(expected["list/manifest"]) if name == "growing" else {}
     before = left_behind()
-    for number in count(0, amount(13, 1)):
+    for number in count(0, 1 if name == "empty" else amount(13, 1)):
         out = tmp_path / str(number)
+        if name == "empty":
+            out.mkdir()
+            (out / "all.csv").write_bytes(b"older")
         STEPS.reset(range(number, 10**9) if for_good else {number})
         try:
             go(out)
@@ -94,31 +99,9 @@ def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
                 assert expected[file].startswith(data), (number, file)
                 assert len(data) in ends[file] or for_good, (number, file)
             else:
-                assert data == expected[file], (number, file)
+                assert data == expected[file] or data == b"older", (number, file)
         go(out)
         assert on_disk(out) == expected, number
-        assert left_behind() == before
-
-
-def test_a_disk_fails_while_an_empty_file_replaces_an_older_one(tmp_path, monkeypatch):
-    fail_disk(monkeypatch)
-    path = tmp_path / "all.csv"
-    write = files.write_csv(path, schema={"n": "int64"})
-    before = left_behind()
-    for number in count():
-        path.write_bytes(b"older")
-        STEPS.reset({number})
-        try:
-            written([], write)
-        except OSError:
-            assert path.read_bytes() in {b"older", b'"n"\n'}
-        else:
-            assert STEPS.count <= number
-            assert number > 20
-            break
-        STEPS.reset()
-        assert written([], write) == [path]
-        assert content(tmp_path) == {"all.csv": b'"n"\n'}
         assert left_behind() == before
 
 
