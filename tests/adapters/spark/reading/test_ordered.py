@@ -34,10 +34,10 @@ def read(batches):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
-def test_close_ends_a_blocked_read_at_once(slow, wait, until_idle):
+def test_close_ends_a_blocked_read_at_once_and_no_other_job(slow, wait, until_idle):
     """However early it is called, `close` ends the current call and the job, for good; so does a second one."""
     batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
-    outcome = []
+    outcome, counts = [], []
 
     def ask():
         try:
@@ -45,37 +45,20 @@ def test_close_ends_a_blocked_read_at_once(slow, wait, until_idle):
         except spark.JobCancelled as exc:
             outcome.append(exc)
 
+    other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
     thread = threading.Thread(target=ask)
+    other.start()
     thread.start()
     time.sleep(wait)
     batches.close()
     thread.join()
+    other.join()
     until_idle()
     assert isinstance(outcome[0], spark.JobCancelled)
+    assert counts == [100]
     batches.close()
     with pytest.raises(spark.JobCancelled):
         batches.next()
-
-
-def test_only_its_own_job_is_cancelled(slow):
-    counts = []
-    other = threading.Thread(target=lambda: counts.append(slow(100).agg({"slow": "count"}).collect()[0][0]))
-    other.start()
-    batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
-    outcome = []
-
-    def ask():
-        with pytest.raises(spark.JobCancelled):
-            batches.next()
-        outcome.append("cancelled")
-
-    reader = threading.Thread(target=ask)
-    reader.start()
-    time.sleep(0.1)
-    batches.close()
-    reader.join()
-    other.join()
-    assert (outcome, counts) == (["cancelled"], [100])
 
 
 def test_the_submitting_thread_keeps_no_tag(session):

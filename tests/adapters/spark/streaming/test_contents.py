@@ -1,7 +1,6 @@
 """`from_streaming`: the rows, their times, and Spark's commits."""
 
 import pytest
-import trio
 
 import pullstream as ps
 from adapters import spark
@@ -68,28 +67,6 @@ def test_an_aggregate_in_spark_arrives_as_it_changes(landing):
     with settings(landing.session, {"spark.sql.shuffle.partitions": "1"}):
         found = ps.run(ps.pipe(source, ps.collect(timed=True)))
     assert sorted(found) == [(at, (key, at + 1)) for at in (0, 1) for key in "abc"]
-
-
-@on_both
-def test_spark_commits_only_what_is_complete(landing):
-    landing.arrive(2, 2, 2)
-    seen = []
-
-    @ps.sink
-    async def slow(upstream, ctx):
-        async for event in ctx.events(upstream):
-            match event:
-                case ps.Batch(at):
-                    seen.append(("row", at, landing.commits))
-                    ctx.notify_at(at)
-                case ps.Completed(at):
-                    await trio.sleep(0.2 if hasattr(landing.session, "sparkContext") else 1)
-                    seen.append(("complete", at, landing.commits))
-
-    ps.run(ps.pipe(landing.source(), slow()), limit=1)
-    assert [entry for entry in seen if entry[0] == "complete"] == [("complete", at, list(range(at))) for at in range(3)]
-    assert all(commits == list(range(at)) for _, at, commits in seen)
-    assert landing.commits == [0, 1, 2]
 
 
 @on_both

@@ -16,7 +16,6 @@ import trio
 
 import pullstream as ps
 from adapters import files, spark
-from adapters.spark.writing import table_partitions
 from adapters.stopping import stoppably
 from tests.adapters.spark.helpers import on_both, settings
 from tests.programs import started
@@ -154,29 +153,6 @@ def test_a_table_that_is_made_otherwise(session, table, made, why):
     finally:
         if "VIEW" in made:
             session.sql(f"DROP VIEW {table}")
-
-
-async def test_another_program_that_begins_to_write_stops_this_one(session, tmp_path, monkeypatch):
-    """This one notices it at its next time, and does not replace what the other one has written."""
-    pushed = ps.pushable(1000)
-
-    def written(rows):
-        return ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session))
-
-    async with written(ps.pipe(pushed, ps.stamp(lambda row: row[1] // 10))).open() as running:
-        await pushed.push(("mine", 0))
-        await pushed.push(("mine", 10))
-        await running.progress.completed(0)
-        with monkeypatch.context() as elsewhere:
-            # Another program does not have this program's list of writers.
-            elsewhere.setattr(table_partitions, "_busy", {})
-            async with written(sales()).open() as other:
-                assert await other.result() == [0, 1, 2, 3]
-        pushed.end()
-        with pytest.raises(spark.TableTargetError, match="another program has begun to write to"):
-            await running.result()
-    assert found(tmp_path) == expected()
-    assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
 
 
 @on_both
