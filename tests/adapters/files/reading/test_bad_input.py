@@ -327,20 +327,30 @@ def test_missing_columns(kind, on_error, put, folder, failing):
             assert len(got) == len(before)
 
 
+NAN = float("nan")
+
+
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("time", "line", "at", "told"),
     [
-        ('{"x": 2, "y": 3}', "it has no member 'day', which time= names; it has 'x', 'y'; check time="),
-        ('{"day": null}', "'day', which time= names, is null"),
-        ("[1]", "it is not an object, but time= names a member, 'day'"),
+        ("n", '{"x": 2, "y": 3}', 2, "it has no member 'n', which time= names; it has 'x', 'y'; check time="),
+        ("n", '{"n": null}', 2, "'n', which time= names, is null"),
+        ("n", "[1]", 2, "it is not an object, but time= names a member, 'n'"),
+        (lambda row: [row["n"]], "", 1, "[1] (list) is mutable, which a time must not be"),
+        (lambda row: (row["n"], NAN), "", 1, "NaN has no place in"),
+        (lambda row: row["n"] if row["n"] < 2 else [2], '{"n": 2}', 2, "[2] (list)"),
+        (lambda row: 1.0 if row["n"] < 2 else NAN, '{"n": 2}', 2, "NaN"),
+        (files.path_time(lambda _: []), "", None, "[] (list)"),
+        (files.path_time(lambda _: NAN), "", None, "NaN"),
     ],
 )
-def test_a_value_without_its_time(line, told, put, failing, read):
-    path = put("a.jsonl", f'{{"day": 1}}\n{line}\n')
-    got, error = failing(files.read_jsonl(path, time="day"), files.FileReadError)
-    assert got == [{"day": 1}]
-    assert f"{path}:2: has a value without a time: {told}" in str(error)
-    assert read(files.read_jsonl(path, time="day", on_error="skip")) == [{"day": 1}]
+def test_a_value_without_a_valid_time(time, line, at, told, put, failing, read):  # noqa: PLR0917
+    path = put("a.jsonl", f'{{"n": 1}}\n{line}\n')
+    got, error = failing(files.read_jsonl(path, time=time), files.FileReadError)
+    before = [{"n": 1}] if at == 2 else []
+    assert got == before
+    assert (f"{path}:{at}: has a value without a time: {told}" if at else f"{path}: has no time: {told}") in str(error)
+    assert at is None or read(files.read_jsonl(path, time=time, on_error="skip")) == before
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "batches"])

@@ -93,6 +93,7 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
         # Members that are not selected may have any types; a missing one is null.
         ("jsonl", MEMBERS, {"columns": ["a"]}, [(1,), (2,), (None,)]),
         ("jsonl", MEMBERS, {"columns": ["a"], "as_": "dicts"}, [{"a": 1}, {"a": 2}, {"a": None}]),
+        ("jsonl", r'{"\ud800": "\udfff"}', {"as_": "dicts"}, [{"\ud800": "\udfff"}]),
     ],
 )
 def test_options(kind, text, options, rows, put, read):

@@ -151,26 +151,6 @@ async def test_a_missing_followed_folder(tmp_path, caplog):
     assert logged == [f"{folder} does not exist: follow=True waits for it"] * 2
 
 
-NAN = float("nan")
-
-
-@pytest.mark.parametrize(
-    ("time", "told"),
-    [
-        (lambda n: [n], r"a\.jsonl:1: has a value without a time: \[1\] \(list\) is mutable, which a time must not be"),
-        (lambda n: n if n < 3 else [n], r"a\.jsonl:3: has a value without a time: \[3\] \(list\)"),
-        (lambda n: float(n) if n < 2 else NAN, r"a\.jsonl:2: has a value without a time: NaN has no place in"),
-        (lambda n: (n, NAN), r"a\.jsonl:1: has a value without a time: NaN"),
-        (files.path_time(lambda _: []), r"a\.jsonl: has no time: \[\] \(list\)"),
-        (files.path_time(lambda _: NAN), r"a\.jsonl: has no time: NaN"),
-    ],
-)
-def test_invalid_times(time, told, tmp_path):
-    (tmp_path / "a.jsonl").write_text("1\n2\n3\n4\n")
-    with pytest.raises(files.FileReadError, match=told):
-        ps.run(ps.pipe(files.read_jsonl(tmp_path, time=time), ps.collect()))
-
-
 def test_columns_without_valid_times(tmp_path):
     (tmp_path / "a.csv").write_text("t,n\n1.5,1\nnan,2\n2.5,3\n")
     with pytest.raises(files.FileReadError, match=r"a\.csv:3: has a value without a time: 't', which time= names|NaN"):

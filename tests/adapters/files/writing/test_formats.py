@@ -1,6 +1,7 @@
 """The content of files: every format can be read back, and its bytes do not depend on batching."""
 
 import bz2
+import datetime as dt
 import gzip
 import lzma
 from decimal import Decimal
@@ -83,17 +84,6 @@ def test_the_suffix_decides_the_compression(suffix, opened, tmp_path):
         assert file.read().decode().splitlines() == lines
 
 
-def test_compression_overrides_the_suffix(tmp_path):
-    assert written(["a"], files.write_text(tmp_path / "{time}.gz", compression=None))[0].read_bytes() == b"a\n"
-    (path,) = written(["a"], files.write_text(tmp_path / "{time}.txt", compression="gzip"))
-    assert gzip.decompress(path.read_bytes()) == b"a\n"
-
-
-def test_bytes_and_text(tmp_path):
-    assert written([b"a", bytearray(b"b")], files.write_bytes(tmp_path / "{time}.a"))[0].read_bytes() == b"ab"
-    assert written(["ü", ""], files.write_text(tmp_path / "{time}.b", end="|"))[0].read_bytes() == "ü||".encode()
-
-
 TABLE = pa.table(
     {
         "n": pa.array([1, 2, None], pa.int32()),
@@ -103,6 +93,39 @@ TABLE = pa.table(
         "l": [[1], [], None],
     }
 )
+
+EMPTY = pa.table({"n": pa.array([], pa.int8())})
+
+JSON_ROW = '{"day": 1, "key": "Zürich ✈", "number": 1, "value": null, "text": ""}\n'.encode()
+JSON_TABLE = b'{"n": 1, "s": "a"}\n{"n": 2, "s": "b\\"c"}\n{"n": null, "s": null}\n'
+CSV_ROWS = b'"day","key","number","value","text"\n1,"a",1,2.5,"say ""tea"""\n1,,2,,""\n'
+
+
+@pytest.mark.parametrize(
+    ("write", "values", "options", "found"),
+    [
+        (files.write_bytes, [b"a", bytearray(b"b")], {}, b"ab"),
+        (files.write_text, ["ü", ""], {"end": "|"}, "ü||".encode()),
+        (files.write_text, ["a"], {"suffix": ".gz", "compression": None}, b"a\n"),
+        (files.write_jsonl, [Row(1, "Zürich ✈", 1, None, "")], {}, JSON_ROW),
+        (files.write_jsonl, [{"day": 1, "when": dt.date(2013, 1, 2)}], {}, b'{"day": 1, "when": "2013-01-02"}\n'),
+        (files.write_jsonl, [[1, 2.5, "a\nb"]], {}, b'[1, 2.5, "a\\nb"]\n'),
+        # JSON can hold half a surrogate pair, so what `read_jsonl` reads can be written again.
+        (files.write_jsonl, [{"ü\ud800": "\udfff"}], {}, b'{"\xc3\xbc\\ud800": "\\udfff"}\n'),
+        (files.write_jsonl, [TABLE.select(["n", "s"])], {}, JSON_TABLE),
+        (files.write_csv, [Row(1, "a", 1, 2.5, 'say "tea"'), Row(1, None, 2, None, "")], {}, CSV_ROWS),
+        (files.write_csv, [(1, "a")], {"delimiter": ";", "header": False}, b'1;"a"\n'),
+        (files.write_csv, [EMPTY], {}, b'"n"\n'),
+    ],
+)
+def test_the_bytes_of_a_file(write, values, options, found, tmp_path):
+    target = f"{tmp_path}/{{time}}{options.pop('suffix', '')}"
+    assert written(values, write(target, **options))[0].read_bytes() == found
+
+
+def test_compression_overrides_the_suffix(tmp_path):
+    (path,) = written(["a"], files.write_text(tmp_path / "{time}.txt", compression="gzip"))
+    assert gzip.decompress(path.read_bytes()) == b"a\n"
 
 
 def read(path):
@@ -198,14 +221,6 @@ def test_invalid_python_names_are_copied(schema, tmp_path):
         assert ps.run(ps.pipe(back, ps.collect())) == expected
 
 
-def test_csv(tmp_path):
-    values = [Row(1, "a", 1, 2.5, 'say "tea"'), Row(1, None, 2, None, "")]
-    (path,) = written(values, files.write_csv(tmp_path / "{time}.csv"))
-    assert path.read_text() == '"day","key","number","value","text"\n1,"a",1,2.5,"say ""tea"""\n1,,2,,""\n'
-    (path,) = written([(1, "a")], files.write_csv(tmp_path / "b{time}.csv", delimiter=";", header=False))
-    assert path.read_text() == '1;"a"\n'
-
-
 @pytest.mark.parametrize(
     ("kind", "values", "text"),
     [
@@ -237,24 +252,8 @@ def test_csv_tells_a_missing_text_from_an_empty_one(tmp_path):
     assert [row["item"] for row in plain] == ["tea", "", "", "NULL"]
 
 
-@pytest.mark.parametrize("name", ["csv", "parquet", "arrow"])
-def test_a_batch_without_rows_makes_a_file_without_rows(name, tmp_path):
-    write = {"csv": files.write_csv, "parquet": files.write_parquet, "arrow": files.write_arrow}[name]
-    (path,) = written([pa.table({"n": pa.array([], pa.int8())})], write(tmp_path / f"{{time}}.{name}"))
-    if name == "csv":
-        assert path.read_text() == '"n"\n'
-    else:
-        assert read(path).schema == pa.schema([("n", pa.int8())])
-
-
-def test_jsonl_of_batches(tmp_path):
-    (path,) = written([TABLE.select(["n", "s"])], files.write_jsonl(tmp_path / "{time}.jsonl"))
-    assert path.read_text() == '{"n": 1, "s": "a"}\n{"n": 2, "s": "b\\"c"}\n{"n": null, "s": null}\n'
-
-
-def test_jsonl_of_half_a_surrogate_pair(tmp_path):
-    """JSON can hold it, so what `read_jsonl` reads can be written again."""
-    value = {"ü\ud800": "\udfff"}
-    (path,) = written([value], files.write_jsonl(tmp_path / "{time}.jsonl"))
-    assert path.read_bytes() == b'{"\xc3\xbc\\ud800": "\\udfff"}\n'
-    assert ps.run(ps.pipe(files.read_jsonl(path), ps.collect())) == [value]
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_batch_without_rows_makes_a_file_without_rows(suffix, tmp_path):
+    write = {"parquet": files.write_parquet, "arrow": files.write_arrow}[suffix]
+    (path,) = written([EMPTY], write(tmp_path / f"{{time}}.{suffix}"))
+    assert read(path).schema == EMPTY.schema

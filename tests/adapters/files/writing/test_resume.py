@@ -224,23 +224,16 @@ async def test_another_program_writes_to_the_file(tmp_path):
 
 
 def test_manifest(tmp_path):
+    """It belongs to one run."""
     values = [{"k": "ab"[n % 2], "n": n} for n in (1, 2, 3, 11)]
-    write = files.write_jsonl(tmp_path / "{time}{key}.jsonl", key="k", manifest=tmp_path / "lists" / "manifest.jsonl")
-    paths = written(values, write, time=lambda row: of_day(row["n"]))
-    entries = [json.loads(line) for line in (tmp_path / "lists" / "manifest.jsonl").read_text().splitlines()]
-    assert [entry["path"] for entry in entries] == [str(path) for path in paths]
-    assert [(entry["time"], entry["key"], entry["rows"]) for entry in entries] == [
-        (0, "b", 2),
-        (0, "a", 1),
-        (1, "b", 1),
-    ]
-    assert [entry["bytes"] for entry in entries] == [path.stat().st_size for path in paths]
-
-
-def test_a_manifest_belongs_to_one_run(tmp_path):
-    write = files.write_text(tmp_path / "{time}", manifest=tmp_path / "m")
+    manifest = tmp_path / "lists" / "manifest.jsonl"
+    write = files.write_jsonl(tmp_path / "{time}{key}.jsonl", key="k", manifest=manifest)
     for _ in range(2):
-        written(["a"], write)
-        assert len((tmp_path / "m").read_text().splitlines()) == 1
+        paths = written(values, write, time=lambda row: of_day(row["n"]))
+        entries = [json.loads(line) for line in manifest.read_text().splitlines()]
+        assert [entry["path"] for entry in entries] == [str(path) for path in paths]
+        told = [(entry["time"], entry["key"], entry["rows"]) for entry in entries]
+        assert told == [(0, "b", 2), (0, "a", 1), (1, "b", 1)]
+        assert [entry["bytes"] for entry in entries] == [path.stat().st_size for path in paths]
     written([], write)
-    assert (tmp_path / "m").read_text() == ""
+    assert manifest.read_text() == ""

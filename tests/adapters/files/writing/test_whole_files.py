@@ -1,10 +1,8 @@
 """When files appear: each as a whole, when its time is complete, in every ending; failures are on the disk at once."""
 
-import datetime as dt
 import json
 import os
 import threading
-from typing import NamedTuple
 
 import pytest
 import trio
@@ -20,11 +18,6 @@ from tests.programs import until
 from tests.sampling import amount
 
 from .kit import content, left_behind
-
-
-class Flight(NamedTuple):
-    day: int
-    name: str
 
 
 @pytest.mark.parametrize(
@@ -66,22 +59,6 @@ async def test_after_an_error_or_abort_there_are_whole_files_only(ends, limit, t
     assert [path.name for path in tmp_path.iterdir()] == ["1.jsonl"]
 
 
-def test_values_as_json(tmp_path):
-    rows = [Flight(1, "Zürich ✈"), {"day": 1, "when": dt.date(2013, 1, 2), "delay": None}, [1, 2.5, "a\nb"]]
-    ps.run(ps.pipe(ps.values(rows), files.write_jsonl(tmp_path / "{time}.jsonl")))
-    assert (tmp_path / "0.jsonl").read_text(encoding="utf-8").splitlines() == [
-        '{"day": 1, "name": "Zürich ✈"}',
-        '{"day": 1, "when": "2013-01-02", "delay": null}',
-        '[1, 2.5, "a\\nb"]',
-    ]
-
-
-async def test_the_number_of_files_is_the_status(tmp_path):
-    async with ps.pipe(ps.values("ab", time=ord), files.write_text(tmp_path / "{time}")).open() as running:
-        await running.result()
-        assert "2 files written, 0 under way" in str(running.counters())
-
-
 async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatch):
     ready, taken, real = threading.Event(), [], Disk.flush
 
@@ -97,6 +74,7 @@ async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatc
         assert len(taken) <= committer.AHEAD + 2
         ready.set()
         assert len(await running.result()) == 200
+        assert "200 files written, 0 under way" in str(running.counters())
 
 
 @pytest.mark.parametrize("durable", [True, False])
