@@ -107,15 +107,3 @@ def test_datetimes_of_two_zones_keep_their_instants(base):
         schema = {"at": pyarrow.timestamp("us", "Europe/Berlin")}
         with pytest.raises(tables.SchemaError, match=r"or give timestamp\[us, tz=UTC\], which keeps the instants"):
             write(ps.values([{"at": winter}]), base, "others", schema=schema)
-
-
-def test_a_column_for_times_with_a_zone(base):
-    moment = dt.datetime(2026, 3, 29, 2, 30, tzinfo=dt.timezone(dt.timedelta(hours=1)))
-    source = ps.values([{"n": 1}], time=lambda _: moment)
-    if base.kind == "sqlite":
-        with pytest.raises(tables.SchemaError, match="sqlite has no type for the column 'at', timestamp"):
-            write(source, base, time="at")
-        return
-    for _ in "twice":
-        assert write(source, base, mode="replace_time", time="at") == [moment]
-    assert base.query("SELECT count(*) FROM sales") == [(1,)]

@@ -1,4 +1,4 @@
-"""`write_rows`: what is in the table, and who may write to it."""
+"""`write_rows`: what is in the table, who may write to it, and rows of open times in memory and in temporary files."""
 
 import datetime as dt
 import logging
@@ -15,6 +15,7 @@ from tests.adapters.tables.helpers import sales, sold, write
 
 DAY = dt.date(2020, 1, 1)
 MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 678)  # noqa: DTZ001 - one without a zone
+ZONED = dt.datetime(2026, 3, 29, 2, 30, tzinfo=dt.timezone(dt.timedelta(hours=1)))
 
 
 def test_each_time_is_written_once(base, caplog):
@@ -81,13 +82,18 @@ def test_replaced_times(base):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("time", [3, "mon'day", DAY, MOMENT])
+@pytest.mark.parametrize("time", [3, "mon'day", DAY, MOMENT, ZONED])
 def test_a_column_for_the_time(base, time):
     for sold_now in (1, 2):
-        write(ps.values([(sold_now,)], time=lambda _: time), base, mode="replace_time", time="moment")
-    (row,) = base.query("SELECT f0, moment FROM sales")
-    assert row[0] == 2
-    assert str(row[1]) == str(time)
+        source = ps.values([(sold_now,)], time=lambda _: time)
+        if base.kind == "sqlite" and time is ZONED:
+            with pytest.raises(tables.SchemaError, match="sqlite has no type for the column 'moment', timestamp"):
+                write(source, base, time="moment")
+            return
+        assert write(source, base, mode="replace_time", time="moment") == [time]
+    ((found, moment),) = base.query("SELECT f0, moment FROM sales")
+    assert found == 2
+    assert moment == time or str(moment) == str(time)
 
 
 def test_values_of_all_kinds_come_back(base):
@@ -164,3 +170,49 @@ def test_only_the_columns_of_a_time_are_converted_from_arrow(base, monkeypatch):
     monkeypatch.setattr(sqlite, "_plain", lambda column: columns.append(column) or plain(column))
     write(ps.values([{"day": n, "item": "tea"} for n in range(5)], time=lambda row: row["day"]), base)
     assert len(columns) == 5 * 2
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("count", "large", "lateness"), [(2000, 0, 0), (2000, 0, 1000), (40, 4_000, 1000)])
+def test_all_times_together_have_a_limit_in_memory(base, count, large, lateness, monkeypatch):
+    """Many rows, or few large ones, of which no time alone has as much."""
+    from adapters.arrow import spools
+    from adapters.tables import writing
+
+    limit = 50_000 if large else 5_000
+    monkeypatch.setattr(spools, "SORTED_BYTES", 100)
+    monkeypatch.setattr(spools, "IN_MEMORY", limit)
+    monkeypatch.setattr(writing, "FIRST_ROWS", 50)
+    held, spilled = [], []
+    relieve, spill = writing.RowsCommitter._relieve, spools.Spool.spill
+
+    async def relieved(self, opened):
+        await relieve(self, opened)
+        held.append(opened.held)
+
+    monkeypatch.setattr(writing.RowsCommitter, "_relieve", relieved)
+    monkeypatch.setattr(spools.Spool, "spill", lambda self: (spilled.append(self.time), spill(self)))
+    text = {"text": "x" * large} if large else {}
+    rows = ps.values([{"day": n * 100 // count, "sold": n, **text} for n in range(count)])
+    source = ps.pipe(rows, ps.stamp(lambda row: row["day"], lateness=lateness))
+    schema = {"day": "int64", "sold": "int64", "text": "string"} if large else None
+    ps.run(ps.pipe(source, tables.write_rows(base.target, "sales", schema=schema)), limit=16)
+
+    assert sold(base) == list(range(count))
+    assert bool(spilled) == bool(lateness)
+    assert held
+    assert max(held) <= limit
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+def test_a_table_is_released_although_its_rows_cannot_be(base, monkeypatch):
+    from adapters.arrow import OpenTimes
+
+    def fails(_):
+        raise OSError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OpenTimes, "close", fails)
+        with pytest.raises(OSError, match="no"):
+            write(sales(3), base)
+    assert write(sales(6), base) == [1]
