@@ -58,30 +58,35 @@ def test_forms_of_rows(value, row):
     assert rows([value, value]) == [row, row]
 
 
-def test_mixed_forms_of_rows_keep_their_order():
-    batch = pa.record_batch({"n": [3, 4], "x": [0.0, 0.0]})
-    found = rows([(1, 0), {"n": 2}, batch, Both(0, 5), (6, 0)])
-    assert [row[2] for row in found] == [1, 2, 3, 4, 5, 6]
+NUMBERS = {"x": pa.int64(), "n": pa.int64()}
+BATCH = pa.record_batch({"n": [3, 4], "x": [0, 0]})
+AT = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
+OTHER_ORDER = namedtuple("Other", ["n", "x"])  # noqa: PYI024 - without types
+# Spark's `_1` and `_2` become the attributes `_0` and `_1` of a row.
+(CLEANED,) = Shape("rows").of(pa.record_batch({"_1": [1], "_2": [2]}))
 
 
-def test_a_single_column_takes_any_value():
-    one = pa.schema([("n", pa.int64())])
-    assert rows([1, (2,), {"n": 3}], one, {}) == [(1,), (2,), (3,)]
-    assert rows([1], pa.schema([("day", pa.date32()), ("n", pa.int64())]), {"day": DAY}) == [(DAY, 1)]
-    assert rows([OTHER, (), {}], pa.schema([("day", pa.date32())]), {"day": DAY}) == [(OTHER,), (DAY,), (DAY,)]
-
-
-def test_a_timestamp_is_microseconds_or_a_datetime():
-    schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
-    at = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
-    assert rows([1_000_000, at, None], schema, {}) == [(at,), (at,), (None,)]
-
-
-def test_a_cleaned_name_may_equal_another_columns_name():
-    """Spark's `_1` and `_2` become the attributes `_0` and `_1` of a row."""
-    schema = pa.schema([("_1", pa.int64()), ("_2", pa.int64())])
-    (row,) = Shape("rows").of(pa.record_batch({"_1": [1], "_2": [2]}))
-    assert rows([row, {"_2": 4, "_1": 3}], schema, {}) == [(1, 2), (3, 4)]
+@pytest.mark.parametrize(
+    ("columns", "given", "values", "found"),
+    [
+        # A single column takes any value.
+        ({"n": pa.int64()}, {}, [1, (2,), {"n": 3}], [(1,), (2,), (3,)]),
+        ({"day": pa.date32(), "n": pa.int64()}, {"day": DAY}, [1], [(DAY, 1)]),
+        ({"day": pa.date32()}, {"day": DAY}, [OTHER, (), {}], [(OTHER,), (DAY,), (DAY,)]),
+        ({"t": pa.timestamp("us", "UTC")}, {}, [1_000_000, AT, None], [(AT,), (AT,), (None,)]),
+        # Names count, and each named tuple has its own.
+        ({"_1": pa.int64(), "_2": pa.int64()}, {}, [CLEANED, {"_2": 4, "_1": 3}], [(1, 2), (3, 4)]),
+        (NUMBERS, {}, [Both(1, 2), OTHER_ORDER(3, 4), Both(5, 6)], [(1, 2), (4, 3), (5, 6)]),
+        (
+            NUMBERS,
+            {},
+            [(0, 1), {"n": 2}, BATCH, Both(0, 5), (0, 6)],
+            [(0, 1), (None, 2), (0, 3), (0, 4), (0, 5), (0, 6)],
+        ),
+    ],
+)
+def test_forms_of_rows_in_one_batch(columns, given, values, found):
+    assert rows(values, pa.schema(columns), given) == found
 
 
 @pytest.mark.parametrize("kind", [dict, Counter, lambda row: defaultdict(int, row)], ids=["dict", "Counter", "default"])
@@ -126,12 +131,6 @@ def test_a_column_without_nulls_takes_none():
     schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
     with pytest.raises(SchemaError, match="the column 'n' allows no null, but value 2 has one; convert the values"):
         rows([1, None], schema, {})
-
-
-def test_different_named_tuples_use_their_own_names():
-    schema = pa.schema([("x", pa.int64()), ("n", pa.int64())])
-    other = namedtuple("Other", ["n", "x"])  # noqa: PYI024 - without types
-    assert rows([Both(1, 2), other(3, 4), Both(5, 6)], schema, {}) == [(1, 2), (4, 3), (5, 6)]
 
 
 def test_filling_in_columns_does_not_change_the_values():

@@ -36,7 +36,7 @@ def given(tmp_path):
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
-def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, no_rows):
+def test_from_a_file_to_files_and_a_table_without_rows(given, tmp_path, limit, no_rows):
     read = files.read_parquet(given, time="day")
     plain = TABLE.set_column(1, "key", TABLE.column("key").cast(pa.string()))
 
@@ -45,6 +45,12 @@ def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, no_rows):
     flat = ps.pipe(read, columns.select("day", "n", "at"), columns.filter(pl.col("n") > 1))
     ps.run(ps.pipe(flat, files.write_csv(f"{tmp_path}/out/{{time}}.csv")), limit=limit)
 
+    known = ps.pipe(read, columns.filter(pl.col("key").is_not_null()))
+    ps.run(ps.pipe(known, files.write_parquet(f"{tmp_path}/{{time}}/{{key}}.parquet", key="key")), limit=limit)
+    counts = ps.pipe(columns.stamp("day", lateness=1), columns.reduce_by_time(n=columns.count()))
+    days = ps.run(ps.pipe(files.read_parquet(given), counts, columns.collect_table()), limit=limit)
+    table = ps.run(ps.pipe(files.read_parquet(given), columns.collect_table()), limit=limit)
+
     assert pq.read_table(tmp_path / "out/1.parquet").equals(plain.slice(1, 1))
     assert pq.read_table(tmp_path / "out/2.parquet").equals(plain.slice(2))
     assert pa.ipc.open_file(tmp_path / "out/2.arrow").read_all().equals(plain.slice(2))
@@ -52,15 +58,11 @@ def test_from_a_file_to_a_file_without_rows(given, tmp_path, limit, no_rows):
         '"day","n","at"',
         "2,3,2026-01-03 01:00:00.000000+0100",
     ]
-
-
-@pytest.mark.parametrize("limit", [1, 4096])
-def test_a_file_for_each_key(given, tmp_path, limit, no_rows):
-    known = ps.pipe(files.read_parquet(given, time="day"), columns.filter(pl.col("key").is_not_null()))
-
-    ps.run(ps.pipe(known, files.write_parquet(f"{tmp_path}/{{time}}/{{key}}.parquet", key="key")), limit=limit)
-
     assert pq.ParquetFile(tmp_path / "2/b.parquet").read().column("n").to_pylist() == [5]
+    assert days["n"].to_list() == [2, 3]
+    assert table.equals(pl.from_arrow(pq.read_table(given)))
+    assert "<table" in table._repr_html_()
+    assert ps.run(ps.pipe(files.read_parquet(given), ps.take(0), columns.collect_table())).shape == (0, 0)
 
 
 @pytest.mark.parametrize("schema", [{"at": "int64"}, {"at": pa.timestamp("us", "UTC")}])
@@ -73,24 +75,6 @@ def test_a_schema_gives_the_same_file_from_columns_and_rows(given, tmp_path, sch
 
     expected = TABLE.column("at").cast(pa.timestamp("us", "UTC"))
     assert pq.read_table(path).column("at").cast(pa.timestamp("us", "UTC")).equals(expected)
-
-
-@pytest.mark.parametrize("limit", [1, 3, 4096])
-def test_a_stream_is_stamped_without_rows(given, limit, no_rows):
-    counts = ps.pipe(columns.stamp("day", lateness=1), columns.reduce_by_time(n=columns.count()))
-
-    table = ps.run(ps.pipe(files.read_parquet(given), counts, columns.collect_table()), limit=limit)
-
-    days = TABLE.column("day").to_pylist()
-    assert table["n"].to_list() == [days.count(day) for day in sorted(set(days))]
-
-
-def test_one_table_is_collected(given, no_rows):
-    table = ps.run(ps.pipe(files.read_parquet(given), columns.collect_table()), limit=2)
-
-    assert table.equals(pl.from_arrow(pq.read_table(given)))
-    assert "<table" in table._repr_html_()
-    assert ps.run(ps.pipe(files.read_parquet(given), ps.take(0), columns.collect_table())).shape == (0, 0)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])

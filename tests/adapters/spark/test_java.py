@@ -96,22 +96,18 @@ def test_a_removed_package_is_not_opened(fake, environ, version, passed):
     assert done.stdout.split() == [*passed, "x"]
 
 
-def test_the_script_is_reused(fake, environ):
-    environ["JAVA_HOME"] = str(fake("small", vector=False))
-    script = java.java_home(environ) / "bin" / "java"
-    before = script.stat().st_mtime_ns
-    assert java.java_home(environ) / "bin" / "java" == script
-    assert script.stat().st_mtime_ns == before
-
-
-def test_a_stale_script_is_rewritten(fake, environ):
+def test_a_script_is_reused_until_it_is_stale(fake, environ):
     """If it runs a Java of the same version elsewhere, which may have been removed, it is replaced."""
     first = java.probe(fake("first", vector=False) / "bin" / "java")
     moved = attrs.evolve(first, home=fake("second", vector=False))
     home = java.stand_in(first, environ)
+    script = home / "bin" / "java"
+    before = script.stat().st_mtime_ns
+    assert java.stand_in(first, environ) == home
+    assert script.stat().st_mtime_ns == before
     assert java.stand_in(moved, environ) == home
-    assert "second" in (home / "bin" / "java").read_text()
-    assert list((home / "bin").iterdir()) == [home / "bin" / "java"]
+    assert "second" in script.read_text()
+    assert list((home / "bin").iterdir()) == [script]
 
 
 def test_a_read_only_cache_is_not_needed(fake, environ, tmp_path):

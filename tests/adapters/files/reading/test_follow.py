@@ -136,117 +136,110 @@ async def test_missing_paths_are_waited_for(path, folder):
     assert run.got == [(0, "1")]
 
 
-@pytest.fixture
-def inbox(tmp_path):
-    folder = tmp_path / "inbox"
-    folder.mkdir()
-    return folder
-
-
-def put(inbox, **contents):
+def put(following, **contents):
     for name, lines in contents.items():
-        (inbox / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+        (following / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
 
 
-def nightly(inbox, done, **options):
-    lines = files.read_text(inbox, available=True, every=0.01, **options)
+def nightly(following, done, **options):
+    lines = files.read_text(following, available=True, every=0.01, **options)
     summed = ps.accumulate(ps.agg.sum(int))
     return ps.pipe(lines, summed, ps.tee(ps.at_completion(lambda time, sums: done.append((time, sums))), ps.collect()))
 
 
-def run(inbox, tmp_path, **options):
+def run(following, tmp_path, **options):
     done = []
-    pipeline = nightly(inbox, done, **options)
+    pipeline = nightly(following, done, **options)
     _, sums = ps.run(pipeline, journal=ps.Journal(tmp_path / "journal", version="1"))
     return done, sums
 
 
-def test_every_run_reads_the_new_files(inbox, tmp_path):
-    put(inbox, a=[1], b=[2, 3])
-    assert run(inbox, tmp_path) == ([(0, [1]), (1, [6])], [1, 6])
-    put(inbox, c=[4])
-    (inbox / "a.txt").unlink()
-    assert run(inbox, tmp_path) == ([(2, [10])], [1, 6, 10])
-    assert run(inbox, tmp_path) == ([], [1, 6, 10])
-    put(inbox, aa=[5])
-    assert run(inbox, tmp_path) == ([(3, [15])], [1, 6, 10, 15])
+def test_every_run_reads_the_new_files(following, tmp_path):
+    put(following, a=[1], b=[2, 3])
+    assert run(following, tmp_path) == ([(0, [1]), (1, [6])], [1, 6])
+    put(following, c=[4])
+    (following / "a.txt").unlink()
+    assert run(following, tmp_path) == ([(2, [10])], [1, 6, 10])
+    assert run(following, tmp_path) == ([], [1, 6, 10])
+    put(following, aa=[5])
+    assert run(following, tmp_path) == ([(3, [15])], [1, 6, 10, 15])
 
 
-def test_without_a_journal_every_run_reads_all_files(inbox, caplog):
+def test_without_a_journal_every_run_reads_all_files(following, caplog):
     """The log says so, because a job may have forgotten it."""
-    put(inbox, a=[1])
-    pipeline = ps.pipe(files.read_text(inbox, available=True, every=0.01), ps.collect())
+    put(following, a=[1])
+    pipeline = ps.pipe(files.read_text(following, available=True, every=0.01), ps.collect())
     assert ps.run(pipeline) == ps.run(pipeline) == ["1"]
     assert "available=True without a journal reads all files in every run" in caplog.text
 
 
-def test_a_folder_without_new_files(inbox, tmp_path, caplog):
+def test_a_folder_without_new_files(following, tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "pullstream"):
-        assert run(inbox / "none", tmp_path) == ([], [])
+        assert run(following / "none", tmp_path) == ([], [])
     message = [record.getMessage() for record in caplog.records]
-    assert message == [f"{inbox / 'none'} does not exist: available=True reads nothing there"]
-    (inbox / "none").mkdir()
-    put(inbox / "none", a=[1])
-    assert run(inbox / "none", tmp_path) == ([(0, [1])], [1])
+    assert message == [f"{following / 'none'} does not exist: available=True reads nothing there"]
+    (following / "none").mkdir()
+    put(following / "none", a=[1])
+    assert run(following / "none", tmp_path) == ([(0, [1])], [1])
 
 
-def test_the_last_day_is_repeated_with_its_new_files(inbox, tmp_path):
+def test_the_last_day_is_repeated_with_its_new_files(following, tmp_path):
     time = files.name_time("[0-9]", int)
-    put(inbox, x1=[1], x2=[2])
-    assert run(inbox, tmp_path, time=time) == ([(1, [1]), (2, [3])], [1, 3])
-    put(inbox, y2=[3], x3=[4])
-    assert run(inbox, tmp_path, time=time) == ([(2, [6]), (3, [10])], [1, 6, 10])
+    put(following, x1=[1], x2=[2])
+    assert run(following, tmp_path, time=time) == ([(1, [1]), (2, [3])], [1, 3])
+    put(following, y2=[3], x3=[4])
+    assert run(following, tmp_path, time=time) == ([(2, [6]), (3, [10])], [1, 6, 10])
 
 
-def test_the_files_of_a_repeated_day_keep_their_order(inbox, tmp_path):
+def test_the_files_of_a_repeated_day_keep_their_order(following, tmp_path):
     names = [f"2-{number}" for number in range(9)]
-    put(inbox, **{name: [name] for name in ["1-0", *names]})
-    lines = files.read_text(inbox, time=files.name_time("[0-9]-"), available=True, every=0.01)
+    put(following, **{name: [name] for name in ["1-0", *names]})
+    lines = files.read_text(following, time=files.name_time("[0-9]-"), available=True, every=0.01)
     night = ps.pipe(lines, files.write_text(tmp_path / "out/{time}.txt"))
     for _ in range(2):
         ps.run(night, journal=tmp_path / "journal")
         assert (tmp_path / "out/2-.txt").read_text().split() == names
 
 
-def test_a_late_file_with_times_in_a_column(inbox, tmp_path):
+def test_a_late_file_with_times_in_a_column(following, tmp_path):
     def night():
-        sales = files.read_csv(inbox, time="day", available=True)
+        sales = files.read_csv(following, time="day", available=True)
         return ps.run(ps.pipe(sales, ps.map(tuple), ps.collect()), journal=tmp_path / "journal")
 
-    (inbox / "a.csv").write_text("day,n\n1,5\n2,6\n")
+    (following / "a.csv").write_text("day,n\n1,5\n2,6\n")
     assert night() == [(1, 5), (2, 6)]
-    (inbox / "b.csv").write_text("day,n\n1,7\n")
+    (following / "b.csv").write_text("day,n\n1,7\n")
     with pytest.raises(ps.errors.CapabilityError, match=r"b.csv:2: goes back .* too late, move it away or give"):
         night()
 
 
-def test_a_file_that_is_still_written_is_for_the_next_run(inbox, tmp_path):
-    put(inbox, a=[1], b=[2])
+def test_a_file_that_is_still_written_is_for_the_next_run(following, tmp_path):
+    put(following, a=[1], b=[2])
 
     async def writing(running):
         while True:
-            with (inbox / "b.txt").open("a") as file:
+            with (following / "b.txt").open("a") as file:
                 file.write("3\n")
             await trio.sleep(0.001)
 
     done = []
     journal = ps.Journal(tmp_path / "journal", version="1")
-    ps.run(nightly(inbox, done, time=None), journal=journal, beside=writing)
+    ps.run(nightly(following, done, time=None), journal=journal, beside=writing)
     assert done == [(0, [1])]
-    put(inbox, b=[2])
-    assert run(inbox, tmp_path)[0] == [(1, [3])]
+    put(following, b=[2])
+    assert run(following, tmp_path)[0] == [(1, [3])]
 
 
-def test_times_that_later_ones_complete_are_read_again(inbox, tmp_path):
+def test_times_that_later_ones_complete_are_read_again(following, tmp_path):
     """A window is not complete when a run ends: its values are read again until it is."""
-    put(inbox, a=[1], b=[2], c=[3])
+    put(following, a=[1], b=[2], c=[3])
 
     def windows():
-        lines = files.read_text(inbox, available=True, every=0.01)
+        lines = files.read_text(following, available=True, every=0.01)
         return ps.pipe(lines, ps.tumbling(2, ps.agg.sum(int)), ps.map(lambda window: window.value), ps.collect())
 
     assert ps.run(windows(), journal=tmp_path / "journal") == [3, 3]
-    put(inbox, d=[4])
+    put(following, d=[4])
     assert ps.run(windows(), journal=tmp_path / "journal") == [3, 7]
 
 
@@ -260,31 +253,31 @@ THROUGH = {
 
 
 @pytest.mark.parametrize("name", THROUGH)
-def test_of_two_folders_one_may_lag_behind(name, inbox, tmp_path):
+def test_of_two_folders_one_may_lag_behind(name, following, tmp_path):
     """A time is complete when both have passed it: files that come to one of them later are not lost."""
 
     def night(**options):
-        read = (files.read_text(inbox / folder, available=True, every=0.01) for folder in ("one", "other"))
+        read = (files.read_text(following / folder, available=True, every=0.01) for folder in ("one", "other"))
         return ps.run(ps.pipe(THROUGH[name](*read), ps.sort_by_time(), ps.collect(timed=True)), **options)
 
     for one, other in [(1, 3), (1, 4), (6, 4)]:
         for folder, count in [("one", one), ("other", other)]:
-            (inbox / folder).mkdir(exist_ok=True)
+            (following / folder).mkdir(exist_ok=True)
             for number in range(count):
-                if not (inbox / folder / f"{number}.txt").exists():
-                    put(inbox / folder, **{str(number): [f"{folder} {number}"]})
+                if not (following / folder / f"{number}.txt").exists():
+                    put(following / folder, **{str(number): [f"{folder} {number}"]})
         assert night(journal=tmp_path / "journal") == night()
 
 
-def test_a_night_that_writes_nothing_says_nothing_of_its_times(inbox, tmp_path, caplog):
+def test_a_night_that_writes_nothing_says_nothing_of_its_times(following, tmp_path, caplog):
     """Its result has the files of earlier nights, and it fails before it has any time."""
-    lines = files.read_text(inbox, available=True, every=0.01, time=files.name_time(r"\d"))
+    lines = files.read_text(following, available=True, every=0.01, time=files.name_time(r"\d"))
     pipeline = ps.pipe(lines, ps.count_by_key(len), files.write_jsonl(tmp_path / "{time}.jsonl"))
-    put(inbox, a1=["tea"])
+    put(following, a1=["tea"])
     ps.run(pipeline, journal=tmp_path / "journal")
-    put(inbox, b2=["tea"])
+    put(following, b2=["tea"])
     ps.run(pipeline, journal=tmp_path / "journal")
-    put(inbox, c1=["rice"])
+    put(following, c1=["rice"])
     with pytest.raises(ps.errors.JournalError, match="is new"):
         ps.run(pipeline, journal=tmp_path / "journal")
     assert not caplog.messages

@@ -87,6 +87,8 @@ UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of i
         (["\ud800"], TEXT, "{time}{key}", {"key": str}, files.FileTargetError, NAME),
         (["a"], TEXT, "{time:%Y}", {}, files.FileTargetError, "'int'. The times must be dates or datetimes: make"),
         ([1, "1"], JSONL, "{time}{key}", {"key": lambda v: v}, files.FileTargetError, "the keys 1 and '1' would share"),
+        # Names are compared by their bytes.
+        (["é", "\udcc3\udca9"], JSONL, "{time}{key}", {"key": str}, files.FileTargetError, "would share the file"),
         (["a"], TEXT, "{key}", {"key": lambda _: 1 // 0}, ZeroDivisionError, ""),
         ([{"k": [1]}], JSONL, "{key}", {"key": "k"}, TypeError, "[1] (list) cannot be a key: key= must return text or"),
         # A named tuple has methods called count and index, which are not columns.

@@ -306,12 +306,6 @@ def test_a_key_that_a_reader_would_skip(text, tmp_path):
     written([text], files.write_text(tmp_path / "_aside" / "{time}" / ".{key}.part", key=str))
 
 
-def test_two_keys_with_one_name(tmp_path):
-    """Names are compared by their bytes."""
-    with pytest.raises(files.FileTargetError, match="would share the file"):
-        written(["é", "\udcc3\udca9"], files.write_jsonl(tmp_path / "{time}{key}", key=str))
-
-
 def test_two_keys_with_one_name_in_the_file_system(tmp_path, monkeypatch):
     """If case does not matter, one would replace the other."""
     monkeypatch.setattr("adapters.files.writing.staging.LOCK", "PULLSTREAM.LOCK")

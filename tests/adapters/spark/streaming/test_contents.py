@@ -26,12 +26,9 @@ def test_reports_are_read_back_to_the_last_micro_batch():
 @on_both
 def test_a_micro_batch_is_a_time(landing):
     landing.arrive(3, 1, 5)
-    status = spark.StreamStatus()
-    found = ps.run(ps.pipe(landing.source(status=status), ps.collect(timed=True)))
+    found = ps.run(ps.pipe(landing.source(), ps.collect(timed=True)))
     assert [(at, row.number) for at, row in found] == [*zip([0, 0, 0, 1, 2, 2, 2, 2, 2], range(9), strict=True)]
     assert landing.commits == [0, 1, 2]
-    assert (status.committed, status.input_rows, status.details["batchId"]) == (2, 5, 2)
-    assert status.processed_rows_per_second > 0
 
 
 def test_several_arrow_batches_are_one_time(session, landing):
@@ -87,6 +84,7 @@ async def test_the_status_has_sparks_reports(landing):
     assert status.input_rows == 30
     assert status.processed_rows_per_second > 0
     assert status.watermark == "1970-01-01T00:00:54.000Z"
+    assert status.details["batchId"] == 2
     assert status.details["sources"][0]["description"].startswith("FileStreamSource")
     assert "committed up to 2" in told
     assert "watermark 1970" in told

@@ -9,7 +9,6 @@ import threading
 import time
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import trio
@@ -58,19 +57,6 @@ def test_writing_again_replaces(chosen, tmp_path):
     assert found(tmp_path) == expected()
     assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
     assert [len(list((tmp_path / f"time={time}").glob("*.parquet"))) for time in range(4)] == [1] * 4
-
-
-@on_both
-def test_rows_of_many_times_in_any_order(chosen, tmp_path):
-    rows = [(f"item {n}", n) if n % 50 else pa.table({"item": ["a", "b"], "n": [n, n]}) for n in range(3000)]
-    mixed = ps.pipe(
-        ps.values(list(enumerate(rows))),
-        ps.stamp(lambda row: row[0] * 7 % 4, lateness=4),
-        ps.map(lambda row: row[1]),
-    )
-    ps.run(ps.pipe(mixed, spark.write_table(tmp_path, SCHEMA, session=chosen)))
-    expected = sorted((n * 7 % 4, item, n) for n in range(3000) for item in ([f"item {n}"] if n % 50 else ["a", "b"]))
-    assert found(tmp_path) == expected
 
 
 def test_dates_and_other_formats(session, tmp_path):
