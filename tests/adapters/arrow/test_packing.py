@@ -77,12 +77,7 @@ OTHER_ORDER = namedtuple("Other", ["n", "x"])  # noqa: PYI024 - without types
         # Names count, and each named tuple has its own.
         ({"_1": pa.int64(), "_2": pa.int64()}, {}, [CLEANED, {"_2": 4, "_1": 3}], [(1, 2), (3, 4)]),
         (NUMBERS, {}, [Both(1, 2), OTHER_ORDER(3, 4), Both(5, 6)], [(1, 2), (4, 3), (5, 6)]),
-        (
-            NUMBERS,
-            {},
-            [(0, 1), {"n": 2}, BATCH, Both(0, 5), (0, 6)],
-            [(0, 1), (None, 2), (0, 3), (0, 4), (0, 5), (0, 6)],
-        ),
+        (NUMBERS, {}, [(0, 1), {"n": 2, "x": 0}, BATCH, Both(0, 5)], [(0, n) for n in range(1, 6)]),
     ],
 )
 def test_forms_of_rows_in_one_batch(columns, given, values, found):
