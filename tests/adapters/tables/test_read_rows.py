@@ -181,14 +181,6 @@ def test_a_placeholder_without_a_value(base, placeholder):
         numbers(source)
 
 
-def test_a_password_is_not_shown():
-    source = tables.read_rows("postgresql://ann:secret@127.0.0.1:1/x", "SELECT 1", time="day")
-    pytest.importorskip("adbc_driver_postgresql")
-    with pytest.raises(tables.TableError) as failed:
-        ps.run(ps.pipe(source, ps.drain()))
-    assert "secret" not in f"{source!r} {source.modules[0].make!r} {failed.value}"
-
-
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monkeypatch):

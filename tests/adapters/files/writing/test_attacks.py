@@ -87,6 +87,12 @@ def foreign(place, _):
         os.chown(path, NOBODY, NOBODY)
 
 
+def lines_with(data):
+    """Text that has times, like a manifest, and is none."""
+    return lambda place, _: place.write_bytes(data)
+
+
+LIKE_MANIFESTS = [b'{"time": "is money"}\n', b'{"time": 1, "key": 2}\n{"time', b"{}", b'{"time": 1\n']
 PLANTED = [link, broken_link, file, pipe, open_folder, renamed, renamed_with_links]
 
 PLANTED.append(pytest.param(foreign, marks=NEEDS_ROOT))
@@ -225,15 +231,7 @@ def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
     assert sorted(content(tmp_path)) == ["m"]
 
 
-@pytest.mark.parametrize("given", [b'{"time": "is money"}\n', b'{"time": 1, "key": 2}\n{"time', b"{}", b'{"time": 1\n'])
-def test_values_with_times_are_not_a_manifest(given, tmp_path):
-    (tmp_path / "m").write_bytes(given)
-    with pytest.raises(files.FileTargetError, match="m is not a manifest, and the manifest would replace it"):
-        written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))
-    assert (tmp_path / "m").read_bytes() == given
-
-
-@pytest.mark.parametrize("plant", [link, broken_link, file, pipe, renamed])
+@pytest.mark.parametrize("plant", [link, broken_link, file, pipe, renamed, *map(lines_with, LIKE_MANIFESTS)])
 @pytest.mark.parametrize("name", ["manifest", ".manifest.part"])
 def test_planted_files_under_a_manifests_names(plant, name, precious, tmp_path):
     """Only a run's own leftovers are replaced, and no link is followed; the error names the obstacle."""
