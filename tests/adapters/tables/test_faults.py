@@ -98,9 +98,7 @@ def test_a_connection_that_is_cut_while_a_query_is_read(base, monkeypatch, tmp_p
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_a_lock_that_is_not_granted(base, monkeypatch):
-    from adapters.tables import sqlite
-
-    monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
+    monkeypatch.setattr("adapters.tables.sqlite.PATIENCE", 0.1)
     with closing(sqlite3.connect(base.target, isolation_level=None, check_same_thread=False)) as other:
         said = run_with_fault(base, lambda: other.execute("BEGIN IMMEDIATE"), lambda: other.execute("ROLLBACK"))
     assert "database is locked; nothing of it was committed. The next run goes on with this time" in said

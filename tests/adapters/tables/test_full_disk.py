@@ -11,6 +11,8 @@ import pytest
 import trio
 
 import pullstream as ps
+from adapters.arrow import spools
+from adapters.spark.writing.replay import ReplayFile
 from pullstream import tables
 from tests.adapters.tables.conftest import PACKAGES, base_of
 
@@ -61,12 +63,9 @@ def dice(seed):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no file that is always full")
 def test_rows_that_could_not_be_written_are_given_up(monkeypatch):
     """Closing their file must not fail as well: it would hide the first error, and leave the other times open."""
-    from adapters.arrow.spools import Spool
-    from adapters.spark.writing.replay import ReplayFile
-
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115 - as there
     rows = pa.record_batch({"n": [1]})
-    spool = Spool(rows.schema, 1)
+    spool = spools.Spool(rows.schema, 1)
     spool.add(rows)
     with pytest.raises(OSError, match="No space left"):
         spool.spill()
@@ -86,8 +85,6 @@ def test_rows_that_could_not_be_written_are_given_up(monkeypatch):
 @pytest.mark.parametrize("limit", ["of a time", "of all times"])
 def test_a_full_disk_of_temporary_files(base, disk, limit, monkeypatch):
     """The rows of open times do not fit there; those of complete times are committed."""
-    from adapters.arrow import spools
-
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
     monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
     monkeypatch.setattr(spools, "IN_MEMORY", 1_000_000)

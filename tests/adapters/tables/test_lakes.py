@@ -41,62 +41,53 @@ def test_records_of_another_journal(base, tmp_path):
     assert sold(base) == sorted([*kept, *range(9)])
 
 
-@pytest.mark.parametrize("base", PACKAGES, indirect=True)
-@pytest.mark.parametrize("change", ["delete", "add a column"])
-def test_a_table_that_others_change(base, change, monkeypatch):
-    write(sales(6), base)
-    changed = []
-
-    def alter(_, step, time):
-        if step != "commit" or changed:
-            return
-        changed.append(time)
-        table = base.table("sales")
-        if change == "delete":
-            table.delete()
-        elif base.kind == "delta":
-            from deltalake import Field
-
-            table.alter.add_columns([Field("note", "string")])
-        else:
-            from pyiceberg.types import StringType
-
-            with table.update_schema() as update:
-                update.add_column("note", StringType())
-
-    monkeypatch.setattr(committer, "STEPS", [alter])
-    assert write(sales(12), base) == [2, 3]
-    assert changed == [2]
-    assert sold(base) == list(range(6 if change == "delete" else 0, 12))
-
-
 MODES = {"append": {}, "upsert": {"key": "sold"}, "replace_time": {"time": "day"}}
 
 
+def add_a_column(base, table):
+    if base.kind == "delta":
+        from deltalake import Field
+
+        table.alter.add_columns([Field("note", "string")])
+    else:
+        from pyiceberg.types import StringType
+
+        with table.update_schema() as update:
+            update.add_column("note", StringType())
+
+
+def compact(base, table):
+    if base.kind == "delta":
+        table.optimize.compact()
+        table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    else:
+        table.overwrite(table.scan().to_arrow())
+
+
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_table_that_others_compact(base, mode, monkeypatch):
-    """They rewrite its files before every commit of a run, and after it has read the table's state."""
+@pytest.mark.parametrize(
+    ("change", "always", "mode", "kept"),
+    [
+        (lambda base, table: table.delete(), False, "append", 0),
+        (add_a_column, False, "append", 9),
+        *((compact, True, mode, 9) for mode in MODES),
+    ],
+)
+def test_a_table_that_others_change(base, change, always, mode, kept, monkeypatch):  # noqa: PLR0917
+    """Before the first commit of a run, or before every one, after it has read the table's state."""
     sink = tables.write_rows(base.target, "sales", mode=mode, **MODES[mode])
     ps.run(ps.pipe(sales(9), sink))
-    compacted = []
+    changed = []
 
-    def compact(_, step, time):
-        if step == "commit":
-            table = base.table("sales")
-            if base.kind == "delta":
-                table.optimize.compact()
-                table.vacuum(0, dry_run=False, enforce_retention_duration=False)
-            else:
-                table.overwrite(table.scan().to_arrow())
-            compacted.append(time)
+    def alter(_, step, time):
+        if step == "commit" and (always or not changed):
+            changed.append(time)
+            change(base, base.table("sales"))
 
-    monkeypatch.setattr(committer, "STEPS", [compact])
-    written = ps.run(ps.pipe(sales(18), sink), limit=1)
-
-    assert sold(base) == list(range(18))
-    assert written[-3:] == [3, 4, 5]
-    assert compacted
+    monkeypatch.setattr(committer, "STEPS", [alter])
+    assert ps.run(ps.pipe(sales(18), sink), limit=1)[-3:] == [3, 4, 5]
+    assert changed
     monkeypatch.setattr(committer, "STEPS", [])
-    assert ps.run(ps.pipe(sales(18), sink)) == (list(range(6)) if mode == "replace_time" else [])
-    assert sold(base) == list(range(18))
+    for _ in "once", "more":
+        assert sold(base) == [*range(kept), *range(9, 18)]
+        assert ps.run(ps.pipe(sales(18), sink)) == (list(range(6)) if mode == "replace_time" else [])

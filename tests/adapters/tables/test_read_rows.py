@@ -7,6 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from adapters.tables.sqlite import SqliteTable
 from pullstream import CompositionError, tables
 from pullstream.incremental import integrate, upserts
 from tests.adapters.tables.conftest import SQL
@@ -17,10 +18,8 @@ sql = pytest.mark.parametrize("base", SQL, indirect=True)
 
 @sql
 def test_many_rows_in_many_batches(base, monkeypatch):
-    from adapters.tables import postgresql, sqlite
-
-    monkeypatch.setattr(postgresql, "FETCHED", 100)
-    monkeypatch.setattr(sqlite, "FETCHED", 100)
+    for module in ("postgresql", "sqlite"):
+        monkeypatch.setattr(f"adapters.tables.{module}.FETCHED", 100)
     begun(base)
     tables_sink = tables.write_rows(base.target, base.name("many"))
     ps.run(ps.pipe(ps.values([{"day": n % 7, "number": n} for n in range(5000)]), tables_sink))
@@ -185,8 +184,6 @@ def test_a_placeholder_without_a_value(base, placeholder):
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monkeypatch):
     """It fails, or is cancelled, after it has connected."""
-    from adapters.tables.sqlite import SqliteTable
-
     events, scope = [], trio.CancelScope()
     connect, disconnect = SqliteTable.connect, SqliteTable.disconnect
 

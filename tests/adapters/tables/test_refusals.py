@@ -275,9 +275,7 @@ WRITES = {}, {"mode": "upsert", "key": "sold"}, {"mode": "replace_time", "time":
 @pytest.mark.parametrize("bad", ["text", float("nan"), 2**70, "another day"])
 def test_times_before_a_refused_row_are_committed(base, options, first, bad, monkeypatch):
     """In one batch with it, whether its own time helped to derive the columns or not; then the next run goes on."""
-    from adapters.tables import writing
-
-    monkeypatch.setattr(writing, "FIRST_ROWS", first)
+    monkeypatch.setattr("adapters.tables.writing.FIRST_ROWS", first)
     rows = [((n // 4), {"day": n // 4, "sold": n}) for n in range(20)]
     broken = rows.copy()
     broken[13] = (3, {"day": 9, "sold": 13} if "time" in options and bad == "another day" else {"day": 3, "sold": bad})

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import pullstream as ps
-from adapters.tables import sqlite
+from adapters.arrow import OpenTimes, spools
+from adapters.tables import sqlite, writing
 from pullstream import tables
 from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import sales, sold, write
@@ -176,9 +177,6 @@ def test_only_the_columns_of_a_time_are_converted_from_arrow(base, monkeypatch):
 @pytest.mark.parametrize(("count", "large", "lateness"), [(2000, 0, 0), (2000, 0, 1000), (40, 4_000, 1000)])
 def test_all_times_together_have_a_limit_in_memory(base, count, large, lateness, monkeypatch):
     """Many rows, or few large ones, of which no time alone has as much."""
-    from adapters.arrow import spools
-    from adapters.tables import writing
-
     limit = 50_000 if large else 5_000
     monkeypatch.setattr(spools, "SORTED_BYTES", 100)
     monkeypatch.setattr(spools, "IN_MEMORY", limit)
@@ -206,8 +204,6 @@ def test_all_times_together_have_a_limit_in_memory(base, count, large, lateness,
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_a_table_is_released_although_its_rows_cannot_be(base, monkeypatch):
-    from adapters.arrow import OpenTimes
-
     def fails(_):
         raise OSError("no")
 

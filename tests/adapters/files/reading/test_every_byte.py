@@ -11,6 +11,7 @@ import re
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -96,12 +97,10 @@ class TestRandomBytes:
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("quoted", [False, True])
     def test_csv(self, seeds, size, quoted, put):
-        from pyarrow.csv import ConvertOptions, ParseOptions
-
         options = {
             "schema": {"a": "string", "b": "string"},
-            "parse_options": ParseOptions(newlines_in_values=quoted),
-            "convert_options": ConvertOptions(strings_can_be_null=False),
+            "parse_options": pa.csv.ParseOptions(newlines_in_values=quoted),
+            "convert_options": pa.csv.ConvertOptions(strings_can_be_null=False),
             "as_": "tuples",
         }
         for data in map(odd_bytes, seeds):
@@ -232,9 +231,7 @@ MACS = [b"a,b\r1,2\r3,4\r", b"a,b\r1,2\n3,4\n", b"skipped\ra,b\n1,2\n", b"\r\ra,
 
 @pytest.mark.parametrize("data", MACS)
 def test_single_carriage_returns(data, put, failing):
-    from pyarrow.csv import ReadOptions
-
-    options = {"read_options": ReadOptions(skip_rows=1)} if data.startswith(b"skip") else {}
+    options = {"read_options": pa.csv.ReadOptions(skip_rows=1)} if data.startswith(b"skip") else {}
     rows, error = failing(files.read_csv(put("a.csv", data), **options), files.FileReadError)
     assert rows == []
     assert "has lines that end in a bare carriage return" in str(error)
@@ -263,13 +260,11 @@ def test_a_line_that_is_too_long(read, lines, put):
 @pytest.mark.parametrize("opens", [0, 1, 500, 999])
 def test_a_quote_that_is_never_closed(opens, put):
     """Its value might be all the rest; its line is skipped, and the following lines are rows again."""
-    from pyarrow.csv import ParseOptions
-
     for size in (100, 1 << 20):
         rows = [b"%d,x\n" % number for number in range(1000)]
         rows[opens] = b'%d,"x\n' % opens
         path = put("a.csv", b"a,b\n" + b"".join(rows))
-        options = {"parse_options": ParseOptions(newlines_in_values=True), "as_": "tuples", "block_size": size}
+        options = {"parse_options": pa.csv.ParseOptions(newlines_in_values=True), "as_": "tuples", "block_size": size}
         found = outcome(partial(files.read_csv, path, **options))
         assert len(found) == 1000
         assert found[opens].value == rows[opens].rstrip()

@@ -2,11 +2,11 @@
 
 import os
 import threading
-import time
 from pathlib import Path
 
 import pullstream as ps
 from tests.adapters.descriptors import opened
+from tests.programs import wait
 
 
 def content(folder):
@@ -31,9 +31,7 @@ def left_behind():
     """
     descriptors = sorted(name for name in opened() if not name.startswith(("socket:", "/proc/")))
     # A thread delivers its result, and is one of trio's idle ones again a moment later.
-    until = time.monotonic() + 10
-    while time.monotonic() < until and any(thread.name == "pullstream work" for thread in threading.enumerate()):
-        time.sleep(0.001)
+    wait(lambda: any(thread.name == "pullstream work" for thread in threading.enumerate()))
     names_of_others = ("Trio thread", "ThreadPoolExecutor-")
     threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith(names_of_others)}
     return descriptors, threads

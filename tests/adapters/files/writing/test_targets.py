@@ -22,7 +22,7 @@ from adapters.files.writing.target import Target
 from tests.adapters.files.failing import store
 from tests.programs import printed
 
-from .kit import content, written
+from .kit import content, left_behind, written
 
 
 def test_times_and_keys_in_a_path(tmp_path):
@@ -125,8 +125,6 @@ def test_many_keys(tmp_path, monkeypatch):
     real = sink.FilesWriter.work
 
     def work(self):
-        from .kit import left_behind
-
         most.append(len(left_behind()[0]))
         real(self)
 

@@ -24,12 +24,13 @@ pytest.importorskip("pyarrow")
 from pyspark.sql.types import LongType, StructField, StructType, VariantType
 
 from adapters import spark
-from adapters.spark.writing import remote
+from adapters.spark.writing import frame, remote
 from adapters.spark.writing.frame import RegisteredSource
 from adapters.spark.writing.served_source import ServedSource
 from adapters.spark.writing.server import SourceServer
 from adapters.spark.writing.source_log import LogRefused, SourceLog, _lasting_name
 from pullstream.authoring import Lane
+from tests.adapters.spark.listening import listening
 
 NUMBERS = StructType([StructField("n", LongType())])
 
@@ -401,8 +402,6 @@ def test_an_unavailable_port_is_reported(context, server, port, message):
 
 
 def test_it_listens_on_the_loopback_and_leaves_nothing(context):
-    from tests.adapters.spark.listening import listening
-
     before = set(threading.enumerate())
     server = SourceServer(context)
     port = server._port
@@ -677,8 +676,6 @@ def test_another_source_and_a_query_without_its_checkpoint_are_refused(program):
 
 
 def test_a_name_in_use_is_not_replaced(server, served, task, monkeypatch, context):
-    from adapters.spark.writing import frame
-
     monkeypatch.setattr(frame, "server_for", lambda session: server)
     handle = served(ps.integers())
     batches = task()
