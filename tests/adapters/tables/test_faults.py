@@ -20,37 +20,29 @@ from tests.adapters.tables.conftest import PACKAGES
 from tests.adapters.tables.helpers import UNKNOWN, sales, sold, write
 
 
-def rows():
-    return ps.values([{"n": n} for n in range(30)], time=lambda row: row["n"] // 3)
-
-
-def numbers(base):
-    return [n for (n,) in base.query("SELECT n FROM sales ORDER BY n")]
-
-
 def run_with_fault(base, fault, mend=lambda: None):
     """Commit two times; in the next run the fault strikes in the middle of the stream."""
     struck = threading.Event()
 
     def strike(row):
-        if row["n"] == 15 and not struck.is_set():
+        if row["sold"] == 15 and not struck.is_set():
             struck.set()
             fault()
         return row
 
     sink = tables.write_rows(base.target, base.name("sales"))
-    ps.run(ps.pipe(rows(), ps.take(6), sink))
+    ps.run(ps.pipe(sales(30), ps.take(6), sink))
     with pytest.raises(tables.TableError) as failed:
-        ps.run(ps.pipe(rows(), ps.map(strike), sink), limit=1)
+        ps.run(ps.pipe(sales(30), ps.map(strike), sink), limit=1)
     mend()
-    there = numbers(base)
+    there = sold(base)
     assert there == list(range(len(there) // 3 * 3))
     said = str(failed.value)
     assert said.startswith(f"write_rows() to the table {base.shown('sales')!r} in {base.target}, at the time ")
     # If the connection is lost while it commits, the time may be there.
     assert int(said.partition(" at the time ")[2][0]) in {len(there) // 3, len(there) // 3 - said.endswith(UNKNOWN)}
-    ps.run(ps.pipe(rows(), sink))
-    assert numbers(base) == list(range(30))
+    ps.run(ps.pipe(sales(30), sink))
+    assert sold(base) == list(range(30))
     return said
 
 
@@ -104,70 +96,60 @@ def test_a_lock_that_is_not_granted(base, monkeypatch):
     assert "database is locked; nothing of it was committed. The next run goes on with this time" in said
 
 
-@contextmanager
-def statement(base, *commands):
-    import adbc_driver_postgresql.dbapi as driver
-
-    with driver.connect(base.target) as connection, connection.cursor() as cursor:
-        cursor.execute(f'SET search_path TO "{base.schema}"')
-        for command in commands:
-            cursor.execute(command)
-        yield lambda command: (cursor.execute(command), connection.commit())
-
-
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
 def test_a_lock_timeout(base):
+    import adbc_driver_postgresql.dbapi as driver
+
     plain = tables.write_rows(base.target, base.name("sales"))
-    ps.run(ps.pipe(rows(), ps.take(6), plain))
+    ps.run(ps.pipe(sales(30), ps.take(6), plain))
     impatient = tables.write_rows(f"{base.target}?options=-c%20lock_timeout%3D100", base.name("sales"))
-    with (
-        statement(base, "LOCK TABLE sales IN SHARE MODE"),
-        pytest.raises(tables.TableError, match=r"at the time 2: .*lock timeout.*nothing of it was committed"),
-    ):
-        ps.run(ps.pipe(rows(), impatient))
-    assert numbers(base) == list(range(6))
-    assert ps.run(ps.pipe(rows(), plain)) == list(range(2, 10))
+    with driver.connect(base.target) as connection, connection.cursor() as cursor:
+        cursor.execute(f'LOCK TABLE "{base.schema}".sales IN SHARE MODE')
+        with pytest.raises(tables.TableError, match=r"at the time 2: .*lock timeout.*nothing of it was committed"):
+            ps.run(ps.pipe(sales(30), impatient))
+    assert sold(base) == list(range(6))
+    assert ps.run(ps.pipe(sales(30), plain)) == list(range(2, 10))
 
 
 @pytest.mark.parametrize("base", ["duckdb"], indirect=True)
 def test_a_conflict_with_another_writer(base):
     import duckdb
 
-    source = ps.values([{"item": "a", "n": day} for day in (1, 2)], time=lambda row: row["n"])
+    source = ps.values([{"item": "a", "sold": day} for day in (1, 2)], time=lambda row: row["sold"])
     sink = tables.write_rows(base.target, "sales", mode="upsert", key="item")
     ps.run(ps.pipe(source, ps.take(1), sink))
     with duckdb.connect(base.target) as other:
         other.begin()
-        other.execute("UPDATE sales SET n = 7")
+        other.execute("UPDATE sales SET sold = 7")
         with pytest.raises(tables.TableError, match=r"at the time 2: .*[Cc]onflict.*nothing of it was committed"):
             ps.run(ps.pipe(source, sink))
         other.commit()
-    assert numbers(base) == [7]
+    assert sold(base) == [7]
     assert ps.run(ps.pipe(source, sink)) == [2]
-    assert numbers(base) == [2]
+    assert sold(base) == [2]
 
 
 @pytest.mark.parametrize("base", ["delta"], indirect=True)
 def test_a_constraint_of_delta_lake(base):
     sink = tables.write_rows(base.target, "sales")
-    ps.run(ps.pipe(rows(), ps.take(6), sink))
-    base.table("sales").alter.add_constraint({"small": "n < 20"})
+    ps.run(ps.pipe(sales(30), ps.take(6), sink))
+    base.table("sales").alter.add_constraint({"small": "sold < 20"})
     with pytest.raises(tables.TableError, match=r"at the time 6: .*20.*nothing of it was committed"):
-        ps.run(ps.pipe(rows(), sink))
-    assert numbers(base) == list(range(18))
+        ps.run(ps.pipe(sales(30), sink))
+    assert sold(base) == list(range(18))
 
 
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
 def test_a_conflict_in_a_lake(base, monkeypatch):
     sink = tables.write_rows(base.target, "sales", mode="replace_time", time="day")
-    source = ps.values([{"day": day, "n": day} for day in range(3)], time=lambda row: row["day"])
+    source = ps.values([{"day": day, "sold": day} for day in range(3)], time=lambda row: row["day"])
     ps.run(ps.pipe(source, sink))
     found = LakeTable.rows
 
     def rows_while_others_write(self, schema, spool):
         if spool.time == 1:
             other = base.table("sales")
-            rows = pa.table({"day": [0, 1, 2], "n": [7, 7, 7]})
+            rows = pa.table({"day": [0, 1, 2], "sold": [7, 7, 7]})
             if base.kind == "delta":
                 pytest.importorskip("deltalake").write_deltalake(other, rows, mode="overwrite")
             else:
@@ -178,9 +160,9 @@ def test_a_conflict_in_a_lake(base, monkeypatch):
         patched.setattr(LakeTable, "rows", rows_while_others_write)
         with pytest.raises(tables.TableError, match="to the table 'sales' in .*, at the time 1: .*nothing of it was"):
             ps.run(ps.pipe(source, sink))
-    assert numbers(base) == [7, 7, 7]
+    assert sold(base) == [7, 7, 7]
     assert ps.run(ps.pipe(source, sink)) == [0, 1, 2]
-    assert numbers(base) == [0, 1, 2]
+    assert sold(base) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
@@ -196,7 +178,7 @@ def test_a_path_with_lock_in_it_is_not_busy(tmp_path):
     target = tmp_path / "block.duckdb"
     target.mkdir()
     with pytest.raises(tables.TableError, match="cannot open the table 'sales'") as failed:
-        ps.run(ps.pipe(rows(), tables.write_rows(target, "sales")))
+        ps.run(ps.pipe(sales(30), tables.write_rows(target, "sales")))
     assert not isinstance(failed.value, tables.TableBusyError)
 
 

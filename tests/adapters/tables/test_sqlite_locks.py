@@ -10,6 +10,7 @@ import trio
 import pullstream as ps
 from adapters.tables import sqlite
 from pullstream import tables
+from tests.adapters.tables.helpers import sales
 
 
 @pytest.fixture
@@ -28,17 +29,13 @@ def other(base):
         yield connection
 
 
-def rows():
-    return ps.values([{"n": n} for n in range(30)], time=lambda row: row["n"] // 3)
-
-
 @pytest.mark.parametrize("waits", ["opening", "committing", "reading"])
 def test_a_cancellation_does_not_wait_for_a_lock(base, other, waits, monkeypatch):
     """It ends while the other program has its lock, which is until the end of the test, or for a minute."""
     begin, late = "BEGIN EXCLUSIVE", threading.Timer(60, other.rollback)
-    source, sink = rows(), tables.write_rows(base, "sales")
+    source, sink = sales(30), tables.write_rows(base, "sales")
     if waits == "committing":
-        source = ps.pipe(source, ps.tap(lambda row: other.execute(begin) if row["n"] == 9 else None))
+        source = ps.pipe(source, ps.tap(lambda row: other.execute(begin) if row["sold"] == 9 else None))
     else:
         other.execute(begin)
     if waits == "reading":
@@ -86,6 +83,6 @@ def test_two_sinks_begin_a_file(tmp_path, monkeypatch):
                 first.rollback()
 
         monkeypatch.setattr(sqlite, "sleep", sleep)
-        assert ps.run(ps.pipe(rows(), tables.write_rows(path, "sales"))) == list(range(10))
+        assert ps.run(ps.pipe(sales(30), tables.write_rows(path, "sales"))) == list(range(10))
         assert waited[0]
         assert first.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
