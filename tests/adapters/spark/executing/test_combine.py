@@ -4,10 +4,13 @@ import datetime as dt
 import pickle
 from collections import Counter
 
+import pyarrow as pa
 import pytest
 
 import pullstream as ps
 from adapters import spark
+from adapters.spark.executing import combining
+from pullstream.authoring import Site
 from tests.adapters.spark.helpers import on_both
 
 pytestmark = pytest.mark.spark
@@ -40,8 +43,8 @@ class Tally:
     def __init__(self):
         self.n = 0
 
-    def add(self, _):
-        self.n += 1
+    def add(self, batch):
+        self.n += batch.num_rows
         return self
 
     def merge(self, other):
@@ -109,11 +112,6 @@ def test_spark_sorts_states_not_rows(frame):
 
 def test_states_are_emitted_after_so_many_rows(monkeypatch):
     """An executor keeps no more, regardless of the number of keys and times; emitted states are merged."""
-    import pyarrow as pa
-
-    from adapters.spark.executing import combining
-    from pullstream.authoring import Site
-
     monkeypatch.setattr(combining, "ROWS", 300)
     batches = [
         pa.record_batch({"n": list(range(begin, begin + 100)), "time": [n % 7 for n in range(100)]})
@@ -135,17 +133,11 @@ def _third(row):
     return row[0] % 3
 
 
-def test_a_state_may_be_of_a_users_class(frame):
+def test_arrow_batches_are_folded_into_a_state_of_a_users_class(frame):
     """A class that no executor can import travels with the functions, and is the same class when states return."""
     fold = ps.Fold(Tally, Tally.add, lambda tally: (type(tally) is Tally, tally.n), Tally.merge)
-    found = results(spark.reduce_by_key(frame, fold, key=lambda _: "all", time="day"))
+    found = results(spark.reduce_by_key(frame, fold, key=lambda _: "all", time="day", as_="batches"))
     assert [result for _, result in found] == [("all", (True, 1000))] * DAYS
-
-
-def test_arrow_batches_are_folded(frame):
-    rows = ps.agg.sum(lambda batch: batch.num_rows)
-    found = results(spark.reduce_by_key(frame, rows, key=lambda _: "all", time="day", as_="batches"))
-    assert [result for _, result in found] == [("all", 1000)] * DAYS
 
 
 def test_an_error_in_the_key_function_is_the_users(frame):

@@ -98,8 +98,6 @@ def test_a_streaming_dataframe(session, tmp_path):
     query = writer.option("checkpointLocation", str(tmp_path / "at")).start()
     assert query.awaitTermination(60)
     assert found(session.table("doubled")) == found(session.range(0, 200, 2))
-    with pytest.raises(ps.CompositionError, match="give both by= and time="):
-        source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long", time="id"))
 
 
 def test_a_limit_aborts_the_stream(session, tmp_path, until_idle):

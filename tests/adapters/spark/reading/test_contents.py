@@ -1,7 +1,6 @@
 """`from_dataframe` in a run: rows, types, times, endings, and change feeds."""
 
 import datetime as dt
-from collections import Counter
 
 import pytest
 
@@ -146,28 +145,6 @@ def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(sessio
 
     found = ps.run(ps.pipe(source, completions()), limit=1)
     assert found[:90] == [(time, time + 3) for time in range(90)]
-
-
-def test_a_journal_drops_rows_of_completed_times(session, tmp_path):
-    """The next run delivers the others, once."""
-    df = session.range(0, 100, 1, 1).selectExpr("id", "id + id * 7 % 5 AS at")
-    source = spark.from_dataframe(df, time="at", lateness=5)
-    found = []
-
-    def note(counted):
-        if len(found) == 30:
-            raise KeyError("stop")
-        found.append(counted)
-
-    pipeline = ps.pipe(source, ps.count_by_key(lambda row: row.at), ps.map(note), ps.drain())
-    with pytest.raises(KeyError):
-        ps.run(pipeline, journal=tmp_path / "journal", limit=1)
-    assert len(found) == 30
-    found.append(None)
-    ps.run(pipeline, journal=tmp_path / "journal", limit=1)
-    del found[30]
-    assert sorted(dict(found).items()) == sorted(Counter(row.at for row in df.collect()).items())
-    assert len(found) < 2 * len(dict(found))
 
 
 def test_a_row_of_sparks_change_feed_is_a_change():

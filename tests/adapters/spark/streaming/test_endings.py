@@ -1,5 +1,6 @@
-"""`from_streaming`: failures on either side, aborts, stops, and continuing after each of them."""
+"""`from_streaming`: failures on either side, aborts, stops, kills, and continuing after each of them."""
 
+import random
 import shutil
 import threading
 import time
@@ -12,9 +13,11 @@ import trio
 import pullstream as ps
 from adapters import spark
 from adapters.spark.streaming.query import Interrupted, Query
-from tests.adapters.spark.helpers import on_both
+from tests.adapters.spark.helpers import killed, on_both
 from tests.adapters.spark.streaming.conftest import Landing
+from tests.adapters.spark.streaming.program import counting
 from tests.programs import until
+from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
 
@@ -399,3 +402,51 @@ def test_merged_streams_commit_independently(session, landing, tmp_path):
     rows = ps.run(ps.pipe(ps.merge(landing.source(), other.source()), ps.collect()))
     assert len(rows) == 7
     assert (landing.commits, other.commits) == ([0, 1], [0])
+
+
+SECONDS = {"classic": 1.0, "connect": 3.0}
+"""The delay of Spark's commit after the file, in seconds."""
+
+
+def contents(folder):
+    return {path.name: sorted(path.read_text().splitlines()) for path in folder.glob("[0-9]*")}
+
+
+def killed_before_a_commit(landing, master, seconds, out, journal):
+    """Run the program, and kill it when there is a file whose micro-batch is not committed; return its number."""
+    before = len(landing.commits)
+    goal = before + random.randrange(2)
+    arguments = [master, landing.folder, landing.checkpoint, out, seconds, *([journal] if journal else [])]
+
+    def ready():
+        return (out / f"{goal}.jsonl").exists() and len(landing.commits) >= goal
+
+    assert killed("streaming.program", *arguments, ready=ready, after=seconds / 3)
+    return goal
+
+
+# The chapter on Spark is killed before a commit by default.
+@pytest.mark.slow
+@pytest.mark.parametrize("journaled", [False, True])
+@pytest.mark.parametrize("any_session", ["classic", "connect"], indirect=True)
+def test_killed_before_the_commit(any_session, journaled, request, landing, tmp_path):
+    """An uncommitted micro-batch is processed again, with the same rows: no row is lost or counted twice."""
+    kills = amount(1, 20)
+    kind = request.node.callspec.params["any_session"]
+    master = "local[2]" if kind == "classic" else request.getfixturevalue("server").url
+    journal = tmp_path / "journal" if journaled else None
+    out, other = tmp_path / "out", tmp_path / "undisturbed"
+    landing.arrive(*[n + 3 for n in range(2 * kills + 2)])
+    for _ in range(kills):
+        goal = killed_before_a_commit(landing, master, SECONDS[kind], out, journal)
+        # Java outlives its Python for a moment.
+        time.sleep(0.5)
+        assert landing.commits == list(range(goal))
+    ps.run(counting(landing.source(), out), journal=journal)
+    assert landing.commits == list(range(landing.files))
+
+    landing.checkpoint = tmp_path / "another checkpoint"
+    ps.run(counting(landing.source(), other))
+    assert contents(out) == contents(other)
+    assert len(contents(out)) == landing.files
+    assert [path for path in out.iterdir() if path.name.startswith(".")] == []

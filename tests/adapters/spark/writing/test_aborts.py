@@ -1,4 +1,4 @@
-"""Spark's reads are aborted at any moment, again and again: everything is released, and nothing is left behind."""
+"""Reads of Spark are aborted at any moment, and programs that it reads from are killed: nothing is left, or lost."""
 
 import os
 import random
@@ -13,7 +13,9 @@ import pullstream as ps
 from adapters import spark
 from adapters.spark.writing.server import server_for
 from tests.adapters.descriptors import opened_files
+from tests.adapters.spark.helpers import killed
 from tests.adapters.spark.listening import listened_by
+from tests.adapters.spark.writing.program import DAYS, ROWS, into_files
 from tests.programs import wait
 from tests.sampling import amount
 
@@ -108,3 +110,28 @@ def test_aborts_at_some_moments(session, until_idle):
     assert [thread.name for thread in threading.enumerate()].count("pullstream server") == 1
     assert listened_by([os.getpid()]) == listens
     assert set(opened_files()) == files
+
+
+def numbered(folder):
+    return {path.name for path in folder.glob("[0-9]*")} if folder.exists() else set()
+
+
+def kill(folder):
+    """Run the program, and kill it in a micro-batch: as it is planned, read, written, or committed."""
+    log = folder / "checkpoint" / random.choice(["offsets", "commits"])
+    goal = len(numbered(log)) + random.randrange(1, 3)
+    assert killed("writing.program", folder, ready=lambda: len(numbered(log)) >= goal, after=0.3)
+    # Java outlives its Python for a moment.
+    time.sleep(0.5)
+
+
+@pytest.mark.slow
+def test_killed_and_continued(session, tmp_path):
+    """No row is lost or written twice: another program continues with Spark's checkpoint and the journal."""
+    for _ in range(amount(1, 10)):
+        kill(tmp_path)
+    commits = len(numbered(tmp_path / "checkpoint" / "commits"))
+    into_files(session, tmp_path)
+    assert len(numbered(tmp_path / "checkpoint" / "commits")) > commits
+    rows = sorted((row.day, row.n) for row in session.read.parquet(str(tmp_path / "rows")).collect())
+    assert rows == [(day, day * ROWS + n) for day in range(DAYS) for n in range(ROWS)]
