@@ -211,23 +211,20 @@ SQL = ["sqlite", "duckdb", "postgresql"]
 PACKAGES = {"delta": "deltalake", "iceberg": "pyiceberg"}
 
 
-def base_of(kind, path):
-    return (LakeBase if kind in PACKAGES else FileBase)(kind, path)
+def base_of(kind, folder):
+    """A database of a kind in a folder, if its packages are installed."""
+    for package in {PACKAGES.get(kind, "duckdb"), "duckdb"} if kind != "sqlite" else ():
+        pytest.importorskip(package)
+    return LakeBase(kind, folder / "lake") if kind in PACKAGES else FileBase(kind, folder / f"base.{kind}")
 
 
 @pytest.fixture(params=[*SQL, *PACKAGES])
 def base(request, tmp_path, monkeypatch):
     """A database with nothing in it; a lock of a server's that another one has is refused after a second."""
     monkeypatch.setattr("adapters.tables.postgresql.PATIENCE", 1.0)
-    if request.param in PACKAGES:
-        pytest.importorskip(PACKAGES[request.param])
-        pytest.importorskip("duckdb")
-        found = LakeBase(request.param, tmp_path / "lake")
-    elif request.param == "postgresql":
+    if request.param == "postgresql":
         found = ServerBase(request.getfixturevalue("server"))
     else:
-        if request.param == "duckdb":
-            pytest.importorskip("duckdb")
-        found = FileBase(request.param, tmp_path / f"base.{request.param}")
+        found = base_of(request.param, tmp_path)
     yield found
     found.drop()

@@ -36,6 +36,6 @@ if __name__ == "__main__":
     if kind == "postgresql":
         base = ServerBase(SimpleNamespace(url=target))
     else:
-        base = base_of(kind, Path(target.partition(":///")[2] or target))
+        base = base_of(kind, Path(target.partition(":///")[2] or target).parent)
     print(judged(base, mode, int(number)))
     base.drop()

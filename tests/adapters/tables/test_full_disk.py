@@ -14,7 +14,7 @@ import pullstream as ps
 from adapters.arrow import spools
 from adapters.spark.writing.replay import ReplayFile
 from pullstream import tables
-from tests.adapters.tables.conftest import PACKAGES, base_of
+from tests.adapters.tables.conftest import base_of
 
 
 @pytest.fixture
@@ -30,9 +30,7 @@ def disk(tmp_path):
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "iceberg"])
 def test_a_full_disk(kind, disk):
-    if kind != "sqlite":
-        pytest.importorskip({"duckdb": "duckdb", **PACKAGES}[kind])
-    base = base_of(kind, disk / ("lake" if kind in PACKAGES else f"base.{kind}"))
+    base = base_of(kind, disk)
     days = [{"day": n // 10, "n": n} for n in range(60)]
     source = ps.pipe(ps.values(days, time=lambda row: row["day"]), ps.map(lambda row: row | {"text": dice(row["n"])}))
     sink = tables.write_rows(base.target, "sales")

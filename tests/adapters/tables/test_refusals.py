@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
@@ -68,24 +69,20 @@ def test_values_that_do_not_fit(base):
         assert base.query(f"SELECT n FROM {name}") == [(1,)]
 
 
-@pytest.mark.parametrize(
-    ("kind", "row", "says"),
-    [
-        (
-            "sqlite",
-            ("a", float("nan")),
-            r"the column 'f1' is double, and cannot hold nan \(float\), row 2 of the time 0: SQLite would store NaN as",
-        ),
-        ("postgresql", ("a\0", 1.0), r"cannot hold 'a\\x00' \(str\), row 2 of the time 0: PostgreSQL stores no text"),
-    ],
-)
-def test_values_that_the_database_would_change(base, kind, row, says):
-    source = ps.values([("fine", 1.0), row])
-    if base.kind != kind:
-        write(source, base)
-        return
-    with pytest.raises(tables.SchemaError, match=says):
-        write(source, base)
+CHANGED = {
+    "sqlite": (
+        ("a", float("nan")),
+        r"the column 'f1' is double, and cannot hold nan \(float\), row 2 of the time 0: SQLite would store NaN as",
+    ),
+    "postgresql": (("a\0", 1.0), r"cannot hold 'a\\x00' \(str\), row 2 of the time 0: PostgreSQL stores no text"),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_values_that_the_database_would_change(base, kind):
+    row, says = CHANGED[kind]
+    with pytest.raises(tables.SchemaError, match=says) if base.kind == kind else nullcontext():
+        write(ps.values([("fine", 1.0), row]), base)
 
 
 NAIVE = dt.datetime(2026, 3, 2, 12)  # noqa: DTZ001 - one without a zone

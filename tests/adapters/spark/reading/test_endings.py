@@ -16,6 +16,7 @@ from adapters.spark.reading import ordered
 from adapters.spark.reading.partitions import SHORT
 from tests.adapters.descriptors import opened, opened_files
 from tests.adapters.spark.listening import sockets
+from tests.programs import wait
 
 pytestmark = pytest.mark.spark
 
@@ -43,12 +44,8 @@ def nothing_left(session, warm, until_idle):
     threads = set(threading.enumerate())
     yield
     until_idle()
-    deadline = time.monotonic() + 300
-    while connections(gateway) - sockets:
-        assert time.monotonic() < deadline, "a socket is left"
-        # When PySpark's own iterator over partitions fails, it forms a cycle with its error.
-        gc.collect()
-        time.sleep(0.02)
+    # When PySpark's own iterator over partitions fails, it forms a cycle with its error.
+    wait(lambda: (gc.collect(), connections(gateway) - sockets)[1])
     own = {thread.name for thread in set(threading.enumerate()) - threads}
     assert not {name for name in own if not name.startswith("Trio thread")}
     assert session.range(5).count() == 5
@@ -130,11 +127,7 @@ def test_aborts_at_random_moments_leave_nothing(session, times, until_idle):
     for _ in range(times):
         trio.run(main)
     until_idle()
-    until = time.monotonic() + 60
-    while len(opened_files()) > before and time.monotonic() < until:
-        gc.collect()
-        time.sleep(0.05)
-    assert len(opened_files()) <= before
+    wait(lambda: (gc.collect(), len(opened_files()) > before)[1], 60)
 
 
 def test_a_slow_consumer_occupies_no_slot_and_little_memory(session, tmp_path):
