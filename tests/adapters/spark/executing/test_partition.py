@@ -303,6 +303,12 @@ def test_only_one_key_is_kept(ran):
     assert len(found) == 50
 
 
+def test_a_null_time_is_refused(ran):
+    batch = pa.record_batch({"c0": [1, 2], "m0": pa.array([None, 3])})
+    _, failure = ran([batch], ps.map(lambda row: row.n), schema=N, time="day")
+    assert str(failure).startswith("no time in 1 of the next 2 rows: day is null")
+
+
 class FakeInput(Cursor):
     def __init__(self, stretches):
         super().__init__(iter(()), list)
