@@ -240,7 +240,8 @@ class InstalmentRun(StateSaver):
         for location, kept in self._memories.items():
             memory = changed(memory, location.node, kept.take(remembered(partial(cut.input_done, location))))
             ledger = changed(ledger, location.node, kept.ledger.take())
-        over = not now.elements
+        # An earlier instalment may have seen the end.
+        over = any(not frontier.elements for frontier in frontiers)
         needed = over or memory or ledger or any(again)
         due = None if over else self._due(again, complete)
         return Instalment(answers, again, Carryover(frontiers, memory, ledger) if needed else None, due)
