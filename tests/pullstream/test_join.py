@@ -313,9 +313,7 @@ def test_values_without_a_key_or_a_place(on):
     [
         ({"how": "asof"}, "needs at=, a function"),
         ({"at": place}, "needs at=, a function"),
-        ({"how": "asof", "at": "place"}, "at"),
         ({"how": "asof", "at": place, "within": 2}, "pairs values at equal times.*filter the pairs"),
-        ({"how": "asof", "at": place, "strategy": "any"}, "'any'"),
     ],
 )
 def test_wrong_options_are_refused_when_composing(options, why):
