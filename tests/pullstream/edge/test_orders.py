@@ -18,6 +18,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from pullstream.conformance.ready import TRANSFORMERS
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from tests.pullstream.common import Unseen, in_virtual_time
@@ -379,28 +380,12 @@ def test_random_orders_of_everything():
         )
 
 
-async def same(value):
-    await trio.lowlevel.checkpoint()
-    return value
-
-
-READY = {
-    "map": ps.map(str),
-    "map_async": ps.map_async(same, 2),
-    "prefetch": ps.prefetch(2),
-    "batch": ps.batch(2),
-    "windowed": ps.windowed(3, 1),
-    "rate_limit": ps.rate_limit(10**6),
-    "flatten": ps.pipe(ps.map(lambda value: [value]), ps.flatten()),
-}
-
-
-@pytest.mark.parametrize("name", READY)
-def test_random_orders_below_ready_modules(name):
-    for seed in range(40):
-        random = Random(seed)
+@pytest.mark.parametrize("subject", [row for row in TRANSFORMERS if not row.resource], ids=lambda row: row.name)
+def test_random_orders_below_ready_modules(subject):
+    for seed in range(amount(3, 40)):
+        random = Random(f"{subject.name} {seed}")
         events = random.sample(EVENTS, random.randint(3, 9))
-        ready, asked = [READY[name]], random.randrange(4)
+        ready, asked = [subject.make(*[int] * subject.around)], random.randrange(4)
         check = random.random() < 0.3
         explore(Order(random), events, runs=1, steps=1, fails=False, ready=ready, check=check, asked_before=asked)
 
