@@ -84,6 +84,20 @@ async def answer(call, *args):
         return exc
 
 
+def broken(_):
+    raise Unseen
+
+
+def after(seconds):
+    """An async function that gives what it is called with, so many seconds later."""
+
+    async def wait(value):
+        await trio.sleep(seconds)
+        return value
+
+    return wait
+
+
 async def after_a_moment(value):
     await trio.lowlevel.checkpoint()
     return value

@@ -10,11 +10,7 @@ import trio
 
 import pullstream as ps
 from tests.programs import started
-from tests.pullstream.common import Unseen
-
-
-def broken(_):
-    raise Unseen
+from tests.pullstream.common import Unseen, broken
 
 
 @ps.source

@@ -23,6 +23,7 @@ from pullstream.conformance.ready import COMBINING, TRANSFORMERS, added, resolve
 from pullstream.errors import JournalError
 from pullstream.incremental import integrate, maintain
 from pullstream.timely import TimeDomainError
+from tests.pullstream.common import after
 from tests.pullstream.counting import Counts, count, run_in_order, stop_clocks
 from tests.sampling import amount
 
@@ -81,11 +82,6 @@ async def passed(value):
     return value
 
 
-async def looked_up(value):
-    await trio.sleep(0.001)
-    return value
-
-
 def digit(number):
     return number % 10
 
@@ -118,7 +114,7 @@ TRANSFORMING = {
     "flat_map": lambda: ps.flat_map(lambda number: [number]),
     "map_batches": lambda: ps.map_batches(list),
     "map_async": lambda: ps.map_async(passed, 4),
-    "map_async, waits": lambda: ps.map_async(looked_up, 50),
+    "map_async, waits": lambda: ps.map_async(after(0.001), 50),
     "prefetch": lambda: ps.prefetch(100),
     "in_flight": lambda: ps.in_flight(ps.map(digit), 4),
     "in_flight, a fold": lambda: ps.in_flight(counted(), 1000),

@@ -17,6 +17,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.program.times_done import TimesDone
+from tests.pullstream.common import after
 from tests.pullstream.counting import stop_clocks
 from timely.mutable import MutableAntichain
 
@@ -257,16 +258,11 @@ async def test_a_lane_with_a_batch_that_nobody_acknowledges_holds_its_time():
         assert await running.result() == [("has not acknowledged a batch at", 1)]
 
 
-async def waited(thing):
-    await trio.sleep(1)
-    return thing
-
-
 @pytest.mark.parametrize(
     ("module", "asks"),
     [
-        (ps.map_async(waited, 3), 2),
-        (ps.map_async(waited, 3, ordered=False), 2),
+        (ps.map_async(after(1), 3), 2),
+        (ps.map_async(after(1), 3, ordered=False), 2),
         # One result so far for each value, and one between them, as the first one's time is complete.
         (ps.reduce_by_key(ps.agg.count(), key=lambda _: 0, eager=True), 3),
     ],

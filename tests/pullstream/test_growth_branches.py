@@ -10,7 +10,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import in_virtual_time
+from tests.pullstream.common import after, in_virtual_time
 from tests.pullstream.counting import stop_clocks
 from timely import Product, tracker
 
@@ -59,11 +59,7 @@ async def counting(ctx, count):
 
 
 def late(number):
-    async def wait(value):
-        await trio.sleep(1 + number / 1000)
-        return value
-
-    return ps.map_async(wait, 2)
+    return ps.map_async(after(1 + number / 1000), 2)
 
 
 def times(count):

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.modules.combining.join_state import Near
-from tests.pullstream.common import delayed, run
+from tests.pullstream.common import after, delayed, run
 from tests.sampling import amount
 from timely import Antichain, Product, TimeDomainError
 
@@ -97,13 +97,9 @@ def test_times_of_other_kinds():
 @given(st.floats(-10, 10), st.floats(-10, 10), st.floats(1e-3, 10), st.booleans())
 def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
     def made(left_late):
-        async def wait(value):
-            await trio.sleep(1)
-            return value
-
         sources = [ps.values([time], time=lambda time: time) for time in (one, other)]
         slow = 0 if left_late else 1
-        sources[slow] = ps.pipe(sources[slow], ps.map_async(wait, 1))
+        sources[slow] = ps.pipe(sources[slow], ps.map_async(after(1), 1))
         return ps.pipe(ps.join(*sources, on=lambda _: 0, within=within), ps.collect(timed=True))
 
     assert run(made(late)) == run(made(not late))
@@ -142,12 +138,8 @@ async def test_a_source_ahead_waits(autojump_clock):
     del autojump_clock
     given_ = []
 
-    async def slowly(value):
-        await trio.sleep(1)
-        return value
-
     fast = ps.pipe(ps.values(range(100), time=int), ps.tap(given_.append))
-    slow = ps.pipe(ps.values(range(100), time=int), ps.map_async(slowly, 1))
+    slow = ps.pipe(ps.values(range(100), time=int), ps.map_async(after(1), 1))
     ahead = []
 
     def look(pair):

@@ -267,6 +267,8 @@ class Later:
         lambda later: [ps.find(later)],
         lambda later: [ps.reduce(lambda _, n: later(n), 0)],
         lambda later: [ps.on_end(later)],
+        lambda later: [ps.stamp(later)],
+        lambda later: [ps.stamp(later, lateness=1)],
         lambda later: ps.pipe(ps.join(ps.values([1]), ps.values([1]), on=later), ps.collect()),
     ],
 )
@@ -282,13 +284,14 @@ def test_a_coroutine_is_no_result(modules):
     made = modules(later)
     if isinstance(made, list):
         made = ps.pipe(ps.values([1]), *made, *([] if made[0].kind == "sink" else [ps.collect()]))
-    with pytest.raises(TypeError, match="returned a coroutine, which is not awaited: use map_async"):
+    with pytest.raises(TypeError, match="returned a coroutine, which is not awaited.* use map_async"):
         ps.run(made)
 
 
+@pytest.mark.parametrize("policy", ["fail", "skip"])
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
-def test_exceptions_of_every_kind_arrive_as_themselves(exception, probe, counting):
-    """A BaseException ends the stream in order, too: it releases the source and reaches the caller (R8)."""
+def test_exceptions_of_every_kind_arrive_as_themselves(exception, policy, probe, counting):
+    """A BaseException ends the stream in order, too, whatever `on_error` says, and reaches the caller (R8)."""
     given = exception()
 
     def raises(value):
@@ -298,7 +301,7 @@ def test_exceptions_of_every_kind_arrive_as_themselves(exception, probe, countin
 
     seen = []
     with pytest.raises(exception) as caught:
-        ps.run(ps.pipe(counting(probe, 9), ps.flat_map(raises), ps.drain(seen.append)))
+        ps.run(ps.pipe(counting(probe, 9), ps.flat_map(raises, on_error=policy), ps.drain(seen.append)))
     assert caught.value is given
     assert seen == [0, 1]
     assert probe.balanced

@@ -298,18 +298,6 @@ def test_the_traceback_of_an_error_begins_in_the_users_code(name):
     assert failed.error.__traceback__.tb_frame.f_code.co_filename == __file__
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, BaseException])
-def test_an_interruption_ends_the_stream(stop):
-    """Policies apply to Exception alone."""
-
-    def interrupted(value):
-        raise stop("stop")
-
-    with pytest.raises(BaseException) as raised:
-        run(ps.map(interrupted, on_error="skip"))
-    assert not isinstance(raised.value, Exception)
-
-
 # ---- a sink for failed values, beside the main one
 
 

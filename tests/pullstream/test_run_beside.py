@@ -7,6 +7,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import after
 
 FAR = 987_654_321
 """A time that never comes; no path in a message has these digits."""
@@ -39,13 +40,8 @@ async def in_tasks(running):
 LOOKERS = [forever, ticking, watching, completing, in_tasks]
 
 
-async def slow(n):
-    await trio.sleep(1)
-    return n
-
-
 def slowly(*values):
-    return ps.pipe(ps.values(values, time=lambda n: n), ps.map_async(slow, 1))
+    return ps.pipe(ps.values(values, time=lambda n: n), ps.map_async(after(1), 1))
 
 
 @pytest.mark.parametrize("beside", LOOKERS)

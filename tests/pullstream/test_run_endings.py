@@ -9,11 +9,7 @@ import trio
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
 from tests.programs import started
-from tests.pullstream.common import Unseen
-
-
-def broken(_):
-    raise Unseen
+from tests.pullstream.common import Unseen, broken
 
 
 @ps.source

@@ -4,6 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import after
 
 
 @ps.source
@@ -25,13 +26,9 @@ async def generated(ctx, probe, count, *, delay, timed):
 async def test_what_is_under_way_completes(kind, limit, counting, probe, autojump_clock):
     """No value is asked for any more; those on their way arrive, their times complete, and the run has a result."""
 
-    async def slowly(n):
-        await trio.sleep(10)
-        return n
-
     source = (counting if kind == "kernel" else generated)(probe, 1000, delay=1.0, timed=True)
     counting_up = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: "all")
-    async with ps.pipe(source, ps.map_async(slowly, 2), counting_up, ps.collect(timed=True)).open(
+    async with ps.pipe(source, ps.map_async(after(10), 2), counting_up, ps.collect(timed=True)).open(
         limit=limit
     ) as running:
         await trio.sleep(25.5)

@@ -7,7 +7,7 @@ import trio
 
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import DeadlockDetector
-from tests.pullstream.common import Unseen, in_virtual_time
+from tests.pullstream.common import Unseen, after, in_virtual_time
 
 
 class Log(list):
@@ -60,17 +60,12 @@ async def writer(upstream, ctx, log, name):
         log.note(name, "is over")
 
 
-async def later(value):
-    await trio.sleep(0.07)
-    return value
-
-
 # Trio cancels tasks in an order that no seed decides: those that may change places have one name.
 SHAPES = {
     "plain": lambda log: ps.pipe(slowly(log, "a"), writer(log, "w")),
     "collect": lambda log: ps.pipe(slowly(log, "a"), ps.map(str), ps.collect()),
     "prompt": lambda log: ps.pipe(ps.values(range(9)), ps.map(str), ps.take(3), ps.collect()),
-    "tasks": lambda log: ps.pipe(slowly(log, "a"), ps.map_async(later, 3), ps.prefetch(2), writer(log, "w")),
+    "tasks": lambda log: ps.pipe(slowly(log, "a"), ps.map_async(after(0.07), 3), ps.prefetch(2), writer(log, "w")),
     "sinks": lambda log: ps.pipe(slowly(log, "a"), ps.tee(writer(log, "w"), ps.pipe(ps.prefetch(1), writer(log, "w")))),
     "sources": lambda log: ps.pipe(ps.merge(slowly(log, "a"), slowly(log, "a", 0.035)), ps.collect()),
     "inside": lambda log: ps.pipe(
@@ -180,5 +175,5 @@ async def test_nothing_stays_of_a_run_that_has_ended(way, autojump_clock):
     """A task may run thousands, one after another, which wait and are looked at meanwhile."""
     before = detectors()
     for _ in range(2):
-        await way(ps.pipe(ps.values("abc"), ps.map_async(later, 1), ps.prefetch(1), ps.collect()))
+        await way(ps.pipe(ps.values("abc"), ps.map_async(after(0.07), 1), ps.prefetch(1), ps.collect()))
     assert detectors() == before

@@ -6,18 +6,13 @@ import signal
 import threading
 
 import pytest
-import trio
 
 import pullstream as ps
-
-
-async def slow(n):
-    await trio.sleep(0.001)
-    return n
+from tests.pullstream.common import after
 
 
 def pipeline():
-    return ps.pipe(ps.values(range(3)), ps.map_async(slow, 2), ps.collect())
+    return ps.pipe(ps.values(range(3)), ps.map_async(after(0.001), 2), ps.collect())
 
 
 def raising(number):
@@ -48,7 +43,7 @@ async def in_asyncio(parts):
     descriptor = signal.set_wakeup_fd(-1)
     signal.set_wakeup_fd(descriptor)
     with pytest.warns(RuntimeWarning, match="await arun"):
-        result = ps.run(ps.pipe(ps.values(range(3)), *parts, ps.map_async(slow, 2), ps.collect()))
+        result = ps.run(ps.pipe(ps.values(range(3)), *parts, ps.map_async(after(0.001), 2), ps.collect()))
     assert signal.set_wakeup_fd(descriptor) == descriptor
     await asyncio.sleep(0.01)
     during = len(got)
@@ -69,7 +64,7 @@ def test_asyncios_signals_are_passed_on(parts, during):
 def test_ctrl_c_in_an_asyncio_program(counting, probe):
     async def main():
         before = signal.getsignal(signal.SIGINT)
-        parts = [ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()]
+        parts = [ps.map(raising(signal.SIGINT)), ps.map_async(after(0.001), 1), ps.drain()]
         with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="await arun"):
             ps.run(ps.pipe(counting(probe, 1_000_000, timed=True), *parts))
         assert signal.getsignal(signal.SIGINT) is before
@@ -85,7 +80,7 @@ def test_ctrl_c_is_dealt_with_once():
         got = []
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, got.append, "asyncio's")
         with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="await arun"):
-            ps.run(ps.pipe(ps.integers(), ps.map(raising(signal.SIGINT)), ps.map_async(slow, 1), ps.drain()))
+            ps.run(ps.pipe(ps.integers(), ps.map(raising(signal.SIGINT)), ps.map_async(after(0.001), 1), ps.drain()))
         await asyncio.sleep(0.05)
         return got
 
@@ -96,7 +91,7 @@ def test_in_worker_threads():
     outcomes = {}
 
     def work(number):
-        parts = [ps.map(lambda n: n // number), ps.map_async(slow, 2), ps.collect()]
+        parts = [ps.map(lambda n: n // number), ps.map_async(after(0.001), 2), ps.collect()]
         try:
             outcomes[number] = ps.run(ps.pipe(ps.values(range(number * 2)), ps.take(3), *parts))
         except Exception as exc:

@@ -4,11 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
-
-
-def broken(_):
-    raise Unseen
+from tests.pullstream.common import Unseen, broken
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.runtime import blocked, rounds
 from pullstream.logger import LOG
-from tests.pullstream.common import timed
+from tests.pullstream.common import after, timed
 
 
 async def awaiting(upstream, ctx, running):
@@ -245,10 +245,6 @@ def test_a_block_that_stops_waiting_for_its_run_may_use_the_handle():
 
 
 def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
-    async def slowly(n):
-        await trio.sleep(0.05)
-        return n
-
     def use(pushed):
         pushed.push_nowait(1)
         pushed.end()
@@ -257,7 +253,7 @@ def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
         await trio.sleep(0.05)
         use(pushed)
 
-    for between in (ps.map_async(slowly, 1), ps.map_thread(lambda n: time.sleep(0.05) or n, 1)):
+    for between in (ps.map_async(after(0.05), 1), ps.map_thread(lambda n: time.sleep(0.05) or n, 1)):
         pushed = ps.pushable(3)
         user = ps.pipe(ps.once(1), between, ps.tap(lambda _, pushed=pushed: use(pushed)))
         assert ps.run(ps.pipe(ps.merge(pushed, user), ps.collect())) == [1, 1]

@@ -144,18 +144,6 @@ def test_a_time_that_is_no_number_has_no_place_in_an_order(source):
     assert "Allow more lateness" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options", [{}, {"lateness": 1}])
-def test_a_coroutine_is_no_time(options):
-    async def later(n):
-        return n
-
-    def time(n):
-        return later(n)
-
-    with pytest.raises(TypeError, match=r"1 has no time: .*coroutine.*map_async first"):
-        ps.run(ps.pipe(ps.values([1]), ps.stamp(time, **options), ps.drain()))
-
-
 def test_a_second_time_is_refused_with_a_way_out():
     source = ps.values([1, 2], time=lambda n: n)
     for module in (ps.stamp(lambda n: n), ps.stamp_epochs(1), ps.stamp_epochs(seconds=1)):

@@ -117,8 +117,9 @@ def test_rows_before_times_that_cannot_be_joined_are_answered(module, one, other
     log = []
 
     inputs = [Rows([(Corner(parts),) for parts in each]) for each in (one, other)]
-    with pytest.raises(TimeDomainError, match="no join"):
+    with pytest.raises(TimeDomainError, match="no join") as caught:
         run(ps.pipe(module(*inputs), ps.timed(), ps.drain(log.append)), limit)
+    assert any(note.startswith(("raised in zip", "raised in combine_latest")) for note in caught.value.__notes__)
     assert [time.parts for time, _ in log] == joined
 
 
