@@ -288,20 +288,27 @@ def test_a_coroutine_is_no_result(modules):
         ps.run(made)
 
 
-@pytest.mark.parametrize("policy", ["fail", "skip"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        lambda function: ps.flat_map(lambda value: [function(value)]),
+        lambda function: ps.flat_map(lambda value: [function(value)], on_error="skip"),
+        lambda function: ps.map(function, on_error="skip"),
+    ],
+)
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
-def test_exceptions_of_every_kind_arrive_as_themselves(exception, policy, probe, counting):
+def test_exceptions_of_every_kind_arrive_as_themselves(exception, module, probe, counting):
     """A BaseException ends the stream in order, too, whatever `on_error` says, and reaches the caller (R8)."""
     given = exception()
 
     def raises(value):
         if value == 2:
             raise given
-        return [value]
+        return value
 
     seen = []
     with pytest.raises(exception) as caught:
-        ps.run(ps.pipe(counting(probe, 9), ps.flat_map(raises, on_error=policy), ps.drain(seen.append)))
+        ps.run(ps.pipe(counting(probe, 9), module(raises), ps.drain(seen.append)))
     assert caught.value is given
     assert seen == [0, 1]
     assert probe.balanced

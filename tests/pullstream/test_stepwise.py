@@ -1,10 +1,13 @@
 """Where nothing waits, modules look between steps what is complete: no task for an ask, no time read ahead."""
 
+from functools import partial
+
 import pytest
 
 import pullstream as ps
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from tests.pullstream.common import per_time
-from tests.pullstream.counting import count
+from tests.pullstream.counting import count, stop_clocks
 
 
 def numbers(count, begin=0, step=1):
@@ -26,10 +29,6 @@ SHAPES = {
         ps.filter_not(bool),
         ps.count_by_key(),
     ),
-    "kinds": lambda n: ps.pipe(
-        numbers(n), ps.sort_by_time(), ps.accumulate(ps.agg.count()), ps.reduce_by_time(ps.agg.count())
-    ),
-    "windows": lambda n: ps.pipe(numbers(n), ps.count_by_key(), ps.tumbling(3, ps.agg.count()), ps.count_by_key()),
     "times anew": lambda n: ps.pipe(
         numbers(n),
         ps.count_by_key(),
@@ -41,15 +40,26 @@ SHAPES = {
         ps.stamp(lambda pair: pair[0], lateness=1, late="drop"),
         ps.count_by_key(),
     ),
-    "groups": lambda n: ps.pipe(numbers(n), ps.batch(2), ps.windowed(2, 2), ps.count_by_key(str)),
     "below what waits": lambda n: ps.pipe(numbers(n), per_time(), ps.count_by_key(), per_time(), ps.batch(2)),
     "merge, and two": lambda n: ps.pipe(ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)), *counts(2)),
-    "loop": lambda n: ps.pipe(numbers(n), ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n))),
 }
 
 
+def through(subject, count):
+    """Numbers through a ready-made module."""
+    parts = [lambda value: value] * subject.around + [numbers(count) for _ in range(subject.inputs)]
+    module = subject.make(*parts)
+    return module if subject.inputs else ps.pipe(numbers(count), module)
+
+
+SHAPES |= {row.name: partial(through, row) for row in (*TRANSFORMERS, *COMBINING) if not row.resource}
+
+
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("name", SHAPES)
-def test_no_task_is_begun_for_a_time(name):
+def test_no_task_is_begun_for_a_time(name, monkeypatch):
+    stop_clocks(monkeypatch.setattr)
+
     def begun(number):
         async def run():
             await ps.arun(ps.pipe(SHAPES[name](number), ps.drain()))
