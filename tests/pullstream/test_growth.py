@@ -5,12 +5,14 @@ import weakref
 from collections import Counter
 from collections.abc import Collection
 from functools import partial
+from itertools import product
 
 import pytest
 import trio
 from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Location
@@ -85,60 +87,46 @@ def looked_at(count, look):
 
 
 GROUPED = ps.group_by(lambda n: n % 3, ps.count_by_key())
-
-SHAPES = {
+AT_ONCE = {
     "map": ps.map(str),
-    "count_by_key": ps.count_by_key(),
     "two in a row": ps.pipe(ps.count_by_key(), ps.count_by_key()),
-    "group_by": ps.group_by(lambda n: n % 3, ps.map(str)),
-    "group_by a fold": GROUPED,
     "group_by group_by": ps.group_by(lambda n: n % 2, GROUPED),
-    "flatten": ps.pipe(ps.map(lambda n: [n]), ps.flatten()),
-    "flatten sources": ps.pipe(ps.map(lambda n: ps.values([n])), ps.flatten(concurrency=2)),
-    "loop": ps.loop(ps.map(lambda n: ps.Again(n / 2) if n > 1 and n == int(n) else n)),
-    "fork": ps.fork(ps.map(str), ps.count_by_key()),
-    "worker_pool": ps.worker_pool(ps.map(str)),
     "in_flight": ps.in_flight(ps.map(str), 4),
     "sessions": ps.sessions(2, ps.agg.count(), key=lambda n: n % 5),
     "late": ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda n: n, lateness=5)),
 }
-
-
-QUICK = {
-    "map",
-    "count_by_key",
-    "two in a row",
-    "flatten",
-    "late",
-    "sessions",
-    "in_flight",
-    "group_by",
-    "group_by a fold",
-    "group_by group_by",
+"""Modules that take thousands of times at once."""
+A_FEW = {
+    row.name: row.make(*[lambda n: n] * row.around)
+    for row in (*TRANSFORMERS, *COMBINING)
+    if not row.inputs and not row.resource and not row.name.startswith(("take", "several"))
 }
-"""The shapes that take thousands of times at once."""
+"""Ready-made modules that read everything, asked for a few values at a time."""
 
 
-def soak(module, times, look, *, beside=None):
+def soak(module, times, look, *, beside=None, limit=4096):
     """Run two values of each of so many times through a module."""
 
     async def main():
         source = ps.values(looked_at(times * 2, look), time=lambda n: n // 2)
-        async with ps.pipe(source, module, ps.drain()).open(beside=beside) as running:
+        async with ps.pipe(source, module, ps.drain()).open(beside=beside, limit=limit) as running:
             await running.result()
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
 
 
-@pytest.mark.sampled(8)
-@pytest.mark.parametrize("beside", [None, idle], ids=["alone", "beside"])
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.sampled(30)
+@pytest.mark.parametrize(
+    ("name", "beside"),
+    [*product(AT_ONCE, [None, idle]), *product(A_FEW, [None])],
+    ids=lambda part: getattr(part, "__name__", part),
+)
 def test_no_entry_stays_for_a_time(name, beside, kept):
     looks = []
-    times = MORE if name in QUICK else FEW
-    soak(SHAPES[name], times, lambda: looks.append(kept()), beside=beside)
+    module, times, limit = (AT_ONCE[name], MORE, 4096) if name in AT_ONCE else (A_FEW[name], FEW, 20)
+    soak(module, times, lambda: looks.append(kept()), beside=beside, limit=limit)
     # A few batches' times, however many have passed.
-    assert {what: size for what, size in looks[-1].items() if size > min(times / 2, 5 * 4096)} == {}
+    assert {what: size for what, size in looks[-1].items() if size > 5 * limit} == {}
 
 
 PER_TIME = {

@@ -129,6 +129,7 @@ def test_every_argument_refuses_what_it_cannot_be(name, parameter):
         (ps.stamp_epochs, "needs exactly one of"),
         (lambda: ps.stamp_epochs(2, seconds=1), "needs exactly one of"),
         (lambda: ps.stamp_epochs(seconds=1, nest=True), "nest"),
+        (lambda: ps.map_time(None), "map_time.*pass the function itself"),
         (lambda: ps.delay(-1), "backwards"),
         (ps.fork, "fork.*at least one"),
         (lambda: ps.partition(str, {}), "at least one"),

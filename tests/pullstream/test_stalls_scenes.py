@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.conformance.ready import TRANSFORMERS
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from tests.pullstream.common import per_time
 
 
@@ -25,8 +25,8 @@ MOVED = {"timeout", "stamp_epochs by the clock", "abortable", "worker_pool, dyna
 """Modules that a clock moves on, or a handle that somebody has."""
 MODULES = {"per_time": per_time()} | {
     subject.name: subject.make(*[lambda value: value] * subject.around)
-    for subject in TRANSFORMERS
-    if not subject.silent and not subject.resource and subject.name not in MOVED
+    for subject in (*TRANSFORMERS, *COMBINING)
+    if not subject.inputs and not subject.silent and not subject.resource and subject.name not in MOVED
 }
 """What may stand above a dead end, or below it: every ready-made transformer that gives values."""
 

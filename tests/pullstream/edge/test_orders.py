@@ -18,7 +18,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.conformance.ready import TRANSFORMERS
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
 from tests.pullstream.common import Unseen, in_virtual_time
@@ -380,7 +380,11 @@ def test_random_orders_of_everything():
         )
 
 
-@pytest.mark.parametrize("subject", [row for row in TRANSFORMERS if not row.resource], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "subject",
+    [row for row in (*TRANSFORMERS, *COMBINING) if not row.inputs and not row.resource],
+    ids=lambda row: row.name,
+)
 def test_random_orders_below_ready_modules(subject):
     for seed in range(amount(3, 40)):
         random = Random(f"{subject.name} {seed}")
