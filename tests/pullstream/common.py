@@ -2,13 +2,22 @@
 
 import random
 from contextlib import suppress
+from functools import partial
 
 import trio
 from trio._core import _run as trio_scheduler
 from trio.testing import MockClock
 
 import pullstream as ps
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from timely import BEGINNING
+
+READY = {
+    row.name: partial(row.make, *[lambda value: value] * row.around)
+    for row in (*TRANSFORMERS, *COMBINING)
+    if not row.inputs and not row.resource
+}
+"""What makes each ready-made transformer, by its name; the functions that they call return their argument."""
 
 
 class Unseen(Exception):

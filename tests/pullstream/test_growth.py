@@ -12,14 +12,13 @@ import trio
 from trio.testing import MockClock
 
 import pullstream as ps
-from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.program.times_done import TimesDone
-from tests.pullstream.common import after
+from tests.pullstream.common import READY, after
 from tests.pullstream.counting import stop_clocks
 from timely.mutable import MutableAntichain
 
@@ -96,11 +95,7 @@ AT_ONCE = {
     "late": ps.pipe(ps.map_time(lambda _: 0), ps.stamp(lambda n: n, lateness=5)),
 }
 """Modules that take thousands of times at once."""
-A_FEW = {
-    row.name: row.make(*[lambda n: n] * row.around)
-    for row in (*TRANSFORMERS, *COMBINING)
-    if not row.inputs and not row.resource and not row.name.startswith(("take", "several"))
-}
+A_FEW = {name: make() for name, make in READY.items() if not name.startswith(("take", "several"))}
 """Ready-made modules that read everything, asked for a few values at a time."""
 
 

@@ -2,7 +2,6 @@
 
 import pickle
 import random
-from functools import partial
 
 import pytest
 import trio
@@ -10,8 +9,8 @@ import trio.lowlevel
 
 import pullstream as ps
 from pullstream.authoring import InstalmentPlan, Site, Traits, instalments
-from pullstream.conformance.ready import TRANSFORMERS
-from tests.pullstream.common import totals
+from pullstream.conformance.ready import COMBINING, TRANSFORMERS
+from tests.pullstream.common import READY, totals
 
 END = 10**5
 
@@ -84,7 +83,7 @@ ROWS = {
     "coarser": lambda: ps.pipe(ps.map_time(lambda time: time // 7), ps.reduce_by_time(ps.agg.sum())),
     "coarser windows": lambda: ps.pipe(ps.map_time(lambda time: time // 2), ps.tumbling(5, ps.agg.sum())),
     "windows of windows": lambda: ps.pipe(ps.tumbling(5, ps.agg.sum()), ps.tumbling(20)),
-    "fork": lambda: ps.fork(ps.tumbling(7, ps.agg.sum()), ps.reduce_by_time(ps.agg.max())),
+    "fork of folds": lambda: ps.fork(ps.tumbling(7, ps.agg.sum()), ps.reduce_by_time(ps.agg.max())),
     "group_by a fold": lambda: ps.group_by(lambda value: value % 2, lambda _: ps.reduce_by_time(ps.agg.sum())),
     "own": totals,
 }
@@ -98,11 +97,12 @@ REFUSED = {
 INSIDE = {"group_by, one at a time", "worker_pool, as ready", "worker_pool, dynamic"}
 """Modules that keep the count of a `take` inside."""
 HANDLES = {"pausable", "abortable", "deferred transformer"}
-READY = {row.name: partial(row.make, *[lambda value: value] * row.around) for row in TRANSFORMERS if not row.resource}
 STORED = {name: make for name, make in READY.items() if name not in REFUSED.keys() | INSIDE | HANDLES} | ROWS
-KEEPING = ("accumulate", "scan", "unique", "duplicates", "skip", "take", "several", "own")
+KEEPING = ("accumulate", "scan", "unique", "duplicates", "skip", "take", "several", "fork, with", "own")
 """How the names of modules begin that keep something beyond a time."""
-UNORDERED = {"fork", "group_by a fold", "sliding, eager", *(row.name for row in TRANSFORMERS if not row.ordered)}
+UNORDERED = {"fork of folds", "group_by a fold", "sliding, eager"} | {
+    row.name for row in (*TRANSFORMERS, *COMBINING) if not row.ordered
+}
 """Whose values leave in an order that is a matter of who is faster."""
 
 

@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.conformance.ready import COMBINING, TRANSFORMERS
-from tests.pullstream.common import per_time
+from pullstream.conformance.ready import TRANSFORMERS
+from tests.pullstream.common import READY, per_time
 
 
 def timed():
@@ -23,11 +23,8 @@ def dead_end():
 
 MOVED = {"timeout", "stamp_epochs by the clock", "abortable", "worker_pool, dynamic"}
 """Modules that a clock moves on, or a handle that somebody has."""
-MODULES = {"per_time": per_time()} | {
-    subject.name: subject.make(*[lambda value: value] * subject.around)
-    for subject in (*TRANSFORMERS, *COMBINING)
-    if not subject.inputs and not subject.silent and not subject.resource and subject.name not in MOVED
-}
+SILENT = {row.name for row in TRANSFORMERS if row.silent}
+MODULES = {name: make() for name, make in READY.items() if name not in MOVED | SILENT} | {"per_time": per_time()}
 """What may stand above a dead end, or below it: every ready-made transformer that gives values."""
 
 

@@ -5,8 +5,7 @@ from functools import partial
 import pytest
 
 import pullstream as ps
-from pullstream.conformance.ready import COMBINING, TRANSFORMERS
-from tests.pullstream.common import per_time
+from tests.pullstream.common import READY, per_time
 from tests.pullstream.counting import count, stop_clocks
 
 
@@ -45,14 +44,11 @@ SHAPES = {
 }
 
 
-def through(subject, count):
-    """Numbers through a ready-made module."""
-    parts = [lambda value: value] * subject.around + [numbers(count) for _ in range(subject.inputs)]
-    module = subject.make(*parts)
-    return module if subject.inputs else ps.pipe(numbers(count), module)
+def through(make, count):
+    return ps.pipe(numbers(count), make())
 
 
-SHAPES |= {row.name: partial(through, row) for row in (*TRANSFORMERS, *COMBINING) if not row.resource}
+SHAPES |= {name: partial(through, make) for name, make in READY.items()}
 
 
 @pytest.mark.sampled(40)

@@ -18,10 +18,9 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from tests.pullstream.common import Unseen, in_virtual_time
+from tests.pullstream.common import READY, Unseen, in_virtual_time
 from tests.sampling import amount
 
 
@@ -380,16 +379,12 @@ def test_random_orders_of_everything():
         )
 
 
-@pytest.mark.parametrize(
-    "subject",
-    [row for row in (*TRANSFORMERS, *COMBINING) if not row.inputs and not row.resource],
-    ids=lambda row: row.name,
-)
-def test_random_orders_below_ready_modules(subject):
+@pytest.mark.parametrize("name", READY)
+def test_random_orders_below_ready_modules(name):
     for seed in range(amount(3, 40)):
-        random = Random(f"{subject.name} {seed}")
+        random = Random(f"{name} {seed}")
         events = random.sample(EVENTS, random.randint(3, 9))
-        ready, asked = [subject.make(*[int] * subject.around)], random.randrange(4)
+        ready, asked = [READY[name]()], random.randrange(4)
         check = random.random() < 0.3
         explore(Order(random), events, runs=1, steps=1, fails=False, ready=ready, check=check, asked_before=asked)
 
