@@ -735,45 +735,24 @@ def frames_of(exc):
     return found
 
 
-def by_run(source):
-    ps.run(ps.pipe(source, ps.drain()))
+async def opened(source, wait):
+    async with ps.pipe(source, ps.drain()).open() as running:
+        await wait(running)
 
 
-def by_open(source):
-    async def main():
-        async with ps.pipe(source, ps.drain()).open() as running:
-            await running.result()
-
-    trio.run(main)
+async def read(source):
+    async with ps.aiterate(source) as values:
+        await iterated(values)
 
 
-def by_open_alone(source):
-    async def main():
-        async with ps.pipe(source, ps.drain()).open():
-            await trio.sleep_forever()
-
-    trio.run(main)
-
-
-def by_arun(source):
-    asyncio.run(ps.arun(ps.pipe(source, ps.drain())))
-
-
-def by_iterate(source):
-    for _ in ps.iterate(source):
-        pass
-
-
-def by_aiterate(source):
-    async def main():
-        async with ps.aiterate(source) as values:
-            async for _ in values:
-                pass
-
-    trio.run(main)
-
-
-WAYS = [by_run, by_open, by_open_alone, by_arun, by_iterate, by_aiterate]
+WAYS = {
+    "run": lambda source: ps.run(ps.pipe(source, ps.drain())),
+    "open": lambda source: trio.run(opened, source, lambda running: running.result()),
+    "open alone": lambda source: trio.run(opened, source, lambda _: trio.sleep_forever()),  # noqa: ASYNC105
+    "arun": lambda source: asyncio.run(ps.arun(ps.pipe(source, ps.drain()))),
+    "iterate": lambda source: [*ps.iterate(source)],
+    "aiterate": lambda source: trio.run(read, source),
+}
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -789,10 +768,10 @@ def test_a_traceback_is_the_user_s(how, monkeypatch):
     source = ps.pipe(ps.values(RECORDS), ps.map(price), ps.count_by_key())
     monkeypatch.delenv("PULLSTREAM_TRACEBACK")
     with pytest.raises(KeyError) as short:
-        how(source)
+        WAYS[how](source)
     monkeypatch.setenv("PULLSTREAM_TRACEBACK", "full")
     with pytest.raises(KeyError) as full:
-        how(source)
+        WAYS[how](source)
     kept = frames_of(short.value)
     assert kept[-2:] == [__name__.partition(".")[0]] * 2
     assert "pullstream" not in kept
@@ -815,7 +794,7 @@ def in_the_body(_):
         interrupts(value)
 
 
-@pytest.mark.parametrize("how", [*WAYS, in_the_body])
+@pytest.mark.parametrize("how", [*WAYS.values(), in_the_body], ids=[*WAYS, "in the body"])
 def test_the_traceback_of_ctrl_c_is_the_user_s(how, monkeypatch):
     monkeypatch.delenv("PULLSTREAM_TRACEBACK")
     with pytest.raises(KeyboardInterrupt) as caught:
