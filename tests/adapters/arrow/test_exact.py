@@ -100,30 +100,31 @@ def test_inexact_values_are_refused(value, kind):
             exact_array(values, kind)
 
 
-EITHER = [list, pa.array]
+FORMS = {"values": list, "column": pa.array}
+EITHER = list(FORMS)
 
 
 @pytest.mark.parametrize(
     ("forms", "values", "kind", "kept"),
     [
-        ([list], [None, 2.0, Decimal(3), np.int8(4)], pa.int32(), [None, 2, 3, 4]),
+        (["values"], [None, 2.0, Decimal(3), np.int8(4)], pa.int32(), [None, 2, 3, 4]),
         (EITHER, [1, 0.5, np.float64(2.5), None], pa.float64(), [1.0, 0.5, 2.5, None]),
         (EITHER, [float("inf"), 0.5, 2**20, None], pa.float32(), [float("inf"), 0.5, 2.0**20, None]),
-        ([list], [NIGHT, dt.date(2020, 1, 3)], pa.date32(), [dt.date(2020, 1, 2), dt.date(2020, 1, 3)]),
+        (["values"], [NIGHT, dt.date(2020, 1, 3)], pa.date32(), [dt.date(2020, 1, 2), dt.date(2020, 1, 3)]),
         (EITHER, [AT, None], pa.timestamp("ms", "UTC"), [AT, None]),
-        ([list], [5000, AT.time()], pa.time64("us"), [dt.time(0, 0, 0, 5000), AT.time()]),
+        (["values"], [5000, AT.time()], pa.time64("us"), [dt.time(0, 0, 0, 5000), AT.time()]),
         (EITHER, [[1, 2], (3,), None, [], np.array([4], np.int8)], INTS, [[1, 2], [3], None, [], [4]]),
         (EITHER, [{"n": 1}, None, {}], STRUCT, [{"n": 1, "x": None}, None, {"n": None, "x": None}]),
-        ([list], [(2, 0.5), None, Straight(3, 4)], STRUCT, [{"n": 2, "x": 0.5}, None, {"n": 3, "x": 4.0}]),
-        ([list], [[("n", 1), ("x", 0.5)]], STRUCT, [{"n": 1, "x": 0.5}]),
-        ([list], [{"a": 1}, None, [("b", 0.5)]], MAP, [[("a", 1.0)], None, [("b", 0.5)]]),
+        (["values"], [(2, 0.5), None, Straight(3, 4)], STRUCT, [{"n": 2, "x": 0.5}, None, {"n": 3, "x": 4.0}]),
+        (["values"], [[("n", 1), ("x", 0.5)]], STRUCT, [{"n": 1, "x": 0.5}]),
+        (["values"], [{"a": 1}, None, [("b", 0.5)]], MAP, [[("a", 1.0)], None, [("b", 0.5)]]),
         (EITHER, ["x", None], pa.dictionary(pa.int8(), pa.string()), ["x", None]),
         (EITHER, [0.1, float("inf"), None], pa.float32(), [np.float32(0.1).item(), float("inf"), None]),
-        ([pa.array], [1.5, None], pa.decimal128(5, 1), [Decimal("1.5"), None]),
+        (["column"], [1.5, None], pa.decimal128(5, 1), [Decimal("1.5"), None]),
         (EITHER, [NIGHT, None], pa.date32(), [dt.date(2020, 1, 2), None]),
         (EITHER, [2.0], pa.int8(), [2]),
         (EITHER, [None], pa.bool_(), [None]),
-        ([pa.array], [dt.date(2020, 1, 2)], pa.timestamp("us"), [NIGHT.replace(tzinfo=None)]),
+        (["column"], [dt.date(2020, 1, 2)], pa.timestamp("us"), [NIGHT.replace(tzinfo=None)]),
         (EITHER, [NIGHT.replace(tzinfo=EAST), None], pa.date32(), [dt.date(2020, 1, 2), None]),
         (EITHER, ["tea"], pa.large_string(), ["tea"]),
         (EITHER, ["tea"], pa.dictionary(pa.int8(), pa.string()), ["tea"]),
@@ -135,7 +136,7 @@ EITHER = [list, pa.array]
 def test_exact_values_are_kept(forms, values, kind, kept):
     """Of Python, or of an Arrow column, which is cast."""
     for form in forms:
-        array = exact_array(form(values), kind)
+        array = exact_array(FORMS[form](values), kind)
         assert array.type == kind
         assert array.to_pylist() == kept
 
