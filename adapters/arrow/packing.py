@@ -55,6 +55,7 @@ class Packing:
         self.place: Callable[[int], str] = numbered
         """Names a row by its number, from 0, in messages."""
         self._names: list[str] = self._schema.names
+        self.width = len(self._names)
         self._wanted = [place for place, name in enumerate(self._names) if name not in self.optional]
         self._places = {name: at for at, name in enumerate(self._names)}
 

@@ -21,6 +21,12 @@ IN_MEMORY: Final = 64 << 20
 SORTED_BYTES = 8 << 20
 """The bytes of rows to sort by time at once."""
 
+WIDTH: Final = 8
+"""Rows are converted when there is one for so many columns.
+
+For each column, a conversion costs as much as dozens of its values do.
+"""
+
 SHARE: Final = 8
 """The rows of a time are copied if they are less than this part of those that were sorted together."""
 
@@ -87,7 +93,8 @@ class OpenTimes:
     a row does not depend on the number of times in a batch. Rows may lack the `column` with their time. If a temporary
     file cannot be written, the `failure` is raised.
 
-    A row that is refused is the last one that is looked at. The rows at the times before it in its batch are kept.
+    A row that is refused is the last one that is looked at. The rows at the times before it in its batch are kept. Rows
+    of wide tables are looked at a few at a time, at the latest when a time is complete.
     """
 
     _packing: Packing
@@ -97,6 +104,10 @@ class OpenTimes:
 
     def __attrs_post_init__(self) -> None:
         self._packing.place = self.place
+        self._waiting: list[Batch[Any]] = []
+        """Batches that are not converted yet."""
+        self._awaited = 0
+        """The number of rows to wait for."""
         self._spools: dict[Hashable, Spool] = {}
         self._unsorted: list[RecordBatch] = []
         self._runs: list[tuple[Hashable, int]] = []
@@ -114,23 +125,35 @@ class OpenTimes:
         self.refusal: Exception | None = None
         """The refusal of a row, if one was refused."""
         self.taken = 0
-        """The number of values that were kept, of the batch with the refused row."""
+        """The number of values that were kept, of the last batch, if a row was refused."""
 
     def add(self, batch: Batch[Any]) -> None:
         """Add the rows of a batch, up to a row that is refused."""
-        if self.refusal is None and not self._keep(batch):
-            for run in batch.runs():
-                if not self._keep(run):
-                    break
-                self.taken += len(run.values)
-        if self.refusal is not None:
-            self._cut.update(run.time for run in batch.part(self.taken).runs())
+        self._waiting.append(batch)
+        self._awaited -= row_count(batch.values)
+        if self._awaited <= 0:
+            self._convert()
 
-    def _keep(self, batch: Batch[Any]) -> bool:
-        """Convert the rows of a batch and keep them, or none of them."""
+    def _convert(self) -> None:
+        """Convert the rows that wait, up to a row that is refused."""
+        waiting, self._waiting = self._waiting, []
+        refused = self.refusal is not None
+        if refused or not self._keep(waiting):
+            for batch in waiting:
+                self.taken = 0
+                for run in batch.runs():
+                    refused = refused or not self._keep([run])
+                    if refused:
+                        self._cut.add(run.time)
+                    else:
+                        self.taken += len(run.values)
+        self._awaited = 0 if refused else self._packing.width // WIDTH
+
+    def _keep(self, batches: Sequence[Batch[Any]]) -> bool:
+        """Convert the rows of batches and keep them, or none of them."""
         rows = self._packing.rows
         try:
-            packed = self._packed(batch)
+            packed = self._packed(batches)
         except Exception as exc:  # noqa: BLE001 - whoever has added the batch raises it
             self._packing.rows = rows
             self.refusal = exc
@@ -145,15 +168,16 @@ class OpenTimes:
             self._sort()
         return True
 
-    def _packed(self, batch: Batch[Any]) -> list[RecordBatch]:
+    def _packed(self, batches: Sequence[Batch[Any]]) -> list[RecordBatch]:
         self._arriving = []
-        for run in batch.runs():
+        runs = [run for batch in batches for run in batch.runs()]
+        for run in runs:
             if run.time not in self._spools:
                 self._spools[run.time] = self._opened(run.time)
             self._arriving.append((run.time, row_count(run.values)))
-        portions: list[Portion] = [(batch.values, {})]
+        portions: list[Portion] = [(batch.values, {}) for batch in batches]
         if self.column is not None:
-            portions = [(run.values, {self.column: run.time}) for run in batch.runs()]
+            portions = [(run.values, {self.column: run.time}) for run in runs]
         rows = self._packing.rows
         packed = list(self._packing.batches(portions))
         self.check(packed, self._arriving, rows)
@@ -165,6 +189,8 @@ class OpenTimes:
     @contextmanager
     def complete(self, times: Sequence[Hashable]) -> Generator[list[Spool]]:
         """Give the spools of times that get no more rows, or raise the refusal of one; delete them after the block."""
+        if self._waiting:
+            self._convert()
         if self.refusal is not None and not self._cut.isdisjoint(times):
             raise self.refusal
         self._sort()

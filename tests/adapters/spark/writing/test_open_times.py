@@ -67,6 +67,34 @@ def test_an_error_counts_the_rows_of_a_time(open_times, monkeypatch, most):
             pass
 
 
+WIDE = pa.schema([(f"n{place}", pa.int64()) for place in range(400)])
+
+
+def test_rows_of_a_wide_table_are_converted_together():
+    """Converting one row costs nearly as much as converting fifty; a row that does not match is found all the same."""
+    packing = Packing(WIDE, SchemaError)
+    converted = []
+    packing.batches = lambda portions: converted.append(portions) or Packing.batches(packing, portions)
+    opened = OpenTimes(packing, lambda time: spools.Spool(WIDE, time), OSError)
+    for number in range(1000):
+        opened.add(ps.Batch(number // 10, [(number,) * 400]))
+    assert len(converted) == 20
+    assert [row["n399"] for row in taken(opened, 99)] == [*range(990, 1000)]
+    for number, last in (100, 1), (101, "two"), (101, 3), (102, 4):
+        opened.add(ps.Batch(number, [(number,) * 399 + (last,)]))
+    assert opened.refusal is None
+    assert len(taken(opened, 100)) == 1
+    with pytest.raises(SchemaError, match=r"'n399' is int64.*'two' .*row 1 of the time 101"), opened.complete([102]):
+        pass
+    opened.add(ps.Batch.of([98, 103], [(103,) * 400] * 2))
+    assert opened.taken == 0
+    for refused in 101, 103:
+        with pytest.raises(SchemaError, match="row 1 of the time 101"), opened.complete([refused]):
+            pass
+    assert len(taken(opened, 97)) == 10
+    opened.close()
+
+
 def test_small_batches_are_joined():
     small = [pa.record_batch({"n": [n] * 10}) for n in range(2500)]
     joined = list(large(small))
