@@ -53,7 +53,8 @@ class Pipeline(Blueprint, Generic[R_co]):
         raises, the run is aborted in an orderly way and fails with that exception.
 
         `trace` is the path of a file or an open text file. Everything that passes between modules and every change of
-        the run's progress is written to it, with the model's verdict at the end: see `pullstream.trace`.
+        the run's progress is written to it, with the model's verdict at the end: see `pullstream.trace`. The model goes
+        through the whole program at each change, so a trace is slow with hundreds of modules or of open times.
 
         `journal` is the path of a file, or a `Journal`. With it, the run can be killed at any moment, and the next run
         with the same journal resumes after the last time that all sinks had completed. A sink may receive again a time
