@@ -20,6 +20,14 @@ async def same(value):
     return value
 
 
+@ps.transformer
+class Asks(ps.authoring.Kernel):
+    """Passes batches on, and waits for each within an ask: it is not polled."""
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+
 async def aborted(source):
     async with ps.pipe(source, ps.drain()).open() as running:
         await trio.sleep(1)
@@ -66,7 +74,7 @@ async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, 
         raise ZeroDivisionError
         yield
 
-    patient = ps.pipe(counting(probe, 1, delay=10), row(lambda: ps.map_async(same, 1), 40))
+    patient = ps.pipe(counting(probe, 1, delay=10), row(Asks, 40))
 
     with pytest.raises(ZeroDivisionError) as caught:
         await ps.arun(ps.pipe(ps.merge(patient, failing()), ps.drain()), check=check)
