@@ -210,8 +210,10 @@ def plain(program):
 
     if not program.names <= PLAIN.keys() or (len(program.inputs) > 1 and program.join not in MERGES):
         return None
-    if program.domain not in TOTAL or {"reduce_by_key, eager", "map_time"} <= program.names:
-        # Eager results of several times alternate. Where `map_time` makes these one time, their order is not promised.
+    changes = {"map_time", "stamp, with lateness"}
+    if program.domain not in TOTAL or ("reduce_by_key, eager" in program.names and program.names & changes):
+        # Eager results of several times alternate. Where `map_time` makes these one time, their order is not promised;
+        # where times come out of order, `so_far` does not know it.
         return None
     inputs = [
         through([row for bundle in bundles for row in bundle if row[1] is not None], names)
