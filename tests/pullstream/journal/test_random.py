@@ -121,7 +121,7 @@ WINDOWS = Program(ONE_BY_ONE, rows=("sliding",), sinks=(("calls", ()),), seed=1)
 @settings(max_examples=amount(4, 3_000), deadline=None, suppress_health_check=QUIET)
 @given(PROGRAMS, st.integers(0, 2**32))
 @example(TOTALS, 8)
-@example(TOTALS, 3)
+@example(TOTALS, 5)
 @example(WINDOWS, 3)
 def test_a_killed_run_has_the_outcome_of_an_undisturbed_one(program, seed):
     shake(partial(pipeline, program=program), seed=seed, journal=True, compare="times").check()
