@@ -93,7 +93,7 @@ async def test_a_call_that_becomes_slow_is_given_less_again(autojump_clock):
             ahead.append(queue.taken - queue.done)
         return n
 
-    async with ps.pipe(ps.values(queue.values(3_000)), ps.map_async(call, 2), ps.drain()).open() as running:
+    async with ps.pipe(ps.values(queue.values(6_000)), ps.map_async(call, 2), ps.drain()).open() as running:
         with trio.move_on_after(200):
             await running.result()
         await running.abort()

@@ -4,8 +4,11 @@ import time
 
 import pytest
 import trio
+from hypothesis import given, strategies as st
 
 import pullstream as ps
+from pullstream.engine.parts.pace import Size
+from pullstream.engine.runtime.busy import BREATH
 
 
 @ps.transformer
@@ -69,6 +72,55 @@ async def dozing_sink(upstream, ctx):
 def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe):
     ps.run(ps.pipe(counting(probe, 200), rest))
     assert max(probe.asked) <= 64
+
+
+@ps.transformer
+async def looking_first(upstream, ctx):
+    """Its work on a batch does not depend on the number of values."""
+    async for batch in ctx.batches(upstream):
+        doze(0.015)
+        yield batch
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        lambda given: ps.pipe(given, looking_first(), ps.drain()),
+        lambda given: ps.pipe(given, looking_first(), ps.unique(capacity=1), ps.drain()),
+        lambda given: ps.pipe(ps.merge(ps.pipe(given, looking_first()), ps.empty()), ps.drain()),
+        lambda given: ps.pipe(
+            given, looking_first(), ps.stamp(lambda n: n // 500), ps.reduce_by_time(ps.agg.count()), ps.drain()
+        ),
+    ],
+    ids=["sink", "unique", "merge", "fold"],
+)
+def test_work_that_is_the_same_for_few_values_does_not_make_them_fewer(rest, counting, probe):
+    ps.run(rest(counting(probe, 2_000)))
+    assert len(probe.asked) <= 40
+    assert max(probe.asked) >= 256
+
+
+SECONDS = st.floats(0, 0.1)
+
+
+@given(SECONDS, st.floats(1e-6, 0.1))
+def test_only_the_work_on_values_decides_how_many_are_asked_for(fixed, each):
+    size, most, spent = Size(), 4_096, []
+    for _ in range(60):
+        asked = min(size.now, most)
+        spent.append(each * asked)
+        size.fit(asked, asked, fixed + each * asked, most)
+    assert max(spent) <= max(each * 16, 2 * BREATH + 1e-9)
+    assert all(each * (most // 2) <= work or work >= min(each, BREATH / 8) for work in spent[-20:])
+
+
+@given(SECONDS)
+def test_a_source_with_one_value_at_a_time_is_not_asked_for_more_when_it_is_slow(seconds):
+    """It may have a thousand next."""
+    size = Size()
+    for _ in range(60):
+        size.fit(size.now, 1, seconds, 4_096)
+    assert size.now <= 16 or seconds < BREATH / 2
 
 
 @ps.transformer

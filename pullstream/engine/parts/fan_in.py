@@ -13,7 +13,7 @@ from pullstream.blueprint import Source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.parts.pace import FIRST, resized
+from pullstream.engine.parts.pace import Size
 from pullstream.engine.parts.tasks import PolledAsking
 from pullstream.engine.runtime import clocks
 from pullstream.engine.sidecar.waiting import completion
@@ -27,13 +27,12 @@ class Input(Backlog):
     number: int = 0
     """The number of inputs added before this one."""
 
-    most: int = FIRST
-    """The number of values for which its synchronous work is short."""
-
     def __init__(self, lane: Lane[Any]) -> None:
         super().__init__()
         self._counted = True
         self.lane = lane
+        self.size = Size()
+        """The number of values for which its synchronous work is short."""
 
     def came(self, answer: Batch[Any] | Done | BaseException) -> None:
         """Take its answer."""
@@ -150,14 +149,15 @@ class FanIn(PolledAsking[Any]):
 
     def ask_one(self, each: Input, limit: int) -> None:
         """Ask an input for at most `limit` values: a slow one for fewer, even if quick ones keep the limit high."""
-        wanted = min(limit, each.most)
+        most = each.size.now
+        wanted, before = min(limit, most), each.lane.port.values
         began = clocks.monotonic()
         self.ask_input(each.lane, wanted)
         # While a task asks, others have their turns.
         spent = 0.0 if self.asked(each) else clocks.monotonic() - began
-        size = resized(wanted, spent, self.run.limit)
-        if size < wanted or wanted == each.most:
-            each.most = size
+        each.size.fit(wanted, each.lane.port.values - before, spent, self.run.limit)
+        if wanted < most and each.size.now >= wanted:
+            each.size.now = most
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

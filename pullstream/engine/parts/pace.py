@@ -17,6 +17,46 @@ from pullstream.protocol import Reader
 FIRST: Final = 16
 """The first number of values to ask for: few, since it is not known yet how many are needed and what each one costs."""
 
+STEADY: Final = 4
+"""The number of answers of one size after which another size is tried, to learn what one value costs."""
+
+
+class Size:
+    """The number of values to ask for so that one answer takes a few milliseconds of work.
+
+    Part of an answer's cost may not depend on its number of values: to look at 400 columns takes as long for one row as
+    for a thousand. Asking for fewer values makes this part no cheaper, and each value dearer. So it is estimated from
+    two answers of different sizes, and not counted.
+    """
+
+    now = FIRST
+    _asked = _came = _steady = 0
+    _spent = 0.0
+    _fixed = 0.0
+    """The estimated cost of an answer, in seconds, without that of its values."""
+
+    def fit(self, asked: int, came: int, spent: float, most: int) -> None:
+        """Choose the next number, after an ask for `asked` values brought `came` and took `spent` seconds of work.
+
+        It shrinks from the number asked for, not from the values received: modules upstream may have left values out. A
+        module that yields to other tasks does so every `BREATH`, so a wait of just that length is no sign of asking
+        for too much.
+        """
+        change, more_asked, more_came = spent - self._spent, asked - self._asked, came - self._came
+        if self._came and more_asked * more_came > 0:
+            # Work upstream may depend on the number asked for, and work here on the values received.
+            variable = max(0.0, change / more_asked * asked, change / more_came * came)
+            self._fixed = max(0.0, min(spent - variable, self._spent))
+        self._steady = self._steady + 1 if asked == self._asked and came >= asked else 0
+        self._asked, self._came, self._spent = asked, came, spent
+        spent -= self._fixed
+        if spent > 2 * BREATH:
+            self.now = max(1, int(asked * BREATH / (2 * spent)))
+        elif asked < most and (spent < BREATH / 2 or (self._steady >= STEADY and spent < BREATH)):
+            self.now = 2 * asked
+        elif self._steady >= STEADY and spent > BREATH:
+            self.now = max(1, asked // 2)
+
 
 class Pace:
     """Chooses how many values to ask for, so that one answer is processed in a few milliseconds.
@@ -29,12 +69,14 @@ class Pace:
     Call `next` directly before each ask, and `took` when its answer has come.
     """
 
-    __slots__ = ("_answered", "_mark", "_most", "_owing", "_run", "_size", "_spent")
+    __slots__ = ("_answered", "_came", "_mark", "_most", "_owing", "_run", "_size", "_spent")
 
     def __init__(self, run: Run, most: int | None = None) -> None:
         self._run = run
         self._most = run.limit if most is None else most
-        self._size = FIRST
+        self._size = Size()
+        self._came = 0
+        """The number of values that the inputs had brought before this answer."""
         self._answered = False
         self._owing = False
         """Whether the last ask was served with the rest of a multi-time answer."""
@@ -47,20 +89,23 @@ class Pace:
         most = self._most
         if most == 1:
             return 1
-        self._owing = False
+        self._owing, came = False, 0
         for lane in upstream:
-            self._owing |= isinstance(lane, Lane) and lane.edge.handover.owing
+            if isinstance(lane, Lane):
+                self._owing |= lane.edge.handover.owing
+                came += lane.port.values
         if self._owing:
             # This ask says nothing about the cost of the next answer. The work on all parts of one is counted together.
-            return min(self._size, most)
+            return min(self._size.now, most)
         if self._answered:
             self._lap()
-            self._size = resized(self._size, self._spent, most)
+            self._size.fit(min(self._size.now, most), came - self._came, self._spent, most)
             self._answered = False
+            self._came = came
             self._spent = 0.0
         else:
             self._mark = self._run.clock.now()
-        return min(self._size, most)
+        return min(self._size.now, most)
 
     def took(self) -> None:
         """Note that an answer has come, and that work on it begins now."""
@@ -85,18 +130,6 @@ class Pace:
             spent = max(spent, min(worked, ended - self._mark[0]))
         self._spent += spent
         self._mark = now
-
-
-def resized(size: int, spent: float, most: int) -> int:
-    """The number of values to ask for next, after an ask for `size` values took `spent` seconds of work.
-
-    It shrinks from the number asked for, not from the values received: modules upstream may have left values out. A
-    module that yields to other tasks does so every `BREATH`, so a wait of just that length is no sign of asking for
-    too much.
-    """
-    if spent > 2 * BREATH:
-        return max(1, int(size * BREATH / (2 * spent)))
-    return 2 * size if spent < BREATH / 2 and size < most else size
 
 
 class WaitingPace:

@@ -193,7 +193,7 @@ class JoinByTime(FanIn):
             other, behind = self.all[1 - number], self.kept[1 - number]
             near = side.size <= max(self._ahead, behind.size) or other.ending is not None
             if near and each.ending is None and not self.asked(each):
-                self.ask_beside(each.lane, side.pace.next())
+                self.ask_beside(each.lane, side.pace.next(each.lane))
         return not any(self.all)
 
     @override
