@@ -11,6 +11,7 @@ from pullstream.blueprint import Call, Emits, Sync, Transformer
 from pullstream.blueprint.parts import Same, TimedValues
 from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import opens, transformer
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.sidecar.location import NO_ORDER, has_nan
 from pullstream.engine.traits import PROMPT
@@ -49,10 +50,13 @@ class Restamping(Retiming):
     """Delivers values at the time that a monotone function computes from their time."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
+        def plain(time: Any) -> Any:
+            return result_of(function, function(time))
+
+        self._function = plain
         self._time: Hashable = BEGINNING
         self._made: Hashable = BEGINNING
-        self.traits = attrs.evolve(PROMPT, summaries=[MapTime(function, converts=True)])
+        self.traits = attrs.evolve(PROMPT, summaries=[MapTime(plain, converts=True)])
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:

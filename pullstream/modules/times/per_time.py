@@ -12,6 +12,7 @@ from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.parts.countable import before_last, countable
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
@@ -54,6 +55,9 @@ class _UniqueByTime(Notified, Inline):
                 try:
                     if (name := key(value)) in seen:
                         continue
+                    if not seen:
+                        # The first key tells whether the function is a plain one.
+                        result_of(key, name)
                 except Exception as exc:
                     if not self._catches:
                         raise
@@ -78,6 +82,8 @@ class _UniqueByTime(Notified, Inline):
                 try:
                     if (name := key(value)) in seen:
                         continue
+                    if not seen:
+                        result_of(key, name)
                     seen.add(name)
                     new.append(value)
                 except Exception as exc:

@@ -20,6 +20,7 @@ from pullstream.blueprint import Emits, Key, Transformer
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import caught
 from pullstream.modules.folds.accumulator import Accumulator
@@ -198,6 +199,8 @@ class _Sessions(Windowed, Resumable):
                     key = None if key_of is None else key_of(value)
                     session = sessions.get(key)
                     if session is None:
+                        if key_of is not None:
+                            result_of(key_of, key)
                         session = _Session(time, end, accumulator.initial(), key, newest + 1)
                     session.state = step(session.state, value)
                 except Exception as exc:
