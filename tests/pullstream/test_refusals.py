@@ -32,18 +32,19 @@ class Odd:
 NONSENSE = {"odd": Odd(), "-1": -1, "0": 0, "nan": math.nan, "inf": math.inf, "text": "3", "True": True, "async": later}
 """Values that an argument may not be, except as below."""
 FREE = {"dynamic", "eager", "last", "nest", "ordered", "skip_delivered", "timed"} | {
-    *("default", "fill", "initial", "integers.start", "integers.step", "state", "value"),
+    *("default", "fill", "initial", "state", "value"),
 }
 """Parameters, of all functions or of one, that may be anything; flags are as true as what they are given."""
+NUMBERS = {"integers.start", "integers.step", "origin"}
 MAY_BE = {
     "odd": {"stamp.lateness"},
-    "-1": {"origin"},
+    "-1": NUMBERS,
     "0": {"fork.capacity", "tee.capacity", "partition.capacity", "retry.delay", "take_times.count", "times", "what"}
-    | {"delay.step", "origin", "stamp.lateness"},
-    "nan": {"origin"},
-    "inf": {"origin", "retry.backoff", "stamp.lateness"},
+    | {"delay.step", "stamp.lateness", *NUMBERS},
+    "nan": NUMBERS,
+    "inf": {"retry.backoff", "stamp.lateness", *NUMBERS},
     "text": {"values.iterable", "old", "separator", "show"},
-    "True": {"delay.step", "origin", "retry.backoff", "stamp.lateness"},
+    "True": {"delay.step", "retry.backoff", "stamp.lateness", *NUMBERS},
     "async": {"asyncio_call.function", "at_completion.function", "from_asyncio.source", "from_awaitable.awaitable"}
     | {"map_async.function", "map_batches.function", "stamp.lateness"},
 }

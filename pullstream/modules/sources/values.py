@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from itertools import count, repeat as repeating
+from numbers import Number
 from typing import Annotated, Any, cast
 
 import trio
@@ -157,7 +158,12 @@ def empty() -> Source[Any]:
 
 @source
 @Emits.FOREVER
-def integers(start: int = 0, step: int = 1, *, time: TimeOf[int] = None) -> Source[int]:
+def integers(
+    start: Annotated[int, Instance(Number, "needs a number for its argument 'start'")] = 0,
+    step: Annotated[int, Instance(Number, "needs a number for its argument 'step'")] = 1,
+    *,
+    time: TimeOf[int] = None,
+) -> Source[int]:
     """Emit the integers from `start` on, in steps of `step`, forever; `time` is as in `values`.
 
     >>> import pullstream as ps
