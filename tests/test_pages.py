@@ -78,7 +78,10 @@ def prints_what_it_says(program, tmp_path, monkeypatch):
     assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(said)]
 
 
-@pytest.mark.parametrize("program", [program for program in PROGRAMS if "def lines_of" in program.text], ids=str)
+GROWING = pytest.mark.parametrize("program", [each for each in PROGRAMS if "def lines_of" in each.text], ids=str)
+
+
+@GROWING
 async def test_a_growing_file_may_end_in_half_a_letter(program, tmp_path):
     """The guide's source waits for the other half."""
     names = {}
@@ -92,6 +95,26 @@ async def test_a_growing_file_may_end_in_half_a_letter(program, tmp_path):
 
     names["trio"] = SimpleNamespace(open_file=trio.open_file, sleep=more)
     assert await ps.arun(ps.pipe(names["lines_of"](path), ps.take(2), ps.collect())) == ["tea", "café"]
+
+
+@GROWING
+async def test_the_lines_of_a_growing_file_share_their_reads(program, tmp_path, monkeypatch):
+    """Each read takes a thread, which costs as much as a hundred lines."""
+    names = {}
+    exec(program.text.partition("\nPath(")[0], names)
+    path = tmp_path / "app.log"
+    path.write_text("a line\r\n" * 2000)
+    run_sync, threads = trio.to_thread.run_sync, []
+
+    async def counted(*args, **options):
+        threads.append(args)
+        return await run_sync(*args, **options)
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", counted)
+    lines = await ps.arun(ps.pipe(names["lines_of"](path), ps.take(2000), ps.collect()))
+
+    assert lines == ["a line"] * 2000
+    assert len(threads) <= 5  # open, read, close
 
 
 def test_the_guides_program_of_files_that_grow_goes_on_after_a_kill(tmp_path):
