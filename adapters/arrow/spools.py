@@ -188,23 +188,30 @@ class OpenTimes:
 
     @contextmanager
     def complete(self, times: Sequence[Hashable]) -> Generator[list[Spool]]:
-        """Give the spools of times that get no more rows, or raise the refusal of one; delete them after the block."""
+        """Give the spools of times that get no more rows; delete them after the block.
+
+        If one of the times has a refused row, only the times before it are given, and the refusal is raised after the
+        block. If there are none before it, the refusal is raised at once.
+        """
         if self._waiting:
             self._convert()
-        if self.refusal is not None and not self._cut.isdisjoint(times):
+        kept = list(itertools.takewhile(lambda time: time not in self._cut, times))
+        if self.refusal is not None and not kept:
             raise self.refusal
         self._sort()
         try:
-            spools = [self._spools[time] for time in times]
+            spools = [self._spools[time] for time in kept]
             for spool in spools:
                 with self._writing(spool):
                     spool.finish()
             yield spools
         finally:
-            for time in times:
+            for time in kept:
                 spool = self._spools.pop(time)
                 self._spooled -= spool.held
                 spool.close()
+        if self.refusal is not None and len(kept) < len(times):
+            raise self.refusal
 
     @property
     def held(self) -> int:

@@ -88,6 +88,10 @@ def test_rows_of_a_wide_table_are_converted_together():
         pass
     opened.add(ps.Batch.of([98, 103], [(103,) * 400] * 2))
     assert opened.taken == 0
+    given = []
+    with pytest.raises(SchemaError, match="row 1 of the time 101"), opened.complete([95, 96, 101, 102]) as complete:
+        given += [spool.time for spool in complete]
+    assert given == [95, 96]
     for refused in 101, 103:
         with pytest.raises(SchemaError, match="row 1 of the time 101"), opened.complete([refused]):
             pass
