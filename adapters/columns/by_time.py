@@ -41,9 +41,12 @@ class ByTime(InColumns, Generic[S]):
 
     def arrivals(self, batch: Batch[Any]) -> Iterator[tuple[ArrowRows, Sequence[tuple[Hashable, slice]]]]:
         """The rows of a batch in columns, with the time of each range of them; every time has a state."""
-        # Rows that are not in columns yet may fail one by one.
-        for part in [batch] if isinstance(batch.values, ArrowRows) else self.apart(batch):
-            rows = self.reader.rows(part.values)
+        try:
+            # All at once: a conversion of one row costs as much as one of hundreds.
+            parts = iter([(batch, self.reader.rows(batch.values))])
+        except Exception:  # noqa: BLE001 - raised again, after the times before the row that fails
+            parts = ((part, self.reader.rows(part.values)) for part in self.apart(batch))
+        for part, rows in parts:
             self.form = rows.form
             changes = () if part.uniform else part.changes
             ranges = list(map(slice, (0, *changes), (*changes, len(rows))))

@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 import pullstream as ps
+from adapters.arrow.inferring import Columns
 from tests.adapters.columns.kit import columns, in_arrow, pa, pl
 
 
@@ -60,6 +61,19 @@ def test_rows_before_one_with_other_columns(make, found, limit):
         ps.run(ps.pipe(make(rows), ps.drain(got.append)), limit=limit)
 
     assert len(got) == found
+
+
+@pytest.mark.parametrize("module", [columns.distinct("a"), columns.sort_by_time("a")])
+def test_rows_at_many_times_become_columns_together(module, monkeypatch):
+    sizes = []
+    batches = Columns.batches
+    monkeypatch.setattr(Columns, "batches", lambda self, values: sizes.append(len(values)) or batches(self, values))
+    rows = [{"a": n} for n in range(1000)]
+
+    found = ps.run(ps.pipe(ps.values(rows, time=lambda row: row["a"]), module, ps.collect()))
+
+    assert found == rows
+    assert max(sizes) > 1
 
 
 @pytest.mark.parametrize("name", ["__time__", "__window__", "__row__", "__first__", "__stop__", "__0__sum"])
