@@ -26,6 +26,7 @@ from pullstream.errors import (
     ReuseError,
     StalledError,
     blame,
+    is_blame,
     sole,
     without_cancelled,
 )
@@ -580,7 +581,9 @@ class Running(Generic[R]):
                 raise
             self._failure_beside = failure
             if not isinstance(failure, Abandoned):
-                blame(failure, "the function given as beside=")
+                # Progress and the result raise what a module has raised: that has its place, or is about to get it.
+                if not (isinstance(failure, PullstreamError) or any(map(is_blame, getattr(failure, "__notes__", ())))):
+                    blame(failure, "the function given as beside=")
                 self._cause = self._cause or failure
             self._scope.cancel()
 

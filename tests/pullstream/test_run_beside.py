@@ -75,15 +75,18 @@ async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
             await running.result()
     assert "watched" not in str(caught.value)
     assert str(FAR) not in str(caught.value)
+    assert "beside=" not in str(getattr(caught.value, "__notes__", ""))
     assert trio.current_time() < 3
 
 
 @pytest.mark.parametrize("beside", LOOKERS)
 async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, autojump_clock):
     """That something looks on and hears of the failure does not mean that the block has."""
-    with trio.fail_after(300), pytest.raises(ZeroDivisionError):
+    with trio.fail_after(300), pytest.raises(ZeroDivisionError) as caught:
         async with ps.pipe(slowly(0, 1), ps.map(lambda n: 1 / n), ps.drain()).open(beside=beside):
             await trio.sleep_forever()
+    (place,) = caught.value.__notes__
+    assert place.startswith("raised in map(")
 
 
 async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
