@@ -19,6 +19,10 @@ Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 ADVICE: Final = "convert the values with ps.map, or change the schema"
 
 
+JOINED_BYTES: Final = 8 << 20
+"""The most bytes of rows to join."""
+
+
 class SchemaError(PullstreamError, ValueError):
     """A value does not match the columns that it is written to."""
 
@@ -33,8 +37,8 @@ class Packing:
     """Makes record batches: dicts and named tuples match by name, tuples and lists by position; Arrow batches pass.
 
     Any other value fills the only column. A missing column is null or, if it is `optional`, as the portion says. A
-    mismatch raises a `refusal`, with an `advice`, counting the `rows` before. A batch has at most `most` rows. Values
-    of columns in `bared` are converted by their function first.
+    mismatch raises a `refusal`, with an `advice`, counting the `rows` before. With `most`, a batch has at most so many
+    rows, and small ones are joined. Values of columns in `bared` are converted by their function first.
     >>> import pyarrow as pa
     >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
     >>> (batch,) = packing.batches([([(1,), {"n": 2, "day": "Tue"}], {"day": "Mon"}), ([{}], {"day": "Wed"})])
@@ -61,11 +65,12 @@ class Packing:
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
         """Convert the rows of all portions, in order, to as few batches as possible; refuse a value that is no row."""
-        for batch in self._whole(portions):
-            if self._most is None or batch.num_rows <= self._most:
-                yield batch
-            else:
-                yield from (batch.slice(begin, self._most) for begin in range(0, batch.num_rows, self._most))
+        most = self._most
+        if most is None:
+            yield from self._whole(portions)
+            return
+        for batch in _joined(self._whole(portions), most):
+            yield from (batch.slice(begin, most) for begin in range(0, max(1, batch.num_rows), most))
 
     def _whole(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
         waiting: Any = ()
@@ -187,6 +192,24 @@ class Packing:
 
     def _refused(self, why: str) -> Exception:
         return self._refusal(f"{why}; {self._advice}")
+
+
+def _joined(batches: Iterable[RecordBatch], most: int) -> Iterator[RecordBatch]:
+    """Join neighbours of together at most `most` rows and 8 MB, because each batch costs Spark a round trip."""
+    parts: list[RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if parts and (rows > most or size > JOINED_BYTES):
+            yield _one(parts)
+            parts, rows, size = [], batch.num_rows, batch.nbytes
+        parts.append(batch)
+    if parts:
+        yield _one(parts)
+
+
+def _one(parts: list[RecordBatch]) -> RecordBatch:
+    return pyarrow().concat_batches(parts) if len(parts) > 1 else parts[0]
 
 
 def misfit(

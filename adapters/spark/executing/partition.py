@@ -120,7 +120,7 @@ class PartitionRun:
         )
         self._cursor = Cursor(batches, split)
         self._handover = ResultQueue()
-        self._packing = Packing(plan.schema, RowError, plan.given)
+        self._packing = Packing(plan.schema, RowError, plan.given, most=ROWS)
         self._failure: BaseException | None = None
         self._started = threading.Event()
         self._token: trio.lowlevel.TrioToken | None = None

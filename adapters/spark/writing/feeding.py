@@ -21,6 +21,9 @@ ROWS = 10_000
 LINGER = 0.01
 """Seconds to wait for more values after the first ones of an Arrow batch."""
 
+TOGETHER = 16
+"""The most Arrow batches to ask for at once: the next ones may be larger."""
+
 GONE_SECONDS = 1.0
 """Seconds between checks that Spark still needs the rows of a slow source."""
 
@@ -152,8 +155,9 @@ class BatchJoiner:
             values = batch.values
             parts.append(values)
             rows = row_count(values)
-            # If a value has many rows, ask for one at a time.
-            self._most = self._ctx.limit if rows == len(values) else 1
+            # Values with many rows are asked for one at a time, small Arrow batches a few.
+            few = max(1, min(TOGETHER, ROWS * len(values) // max(1, rows)))
+            self._most = self._ctx.limit if rows == len(values) else few
             count += rows
             if trio.current_time() > deadline:
                 break

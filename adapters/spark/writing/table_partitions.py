@@ -3,7 +3,7 @@
 import datetime as dt
 import itertools
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -22,7 +22,6 @@ from ..errors import refused
 from ..reading.jobs import Jobs
 from ..schemas import arrow_schema, spark_schema
 from ..types import DataFrameWriter, SparkSession, StructType
-from .feeding import ROWS
 from .served_source import ServedSource, row_packing
 from .server import server_for
 
@@ -122,9 +121,6 @@ class TableFolder:
                     yield status.getPath()
 
 
-JOINED_BYTES = 8 << 20
-"""The bytes of rows to join for Spark."""
-
 _KINDS: Mapping[type, str] = {int: "long", dt.date: "date", str: "string"}
 
 _NULLS = ("", "__HIVE_DEFAULT_PARTITION__")
@@ -170,21 +166,6 @@ class Partition(Spool):
     def add(self, batch: RecordBatch) -> None:
         columns = [*batch.columns, pyarrow().repeat(self._time, batch.num_rows)]
         super().add(pyarrow().RecordBatch.from_arrays(columns, schema=self.schema))
-
-
-def large(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-    """Join small neighbours, because each batch costs Spark a round trip."""
-    joined: list[RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        joined.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= ROWS or size >= JOINED_BYTES:
-            yield pyarrow().concat_batches(joined)
-            joined, rows, size = [], 0, 0
-    if joined:
-        yield pyarrow().concat_batches(joined)
 
 
 class TablePartitions:
@@ -251,7 +232,7 @@ class TablePartitions:
     def _write(self, spools: Sequence[Spool]) -> None:
         server = server_for(self._session)
         name = f"write_table-{next(_jobs)}"
-        rows = values(large(itertools.chain.from_iterable(spool.batches() for spool in spools)))
+        rows = values(itertools.chain.from_iterable(spool.batches() for spool in spools))
         served = ServedSource(name, rows, self._full, shown="the rows for write_table")
         server.offer(served)
         try:

@@ -38,6 +38,23 @@ def rows(values, schema=SCHEMA, given=None):
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
+def test_small_batches_are_joined_and_large_ones_cut():
+    """As many as have `most` rows, or 8 MB; an empty one is one, too."""
+    schema = pa.schema([("n", pa.int64())])
+    wide = pa.schema([(f"n{place}", pa.int64()) for place in range(2000)])
+
+    def sizes(schema, *rows):
+        values = [pa.record_batch([pa.array([n] * count, pa.int64())] * len(schema), schema) for n, count in rows]
+        batches = list(Packing(schema, SchemaError, most=10_000).batches([(values, {})]))
+        assert pa.Table.from_batches(batches) == pa.Table.from_batches(values)
+        return [len(batch) for batch in batches]
+
+    assert sizes(schema, *((n, 10) for n in range(2500))) == [10_000, 10_000, 5_000]
+    assert sizes(schema, (1, 6_000), (2, 5_000), (3, 0), (4, 25_000)) == [6_000, 5_000, 10_000, 10_000, 5_000]
+    assert sizes(wide, *((n, 100) for n in range(12))) == [500, 500, 200]
+    assert sizes(schema, (1, 0)) == [0]
+
+
 @pytest.mark.parametrize(
     ("value", "row"),
     [

@@ -73,12 +73,13 @@ def test_rows_stay_in_columns(partition, monkeypatch):
     assert made == []
 
 
-def test_small_results_are_joined(partition, numbers):
+@pytest.mark.parametrize("result", [lambda n: n, lambda n: pa.record_batch({"n": [n]})], ids=["values", "batches"])
+def test_small_results_are_joined(partition, numbers, result):
     @ps.transformer
     async def singly(upstream, ctx):
         async for batch in ctx.batches(upstream):
             for row in batch.values:
-                yield ps.Batch(batch.time, [row.n])
+                yield ps.Batch(batch.time, [result(row.n)])
 
     results = list(partition(numbers(2000), singly(), schema=N).results())
     assert sum(batch.num_rows for batch in results) == 2000

@@ -7,7 +7,7 @@ import pytest
 
 import pullstream as ps
 from adapters.arrow import OpenTimes, Packing, SchemaError, spools
-from adapters.spark.writing.table_partitions import Partition, large
+from adapters.spark.writing.table_partitions import Partition
 
 ROWS = pa.schema([("n", pa.int64()), ("item", pa.string())])
 FULL = ROWS.append(pa.field("time", pa.int64()))
@@ -97,13 +97,6 @@ def test_rows_of_a_wide_table_are_converted_together():
             pass
     assert len(taken(opened, 97)) == 10
     opened.close()
-
-
-def test_small_batches_are_joined():
-    small = [pa.record_batch({"n": [n] * 10}) for n in range(2500)]
-    joined = list(large(small))
-    assert [batch.num_rows for batch in joined] == [10_000, 10_000, 5_000]
-    assert pa.Table.from_batches(joined) == pa.Table.from_batches(small)
 
 
 def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):

@@ -21,6 +21,7 @@ import pullstream as ps
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType, VariantType
 
 from adapters import spark
@@ -247,19 +248,33 @@ def test_an_invalid_variant_is_refused_by_name(served, task):
         list(task())
 
 
-def test_rows_of_many_times_are_read_at_once(served, task):
+@pytest.mark.parametrize("way", ["times", "batches", "replay", "stream"])
+def test_small_parts_are_read_and_sent_together(served, kept, task, query, way):
+    """The rows of many times, and small Arrow batches."""
     asks, ask = [], Lane.ask
 
     def counting(lane, limit=1, **how):
         asks.append(limit)
         return ask(lane, limit, **how)
 
+    source = ps.values([pa.record_batch({"n": [n, n + 1]}) for n in range(0, 800, 2)])
+    if way == "times":
+        source = ps.values(range(800), time=lambda n: n)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Lane, "ask", counting)
-        handle = served(ps.values(range(400), time=lambda n: n))
-        assert rows(task()) == list(range(400))
+        handle = (kept if way == "replay" else served)(source)
+        if way == "stream":
+            reader = query(now=True)
+            start = reader.initialOffset()
+            (part,) = reader.partitions(start, end := reader.latest(start))
+            batches = list(reader.read(part))
+            reader.latest(end)
+        else:
+            batches = list(task())
         assert handle.wait(5)
-    assert 0 < len(asks) < 20
+    assert rows(batches) == list(range(800))
+    assert len(batches) == 1
+    assert 0 < len(asks) < 40
 
 
 # The source's own `Abandoned` is a failure like any other.
