@@ -17,6 +17,7 @@ from pullstream.authoring import of_extra
 from ..arrow import ArrowMissing, Schema, Spool, pyarrow
 from .entries import Entry, Recorded
 from .lake import MARK, LakeTable, plain
+from .sqlite import PATIENCE
 
 _TIMES = f"{MARK}.times"
 _JOURNAL = f"{MARK}.journal"
@@ -41,9 +42,11 @@ class IcebergTable(LakeTable):
         folder = Path(self.plan.target.location).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         self._identifier = (self.name.schema or "default", self.name.table)
+        # The tables of a folder share the catalog, and its driver waits for only five seconds: too few for 80 sinks.
+        uri = f"sqlite:///{folder}/catalog.db?timeout={PATIENCE}"
         for left in reversed(range(5)):
             try:
-                self._catalog = driver.SqlCatalog(MARK, uri=f"sqlite:///{folder}/catalog.db", warehouse=str(folder))
+                self._catalog = driver.SqlCatalog(MARK, uri=uri, warehouse=str(folder))
                 self._catalog.create_namespace_if_not_exists(self._identifier[:1])
                 break
             except self.failures:

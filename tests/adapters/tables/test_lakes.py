@@ -1,8 +1,11 @@
 """Tables in Delta Lake and Iceberg, while others maintain them."""
 
+import sqlite3
+
 import pytest
 
 import pullstream as ps
+from adapters.tables.sqlite import PATIENCE
 from pullstream import tables
 from pullstream.modules.sinks import committer
 from tests.adapters.tables.conftest import PACKAGES
@@ -18,6 +21,17 @@ def test_the_record_outlives_the_log(base):
     assert not any("pullstream.time" in commit for commit in base.table("sales").history())
     assert write(sales(9), base) == [2]
     assert sold(base) == list(range(9))
+
+
+@pytest.mark.parametrize("base", ["iceberg"], indirect=True)
+def test_sinks_of_many_tables_wait_for_each_other(base, monkeypatch):
+    """Of eighty sinks of one run, some wait for longer than the five seconds of Python's driver."""
+    waits, connect = set(), sqlite3.dbapi2.connect
+    monkeypatch.setattr(
+        sqlite3.dbapi2, "connect", lambda *given, **named: waits.add(named.get("timeout")) or connect(*given, **named)
+    )
+    write(sales(3), base)
+    assert waits == {PATIENCE}
 
 
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
