@@ -41,18 +41,18 @@ pullstream.errors.CompositionError: every() at ... needs a whole number of at le
 `opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each
 check receives a `Call`. `bound` only checks which arguments there are. Ready-made checks: `Count`, `Each`,
 `Instance`, `OneOf`, `Sync`, `function`, `seconds`, `sources`, `duration`, `not_negative`, `READS`, `a_fold`, and
-the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest` and `advice` make hints. `Site` is
-the line that composed a module, for messages. A blueprint consists of `Module` and `OneShot` parts, for composing
-without a function; `present` shortens a function's signature in its help. `publish` does so for all names of a
-package, and gives hints for missing ones. A module says when it `Emits`, so that a run can warn of a pipeline that
-never gives a result.
+the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest`, `advice` and `some_of` make hints.
+`Site` is the line that composed a module, for messages. A blueprint consists of `Module` and `OneShot` parts, for
+composing without a function; `present` shortens a function's signature in its help. `publish` does so for all names
+of a package, and gives hints for missing ones. A module says when it `Emits`, so that a run can warn of a pipeline
+that never gives a result.
 
 **Failures, value by value**
 
 The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
 values; `catches` tells a kernel whether it must catch. `with_policy` does the same for a hand-made `Module`.
-`blame`, `without_cancelled`, `chain`, `users_frames`, `is_between` and `LOG` help with messages about failures.
-`of_extra` imports a package of an extra, or says how to install it.
+`blame`, `without_cancelled`, `chain`, `users_frames`, `is_between`, `shown` and `LOG` help with messages about
+failures. `of_extra` imports a package of an extra, or says how to install it.
 
 **Kernels**
 
@@ -154,7 +154,12 @@ if TYPE_CHECKING:
     from pullstream.engine.traits import PROMPT as PROMPT, Carries as Carries, Traits as Traits
     from pullstream.errors import blame as blame, of_extra as of_extra, without_cancelled as without_cancelled
     from pullstream.failures import caught as caught
-    from pullstream.frames import chain as chain, is_between as is_between, users_frames as users_frames
+    from pullstream.frames import (
+        chain as chain,
+        is_between as is_between,
+        shown as shown,
+        users_frames as users_frames,
+    )
     from pullstream.late import publish as publish
     from pullstream.locks import close_locked as close_locked, lock as lock
     from pullstream.logger import LOG as LOG
@@ -193,6 +198,7 @@ if TYPE_CHECKING:
     from pullstream.resuming.instalments import Instalments as Instalments, instalments as instalments
     from pullstream.resuming.interfaces import Outside as Outside, Resumable as Resumable
     from pullstream.signature import present as present
+    from pullstream.slips import some_of as some_of
     from pullstream.timely.order import Ascending as Ascending, ascending as ascending, minimal as minimal
 else:
     __getattr__, __dir__, __all__ = late(__name__, hints="pullstream.hints")

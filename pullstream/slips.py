@@ -1,7 +1,7 @@
 """Slips in a user's function: hints on what to write instead, for exceptions in whose text Python cannot say it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from traceback import walk_tb
@@ -9,6 +9,8 @@ from types import FrameType
 from typing import Any, Final, cast
 
 from pullstream.frames import is_ours
+
+_NOT_AWAITED: Final = "an async function was called and not awaited: call it with map_async(f, concurrency) in front"
 
 _ANYWHERE: Final = {
     "a Batch has no attribute": "its parts are batch.time and batch.values",
@@ -28,6 +30,10 @@ _ANYWHERE: Final = {
     "RecordBatch' object has no": "the values are Arrow record batches: for rows, leave out as_='batches' "
     "where they are read",
     "expected str instance": "to make text of the values first, put map(str) in front",
+    "'coroutine'": _NOT_AWAITED,
+    "got <coroutine object": _NOT_AWAITED,
+    "Trio expected a sync function": "for an async function, use map_async(f, concurrency)",
+    "'Window'": "the result of a window is window.value",
 }
 """Hints by a part of the exception's text; of all tables, the first hint that fits is given."""
 
@@ -64,6 +70,9 @@ _IN_OUR_CODE: Final = {
 }
 """The same for exceptions that the toolkit's own code raised, with a user's value or in calling a user's function."""
 
+MANY: Final = 8
+"""The most names to show in a message."""
+
 _ASYNCIO_SAYS: Final = re.compile(r"running event loop|asyncio(?!_call)")
 _ASYNCIO: Final = (
     "a module runs under trio, as in trio.sleep(1); to call asyncio code, use from_asyncio(f) as a source, or "
@@ -96,6 +105,15 @@ def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
         yield hint
 
 
+def some_of(names: Sequence[str], like: str = "", form: Callable[[str], str] = str) -> str:
+    """Format names for a message: all of them or, if there are many, those that are `like` another, and the first."""
+    if len(names) <= MANY:
+        return ", ".join(map(form, names))
+    near = get_close_matches(like, names)
+    some = [*near, *(name for name in names if name not in near)][:MANY]
+    return f"{', '.join(map(form, some))}, ... ({len(names)})"
+
+
 def _first(hints: Mapping[str, str], text: str) -> str:
     return next((hint for part, hint in hints.items() if part in text), "")
 
@@ -116,7 +134,8 @@ def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
         return f"a row is a named tuple: write row.{columns[0]}, or row[0] for a column by position" if wrong else ""
     named = getattr(row.__class__, "_columns", columns)
     several = len(named) == 1 and any(mark in named[0] for mark in ";,|\t")
-    return f"the columns are {', '.join(columns)}" + "; if it should be several, give read_csv a delimiter=" * several
+    known = some_of(columns, like=str(getattr(exc, "name", "")))
+    return f"the columns are {known}" + "; if it should be several, give read_csv a delimiter=" * several
 
 
 def _on_a_dict(exc: BaseException, found: Sequence[Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from pullstream import PullstreamError
+from pullstream.authoring import some_of
 
 from .arrow_rows import ArrowRows
 from .exact import TROUBLE, exact_array, first_misfit
@@ -147,7 +148,7 @@ class Packing:
             if name not in self._places:
                 # One of several dicts may have the unknown key.
                 having = (at for at, row in enumerate(block.values) if not isinstance(row, Mapping) or name in row)
-                raise self._no_row(block, next(having), before, f"there is no column {name!r}")
+                raise self._no_row(block, next(having), before, f"there is no column {name!r}", like=name)
         places = [self._places[name] for name in names]
         if len(set(places)) < len(places):
             raise self._no_row(block, 0, before, "a column occurs twice")
@@ -182,9 +183,10 @@ class Packing:
     def _named(self, place: int) -> str:
         return self.place(self.rows + place)
 
-    def _no_row(self, block: RowBlock, place: int, before: int, why: str) -> Exception:
+    def _no_row(self, block: RowBlock, place: int, before: int, why: str, *, like: str = "") -> Exception:
         what = f"{self._named(before + place)}, {shown(block.values[place])}, is not a row"
-        columns = ", ".join(f"{field.name} {field.type}" for field in self._schema)
+        types = dict(zip(self._names, self._schema.types, strict=True))
+        columns = some_of(self._names, like, lambda name: f"{name} {types[name]}")
         optional = [name for name in self._names if name in self.optional]
         extra = f" ({' and '.join(optional)} can be left out)" * bool(optional)
         what = "an Arrow batch does not match" if block.is_arrow else what

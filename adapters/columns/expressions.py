@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from pullstream.authoring import Call
+from pullstream.authoring import Call, some_of
 
 from ..arrow import ArrowRows
 from .package import ColumnError, pl
@@ -75,7 +75,14 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
                 else "write pl.lit(...) for a value"
             )
         )
-    if why := _looks_further(given):
+    try:
+        why = _looks_further(given)
+    except pl.exceptions.InvalidOperationError:
+        raise call.refuse(
+            f"got the expression {given!s}, which computes with a selection of columns: write one expression for each, "
+            f"or name each column, as in pl.sum_horizontal('a', 'b')"
+        ) from None
+    if why:
         raise call.refuse(
             f"got the expression {given!s}, which {why.removesuffix(f', in {given!s}')}. Batches are cut anywhere, so "
             f"an expression may look at one row only; use columns.per_time(query) for all rows of a time"
@@ -111,8 +118,6 @@ def _looks_further(expr: Any) -> str:
     except pl.exceptions.ColumnNotFoundError:
         # A Python function of a value.
         alone = True
-    except pl.exceptions.InvalidOperationError:
-        return "computes with several columns at once: write one expression for each"
     if not alone:
         return f"looks at other rows, in {expr!s}"
     if any(part.meta.root_names() for part in _searched(expr)):
@@ -142,5 +147,5 @@ def check_names(where: str, rows: ArrowRows, wanted: set[str] | None) -> None:
     names = rows.schema.names
     for name in sorted(wanted or ()):
         if name not in names:
-            has = ", ".join(map(repr, names))
+            has = some_of(names, name, repr)
             raise ColumnError(f"{where}: there is no column {name!r}{rows.where()}; the columns are {has}")

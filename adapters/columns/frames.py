@@ -2,11 +2,13 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Any, Final, TypeVar
 
 from more_itertools import duplicates_everseen
+
+from pullstream.authoring import shown, some_of
 
 from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, with_decimals
 from .package import ColumnError, pa, pl
@@ -78,16 +80,11 @@ class ColumnReader:
                 f"{self.where}: the column {own!r} has a name that these modules use for columns of their own; give it "
                 f"another name where it is read"
             )
-        if self._names is not None:
-            before, now = {*self._names}, {*names}
-            lost = [name for name in self._names if name not in now]
-            new = [name for name in names if name not in before]
-            if lost or new:
-                what = [f"no column {name!r}" for name in lost] + [f"a new column {name!r}" for name in new]
-                raise ColumnError(
-                    f"{self.where}: a batch{where()} has {', '.join(what)}, but the columns before were "
-                    f"{', '.join(map(repr, self._names))}; all rows of a stream must have the same columns"
-                )
+        if self._names is not None and (what := _changes(self._names, names)):
+            raise ColumnError(
+                f"{self.where}: a batch{where()} has {what}, but the columns before were "
+                f"{some_of(self._names, form=repr)}; all rows of a stream must have the same columns"
+            )
         self._names = names
 
     def _converted(self, values: Sequence[Any]) -> ArrowRows:
@@ -96,9 +93,11 @@ class ColumnReader:
         known = _columns(first)
         other = next((value for value in values if _columns(value) != known), first)
         if other is not first:
+            dicts = all(issubclass(value.__class__, Mapping) for value in (first, other))
+            what = f": the second has {_changes(known, other)}" if dicts else ""
             raise ColumnError(
-                f"{self.where}: {first!r} and {other!r} do not have the same columns; convert the values with ps.map, "
-                f"to dicts with the same keys or named tuples of one type"
+                f"{self.where}: {shown(first)} and {shown(other)} do not have the same columns{what}; convert the "
+                f"values with ps.map, to dicts with the same keys or named tuples of one type"
             )
         if form == "rows" and not hasattr(first, "_fields"):
             got = "record batches" if isinstance(first, pa.RecordBatch) else f"{first!r} ({type(first).__name__})"
@@ -113,6 +112,12 @@ class ColumnReader:
         batch = plain.fitted(batch)
         self._plain = plain
         return ArrowRows(batch, form)
+
+
+def _changes(before: Collection[str], now: Collection[str]) -> str:
+    """The columns that are no longer there, and those that are new; empty if there are none."""
+    lost = [f"no column {name!r}" for name in before if name not in now]
+    return some_of([*lost, *(f"a new column {name!r}" for name in now if name not in before)])
 
 
 def _columns(value: Any) -> Any:

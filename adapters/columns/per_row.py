@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence, Sized
 from itertools import compress
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from typing_extensions import override
 
@@ -14,6 +14,9 @@ from ..arrow import ArrowRows
 from .expressions import Expression, check_names, expressions, named_expressions, roots
 from .frames import ColumnReader, Frame, computed, first_line, frame_from, rows_at_once, rows_of
 from .package import ColumnError, pa, pl
+
+WIDE: Final = 20
+"""Of rows with more columns, a message shows only those that the expressions read."""
 
 
 class _PerRow(PassOn):
@@ -62,7 +65,8 @@ class _PerRow(PassOn):
         except Exception as exc:
             # Of the fewest rows for which it fails, the last one is to blame.
             place = len(rows) - 1
-            what = f"for row {self._rows + place + 1}, {rows[place]!r}{rows.where(place)}"
+            row = rows[place] if len(rows.schema) <= WIDE else rows.with_batch(batch)[place]
+            what = f"for row {self._rows + place + 1}, {row!r}{rows.where(place)}"
             if isinstance(exc, pl.exceptions.PolarsError):
                 raise ColumnError(f"{where}: {first_line(exc)}; {what}{self._untyped(rows)}") from None
             exc.add_note(what)

@@ -20,6 +20,7 @@ from pullstream.authoring import (
     Unanswered,
     not_negative,
     opens,
+    shown,
 )
 from pullstream.errors import CapabilityError
 from pullstream.timely import BEGINNING
@@ -215,7 +216,7 @@ class EventTimes(InColumns):
             place: int = column.is_null().index(value=True).as_py()
             raise ColumnError(
                 f"{self.where}: the time column {at!r} is null in row {self.number + place + 1}, "
-                f"{rows[place]!r}{rows.where(place)}; remove such rows with a filter"
+                f"{shown(rows[place])}{rows.where(place)}; remove such rows with a filter"
             )
         if not self._begun:
             self.kind = TimeKind(self.where, at, column.type)
@@ -234,7 +235,7 @@ class EventTimes(InColumns):
                 advice = f', and lateness={self._given!r}. Allow more lateness, or pass late="drop" or a sink as late='
             raise CapabilityError(
                 f"{self.location}, got a row that is too late: row {self.number + place + 1}, "
-                f"{rows[place]!r}{rows.where(place)}, is at {time!r}, but {before!r} has already arrived{advice}"
+                f"{shown(rows[place])}{rows.where(place)}, is at {time!r}, but {before!r} has already arrived{advice}"
             )
         return rows, times, hold
 

@@ -507,6 +507,17 @@ def test_a_record_batch_that_is_taken_for_a_row_says_how_rows_are_read(tmp_path)
     assert caught.value.__notes__[0].endswith("for rows, leave out as_='batches' where they are read")
 
 
+def test_of_many_columns_the_most_similar_is_named(tmp_path):
+    names = [f"price{number}" for number in range(300)]
+    (tmp_path / "a.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 300) + "\n")
+    with pytest.raises(AttributeError) as caught:
+        ps.run(ps.pipe(files.read_csv(tmp_path / "a.csv"), ps.map(lambda row: row.price_217), ps.drain()))
+    hint, _ = caught.value.__notes__
+    assert hint.startswith("the columns are price217, ")
+    assert hint.endswith(", ... (300)")
+    assert len(hint) < 100
+
+
 def test_a_failure_that_is_not_about_a_row_gets_no_hint_on_its_columns(rows):
     def refuse(row):
         raise RuntimeError("closed")
@@ -1002,6 +1013,9 @@ class DropsTooSoon(ps.authoring.Kernel):
         return ps.Batch(3, [1])
 
 
+CLOSED = half(1)
+CLOSED.close()
+
 SLIPS = [
     (ps.values("ab", time={"a": 1}.get), r"'b' has no time[\s\S]*raised in values"),
     (ps.values([1], time=lambda value: [value]), r"\[1\] cannot be a time[\s\S]*raised in values"),
@@ -1039,6 +1053,16 @@ SLIPS = [
         ps.pipe(ps.once(1), ps.flat_map(lambda _: without_run("tea"))),
         r"got <async_generator object without_run at \w+>: from_async_iterable\(...\) makes a source of it",
     ),
+    (
+        ps.pipe(ps.once(1), ps.flat_map(lambda _: CLOSED)),
+        r"got <coroutine [\s\S]*call it with map_async\(f, concurrency\)",
+    ),
+    (
+        ps.pipe(ps.once(1), ps.reduce_by_time(ps.agg.sum(lambda _: CLOSED))),
+        r"and 'coroutine'[\s\S]*call it with map_async",
+    ),
+    (ps.pipe(ps.once(1), ps.map_thread(lambda _: CLOSED, 1)), r"a sync function[\s\S]*async function, use map_async"),
+    (ps.pipe(ps.once(1), ps.tumbling(1), ps.map(lambda window: window[0])), r"'Window'[\s\S]*window is window.value"),
     (ps.pipe(ps.once(1), ps.map_batches(sum)), r"got 1: return a list \(or another iterable\) for each list\n"),
     (ps.pipe(ps.once(1), ps.map_batches(lambda values: values.sort())), r"got None: .* list.sort\(\), return None"),
     # In a loop, times belong to the loop.

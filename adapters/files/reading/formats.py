@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Final
 import attrs
 from more_itertools import duplicates_everseen
 
+from pullstream.authoring import some_of
+
 from ...arrow import Origin, RecordBatch, pyarrow, with_decimals
 from .errors import FileReadError, NoColumnError, as_packed
 from .listing import File
@@ -139,7 +141,7 @@ class Agreed:
 
     def _check_time(self, file: File, names: Sequence[str]) -> None:
         if self._time is not None and self._time not in names:
-            told = f"has no column {self._time!r}, which time= names; it has {listed(names)}"
+            told = f"has no column {self._time!r}, which time= names; it has {listed(names, self._time)}"
             raise NoColumnError(file.path, told)
 
     def check_types(self, file: File, schema: Any) -> None:
@@ -199,7 +201,7 @@ def missing_columns(file: File, names: Sequence[str], wanted: Iterable[str]) -> 
     there = {*names}
     missing = [name for name in wanted if name not in there]
     if missing:
-        raise NoColumnError(file.path, f"has no column {listed(missing)}; it has {listed(names)}")
+        raise NoColumnError(file.path, f"has no column {listed(missing)}; it has {listed(names, missing[0])}")
 
 
 def arrow_types(schema: Any) -> dict[str, Any]:
@@ -229,7 +231,6 @@ def problem_of(exc: Exception) -> str:
     return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
 
 
-def listed(names: Sequence[str]) -> str:
-    """Format names for a message, at most eight."""
-    shown = ", ".join(map(repr, names[:8]))
-    return shown if len(names) <= 8 else f"{shown}, ... ({len(names)})"
+def listed(names: Sequence[str], like: str = "") -> str:
+    """Format names for a message, as `some_of` does."""
+    return some_of(names, like, repr)

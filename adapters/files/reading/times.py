@@ -210,7 +210,7 @@ def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadEr
         problem = f"{name!r}, which time= names, is null" if time is None else f"{name!r}: {no_time(time)}"
     else:
         has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
-        problem = f"it has no member {name!r}, which time= names; it has {listed(has)}"
+        problem = f"it has no member {name!r}, which time= names; it has {listed(has, name)}"
     return FileReadError(file.path, f"has a value without a time: {problem}; check time=", line)
 
 

@@ -138,6 +138,15 @@ def test_a_value_that_does_not_fit_is_named(value, message):
         rows([good] * 5 + [value] + [good] * 5)
 
 
+def test_of_many_columns_a_few_are_listed():
+    schema = pa.schema([(f"c{place}", pa.int64()) for place in range(300)])
+    with pytest.raises(
+        SchemaError, match=r"no column 'c250x'; the columns are c250 int64, .*, \.\.\. \(300\)"
+    ) as caught:
+        list(Packing(schema, SchemaError).batches([([{"c250x": 1}], {})]))
+    assert len(str(caught.value)) < 400
+
+
 def test_a_column_without_nulls_takes_none():
     """Spark relies on the schema, and would read a null as an arbitrary value."""
     schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])

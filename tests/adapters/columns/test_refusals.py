@@ -16,7 +16,8 @@ from tests.adapters.columns.kit import columns, in_arrow, pa, pl
         (lambda: columns.filter(pl.col("n").shift() > 1), "looks at other rows"),
         (lambda: columns.select(pl.col("n").rank().over("key")), "looks at other rows"),
         (lambda: columns.select(pl.col("n").drop_nulls()), "changes the number of rows"),
-        (lambda: columns.select(pl.col("n", "day") + 1), "write one expression for each"),
+        (lambda: columns.select(pl.col("n", "day") + 1), r"a selection of columns: write one .*'a', 'b'\)$"),
+        (lambda: columns.select(pl.sum_horizontal(pl.all())), "or name each column, as in pl.sum_horizontal"),
         (lambda: columns.with_columns(m=pl.lit(pl.Series([1, 2]))), "values of its own for several rows"),
         (lambda: columns.filter(pl.col("n").is_in(pl.col("day"))), "may look at other rows"),
         (lambda: columns.filter(~pl.col("n").abs().is_in(pl.col("day") + 1)), "may look at other rows"),
@@ -83,6 +84,27 @@ def test_a_type_that_is_not_supported_names_the_column(make, kind, why):
     table = in_arrow(pa.record_batch({"n": [1], "v": pa.nulls(1, kind)}))
     with pytest.raises(columns.ColumnError, match=why):
         ps.run(ps.pipe(table, make(), ps.drain()))
+
+
+WIDE = [{f"c{place}": place for place in range(300)}] * 2
+
+
+@pytest.mark.parametrize(
+    ("module", "rows", "why"),
+    [
+        (columns.select("c299x"), WIDE, r"no column 'c299x'; the columns are 'c299', .*, \.\.\. \(300\)"),
+        (columns.select("c1"), [*WIDE, {**WIDE[0], "new": 1}], r": the second has a new column 'new'; convert"),
+        (columns.select("c1"), [WIDE[0], {"c1": 1}], r"no column 'c0', .*, \.\.\. \(299\); convert"),
+        (columns.select(pl.col("c299").cast(pl.Int8)), WIDE, r"for row 1, \{'c299': 299\}"),
+        (columns.stamp("c1"), [{**WIDE[0], "c1": None}], r"row 1, \{'c0': 0, .*\.\.\.\}; remove"),
+        (columns.stamp("c1"), [WIDE[0], {**WIDE[0], "c1": 0}], r"row 2, \{'c0': 0, .*\.\.\.\}, is at 0"),
+    ],
+)
+def test_messages_about_wide_rows_show_what_matters(module, rows, why):
+    with pytest.raises(ps.PullstreamError, match=why) as caught:
+        ps.run(ps.pipe(ps.values(rows), module, ps.drain()))
+
+    assert len(str(caught.value)) < 700
 
 
 def big():
