@@ -8,9 +8,10 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import trio
+from typing_extensions import override
 
 import pullstream as ps
 from pullstream.authoring import Call, Count, function, is_between, of_extra, seconds
@@ -131,7 +132,17 @@ def display(
             f"rich.console.Console(file=...) for a file"
         )
     screen_for = partial(screens.screen_for, console, every)
-    return partial(_display, screen_for, partial(History, times=times, shown=shown))
+    return Display(_display, screen_for, partial(History, times=times, shown=shown))
+
+
+class Display(partial[Awaitable[None]]):
+    """A display, as messages show it."""
+
+    instead_of_a_module: ClassVar = "it runs beside a pipeline: run(pipeline, beside=display())"
+
+    @override
+    def __repr__(self) -> str:
+        return "display()"
 
 
 async def _display(screen_for: Any, history: Callable[[Any], History], running: ps.types.Running[Any]) -> None:

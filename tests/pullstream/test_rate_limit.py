@@ -56,6 +56,7 @@ async def test_a_slow_answer_fails_by_name_and_upstream_is_told(edge, counting, 
         with pytest.raises(TimeoutError, match=why) as caught:
             await reader.ask(1)
         assert isinstance(caught.value, ps.AskTimeout)
+        assert str(caught.value).endswith("with running.progress.explain(time)")
         assert trio.current_time() - start == 2
         assert probe.reasons == [caught.value]
     assert probe.balanced

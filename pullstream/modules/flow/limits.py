@@ -135,7 +135,7 @@ class _Timeout(Passing):
                 raise AskTimeout(
                     f"{self.location}: upstream did not answer within {self._seconds} s. Allow more with a larger "
                     f"seconds=, ask for fewer values at a time with run(pipeline, limit=1), or see what it waits for "
-                    f"with progress.explain()"
+                    f"with running.progress.explain(time)"
                 )
         elif answer is not NOT_YET and self._deadline < inf:
             self._deadline = inf

@@ -407,6 +407,12 @@ def test_a_display_that_was_not_called():
         ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=display)
 
 
+def test_a_display_that_was_taken_for_a_module():
+    told = r"is display\(\), which is not a module; it runs beside a pipeline: run\(pipeline, beside=display\(\)\)$"
+    with pytest.raises(ps.CompositionError, match=told):
+        ps.pipe(ps.values("a"), display(), ps.collect())
+
+
 def test_without_rich_the_error_names_the_extra():
     code = (
         "import sys; sys.modules['rich'] = None\n"
