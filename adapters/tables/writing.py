@@ -12,10 +12,20 @@ from typing import Any, Final
 from typing_extensions import override
 
 from pullstream import Batch, Context, Sink
-from pullstream.authoring import LOG, Call, Module, bound
+from pullstream.authoring import LOG, Call, Module, bound, of_extra
 from pullstream.timely import Antichain
 
-from ..arrow import OpenTimes, Schema, Spool, derived_schema, pyarrow, row_count, row_place, schema_argument
+from ..arrow import (
+    ArrowMissing,
+    OpenTimes,
+    Schema,
+    Spool,
+    derived_schema,
+    pyarrow,
+    row_count,
+    row_place,
+    schema_argument,
+)
 from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
 from .checking import CheckedPacking, CheckedTimes
@@ -92,6 +102,8 @@ def write_rows(
     if (time is None and mode == "replace_time") or time == "" or not isinstance(time, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Call(module).refuse(f"got time={time!r} with mode={mode!r}: give the name of the column with the time")
     where = Address.of(module, target)
+    if schema is not None:
+        of_extra(where.kind, "pyarrow", ArrowMissing)
     plan = RowsPlan(where, Name.of(module, table, where.kind), mode, keys, time, schema_argument(module, schema))
     own = {"mode": mode if mode != "append" else None, "key": key, "time": time, "schema": plan.schema}
     shown = tuple((name, value) for name, value in own.items() if value is not None)
@@ -142,6 +154,7 @@ class RowsCommitter(SpoolCommitter):
 
     def _begin(self, remembered: tuple[str, int] | None) -> tuple[Recorded, Schema | None]:
         table = self._table
+        of_extra(self._plan.target.kind, "pyarrow", ArrowMissing)
         try:
             table.connect()
             table.lock()

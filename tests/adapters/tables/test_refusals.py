@@ -11,6 +11,7 @@ import pullstream as ps
 from pullstream import CompositionError, tables
 from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import sales, sold, write
+from tests.programs import printed
 
 
 @pytest.mark.parametrize("day", [dt.date(2026, 3, 2), "2026-03-02", 2])
@@ -297,3 +298,16 @@ def test_a_time_that_has_rows_after_a_refused_one_is_not_committed(base):
         with pytest.raises(tables.SchemaError, match="row 1 of the time 3"):
             write(source, base, schema=schema)
         assert (sold(base) if base.has("sales") else None) == found
+
+
+@pytest.mark.parametrize("target", ["a.db", "a.duckdb", "postgresql://user@host/a", "delta:///lake", "iceberg:///lake"])
+def test_without_pyarrow_the_error_names_the_extra_of_the_target(target):
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "import pullstream as ps; from pullstream import tables\n"
+        "for schema in None, {'n': 'int64'}:\n"
+        f"    try: ps.run(ps.pipe(ps.values([{{'n': 1}}]), tables.write_rows({target!r}, 'a', schema=schema)))\n"
+        "    except tables.ArrowMissing as exc: print(exc)"
+    )
+    extra = {"a.db": "sqlite", "a.duckdb": "duckdb"}.get(target, target.partition(":")[0])
+    assert printed("-c", code) == f"pyarrow is not installed: `pip install 'pullstream[{extra}]'`\n" * 2
