@@ -72,13 +72,14 @@ class TargetTable(ABC):
     def kind(self, type: Any) -> str | None:
         """Return the table's type for a type of Arrow; None if there is none that keeps all of its values."""
 
-    def in_utc(self, type: Any) -> Any:
-        """Return the type for the same instants in UTC, if the table has none with their time zone, but has that."""
+    def same_instants(self, type: Any) -> Any:
+        """Return the type for the same instants in microseconds or in UTC, if the table has only that."""
         pa = pyarrow()
-        if not pa.types.is_timestamp(type) or type.tz is None or self.kind(type) is not None:
+        if not pa.types.is_timestamp(type) or self.kind(type) is not None:
             return None
-        utc = pa.timestamp(type.unit, "UTC")
-        return None if self.kind(utc) is None else utc
+        units = [type.unit, *(["us"] if type.unit in {"s", "ms"} else [])]
+        others = [pa.timestamp(unit, zone) for unit in units for zone in (type.tz, type.tz and "UTC")]
+        return next((other for other in others if self.kind(other) is not None), None)
 
     @abstractmethod
     def stored(self, type: Any) -> Any:
@@ -115,7 +116,7 @@ class TargetTable(ABC):
             if found is not None and there.type not in {field.type, self.stored(field.type)}:
                 raise plan.refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
             if found is None and self.kind(field.type) is None:
-                other = self.in_utc(field.type)
+                other = self.same_instants(field.type)
                 other = "another type" if other is None else f"{other}, which keeps the instants,"
                 parts = ", such as (key, {'n': 1}) to {'item': key, 'n': 1}" if pa.types.is_struct(field.type) else ""
                 raise plan.refused(

@@ -249,7 +249,7 @@ class RowsCommitter(SpoolCommitter):
             raise plan.refused(
                 f"the column {empty[0]!r} has only nulls at the first time, {time!r}, so it has no type: give a schema="
             )
-        kinds = [self._table.in_utc(field.type) or field.type for field in schema]
+        kinds = [self._table.same_instants(field.type) or field.type for field in schema]
         schema = pa.schema([field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)])
         opened = self._use(self._table.columns(None, schema))
         for batch in self._first:

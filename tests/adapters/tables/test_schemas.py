@@ -194,6 +194,20 @@ def test_times_that_a_column_would_change_are_refused(base, kind, times):
     assert base.query("SELECT n FROM sales") == [(7,)]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_timestamps_in_seconds_keep_their_instants(base, unit, zone):
+    """A column of CSV, such as 2026-03-02T08:00:00, is in seconds."""
+    if zone is not None and base.kind == "sqlite":
+        pytest.skip("SQLite has no timestamps with a time zone")
+    for time in 0, 1:
+        batch = pa.record_batch({"at": pa.array([MOMENT], pa.timestamp(unit, zone))})
+        write(ps.values([batch], time=lambda _, time=time: time), base)
+    (first,), (second,) = base.query('SELECT "at" FROM sales')
+    assert first == second
+    assert str(first).startswith("2020-01-02 03:00:00")
+
+
 def test_datetimes_of_two_zones_keep_their_instants(base):
     winter = dt.datetime(2026, 1, 31, 23, 30, tzinfo=dt.UTC)
     moments = [winter.astimezone(ZoneInfo(zone)) for zone in ("Europe/Berlin", "America/New_York")]
