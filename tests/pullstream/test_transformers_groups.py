@@ -9,6 +9,7 @@ import trio.testing
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
+from pullstream.modules.grouping.batch import _Row
 
 limits = st.sampled_from([1, 2, 7, 4096])
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30)
@@ -180,3 +181,14 @@ async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock)
         assert await reader.ask(9) == ps.Batch(0, [["a", "b"]])
         assert await reader.ask(9) == ps.Batch(0, [["c"]])
         assert await reader.ask(9) is ps.DONE
+
+
+def test_the_cost_of_a_value_does_not_depend_on_the_number_of_open_times(monkeypatch):
+    """Each ask looked at the values kept for all of them."""
+    looks, of = [], _Row.__len__
+    monkeypatch.setattr(_Row, "__len__", lambda row: looks.append(row) or of(row))
+    values = ps.pipe(ps.values(range(200)), ps.stamp(lambda n: -n, lateness=200))
+
+    ps.run(ps.pipe(values, ps.batch(2), ps.drain()), limit=1)
+
+    assert len(looks) < 2000

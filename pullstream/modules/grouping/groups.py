@@ -15,6 +15,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.interfaces import Inline
+from pullstream.engine.nested.hub import Sizes
 from pullstream.engine.parts.asking import Answer
 from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.parts.notified import Notified
@@ -71,26 +72,31 @@ class Gather(Notified, Inline):
         self._capacity = capacity
         self._sizes = sizes
         self._parts: dict[Hashable, Part] = {}
+        self._kept = Sizes()
+        """The number of values that each part keeps: many times may be open, and looking at all parts costs."""
+        self._kept.change(None, 0)
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
         for run in (batch,) if batch.uniform else self.apart(batch):
             time = run.time
             part = self._parts[time] if time in self._parts else self._new_part()
-            out: list[Any] = []
+            before, out = len(part), list[Any]()
             try:
                 part.feed(run.values, out)
             finally:
-                self._give(time, part, out)
+                self._give(time, part, before, out)
 
     @override
     def complete(self, time: Hashable) -> None:
         out: list[Any] = []
+        before = len(self._parts[time])
         try:
             self._parts[time].finish(out)
         finally:
             self.give(time, out)
         del self._parts[time]
+        self._kept.change(before, None)
 
     @override
     def failed(self) -> None:
@@ -107,8 +113,7 @@ class Gather(Notified, Inline):
         if self._sizes is None:
             return self.run.limit
         size, step = self._sizes
-        kept = max(map(len, self._parts.values()), default=0)
-        return min(self.run.limit, max(1, size + (limit - 1) * step - kept))
+        return min(self.run.limit, max(1, size + (limit - 1) * step - self._kept.greatest))
 
     @override
     def next_event(self, limit: int) -> Answer | Completed | Unanswered | None:
@@ -132,12 +137,13 @@ class Gather(Notified, Inline):
         """Call the parts whose deadline has come."""
         now = trio.current_time()
         for time, part in [(time, part) for time, part in self._parts.items() if part.deadline <= now]:
-            out: list[Any] = []
+            before, out = len(part), list[Any]()
             part.elapse(out)
-            self._give(time, part, out)
+            self._give(time, part, before, out)
 
-    def _give(self, time: Hashable, part: Part, out: list[Any]) -> None:
-        """Give the results of a part, and hold its time while it keeps values."""
+    def _give(self, time: Hashable, part: Part, before: int, out: list[Any]) -> None:
+        """Give the results of a part that has kept some values `before`, and hold its time while it keeps any."""
+        self._kept.change(before or None, len(part) or None)
         self.give(time, out)
         if len(part) and time not in self._parts:
             self._parts[time] = part
