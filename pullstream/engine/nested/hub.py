@@ -1,7 +1,7 @@
 """The hub that splits a stream into several branches: for `tee`, `partition`, `fork` and side branches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import trio
@@ -75,6 +75,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
         self._hub = hub
         self.wanted = 0
         """The limit of the ask that waits; 0 while none does."""
+        self._began = 0.0
         self._confirmed = False
         """Whether the end is the branch's own."""
         self._counted: tuple[int | None, int | None] = (None, None)
@@ -90,12 +91,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if not (self._backlog or self._backlog.known):
             self._want(limit)
-            (count,) = self.location.ports
-            began = count.begin()
-            try:
-                self._hub.ask_now()
-            finally:
-                count.end(began)
+            self._hub.ask_now()
         answer = self._backlog.answer(limit)
         if isinstance(answer, Batch):
             self.count_in(self.wanted, self.wanted - self.kept)
@@ -106,24 +102,31 @@ class Branch(Waking[Any], PolledKernel[Any]):
     @override
     async def wait(self) -> None:
         if not self._backlog.known:
-            await self._asked()
+            signal = self.awaited()
+            self._hub.pump()
+            try:
+                await signal.wait()
+            finally:
+                self._want(0)
         if self._backlog.known and not self._backlog:
             # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
             await trio.lowlevel.checkpoint_if_cancelled()
             self._confirmed = True
 
-    async def _asked(self) -> None:
-        signal = self.awaited()
-        (count,) = self.location.ports
-        began = count.begin()
-        try:
-            self._hub.pump()
-            await signal.wait()
-        finally:
-            self._want(0)
-            count.end(began)
+    @override
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
+        if self._backlog.known:
+            return False
+        self.call_at_change(wake)
+        self._hub.pump()
+        return True
 
     def _want(self, limit: int) -> None:
+        (count,) = self.location.ports
+        if limit and not self.wanted:
+            self._began = count.begin()
+        elif self.wanted and not limit:
+            count.end(self._began)
         self.wanted = limit
         self.count_in(limit, limit - self.kept)
 
@@ -146,6 +149,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
 
     def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
         """End after the values that were dealt or, with `at_once`, in place of them."""
+        self._want(0)
         self._backlog.end(ending)
         if isinstance(ending, BaseException):
             self.location.freeze()
@@ -155,6 +159,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
+        self._want(0)
         self._backlog.drop()
         await self._hub.leave(self, reason)
 
