@@ -183,6 +183,8 @@ class Hub(ABC):
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
         self._reader = first_lane(upstream.edge, self.location.ports[0])
         self._asked = self.location.asked = EdgeCount()
+        self._began = 0.0
+        """When an ask began for whose answer upstream wakes the branches; 0 while there is none."""
         self._changed = self.signal()
         self._pace = WaitingPace()
         self._cost = Pace(self._scope.run)
@@ -190,6 +192,10 @@ class Hub(ABC):
         self._polls = upstream.edge.depth < DEEP
         """Whether upstream is polled; below a long row of modules, only the task asks, on a stack of its own."""
         self._pumping = self._asking = False
+        self._due = False
+        """Whether upstream has woken a branch, and was not polled since."""
+        self._stalled = False
+        """Whether no ask is outstanding although a branch may wait: another one has to ask, or leave, first."""
         self._closed: trio.Event | None = None
         self._over = False
         self._failed: BaseException | None = None
@@ -259,6 +265,8 @@ class Hub(ABC):
         limit = self.room() if self._polls else 0
         if not limit:
             return
+        self._due = False
+        self._answered()
         began = self._asked.begin()
         try:
             answer = self._reader.poll(min(limit, self._cost.next(self._reader)))
@@ -271,16 +279,40 @@ class Hub(ABC):
             self._asked.end(began)
 
     def pump(self) -> None:
-        """Start or wake the task that asks, as a branch waits."""
-        if not self._pumping:
-            self._pumping = True
-            self._scope.run.spawn(self._pump)
-        self.wake()
+        """Have upstream asked again, as a branch waits: by a branch, once upstream can answer, or else by a task."""
+        if self._asking:
+            return
+        if self._reader.wakes(self._woken):
+            self._stalled = False
+            self._began = self._began or self._asked.begin()
+        else:
+            self._stalled = True
+            self.wake()
+
+    def _woken(self) -> None:
+        """Let a branch that waits poll upstream, for all of them; if it leaves before, another one."""
+        self._answered()
+        self._due = True
+        for branch in self.branches:
+            if branch.wanted:
+                branch.changed()
+                return
+
+    def _answered(self) -> None:
+        """Note that no ask is outstanding for which upstream wakes the branches."""
+        if self._began:
+            self._asked.end(self._began)
+            self._began = 0.0
 
     def wake(self) -> None:
-        """Wake the pump, as there may be room now."""
-        if self._pumping:
-            self._changed.set()
+        """Start or wake the task that asks, if a branch waits and there is room now."""
+        if self._stalled and self.room():
+            self._stalled = False
+            if self._pumping:
+                self._changed.set()
+            else:
+                self._pumping = True
+                self._scope.run.spawn(self._pump)
 
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:
         """Remove a branch that was aborted, or that sent an error, which ends all branches."""
@@ -292,6 +324,8 @@ class Hub(ABC):
         if self._closed is not None:
             await self._closed.wait()
         elif reason is None and self.needed():
+            if self._due:
+                self._woken()
             self.wake()
         else:
             await self._close(reason)
@@ -316,6 +350,7 @@ class Hub(ABC):
         while not self._over and self._closed is None:
             limit = self.room()
             if not limit:
+                self._stalled = True
                 self._changed = self.signal()
                 await self._changed.wait()
             elif self._failed is not None:
@@ -323,6 +358,7 @@ class Hub(ABC):
             else:
                 # Only the time spent on asking counts. While a branch waits for another branch to ask, it waits for the
                 # modules below that branch, not for upstream.
+                self._answered()
                 began = self._asked.begin()
                 self._asking = True
                 try:
@@ -382,7 +418,8 @@ class Hub(ABC):
             return
 
     def _end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
-        self._over = True
+        self._over, self._stalled = True, False
+        self._answered()
         branches, self.branches = self.branches, {}
         for branch in branches:
             branch.end(ending, at_once=at_once)
@@ -396,7 +433,7 @@ class Hub(ABC):
             self.location.complete()
         else:
             self.location.abandon()
-        self.wake()
+        self._changed.set()
 
 
 class Copies(Hub):
