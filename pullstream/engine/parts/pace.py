@@ -26,11 +26,12 @@ class Size:
 
     Part of an answer's cost may not depend on its number of values: to look at 400 columns takes as long for one row as
     for a thousand. Asking for fewer values makes this part no cheaper, and each value dearer. So it is estimated from
-    two answers of different sizes, and not counted.
+    two answers of different sizes, and not counted; the work on the values may take as long again.
     """
 
     now = FIRST
     _asked = _came = _steady = 0
+    _patience = STEADY
     _spent = 0.0
     _fixed = 0.0
     """The estimated cost of an answer, in seconds, without that of its values."""
@@ -50,12 +51,16 @@ class Size:
         self._steady = self._steady + 1 if asked == self._asked and came >= asked else 0
         self._asked, self._came, self._spent = asked, came, spent
         spent -= self._fixed
-        if spent > 2 * BREATH:
-            self.now = max(1, int(asked * BREATH / (2 * spent)))
-        elif asked < most and (spent < BREATH / 2 or (self._steady >= STEADY and spent < BREATH)):
+        allowed = max(BREATH, self._fixed)
+        if self._steady >= self._patience and asked < most:
+            # For one value, more cannot take less. Otherwise the answer to either is no longer than it may be.
+            self._patience *= 2
+            self.now = 2 * asked if asked == 1 or spent < allowed else asked // 2
+        elif spent > 2 * allowed:
+            self.now = max(1, int(asked * allowed / (2 * spent)))
+        elif spent < allowed / 2 and asked < most:
             self.now = 2 * asked
-        elif self._steady >= STEADY and spent > BREATH:
-            self.now = max(1, asked // 2)
+            self._patience = STEADY
 
 
 class Pace:
