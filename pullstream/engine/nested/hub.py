@@ -76,6 +76,9 @@ class Branch(Waking[Any], PolledKernel[Any]):
         self.wanted = 0
         """The limit of the ask that waits; 0 while none does."""
         self._began = 0.0
+        """When that ask began."""
+        self.listens = False
+        """Whether whoever polled it waits for `changed`."""
         self._confirmed = False
         """Whether the end is the branch's own."""
         self._counted: tuple[int | None, int | None] = (None, None)
@@ -89,6 +92,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
+        self.listens = False
         if not (self._backlog or self._backlog.known):
             self._want(limit)
             self._hub.ask_now()
@@ -103,10 +107,11 @@ class Branch(Waking[Any], PolledKernel[Any]):
     async def wait(self) -> None:
         if not self._backlog.known:
             signal = self.awaited()
-            self._hub.pump()
+            self._listen()
             try:
                 await signal.wait()
             finally:
+                self.listens = False
                 self._want(0)
         if self._backlog.known and not self._backlog:
             # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
@@ -118,8 +123,12 @@ class Branch(Waking[Any], PolledKernel[Any]):
         if self._backlog.known:
             return False
         self.call_at_change(wake)
-        self._hub.pump()
+        self._listen()
         return True
+
+    def _listen(self) -> None:
+        self.listens = True
+        self._hub.attend()
 
     def _want(self, limit: int) -> None:
         (count,) = self.location.ports
@@ -278,7 +287,7 @@ class Hub(ABC):
         finally:
             self._asked.end(began)
 
-    def pump(self) -> None:
+    def attend(self) -> None:
         """Have upstream asked again, as a branch waits: by a branch, once upstream can answer, or else by a task."""
         if self._asking:
             return
@@ -294,7 +303,7 @@ class Hub(ABC):
         self._answered()
         self._due = True
         for branch in self.branches:
-            if branch.wanted:
+            if branch.listens:
                 branch.changed()
                 return
 
