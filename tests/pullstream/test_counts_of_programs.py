@@ -79,6 +79,16 @@ PROGRAMS = {
         lambda number: ps.merge(*[ticks(number // 20)] * 20),
         Counts(answers=2.1, steps=1.2, tasks=0.01, frames=240),
     ),
+    "a fork of a source that waits": (
+        lambda number: ps.pipe(ticks(number), ps.fork(ps.map(str), ps.map(int))),
+        Counts(answers=9.1, steps=2.1, tasks=0.01, frames=730),
+    ),
+    "a fold of a fork": (
+        lambda number: ps.pipe(
+            ticks(number), ps.fork(ps.map(abs), ps.map_async(varied, 1)), ps.reduce_by_time(ps.agg.count())
+        ),
+        Counts(answers=9.2, steps=6.2, tasks=0.01, frames=1260),
+    ),
     "a source that waits for each value": (
         lambda number: ps.pipe(ps.values([3] * (number // 3)), ps.flat_map(ticks)),
         Counts(answers=1.4, steps=2.8, tasks=0.4, frames=400),
