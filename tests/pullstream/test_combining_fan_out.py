@@ -87,6 +87,47 @@ def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
     assert len(probe.asked) < 200
 
 
+async def test_a_branch_does_not_wait_for_another_to_ask(autojump_clock):
+    """An answer for one branch is no reason to let the other one wait until the first has worked on it."""
+    came = []
+
+    @ps.transformer
+    async def works(upstream, ctx, seconds):
+        async for batch in ctx.batches(upstream):
+            came.append(trio.current_time() - begin)
+            await trio.sleep(seconds)
+            yield batch
+
+    async def call(value):
+        await trio.sleep(2)
+        return value
+
+    begin = trio.current_time()
+    branches = {0: ps.pipe(works(10), ps.drain()), 1: ps.pipe(works(9.5), ps.drain())}
+    await ps.arun(
+        ps.pipe(ps.values(range(4)), ps.map_async(call, 1), ps.partition(lambda n: n % 2, branches, capacity=5))
+    )
+
+    assert came == [2, 4, 14, 16]
+
+
+async def test_a_branch_that_leaves_when_upstream_can_answer(schedule, autojump_clock):
+    """Upstream has woken it, to ask for all branches: another one does that in its place."""
+    switch, got = ps.abortable(), []
+
+    @ps.source
+    async def aborting(ctx):
+        yield 0
+        await trio.sleep(1)
+        switch.abort()
+        yield 1
+        yield 2
+
+    await ps.arun(ps.pipe(aborting(), ps.tee(ps.pipe(switch, ps.drain()), ps.drain(got.append))))
+
+    assert got == [0, 1, 2]
+
+
 async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_clock):
     slow = []
     branches = kept(slow, pause=1), kept([], failing=5)

@@ -153,6 +153,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
         count.values += len(batch.values)
         count.batches += 1
         self._backlog.put(batch)
+        self.listens = False
         self._want(0)
         self.changed()
 
@@ -284,6 +285,8 @@ class Hub(ABC):
         else:
             if not isinstance(answer, Unanswered):
                 self._take(answer)
+                # The ask is answered on which branches wait that got nothing.
+                self._go_on()
         finally:
             self._asked.end(began)
 
@@ -299,11 +302,15 @@ class Hub(ABC):
             self.wake()
 
     def _woken(self) -> None:
-        """Let a branch that waits poll upstream, for all of them; if it leaves before, another one."""
+        """Have upstream polled, as it may have the answer that it did not have before."""
         self._answered()
-        self._due = True
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Let a branch that waits poll upstream, for all of them; if it leaves before, another one."""
         for branch in self.branches:
             if branch.listens:
+                self._due = True
                 branch.changed()
                 return
 
@@ -334,7 +341,7 @@ class Hub(ABC):
             await self._closed.wait()
         elif reason is None and self.needed():
             if self._due:
-                self._woken()
+                self._go_on()
             self.wake()
         else:
             await self._close(reason)
