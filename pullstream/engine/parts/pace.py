@@ -29,10 +29,13 @@ class Size:
     two answers of different sizes, and not counted; the work on the values may take as long again.
     """
 
-    now = FIRST
-    _asked = _came = _steady = 0
-    _patience = STEADY
+    now: int = FIRST
+    _asked = 0
+    _came = 0
     _spent = 0.0
+    _steady = 0
+    """The number of full answers of the last size before the last one."""
+    _patience = STEADY
     _fixed = 0.0
     """The estimated cost of an answer, in seconds, without that of its values."""
 
