@@ -325,7 +325,7 @@ def compared(script, passing):
 @pytest.fixture
 def passing(monkeypatch):
     """A record of the edges, in runs whose task switches are independent of the wall clock."""
-    for module in ("edge.edge", "parts.context", "parts.generator", "parts.pace"):
+    for module in ("edge.edge", "parts.context", "parts.generator", "parts.pace", "parts.tasks"):
         monkeypatch.setattr(f"pullstream.engine.{module}.BREATH", math.inf)
     return Passing(monkeypatch)
 

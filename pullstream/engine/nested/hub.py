@@ -76,7 +76,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
         self.wanted = 0
         """The limit of the ask that waits; 0 while none does."""
         self._began = 0.0
-        """When that ask began."""
+        """The moment at which that ask began."""
         self.listens = False
         """Whether whoever polled it waits for `changed`."""
         self._confirmed = False
@@ -194,7 +194,7 @@ class Hub(ABC):
         self._reader = first_lane(upstream.edge, self.location.ports[0])
         self._asked = self.location.asked = EdgeCount()
         self._began = 0.0
-        """When an ask began for whose answer upstream wakes the branches; 0 while there is none."""
+        """The moment at which an ask began for whose answer upstream wakes the branches; 0 while there is none."""
         self._changed = self.signal()
         self._pace = WaitingPace()
         self._cost = Pace(self._scope.run)
@@ -291,7 +291,7 @@ class Hub(ABC):
             self._asked.end(began)
 
     def attend(self) -> None:
-        """Have upstream asked again, as a branch waits: by a branch, once upstream can answer, or else by a task."""
+        """See to it that upstream is asked again, as a branch waits: by a branch, once it can answer, or by a task."""
         if self._asking:
             return
         if self._reader.wakes(self._woken):
@@ -302,7 +302,7 @@ class Hub(ABC):
             self.wake()
 
     def _woken(self) -> None:
-        """Have upstream polled, as it may have the answer that it did not have before."""
+        """Poll upstream again, as it may have the answer that it did not have before."""
         self._answered()
         self._go_on()
 

@@ -55,15 +55,16 @@ class Size:
         self._asked, self._came, self._spent = asked, came, spent
         spent -= self._fixed
         allowed = max(BREATH, self._fixed)
-        if self._steady >= self._patience and asked < most:
-            # For one value, more cannot take less. Otherwise the answer to either is no longer than it may be.
+        if spent > 2 * allowed and asked > 1:
+            self.now = max(1, int(asked * allowed / (2 * spent)))
+        elif spent < allowed / 2:
+            if asked < most:
+                self.now = 2 * asked
+                self._patience = STEADY
+        elif self._steady >= self._patience and asked < most:
+            # Two values may take no longer than one that takes long. Otherwise, either size is within what is allowed.
             self._patience *= 2
             self.now = 2 * asked if asked == 1 or spent < allowed else asked // 2
-        elif spent > 2 * allowed:
-            self.now = max(1, int(asked * allowed / (2 * spent)))
-        elif spent < allowed / 2 and asked < most:
-            self.now = 2 * asked
-            self._patience = STEADY
 
 
 class Pace:
