@@ -82,10 +82,10 @@ def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe)
 
 
 @ps.transformer
-async def looking_first(upstream, ctx):
+async def looking_first(upstream, ctx, seconds=0.015):
     """Its work on a batch does not depend on the number of values."""
     async for batch in ctx.batches(upstream):
-        compute(0.015)
+        compute(seconds)
         yield batch
 
 
@@ -105,6 +105,20 @@ def test_work_that_is_the_same_for_few_values_does_not_make_them_fewer(rest, cou
     ps.run(rest(counting(probe, 2_000)))
     assert len(probe.asked) <= 40
     assert max(probe.asked) >= 256
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        ps.tee(*[ps.pipe(looking_first(0.0004), ps.drain())] * 25),
+        ps.pipe(ps.group_by(lambda n: n % 25, looking_first(0.0004)), ps.drain()),
+    ],
+    ids=["tee", "group_by"],
+)
+def test_many_streams_that_take_a_moment_each_are_not_given_fewer_values(rest, counting, probe):
+    """They take longer than a moment together, however few values they are given."""
+    ps.run(ps.pipe(counting(probe, 1_000), rest))
+    assert len(probe.asked) <= 250
 
 
 SECONDS = st.floats(0, 0.1)

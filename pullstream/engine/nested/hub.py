@@ -257,6 +257,7 @@ class Hub(ABC):
         branch. Until all branches wait again, the fastest may be ahead of the slowest by `capacity` values.
         """
         if self.wanted.least:
+            self._pace.streams = len(self.branches)
             return min(self.wanted.greatest, max(self.wanted.least, self._pace.next()))
         return max(0, min(self.wanted.greatest, self.ahead.least + capacity))
 

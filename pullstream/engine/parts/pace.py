@@ -149,9 +149,11 @@ class WaitingPace:
     when that took longer. It counts the time during which values are in hand, by trio's clock.
     """
 
-    __slots__ = ("_in_hand", "_least", "_processed", "_since", "_size")
+    __slots__ = ("_in_hand", "_least", "_processed", "_since", "_size", "streams")
 
     def __init__(self, least: int = 1) -> None:
+        self.streams = 1
+        """The number of streams that process the values, one after another; each of them may take a moment."""
         self._least = self._size = least
         self._in_hand = self._processed = 0
         self._since = 0.0
@@ -163,13 +165,14 @@ class WaitingPace:
         """
         if self._in_hand and not in_hand:
             spent = trio.current_time() - self._since
+            allowed = BREATH * self.streams
             self._processed += self._in_hand
-            if spent > BREATH:
-                self._size = max(self._least, int(self._in_hand * BREATH / (2 * spent)))
+            if spent > allowed:
+                self._size = max(self._least, int(self._in_hand * allowed / (2 * spent)))
                 self._processed = 0
             elif self._processed >= self._size:
                 self._processed = 0
-                if spent < BREATH / 2:
+                if spent < allowed / 2:
                     self._size *= 2
             self._in_hand = 0
         return self._size

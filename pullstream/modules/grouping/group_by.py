@@ -81,6 +81,7 @@ class GroupBy(SideBySide[_Group]):
             self._dealt.pop()
         if self._pending or self.owed or self._dealt or self.asking(self.upstream):
             return 0
+        self._pace.streams = max(1, len(self._groups))
         return min(limit, self._pace.next(), self._cost.next(self.upstream))
 
     @override
