@@ -21,6 +21,10 @@ STEADY: Final = 4
 """The number of answers of one size after which another size is tried, to learn what one value costs."""
 
 
+FADING: Final = 0.8
+"""The part of the estimated cost of an answer that is left after another answer has shown that it is less."""
+
+
 class Size:
     """The number of values to ask for so that one answer takes a few milliseconds of work.
 
@@ -50,7 +54,8 @@ class Size:
         if self._came and more_asked * more_came > 0:
             # Work upstream may depend on the number asked for, and work here on the values received.
             variable = max(0.0, change / more_asked * asked, change / more_came * came)
-            self._fixed = max(0.0, min(spent - variable, self._spent))
+            # A single answer that took less is no proof: among many tasks, a wait may show in every other answer only.
+            self._fixed = max(FADING * self._fixed, min(spent - variable, self._spent))
         self._steady = self._steady + 1 if asked == self._asked and came >= asked else 0
         self._asked, self._came, self._spent = asked, came, spent
         spent -= self._fixed
