@@ -181,7 +181,8 @@ class Branch(Waking[Any], PolledKernel[Any]):
 class Hub(ABC):
     """Asks upstream when its branches have demand, and deals the values to the branches.
 
-    A branch that asks polls upstream for all of them. Where the answer has to be waited for, a task asks.
+    A branch that asks polls upstream for all of them. Where the answer has to be waited for, upstream wakes one of the
+    waiting branches, which polls again; a task asks where nothing wakes them.
 
     An error from a branch goes upstream at once and fails the others. An abort goes upstream when the last branch that
     counts (see `needed`) has left (R6). A failure from upstream reaches each branch after the values dealt to it (R8).
@@ -286,7 +287,7 @@ class Hub(ABC):
         else:
             if not isinstance(answer, Unanswered):
                 self._take(answer)
-                # The ask is answered on which branches wait that got nothing.
+                # Other branches may wait on this ask, and have got nothing from it.
                 self._go_on()
         finally:
             self._asked.end(began)
