@@ -19,7 +19,6 @@ Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 
 ADVICE: Final = "convert the values with ps.map, or change the schema"
 
-
 JOINED_BYTES: Final = 8 << 20
 """The most bytes of rows to join."""
 

@@ -149,15 +149,12 @@ class FanIn(PolledAsking[Any]):
 
     def ask_one(self, each: Input, limit: int) -> None:
         """Ask an input for at most `limit` values: a slow one for fewer, even if quick ones keep the limit high."""
-        most = each.size.now
-        wanted, before = min(limit, most), each.lane.port.values
+        wanted, before = min(limit, each.size.now), each.lane.port.values
         began = clocks.monotonic()
         self.ask_input(each.lane, wanted)
         # While a task asks, others have their turns.
         spent = 0.0 if self.asked(each) else clocks.monotonic() - began
         each.size.fit(wanted, each.lane.port.values - before, spent, self.run.limit)
-        if wanted < most and each.size.now >= wanted:
-            each.size.now = most
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:

@@ -48,7 +48,7 @@ class Size:
 
         It shrinks from the number asked for, not from the values received: modules upstream may have left values out. A
         module that yields to other tasks does so every `BREATH`, so a wait of just that length is no sign of asking
-        for too much.
+        for too much. An ask for fewer values than it allows is no reason to allow more.
         """
         change, more_asked, more_came = spent - self._spent, asked - self._asked, came - self._came
         if self._came and more_asked * more_came > 0:
@@ -62,11 +62,12 @@ class Size:
         allowed = max(BREATH, self._fixed)
         if spent > 2 * allowed and asked > 1:
             self.now = max(1, int(asked * allowed / (2 * spent)))
+        elif not self.now <= asked < most:
+            return
         elif spent < allowed / 2:
-            if asked < most:
-                self.now = 2 * asked
-                self._patience = STEADY
-        elif self._steady >= self._patience and asked < most:
+            self.now = 2 * asked
+            self._patience = STEADY
+        elif self._steady >= self._patience:
             # Two values may take no longer than one that takes long. Otherwise, either size is within what is allowed.
             self._patience *= 2
             self.now = 2 * asked if asked == 1 or spent < allowed else asked // 2

@@ -81,7 +81,8 @@ class Gather(Notified, Inline):
         for run in (batch,) if batch.uniform else self.apart(batch):
             time = run.time
             part = self._parts[time] if time in self._parts else self._new_part()
-            before, out = len(part), list[Any]()
+            before = len(part)
+            out: list[Any] = []
             try:
                 part.feed(run.values, out)
             finally:
@@ -137,7 +138,8 @@ class Gather(Notified, Inline):
         """Call the parts whose deadline has come."""
         now = trio.current_time()
         for time, part in [(time, part) for time, part in self._parts.items() if part.deadline <= now]:
-            before, out = len(part), list[Any]()
+            before = len(part)
+            out: list[Any] = []
             part.elapse(out)
             self._give(time, part, before, out)
 
