@@ -99,8 +99,6 @@ ELSEWHERE = {
     "map_thread": "threads do not know of virtual time: test_concurrent_threads.py",
     "map_process": "nor do processes: test_concurrent_processes.py",
     "from_asyncio": "nor does asyncio's loop: test_sources_asyncio.py",
-    "once": "made of values",
-    "empty": "made of values",
 }
 
 

@@ -71,8 +71,6 @@ BESIDE = {
     "zip.fill": ("mode", "padded"),
 }
 """Another argument that a parameter has no meaning without."""
-PLACED = {"catch_up.old": "values", "once.time": "values"}
-"""Arguments that are passed on as they are, and refused there."""
 MODULES = {*ps.__all__} - {"run", "arun", "iterate", "aiterate", "pipe", "source", "transformer", "sink"}
 PARAMETERS = [
     (name, parameter)
@@ -102,7 +100,7 @@ def test_every_argument_refuses_what_it_cannot_be(name, parameter):
         except ps.CompositionError as exc:
             refused.add(kind)
             place, _, told = str(exc).partition(f" at {__file__}:")
-            assert place.startswith(f"{PLACED.get(full, name)}(")
+            assert place.startswith(f"{name}(")
             assert ("later" if value is later else repr(value)) in told.partition(" ")[2]
     assert refused == {kind for kind in NONSENSE if not {here, full} & (FREE | MAY_BE[kind])}
 

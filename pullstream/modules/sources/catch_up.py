@@ -15,7 +15,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.sidecar.location import above
 from pullstream.modules.flow.prefetch import Prefetch
-from pullstream.modules.sources.values import values
+from pullstream.modules.sources.values import readable, values
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
 
 
@@ -75,8 +75,11 @@ class _CatchUp(Prefetch):
             super().arrived(lane, answer)
 
 
-def _read(call: Call, old: Any) -> Source[Any]:  # noqa: ARG001 - the signature of a check
-    return cast("Source[Any]", old) if isinstance(old, Source) else values(old)
+def _read(call: Call, old: Any) -> Source[Any]:
+    if isinstance(old, Source):
+        return cast("Source[Any]", old)
+    readable(call, old)
+    return values(old)
 
 
 def _batch(call: Call, sync: Any) -> Any:

@@ -77,7 +77,8 @@ def _close(iterator: object) -> None:
         close()
 
 
-def _readable(call: Call, iterable: Any) -> Any:
+def readable(call: Call, iterable: Any) -> Any:
+    """The check of an argument whose values a source emits."""
     if table := table_advice(iterable):  # most tables are iterable, but not by rows
         raise call.refuse(f"would not iterate a {type(iterable).__name__} by rows: {table}")
     if not isinstance(iterable, Iterable):
@@ -91,7 +92,7 @@ def _readable(call: Call, iterable: Any) -> Any:
 
 
 @source
-def values(iterable: Annotated[Iterable[T], _readable], *, time: TimeOf[T] = None) -> Source[T]:
+def values(iterable: Annotated[Iterable[T], readable], *, time: TimeOf[T] = None) -> Source[T]:
     """Emit the values of an iterable, in order; for a mapping, its values.
 
     All values are at time 0, unless `time` gives each its own; times must not go back. If `time` raises, the stream
@@ -136,16 +137,18 @@ def fail(failure: Annotated[BaseException, Instance(BaseException, "needs an exc
     return opens(_Fail(failure))
 
 
-def once(value: T, *, time: Function[T, Hashable] | None = None) -> Source[T]:
+@source
+def once(value: T, *, time: TimeOf[T] = None) -> Source[T]:
     """Emit one value, then end: `values([value])`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.once(None), ps.collect()))
     [None]
     """
-    return values((value,), time=time)
+    return opens(Values((value,), time))
 
 
+@source
 def empty() -> Source[Any]:
     """End at once: `values([])`.
 
@@ -153,7 +156,7 @@ def empty() -> Source[Any]:
     >>> ps.run(ps.pipe(ps.empty(), ps.collect()))
     []
     """
-    return values(())
+    return opens(Values(()))
 
 
 @source
