@@ -77,9 +77,6 @@ class SqlCursor(RowCursor):
             for batch in self._rows or ():
                 if batch.num_rows:
                     last = batch.slice(batch.num_rows - 1)
-                    if missing := [name for name in self._order if name not in batch.schema.names]:
-                        names = ", ".join(batch.schema.names)
-                        raise TableError(f"read_rows(): {self.what} has no column {missing[0]!r}; it has {names}")
                     self._last = tuple(last.column(name)[0].as_py() for name in self._order)
                     self._found = True
                     return batch
@@ -99,8 +96,9 @@ class SqlCursor(RowCursor):
             given.append(value)
             return f"${len(given)}"
 
-        time, *keys = map(quoted, self._order)
-        rows = f"FROM ({self._query}\n) AS pullstream_query"
+        # Without the table, SQLite takes the name of a missing column for text.
+        time, *keys = (f"query.{quoted(name)}" for name in self._order)
+        rows = f"FROM ({self._query}\n) AS query"
         conditions: list[str] = []
         if self._follow or self._last:
             # No condition below is true for them.
