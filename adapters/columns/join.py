@@ -1,6 +1,8 @@
 """`join`: the rows of two sources that have equal keys, time by time."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Annotated, Any, Final, get_args
 
 from typing_extensions import override
@@ -12,6 +14,7 @@ from ..arrow import ArrowRows, RowForm
 from .expressions import check_names, column_name
 from .frames import ColumnReader, first_line, frame_from, joined, rows_at_once, rows_of, without_dictionaries
 from .package import ColumnError, pa, pl
+from .together import TIME, alike, by_number, numbered
 
 AHEAD: Final = 1 << 20
 """The number of rows that a source may be ahead of the other."""
@@ -29,7 +32,7 @@ class _Joining(JoinByTime):
     ) -> None:
         super().__init__(both, AHEAD, how)
         self._on, self._how, self._at, self._strategy = on, how, at, strategy
-        self._compared = on if at is None else (*on, at)
+        self._keys = on if at is None else (*on, at)
         self._forms: list[RowForm | None] = [None, None]
         self._schemas: list[Any] = [None, None]
         self._began = [False, False]
@@ -53,7 +56,7 @@ class _Joining(JoinByTime):
             return (), failure
         self._forms[number] = rows.form
         if self._schemas[number] is None:
-            check_names(reader.where, rows, {*self._compared})
+            check_names(reader.where, rows, {*self._keys})
             self._schemas[number] = rows.schema
         return rows, failure
 
@@ -66,15 +69,44 @@ class _Joining(JoinByTime):
         )
 
     @override
+    def all_joined(self, times: Sequence[Hashable]) -> Iterator[Sequence[Any]]:
+        some: list[tuple[Hashable, tuple[Any, Any]]] = []
+        size = 0
+        for time in times:
+            both = self.take(time)
+            size += (more := sum(map(len, chain(*both))))
+            if size > self.most():
+                yield from self._together(some)
+                some, size = [], more
+            some.append((time, both))
+        yield from self._together(some)
+
+    def _together(self, some: Sequence[tuple[Hashable, tuple[Any, Any]]]) -> Iterable[Sequence[Any]]:
+        """The results of some times: of all at once, if their rows have the columns of a source's first row."""
+        sides = [*zip(*(both for _, both in some), strict=True)]
+        every = [[*chain(*side)] for side in sides]
+        if len(some) > 1 and all(map(alike, every, self._schemas)):
+            # If that fails, each is joined alone.
+            with suppress(Exception):
+                left, right = map(numbered, map(self._frame, every, self._schemas), sides)
+                made = self._joined(left, right, (TIME, *self._on))
+                return [()] * len(some) if made is None else by_number(str(self.location), made, self._form, len(some))
+        return (self.joined(time, *both) for time, both in some)
+
+    @override
     def joined(self, time: Hashable, left: list[Any], right: list[Any]) -> Sequence[Any]:
-        frames = [self._frame(parts, schema) for parts, schema in zip((left, right), self._schemas, strict=True)]
-        form = self._forms[0] or self._forms[1]
-        assert form is not None, "rows have arrived"
+        one, other = map(self._frame, (left, right), self._schemas)
         try:
-            made = self._joined(*frames)
+            made = self._joined(one, other, self._on)
         except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self.location}: {first_line(exc)}, at the time {time!r}") from None
-        return () if made is None else rows_of(str(self.location), made, form)
+        return () if made is None else rows_of(str(self.location), made, self._form)
+
+    @property
+    def _form(self) -> RowForm:
+        form = self._forms[0] or self._forms[1]
+        assert form is not None, "rows have arrived"
+        return form
 
     def _frame(self, rows: Sequence[ArrowRows], schema: Any) -> Any:
         """The rows of a source at a time as a frame; None if its columns are not known yet, or do not matter."""
@@ -83,20 +115,20 @@ class _Joining(JoinByTime):
         parts, where = [part.batch for part in rows] or [pa.RecordBatch.from_pylist([], schema)], str(self.location)
         return frame_from(where, without_dictionaries(joined(where, parts)))
 
-    def _joined(self, left: Any, right: Any) -> Any:
+    def _joined(self, left: Any, right: Any, on: Sequence[str]) -> Any:
         if left is None or right is None:
             # A source without rows has no columns.
             keeps = ("left", "anti", "asof", "full") if right is None else ("full",)
             return (left if right is None else right) if self._how in keeps else None
-        kinds = {name: self._common(name, left.schema[name], right.schema[name]) for name in self._compared}
+        kinds = {name: self._common(name, left.schema[name], right.schema[name]) for name in self._keys}
         casts = [pl.col(name).cast(kind) for name, kind in kinds.items() if kind is not None]
         before, left, right = left.schema, left.with_columns(casts), right.with_columns(casts)
         if self._how == "asof":
             assert self._at is not None, "it is checked when composing"
-            made = self._nearest(left, right, self._at)
+            made = self._nearest(left, right, self._at, on)
         else:
             order = "left" if self._how in {"semi", "anti"} else "left_right"
-            made = left.join(right, on=list(self._on), how=self._how, coalesce=True, maintain_order=order)
+            made = left.join(right, on=list(on), how=self._how, coalesce=True, maintain_order=order)
         if self._how == "full":
             # Polars compares integers in 128 bits if it must.
             return made.with_columns(pl.col(pl.Int128).cast(pl.Int64))
@@ -122,7 +154,9 @@ class _Joining(JoinByTime):
             f"equal above one of them, for example with columns.with_columns(pl.col({name!r}).{to})"
         )
 
-    def _nearest(self, left: Any, right: Any, at: str) -> Any:
+    def _nearest(self, left: Any, right: Any, at: str, on: Sequence[str]) -> Any:
+        if TIME in on and any(left.schema[name].is_nested() for name in on):
+            raise NotImplementedError("polars refuses such a column as the only key, and so must each time alone")
         left, right = (side.sort(at, maintain_order=True) for side in (left, right))
         pairs = [(left, right)]
         if left.schema[at].is_float():
@@ -130,7 +164,7 @@ class _Joining(JoinByTime):
             nan = pl.col(at).is_nan().fill_null(value=False)
             right = right.filter(~nan)
             pairs = [(left.filter(~nan), right), (left.filter(nan), right.clear())]
-        options: Any = {"by": list(self._on) or None, "strategy": self._strategy, "check_sortedness": False}
+        options: Any = {"by": list(on) or None, "strategy": self._strategy, "check_sortedness": False}
         return pl.concat([one.join_asof(other, on=at, **options) for one, other in pairs])
 
 

@@ -1,6 +1,8 @@
 """`per_time` and `sort_by_time`: queries over all rows of a time."""
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Annotated, Any, cast
 
 from typing_extensions import override
@@ -10,9 +12,10 @@ from pullstream.authoring import Call, Emits, Sync, opens
 
 from ..arrow import ArrowRows
 from .by_time import ByTime
-from .frames import first_line, frame_of_all, rows_of
+from .frames import Frame, first_line, frame_of_all, rows_of
 from .package import ColumnError, pl
 from .reducing import some_keys
+from .together import alike, by_number, numbered
 
 
 class _PerTime(ByTime[list[ArrowRows]]):
@@ -28,19 +31,61 @@ class _PerTime(ByTime[list[ArrowRows]]):
 
     @override
     def complete(self, time: Hashable) -> None:
-        parts = self.kept.pop(time)
+        self.give(time, self.made(time, self.kept.pop(time)))
+
+    def made(self, time: Hashable, parts: Sequence[ArrowRows]) -> ArrowRows:
+        """The results of a time."""
         try:
-            result = self._query(frame_of_all(self.where, parts).lazy())
-            if isinstance(result, pl.LazyFrame):
-                result = result.collect()
+            result = self.queried(frame_of_all(self.where, parts))
         except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self.where}: {first_line(exc)}, at the time {time!r}") from exc
-        if not isinstance(result, pl.DataFrame):
-            raise ColumnError(
-                f"{self.where}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a "
-                f"DataFrame"
-            )
-        self.give(time, rows_of(self.where, result, parts[0].form))
+        return rows_of(self.where, result, parts[0].form)
+
+    def queried(self, frame: Frame) -> Frame:
+        """The results of a frame."""
+        result = self._query(frame.lazy())
+        if isinstance(result, pl.LazyFrame):
+            result = result.collect()
+        if isinstance(result, pl.DataFrame):
+            return result
+        raise ColumnError(
+            f"{self.where}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a DataFrame"
+        )
+
+
+class _Sorting(_PerTime):
+    """Sorts the rows of a time with those of other complete times."""
+
+    def __init__(self, query: Callable[[Any], Any]) -> None:
+        super().__init__(query)
+        self._taken: dict[Hashable, Sequence[Any]] = {}
+        """The sorted rows of complete times; the parts of those that must be sorted alone."""
+
+    @override
+    def complete(self, time: Hashable) -> None:
+        if time not in self._taken:
+            self._take(time)
+        rows = self._taken.pop(time)
+        self.give(time, rows if isinstance(rows, ArrowRows) else self.made(time, rows))
+
+    def _take(self, first: Hashable) -> None:
+        """Take the rows of a time, and of complete times that arrived first, as many as a batch has; sort them."""
+        some = {first: self.kept.pop(first)}
+        like, size = some[first][0], sum(map(len, some[first]))
+        for time, parts in self.kept.items():
+            size += sum(map(len, parts))
+            if size > self.most() or not self.events.knows(time, before=False) or not alike(parts, like.schema):
+                break
+            some[time] = parts
+        for time in [*some][1:]:
+            del self.kept[time]
+        self._taken.update(some)
+        if len(some) > 1 and alike(some[first], like.schema):
+            # If that fails, each is sorted alone.
+            with suppress(Exception):
+                frame = numbered(frame_of_all(self.where, [*chain(*some.values())]), [*some.values()])
+                made = by_number(self.where, self.queried(frame), like.form, len(some))
+                self._taken.update(zip(some, made, strict=True))
 
 
 @transformer
@@ -87,4 +132,4 @@ def sort_by_time(*by: Annotated[Any, _columns], descending: bool = False) -> Tra
 
     Nulls come first, and equal rows keep their order. See `per_time` for memory and errors.
     """
-    return opens(_PerTime(lambda rows: rows.sort(*by, descending=descending, maintain_order=True)))
+    return opens(_Sorting(lambda rows: rows.sort(*by, descending=descending, maintain_order=True)))

@@ -17,12 +17,10 @@ from .expressions import without_brackets
 from .grouping import Numbers
 from .groups import Groups
 from .package import ColumnError, np, pa
+from .together import TIME
 
 TOGETHER: Final = 65_536
 """The number of rows that are aggregated at once."""
-
-TIME: Final = "__time__"
-"""A column of the rows: the number of their time."""
 
 
 class _Fold:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain, takewhile
 from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias
@@ -82,6 +82,10 @@ class JoinByTime(FanIn):
     def joined(self, time: Hashable, left: list[Sequence[Any]], right: list[Sequence[Any]]) -> Sequence[Any]:
         """The results of a time, given its values in parts as they arrived."""
 
+    def all_joined(self, times: Sequence[Hashable]) -> Iterator[Sequence[Any]]:
+        """The results of each of some times; it may be overridden to join several at once, which it `take`s."""
+        return (self.joined(time, *self.take(time)) for time in times)
+
     def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
         """The values of a source (0 or 1) as they are kept, up to the first that fails, and the error for that one."""
         del number
@@ -96,6 +100,12 @@ class JoinByTime(FanIn):
         return self.run.limit
 
     # ----
+
+    def take(self, time: Hashable) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
+        """Remove and return the values of both sources at a time."""
+        left, right = (side.take(time) for side in self.kept)
+        self._compared = self._compared or bool(left and right)
+        return left, right
 
     @override
     async def acquire(self) -> None:
@@ -150,10 +160,7 @@ class JoinByTime(FanIn):
             return not any(front.less_equal(time) for front in fronts)
 
         times = list((takewhile if self._chain else filter)(over, self._open))
-        for time in times:
-            left, right = (side.take(time) for side in self.kept)
-            self._compared = self._compared or bool(left and right)
-            made = self.joined(time, left, right)
+        for time, made in zip(times, self.all_joined(times), strict=True):
             if made:
                 self._ready.put(Batch(time, made))
             self._open.remove(time)

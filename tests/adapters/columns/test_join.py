@@ -304,6 +304,12 @@ def test_a_place_that_is_not_a_number_has_no_match(strategy):
     assert found == pairs == [(3, 1.0), (1, 5.0), (0, None), (2, None)]
 
 
+def test_an_asof_join_without_a_common_time_says_so(caplog):
+    one, other = (ps.values([{"at": 1}], time=lambda _, time=time: time) for time in (1, 2))
+    ps.run(ps.pipe(columns.join(one, other, how="asof", at="at"), ps.drain()))
+    assert "have no time in common" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
