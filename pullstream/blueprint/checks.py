@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from dis import get_instructions
-from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from itertools import pairwise
 from types import CodeType, MethodDescriptorType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
@@ -67,6 +66,14 @@ def function(call: Call, value: Any, instead: str = "") -> Any:
     return value
 
 
+def runs(call: Call, value: Any) -> Any:
+    """Check that a function is no generator function, of which a call would run no line."""
+    if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
+        name = shown_callable(value)
+        raise call.refuse(f"got the generator function {name}: leave out its yield, without which a call runs its code")
+    return value
+
+
 def _constant(result: str, value: object) -> str:
     """Return how to write a function for a value that was given in its place."""
     if result == TRUTH:
@@ -91,12 +98,16 @@ class Sync:
     instead: str
     result: str = ""
     """The words for its result, "a key", say, if a function that returns nothing is certainly a mistake."""
+    generates: bool = False
+    """Whether a generator is of use as its result."""
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the function, or refuse another value."""
         instead = _constant(self.result, value)
         if inspect.iscoroutinefunction(function(call, value, instead)):
             raise call.refuse(f"got the async function {shown_callable(value)}: {self.instead}")
+        if not self.generates:
+            runs(call, value)
         if self.result and _returns_nothing(value):
             raise call.refuse(f"got {shown_callable(value)}, which never returns a value: it must return {self.result}")
         return value
@@ -111,11 +122,7 @@ def _returns_nothing(function: Any) -> bool:
     if isinstance(function, MethodDescriptorType):
         return function.__qualname__ in _CHANGES
     code = getattr(function, "__code__", None)
-    if (
-        not isinstance(code, CodeType)
-        or code.co_name == "<lambda>"
-        or code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
-    ):
+    if not isinstance(code, CodeType) or code.co_name == "<lambda>":
         return False
     ends = False
     for before, step in pairwise(get_instructions(code)):

@@ -138,6 +138,7 @@ def refused(compose):
         (lambda: ps.from_callback(lambda: None), ["must take emit"]),
         (lambda: ps.flat_map(half), ["map_async(function, concurrency), then flatten()"]),
         (lambda: ps.flat_map(nothing_taken), ["flat_map(lambda value: from_async_iterable(nothing_taken(value)))"]),
+        (lambda: ps.drain(some), ["the generator function some", "leave out its yield"]),
         (lambda: ps.values([1], time=half), ["use map_async to make (time, value) pairs first, then stamp(...)"]),
         (lambda: files.read_text("a.txt", follow="no"), ["read_text() at", "must be False or True"]),
         (lambda: files.read_csv("a.csv", delimeter=";"), ["did you mean delimiter="]),
@@ -538,10 +539,6 @@ def test_one_column_is_taken_for_several_if_its_name_is(header, hinted, tmp_path
     assert ("give read_csv a delimiter=" in hint) is hinted
 
 
-def generates(value):
-    yield value
-
-
 def raises(value):
     raise ValueError(value)
 
@@ -559,7 +556,7 @@ def far():
     return found["far"]
 
 
-MAY_RETURN = [lambda _: None, lambda value: value or None, far(), generates, raises, decides, print, operator.not_]
+MAY_RETURN = [lambda _: None, lambda value: value or None, far(), raises, decides, print, operator.not_]
 
 
 @pytest.mark.parametrize("function", MAY_RETURN)

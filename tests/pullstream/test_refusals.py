@@ -22,6 +22,10 @@ async def some():
     yield 1
 
 
+def generates(value):
+    yield value
+
+
 class Odd:
     """An object that no argument may be."""
 
@@ -29,7 +33,8 @@ class Odd:
         return "Odd()"
 
 
-NONSENSE = {"odd": Odd(), "-1": -1, "0": 0, "nan": math.nan, "inf": math.inf, "text": "3", "True": True, "async": later}
+NONSENSE = {"odd": Odd(), "-1": -1, "0": 0, "nan": math.nan, "inf": math.inf, "text": "3", "True": True}
+NONSENSE |= {"async": later, "generates": generates}
 """Values that an argument may not be, except as below."""
 FREE = {"dynamic", "eager", "last", "nest", "ordered", "skip_delivered", "timed"} | {
     *("default", "fill", "initial", "state", "value"),
@@ -47,6 +52,9 @@ MAY_BE = {
     "True": {"delay.step", "retry.backoff", "stamp.lateness", *NUMBERS},
     "async": {"asyncio_call.function", "at_completion.function", "from_asyncio.source", "from_awaitable.awaitable"}
     | {"map_async.function", "map_batches.function", "stamp.lateness"},
+    "generates": {"asyncio_call.function", "from_asyncio.source", "from_awaitable.awaitable", "map_async.function"}
+    | {"flat_map.function", "map.function", "map_batches.function", "map_thread.function"}
+    | {"catch.handler", "stamp.lateness", "timed.function"},
 }
 NEEDS = {
     **dict.fromkeys(["count", "capacity", "concurrency", "seconds", "size", "every", "gap", "step", "what"], 2),
@@ -101,7 +109,7 @@ def test_every_argument_refuses_what_it_cannot_be(name, parameter):
             refused.add(kind)
             place, _, told = str(exc).partition(f" at {__file__}:")
             assert place.startswith(f"{name}(")
-            assert ("later" if value is later else repr(value)) in told.partition(" ")[2]
+            assert getattr(value, "__name__", repr(value)) in told.partition(" ")[2]
     assert refused == {kind for kind in NONSENSE if not {here, full} & (FREE | MAY_BE[kind])}
 
 

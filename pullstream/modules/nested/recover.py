@@ -189,7 +189,7 @@ def catch(
     handler: Annotated[
         Callable[[Any], Source[B] | Iterable[B] | None] | None,
         _handler,
-        Sync("return a source, which may await anything"),
+        Sync("return a source, which may await anything", generates=True),
     ] = None,
     *,
     on: Annotated[Failures, _failures] = Exception,

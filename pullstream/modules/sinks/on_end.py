@@ -59,7 +59,7 @@ async def _abandon(upstream: Reader[Any], function: Callable[[BaseException | No
 async def at_completion(
     upstream: Reader[A],
     ctx: Context,
-    function: Annotated[Callable[[Any, list[A]], object | Awaitable[object]], checks.function],
+    function: Annotated[Callable[[Any, list[A]], object | Awaitable[object]], checks.function, checks.runs],
 ) -> None:
     """Call a function with each time and the list of its values when the time is complete; it may be async.
 

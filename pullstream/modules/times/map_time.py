@@ -197,7 +197,8 @@ def timed(function: Callable[[Any, A], B], *, on_error: Literal["result"]) -> Tr
 @Emits.AT_ONCE
 def timed(
     function: Annotated[
-        Callable[[Any, Any], Any], Sync("use timed() without a function, then map_async(function, concurrency)")
+        Callable[[Any, Any], Any],
+        Sync("use timed() without a function, then map_async(function, concurrency)", generates=True),
     ] = _pair,
     *,
     on_error: Handled = "fail",

@@ -30,7 +30,7 @@ def map(function: Function[A, B], *, on_error: Literal["result"]) -> Transformer
 @transformer
 @Emits.AT_ONCE
 def map(
-    function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency)")],
+    function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency)", generates=True)],
     *,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
@@ -211,7 +211,7 @@ def _made_at_once(call: Call, function: Any) -> Any:
             f"got the async generator function {name}: make a source of what it returns, with "
             f"flat_map(lambda value: from_async_iterable({name}(value)))"
         )
-    return Sync("use map_async(function, concurrency), then flatten()")(call, function)
+    return Sync("use map_async(function, concurrency), then flatten()", generates=True)(call, function)
 
 
 @overload

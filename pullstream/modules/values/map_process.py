@@ -54,7 +54,9 @@ def map_thread(
 @transformer
 @Emits.AT_ONCE
 def map_thread(
-    function: Annotated[Callable[[Any], Any], Sync("use map_async(function, concurrency), which needs no thread")],
+    function: Annotated[
+        Callable[[Any], Any], Sync("use map_async(function, concurrency), which needs no thread", generates=True)
+    ],
     concurrency: Positive,
     *,
     ordered: bool = True,
