@@ -52,7 +52,8 @@ that never gives a result.
 The types `OnError`, `Handled` and `Skips` check an option `on_error` and add the module that handles `caught`
 values; `catches` tells a kernel whether it must catch. `with_policy` does the same for a hand-made `Module`.
 `blame`, `without_cancelled`, `chain`, `users_frames`, `is_between`, `shown` and `LOG` help with messages about
-failures. `of_extra` imports a package of an extra, or says how to install it.
+failures. `numbered` tells modules with the same name apart. `of_extra` imports a package of an extra, or says how to
+install it.
 
 **Kernels**
 
@@ -150,6 +151,7 @@ if TYPE_CHECKING:
     from pullstream.engine.parts.tasks import TaskKernel as TaskKernel
     from pullstream.engine.runtime.interrupts import Interrupts as Interrupts
     from pullstream.engine.runtime.threads import start_in_thread as start_in_thread
+    from pullstream.engine.sidecar.counters import numbered as numbered
     from pullstream.engine.sidecar.location import Location as Location, has_nan as has_nan
     from pullstream.engine.traits import PROMPT as PROMPT, Carries as Carries, Traits as Traits
     from pullstream.errors import blame as blame, of_extra as of_extra, without_cancelled as without_cancelled

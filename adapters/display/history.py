@@ -11,6 +11,7 @@ import trio
 from typing_extensions import override
 
 import pullstream as ps
+from pullstream.authoring import numbered
 from pullstream.timely import BEGINNING, Antichain, Lexicographic, Product, TimelyError
 from pullstream.types import Blocking
 
@@ -104,6 +105,8 @@ class Sample:
 class Row:
     """A module's row in the table."""
 
+    name: str
+    """The module's name, with a number if others have the same."""
     counters: ps.types.Counters
     rate: float
     busy: float
@@ -207,12 +210,13 @@ class History:
         if self.running.finished:
             wall = now.wall - self._wall
         rows: list[Row] = []
-        for row, old in zip(now.rows, before.rows, strict=False):
+        names = numbered([row.module for row in now.rows])
+        for name, row, old in zip(names, now.rows, before.rows, strict=False):
             # A sink emits nothing, so show the rate of its input.
             does, did = (row.values_out, old.values_out) if row.values_out else (row.values_in, old.values_in)
             busy = row.busy - (0 if self.running.finished else old.busy)
             rate = self._per_second(does, None if self.running.finished else did)
-            rows.append(Row(row, rate, min(busy / wall, 1.0) if wall > 0 else 0.0))
+            rows.append(Row(name, row, rate, min(busy / wall, 1.0) if wall > 0 else 0.0))
         return rows
 
     @property
@@ -223,8 +227,8 @@ class History:
 
     def waits_for(self) -> list[str]:
         """The reasons for the lack of progress: busy modules, and what blocks the run's times."""
-        working = [row.counters for row in self.rows if row.busy > 0.5]
-        names = ", ".join(f"{row.module} ({row.status})" if row.status else row.module for row in working)
+        working = [(row.name, row.counters.status) for row in self.rows if row.busy > 0.5]
+        names = ", ".join(f"{name} ({status})" if status else name for name, status in working)
         reasons = [names or "something outside the run"]
         for time in self.now.frontier[:1]:
             blocking = self._holding(time)

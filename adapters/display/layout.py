@@ -93,7 +93,7 @@ def _table(rows: Sequence[Row], width: int, *, finished: bool) -> list[Text]:
     }
     if not any(columns["skipped"]):
         del columns["skipped"]
-    longest = max((len(row.counters.module) for row in rows), default=0)
+    longest = max((len(row.name) for row in rows), default=0)
     sizes = {
         name: max(8 if name in {"in", "out", "/s"} else 5, len(name), *map(len, column)) + 2
         for name, column in columns.items()
@@ -107,7 +107,7 @@ def _table(rows: Sequence[Row], width: int, *, finished: bool) -> list[Text]:
     table = [Text(head, style="dim")]
     for number, row in enumerate(rows):
         style = "bold" if row.busy == most > MUCH and not finished else ""
-        text = _cut(row.counters.module, name_width).ljust(name_width)
+        text = _cut(row.name, name_width).ljust(name_width)
         text += "".join(columns[name][number].rjust(sizes[name]) for name in order)
         table.append(Text(text.rstrip(), style=style))
         if row.counters.status:

@@ -3,11 +3,11 @@
 The time domains of a run are frames of its graph: loops, in which a time has a round, and loops inside them.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pullstream.engine.sidecar.counters import numbered
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.timely import IDENTITY, LoopSummary, Summary
@@ -22,7 +22,7 @@ Step = tuple[int, int]
 
 def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) -> tuple[dict[str, Json], Functions]:
     """Describe a run at its start; also return the functions of the steps that change times."""
-    names = _distinct([location.name for location in sidecar.locations])
+    names = numbered([location.name for location in sidecar.locations])
     modules: list[Json] = []
     places: list[Json] = []
     steps: list[Json] = []
@@ -57,16 +57,6 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
         "plan": {"steps": steps, "initial": initial},
     }
     return header, functions
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Return the names, numbered where several modules have the same."""
-    total, seen = Counter(names), Counter[str]()
-    found: list[str] = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
-    return found
 
 
 def _site(location: Location) -> str | None:

@@ -1,5 +1,6 @@
 """Counters: how much each module of a run processed, and how long it waited."""
 
+from collections import Counter
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -134,3 +135,17 @@ class Metered:
             return self.status()
         except Exception as exc:  # noqa: BLE001 - shown where the status would be, for the figures are right all the same
             return f"its status() raised {exc!r}"
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """The names of modules, numbered where several have the same.
+
+    >>> numbered(["values", "values", "merge"])
+    ['values #1', 'values #2', 'merge']
+    """
+    total, seen = Counter(names), Counter[str]()
+    found: list[str] = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
+    return found

@@ -81,6 +81,11 @@ async def test_lines_during_the_run_and_a_table_at_the_end(autojump_clock):
     ]
 
 
+async def test_modules_with_the_same_name_are_numbered(autojump_clock):
+    paper = await shown(ps.pipe(ps.merge(ps.values([1]), ps.values([2])), ps.collect()))
+    assert [line.split("  ")[0] for line in paper.lines[2:]] == ["values #1", "values #2", "merge", "collect"]
+
+
 async def test_a_wait_is_reported_once(autojump_clock):
     """After 5 s without progress, a line shows what is busy, and what blocks a time; `shown` formats times."""
 
