@@ -258,7 +258,8 @@ def hint(package: str, name: str) -> str:
 
 
 def _nearest(package: str, name: str) -> str:
-    matches = get_close_matches(name, public(package), n=1, cutoff=0.8)
+    known = [*public(package), *(DOORS if package == "pullstream" else ())]
+    matches = get_close_matches(name, known, n=1, cutoff=0.8)
     return f"did you mean {matches[0]}?" if matches else ""
 
 

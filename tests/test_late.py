@@ -94,6 +94,7 @@ def test_names_are_seen_before_they_are_loaded(path):
         ("pullstream", "open", r"`async with pipeline.open\(\) as running:`"),
         ("pullstream", "pairwise", r"windowed\(2\)"),
         ("pullstream", "reduce_by_keys", r"did you mean reduce_by_key\?"),
+        ("pullstream", "file", r"did you mean files\?"),
         ("pullstream", "distinct", r"unique\(key\) .* unique_by_time\(key\)"),
         ("pullstream", "kafka", "from_async_iterable"),
         ("pullstream", "union", r"merge\(a, b\)"),

@@ -168,6 +168,8 @@ class Instance:
             hint = advice(call.module, value, wanted=getattr(self.kind, "kind", ""))
             if not hint and call.has(lambda other: isinstance(other, self.kind)):
                 hint = ": its arguments are in the wrong order"
+            if isinstance(value, type) and issubclass(value, self.kind):
+                hint = f": make one with {value.__name__}(...)"
             raise call.refuse(f"{self.needs}, but got {value!r}{hint}")
         return OneShot(value) if self.once else value
 

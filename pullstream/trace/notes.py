@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final, TextIO, TypeAlias
 
 import trio
@@ -61,9 +62,13 @@ class TraceNotes:
     # ---- the file
 
     def open(self) -> None:
-        """Open the file, or raise `OSError`."""
+        """Open the file, in a new folder if there is none, or raise `OSError`."""
         to = self._to
-        self._file = open(to, "w", encoding="utf-8") if isinstance(to, (str, PathLike)) else to  # noqa: PTH123, SIM115 - closed at the end of the run
+        if isinstance(to, (str, PathLike)):
+            path = Path(to)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            to = path.open("w", encoding="utf-8")
+        self._file = to
 
     def begin(self, sidecar: Sidecar, edges: "list[dict[str, Json]]", *, limit: int) -> None:
         """Write the description of the run as it begins."""

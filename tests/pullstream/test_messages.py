@@ -130,6 +130,7 @@ def refused(compose):
         (lambda: ps.Fold(int, forgets), ["Fold() at", "must return the new state"]),
         (lambda: ps.find(3), ["write lambda value: value == 3"]),
         (lambda: ps.filter(None), ["write bool"]),
+        (lambda: ps.fail(OSError), ["needs an exception", "make one with OSError(...)"]),
         (lambda: ps.catch([1]), ["write lambda error: [1]"]),
         (lambda: ps.values(3), ["use once(3)"]),
         (lambda: ps.debounce(timedelta(seconds=5)), ["total_seconds()"]),

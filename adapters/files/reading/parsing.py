@@ -297,7 +297,7 @@ def _advice(text: str, *, csv: bool) -> str:
     if "Expected" in text and "columns" in text:
         return "; check delimiter and quotes"
     if csv and "quote" in text:
-        return "; values with line breaks need ParseOptions(newlines_in_values=True)"
+        return "; values with line breaks need parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True)"
     if "unexpected field" in text:
         return "; name it in schema=, or select columns="
     return ""

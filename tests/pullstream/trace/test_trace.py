@@ -200,7 +200,7 @@ def test_values_are_shown_as_they_were():
 
 
 def test_a_path_is_written(tmp_path):
-    path = tmp_path / "run.ndjson"
+    path = tmp_path / "a new folder" / "run.ndjson"
     assert ps.run(ps.pipe(ps.values("ab"), ps.collect()), trace=path) == ["a", "b"]
     assert judge(Trace.read(path)).ok
     assert str(judge(Trace.read(path))).startswith("allowed by the model: ")
