@@ -32,13 +32,13 @@ def pairs(verb: str) -> Parts:
 
     def parts(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
         for record, diff in changes:
-            try:
-                key, value = record
-            except (TypeError, ValueError):
-                raise TypeError(
-                    f"{verb}() works by key and needs records that are pairs of a key and a value, not {record!r}"
-                ) from None
-            yield key, value, diff
+            match record:
+                case (key, value):  # which no text of two letters is
+                    yield key, value, diff
+                case _:
+                    raise TypeError(
+                        f"{verb}() works by key and needs records that are pairs of a key and a value, not {record!r}"
+                    )
 
     return parts
 

@@ -131,7 +131,7 @@ def endless(numbers):
         (lambda pairs: pairs.min(), [(("k", 1), 1), (("k", "a"), 1)], TypeError, "in min() at *.py:*, for 'k'"),
         (
             lambda words: words.join(words),
-            [("abc", 1)],
+            [("ab", 1)],
             TypeError,
             "join() works by key and needs records that are pair",
         ),
