@@ -44,6 +44,11 @@ class Spool:
         self._file: Any = None
         self._writer: Any = None
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether all rows are in memory."""
+        return self._file is None
+
     def add(self, batch: RecordBatch) -> None:
         """Add rows."""
         self.rows += batch.num_rows

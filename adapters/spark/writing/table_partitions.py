@@ -21,11 +21,14 @@ from ..columns import quoted
 from ..errors import refused
 from ..reading.jobs import Jobs
 from ..schemas import arrow_schema, spark_schema
-from ..types import DataFrameWriter, SparkSession, StructType
+from ..types import DataFrame, DataFrameWriter, SparkSession, StructType
 from .served_source import ServedSource, row_packing
 from .server import server_for
 
 HIDDEN = ".pullstream"
+
+INLINE_BYTES = 1 << 18
+"""The maximum bytes that are sent with the query; Spark warns of tasks of a megabyte."""
 
 
 _busy: "dict[str, TablePartitions]" = {}
@@ -230,22 +233,30 @@ class TablePartitions:
         self._jobs.submit(lambda: self._write(spools))
 
     def _write(self, spools: Sequence[Spool]) -> None:
+        batches = itertools.chain.from_iterable(spool.batches() for spool in spools)
+        if all(spool.in_memory for spool in spools) and sum(spool.held for spool in spools) <= INLINE_BYTES:
+            # With the query, as several Python processes plan the reading of a source.
+            table: Any = pyarrow().Table.from_batches(batches, schema=self._arrow)
+            session: Any = self._session
+            self._write_frame(session.createDataFrame(table, self._full).coalesce(1), spools)
+            return
         server = server_for(self._session)
         name = f"write_table-{next(_jobs)}"
-        rows = values(itertools.chain.from_iterable(spool.batches() for spool in spools))
-        served = ServedSource(name, rows, self._full, shown="the rows for write_table")
+        served = ServedSource(name, values(batches), self._full, shown="the rows for write_table")
         server.offer(served)
         try:
-            frame = self._session.read.format("pullstream").load(name)
-            writer = frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)
-            if self._plan.format == "delta":
-                self._replace(writer, spools)
-            else:
-                self._publish(writer)
+            self._write_frame(self._session.read.format("pullstream").load(name), spools)
         finally:
             server.call(served.withdraw)
             served.over.wait()
             del server.sources[name]
+
+    def _write_frame(self, frame: DataFrame, spools: Sequence[Spool]) -> None:
+        writer = frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)
+        if self._plan.format == "delta":
+            self._replace(writer, spools)
+        else:
+            self._publish(writer)
 
     def _publish(self, writer: "DataFrameWriter") -> None:
         if self._folder is None:

@@ -7,14 +7,17 @@ import shutil
 import signal
 import threading
 import time
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import trio
+from pyspark.sql.types import VariantVal
 
 import pullstream as ps
 from adapters import files, spark
+from adapters.spark.writing import table_partitions
 from adapters.stopping import stoppably
 from tests.adapters.spark.helpers import on_both, settings
 from tests.programs import started
@@ -57,6 +60,30 @@ def test_writing_again_replaces(chosen, tmp_path):
     assert found(tmp_path) == expected()
     assert sorted(names(tmp_path)) == [f"time={time}" for time in range(4)]
     assert [len(list((tmp_path / f"time={time}").glob("*.parquet"))) for time in range(4)] == [1] * 4
+
+
+def test_few_rows_travel_with_the_query_and_arrive_as_many_do(session, tmp_path, monkeypatch):
+    """Python processes, which plan and read a source, would cost more than all the rest."""
+    moment, ntz = dt.datetime(2026, 3, 8, 2, 30, tzinfo=dt.UTC), dt.datetime(2026, 3, 8, 2, 30)  # noqa: DTZ001
+    variant = VariantVal.parseJson('{"a": 1}')
+    row = (1, Decimal("1.5"), dt.date(1500, 1, 1), moment, ntz, [{"x": 1}], {"k": (moment, b"b")}, variant, None)
+    schema = (
+        "n TINYINT, d DECIMAL(38, 6), e DATE, t TIMESTAMP, u TIMESTAMP_NTZ, a ARRAY<STRUCT<x: INT>>, "
+        "m MAP<STRING, STRUCT<t: TIMESTAMP, b: BINARY>>, v VARIANT, none STRING"
+    )
+
+    def written(folder):
+        ps.run(ps.pipe(ps.values([row, row]), spark.write_table(folder, schema, session=session)))
+        assert [len(list(each.glob("*.parquet"))) for each in folder.iterdir()] == [1]
+        frame = session.read.parquet(str(folder))
+        return frame.schema, str(frame.collect())
+
+    with settings(session, {"spark.sql.session.timeZone": "America/New_York"}):
+        with monkeypatch.context() as patch:
+            patch.delattr(table_partitions, "ServedSource")
+            few = written(tmp_path / "few")
+        monkeypatch.setattr(table_partitions, "INLINE_BYTES", 0)
+        assert written(tmp_path / "many") == few
 
 
 def test_dates_and_other_formats(session, tmp_path):
@@ -177,7 +204,9 @@ def test_a_failed_write_fails_the_run(chosen, tmp_path):
         ps.run(ps.pipe(sales(), spark.write_table(tmp_path / "file", SCHEMA, session=chosen)))
 
 
-async def test_an_abort_leaves_complete_partitions(session, tmp_path, until_idle):
+@pytest.mark.parametrize("inline", [0, table_partitions.INLINE_BYTES])
+async def test_an_abort_leaves_complete_partitions(session, tmp_path, until_idle, monkeypatch, inline):
+    monkeypatch.setattr(table_partitions, "INLINE_BYTES", inline)
     pushed = ps.pushable(1000)
 
     pipeline = ps.pipe(pushed, ps.stamp(lambda row: row[1]), spark.write_table(tmp_path, SCHEMA, session=session))
