@@ -81,7 +81,12 @@ LISTING = ps.Fold(list, lambda kept, n: [*kept, n])
 OTHERS = {
     "accumulate": (lambda p: ps.accumulate(STEP, on_error=p), [[0, 2, 4]]),
     "accumulate, key": (lambda p: ps.accumulate(LISTING, key=even, on_error=p), [(0, [0]), (2, [2]), (4, [4])]),
-    "aggregate": (lambda p: ps.aggregate(n=ps.agg.sum(even), on_error=p), [{"n": 6}]),
+    "aggregate": (
+        lambda p: ps.aggregate(
+            n=ps.agg.count(), mean=ps.agg.mean(), low=ps.agg.min(), most=ps.agg.max(), sum=ps.agg.sum(even), on_error=p
+        ),
+        [{"n": 3, "mean": 2, "low": 0, "most": 4, "sum": 6}],
+    ),
     "aggregate, key": (
         lambda p: ps.aggregate(key=even, n=ps.agg.count(), on_error=p),
         [(0, {"n": 1}), (2, {"n": 1}), (4, {"n": 1})],

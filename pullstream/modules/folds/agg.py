@@ -164,7 +164,8 @@ def count_unique(of: Of[V, Hashable] = None, *, approximate: bool = False) -> Fo
 def several(**aggregates: Annotated[Fold[A, Any], folds, Example("n=agg.count()")]) -> Fold[A, dict[str, Any]]:
     """Compute several named aggregates of the same values; the result is a dict.
 
-    It has a `merge` if all of its folds do.
+    It has a `merge` if all of its folds do. With `on_error` in the module, a value for which one of them raises is left
+    out of all. Only a `quantile`, `top`, `most_common` or `count_unique` before that one has taken it: name these last.
 
     >>> import pullstream as ps
     >>> from pullstream import agg
@@ -194,16 +195,12 @@ def _extreme(
 # Two functions: a comparison that is passed as a function costs a tenth of the fold.
 def _least(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
     key = of(value)
-    if not best or key < best[0]:
-        best[:] = [key, value]
-    return best
+    return [key, value] if not best or key < best[0] else best
 
 
 def _greatest(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
     key = of(value)
-    if not best or best[0] < key:
-        best[:] = [key, value]
-    return best
+    return [key, value] if not best or best[0] < key else best
 
 
 def _first_of(before: Callable[[Any, Any], bool], best: list[Any], other: list[Any]) -> list[Any]:
@@ -218,12 +215,8 @@ def _best(place: int, best: list[Any]) -> Any:
 
 def _add_up(of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:
     number = of(value)
-    if state:
-        # Not in place: the first state is one of the user's objects.
-        state[:] = [state[0] + number, state[1] + 1]
-    else:
-        state[:] = [number, 1]
-    return state
+    # Not `+=`: the first state is one of the user's objects.
+    return [state[0] + number, state[1] + 1] if state else [number, 1]
 
 
 def _added_up(state: list[Any], other: list[Any]) -> list[Any]:
@@ -348,6 +341,8 @@ class _All:
         return [fold.initial() for _, fold in self.folds]
 
     def step(self, states: list[Any], value: Any) -> list[Any]:
+        # If one of them raises, the others must not have taken the value.
+        states = states.copy()
         for number, (_, fold) in enumerate(self.folds):
             states[number] = fold.step(states[number], value)
         return states
