@@ -10,7 +10,7 @@ import re
 import stat
 from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from glob import has_magic
 from pathlib import Path
 from threading import Lock
@@ -42,13 +42,18 @@ class Place:
     @cached_property
     def real(self) -> Path:
         """The path whose folders are no links."""
-        return self.local.parent.resolve() / self.local.name
+        return self._above[0] / self.local.name
 
-    @cached_property
+    @property
     def around(self) -> Sequence[tuple[Path, Hashable]]:
         """The folders around it that exist, with their identities."""
-        folders = ((folder, _identity(str(folder))) for folder in self.real.parents)
-        return [(folder, identity) for folder, identity in folders if identity is not None]
+        return self._above[1]
+
+    @cached_property
+    def _above(self) -> tuple[Path, Sequence[tuple[Path, Hashable]]]:
+        folder = self.local.parent
+        identity = _identity(str(folder))
+        return (_folders if identity is None else _known_folders)(folder, identity)
 
     def names(self) -> Iterator[Hashable]:
         """Yield its names and those of the folders around it: paths, and the numbers that the system gives to files."""
@@ -138,6 +143,8 @@ class RunFiles:
     """The files that a run reads and writes; thread-safe."""
 
     def __init__(self, journal: Path | None) -> None:
+        # Folders may have been moved between two runs.
+        _known_folders.cache_clear()
         self._journal = journal
         self._reads: dict[ReadPaths, Sequence[Hashable]] = {}
         """The open sources, each with its names."""
@@ -275,6 +282,17 @@ def _identity(path: str) -> Hashable:
         status = os.stat(path)  # noqa: PTH116 - this is called for each of thousands of files
         return status.st_dev, status.st_ino
     return None
+
+
+def _folders(folder: Path, _: Hashable) -> tuple[Path, Sequence[tuple[Path, Hashable]]]:
+    """A folder that is no link, and those that exist of it and the ones around it, with their identities."""
+    real = folder.resolve()
+    folders = ((each, _identity(str(each))) for each in (real, *real.parents))
+    return real, [(each, identity) for each, identity in folders if identity is not None]
+
+
+_known_folders: Final = lru_cache(maxsize=64)(_folders)
+"""The same of a folder with an identity: a run may write thousands of files there, and look each time otherwise."""
 
 
 def _is_data(path: str) -> bool:

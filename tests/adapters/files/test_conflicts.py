@@ -2,12 +2,14 @@
 
 import os
 import threading
+from pathlib import Path
 
 import fsspec
 import pytest
 
 import pullstream as ps
 from adapters import files
+from adapters.files import conflicts
 from adapters.files.conflicts import ReadPaths, RunFiles, WritePaths
 
 from .writing.kit import content, written
@@ -200,3 +202,22 @@ def test_a_target_is_compared_with_few_of_many_inputs(tmp_path, monkeypatch):
         return len(asked) / count
 
     assert each(100) < 2 * each(10)
+
+
+def test_the_folders_around_many_targets_are_looked_at_once(tmp_path, monkeypatch):
+    """A look at a dozen of them would take longer than to write a small file."""
+    looks, folders = [], []
+    identity, resolve = conflicts._identity, Path.resolve
+    monkeypatch.setattr(conflicts, "_identity", lambda path: looks.append(path) or identity(path))
+    monkeypatch.setattr(Path, "resolve", lambda path, **options: folders.append(path) or resolve(path, **options))
+    deep = tmp_path.joinpath("in", *"abcdefgh")
+    deep.mkdir(parents=True)
+    for n in range(40):
+        (deep / f"{n:02}").write_text("x")
+
+    read = files.read_text(deep / "*", time=files.name_time("..$"))
+    ps.run(ps.pipe(read, files.write_text(deep / "out" / "{time}")))
+
+    assert len(content(deep / "out")) == 40
+    assert len(looks) <= 40 * 3 + 30
+    assert len(folders) <= 40
