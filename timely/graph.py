@@ -5,7 +5,7 @@ from 0 without gaps. Everything later works with those numbers.
 """
 
 import gc
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -86,12 +86,15 @@ class Graph:
         """
         return port_name(self.nodes, self.locations[location] if isinstance(location, int) else location)
 
-    def above(self, places: Iterable[int]) -> dict[int, None]:
-        """The places from which any of `places` can be reached, these included, nearest first."""
+    def above(self, places: Iterable[int], top: Container[int] = ()) -> dict[int, None]:
+        """The places from which any of `places` can be reached, these included, nearest first.
+
+        The search goes no further up than the places of `top`.
+        """
         above = dict.fromkeys(places)
         agenda = list(above)
         for place in agenda:
-            for previous, _ in self.predecessors[place]:
+            for previous, _ in () if place in top else self.predecessors[place]:
                 if previous not in above:
                     above[previous] = None
                     agenda.append(previous)

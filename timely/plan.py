@@ -8,7 +8,7 @@ observers, not on the number of stages between them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Any
 
 import attrs
@@ -90,13 +90,13 @@ class ContractedGraph:
     groups: list[list[Spot]]
 
 
-def make_plan(graph: Graph, observed: Collection[int]) -> ContractedGraph:
-    """Contract the graph to the observed places and the junctions before them."""
-    relevant = graph.above(observed)
+def make_plan(graph: Graph, observed: Collection[int], known: Container[int] = ()) -> ContractedGraph:
+    """Contract the graph to the observed places and the junctions before them, without what is above a `known` one."""
+    relevant = graph.above(observed, known)
     # Built from the steps backwards: a place may have thousands of steps onward of which few lead to observed places.
     onward: dict[int, list[tuple[int, Summary]]] = {place: [] for place in relevant}
     for place in relevant:
-        for previous, summary in graph.predecessors[place]:
+        for previous, summary in () if place in known else graph.predecessors[place]:
             onward[previous].append((place, summary))
     jumps: dict[int, tuple[int, Summary]] = {}
     for place in relevant:

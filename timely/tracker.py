@@ -60,6 +60,7 @@ class Tracker:
         self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
         self._plan: ContractedGraph | None = None
         self._spots: dict[int, Spot] = {}  # the observed ones
+        self._known: dict[int, Spot] = {}  # those of another tracker, which stand for everything upstream of them
         self._dirty: list[int] = []  # a heap of the spots to visit, in order of work
         self._moved: dict[int, None] = {}  # observed places whose frontier changed since the last report
         self._compact_at = COMPACT_AT
@@ -116,14 +117,15 @@ class Tracker:
     def frontier(self, place: int) -> Antichain[Any]:
         """The times that may still arrive at (or leave) this place: those at or after one of its elements.
 
-        Includes every update so far. For a place that is not observed, it is computed from scratch at every call, from
-        the counts upstream.
+        Includes every update so far. For a place that is not observed, it is computed at every call, from the frontiers
+        of the observed places next upstream, and the counts below them.
         """
         self._advance()
         if place in self._observed:
             return Antichain.of_minimal(self._spots[place].front)
         once = Tracker(self.graph, monotone=False, counts=self.stamps)
         once._observed[place] = None
+        once._known = self._spots
         once._rebuild()
         return Antichain.of_minimal(once._spots[place].front)
 
@@ -283,14 +285,14 @@ class Tracker:
         # The order matters. Links need to know each spot's group, and flips note changes for the linked groups. No spot
         # is `settled` until all have a frontier; otherwise the first frontiers would look like retreats.
         old = {place: spot.front for place, spot in self._spots.items()}
-        plan = self._plan = make_plan(self.graph, self._observed)
+        plan = self._plan = make_plan(self.graph, self._observed, self._known)
         self._spots = {spot.place: spot for spot in plan.spots if spot.observed}
         for spots in plan.groups:
             CountingGroup(spots, self.graph)
         for spot in plan.spots:
             spot.link()
         for place in plan.jump:
-            for time in self.stamps[place]:
+            for time in self._known[place].front if place in self._known else self.stamps[place]:
                 self._flip(place, time, 1)
         self._dirty = [spot.index for spot in plan.spots]
         for spot in plan.spots:

@@ -1,4 +1,4 @@
-"""A branch, a source or a key costs the same among many as among few.
+"""A branch, a source, a key or a module in a row costs the same among many as among few.
 
 Costs are counted, not timed: the lines that Python runs. Each turn of a loop or a comprehension counts as a line.
 """
@@ -66,6 +66,10 @@ def times(count):
     return ps.values(range(count), time=lambda number: number)
 
 
+def failing(value):
+    raise ValueError(value)
+
+
 def each(count, make):
     return [make(number) for number in range(count)]
 
@@ -96,6 +100,12 @@ SHAPES = {
     "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n), ps.drain()),
     "flatten": lambda n: ps.pipe(ps.values(each(n, lambda _: ps.values([1]))), ps.flatten(), ps.drain()),
     "concat": lambda n: ps.pipe(ps.concat(*each(n, lambda _: ps.once(1))), ps.drain()),
+    "folds in a row": lambda n: ps.pipe(times(3), *each(n, lambda _: ps.count_by_key()), ps.drain()),
+    "sessions in a row": lambda n: ps.pipe(times(3), *each(n, lambda _: ps.sessions(1)), ps.drain()),
+    "sessions in a row that fail": lambda n: ps.pipe(
+        times(3), *each(n, lambda _: ps.sessions(1)), ps.map(failing), ps.catch(lambda _: []), ps.drain()
+    ),
+    "loops in a row": lambda n: ps.pipe(times(3), *each(n // 4, lambda _: ps.loop(ps.map(str))), ps.drain()),
     "group_by": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.map(str)), ps.drain()),
     "group_by of what ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1)), ps.drain()),
     "group_by of folds": lambda n: ps.pipe(
@@ -118,8 +128,8 @@ def planned(monkeypatch):
     planned = []
     make_plan = tracker.make_plan
 
-    def watched(graph, observed):
-        plan = make_plan(graph, observed)
+    def watched(*args):
+        plan = make_plan(*args)
         planned.append(len(plan.jump))
         return plan
 

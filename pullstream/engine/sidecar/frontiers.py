@@ -13,6 +13,7 @@ sidecar (`report`), and what cannot be known any more counts as not complete.
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 from typing_extensions import override
@@ -186,7 +187,7 @@ class Frontiers:
             TypeError: the times are of several domains.
         """
         if location not in self._leading:
-            found = _leading(location.upstreams)
+            found = _leading(location.upstreams, MANY)
             self._leading[location] = None if len(found) >= MANY or _changing(found) else found
         leading = self._leading[location]
         if self.lost or leading is None:
@@ -212,11 +213,16 @@ class Frontiers:
         return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]
 
 
-def _leading(starts: Iterable[Location]) -> list[Location]:
-    """Some locations and those above them, from which a path leads there; none leads on from one that is complete."""
+def _leading(starts: Iterable[Location], most: float = inf) -> list[Location]:
+    """Some locations and those above them, from which a path leads there; none leads on from one that is complete.
+
+    Of more than `most`, only the first ones.
+    """
     found: dict[Location, None] = {}
     todo = [*starts]
     for here in todo:
+        if len(found) == most:
+            break
         if here.ending is not Ending.COMPLETE and here not in found:
             found[here] = None
             todo += () if here.cuts else here.upstreams

@@ -247,6 +247,9 @@ class _Loop(Wiring):
         location.upstreams = (upstream.location, back)
         ingress.feedback = _Feedback(back, self._capacity, ingress)
         ingress.within = located[located.index(location) + 1 :]
+        for place in (location.ports[1].place, out.output):
+            # The places at which the ingress waits.
+            scope.sidecar.frontiers.expect(place)
         egress = _Egress(ingress.feedback)
         install(egress, scope, out, [body])
         return egress
