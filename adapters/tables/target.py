@@ -135,8 +135,15 @@ class Name:
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
             raise Call(module).refuse(f"needs the name of a table, or a pair (schema, table), but got {given!r}")
+        if len(parts) == 1 and "." in parts[0] and kind in {"sqlite", "duckdb", "postgresql"}:
+            raise Call(module).refuse(
+                f"got the name {given!r}: give the schema and the name as a pair, {(*parts[0].rsplit('.', 1),)!r}, "
+                f"also for a table whose own name has a dot"
+            )
         if len(parts) == 2 and kind == "sqlite":
-            raise Call(module).refuse(f"got {given!r}: SQLite has no schemas, give one name")
+            if folded(parts[0]) != "main":
+                raise Call(module).refuse(f"got {given!r}: SQLite has no schema but 'main', give one name")
+            parts = parts[1:]
         if long := [part for part in parts if kind == "postgresql" and len(part.encode(errors="replace")) > 63]:
             raise Call(module).refuse(f"got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes")
         if wrong := [part for part in parts if kind in {"delta", "iceberg"} and _FOLDER.fullmatch(part) is None]:

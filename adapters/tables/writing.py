@@ -63,8 +63,8 @@ def write_rows(
 
     `target` is a file whose name ends with .sqlite, .db or .duckdb, or a URL: sqlite:///sales.db, duckdb:///sales.duckdb,
     postgresql://user@host/database, or delta:///folder (Delta Lake) and iceberg:///folder (Iceberg) for a folder of
-    tables. `table` is a name, or a pair (schema, name). The table is created with the first time, if it does not exist.
-    The result is the list of times that this run committed.
+    tables. `table` is a name, or a pair (schema, name); a name with a dot, in a database, needs the pair. The table is
+    created with the first time, if it does not exist. The result is the list of times that this run committed.
 
     A transaction contains all rows of a time, and the record that the time was committed. So other readers see a time
     as a whole or not at all. A program that was killed can be started again: it commits what is missing and repeats

@@ -41,7 +41,7 @@ class FileBase:
         return bool(self.query(f"SELECT 1 FROM {listed} WHERE name = '{table}'"))
 
     def name(self, table):
-        return table
+        return ("main", table) if "." in table and self.kind in SQL else table
 
     def shown(self, table):
         return ".".join(self.name(table)) if isinstance(self.name(table), tuple) else table
