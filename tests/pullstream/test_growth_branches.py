@@ -5,6 +5,7 @@ Costs are counted, not timed: the lines that Python runs. Each turn of a loop or
 
 import io
 import sys
+from functools import partial
 
 import pytest
 import trio
@@ -19,7 +20,7 @@ MORE = 1.04
 """The cost of one more among many, as a multiple of its cost among few. The order of tasks varies a little."""
 
 
-def lines(module):
+def lines(module, beside=None):
     """The number of lines that a run of a pipeline takes."""
     count = 0
 
@@ -30,7 +31,7 @@ def lines(module):
         return traced
 
     async def main():
-        async with module.open() as running:
+        async with module.open(beside=beside) as running:
             await running.result()
 
     before = sys.gettrace()
@@ -119,6 +120,28 @@ SHAPES = {
 def test_one_more_costs_the_same_among_many(name, monkeypatch):
     stop_clocks(monkeypatch.setattr)
     few, twice, four_times = [lines(SHAPES[name](count)) for count in (FEW, 2 * FEW, 4 * FEW)]
+    assert (four_times - twice) / 2 <= (twice - few) * MORE
+
+
+async def waits_for_all(count, running):
+    """Wait for many times at once, each in a task of its own."""
+    async with trio.open_nursery() as nursery:
+        for time in range(count):
+            nursery.start_soon(running.progress.completed, time)
+
+
+BESIDE = {
+    "tasks that wait for times": lambda n: (
+        ps.pipe(times(n), ps.map_async(after(1), 1), ps.drain()),
+        partial(waits_for_all, n),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_one_more_costs_the_same_beside_many(name, monkeypatch):
+    stop_clocks(monkeypatch.setattr)
+    few, twice, four_times = [lines(*BESIDE[name](count)) for count in (FEW, 2 * FEW, 4 * FEW)]
     assert (four_times - twice) / 2 <= (twice - few) * MORE
 
 

@@ -10,6 +10,7 @@ waiters, every update that may have emptied a stamp schedules a read. Successive
 progress costs per time, not per batch. A run whose frontiers are never read needs no tracker (`frontiers`).
 """
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -26,7 +27,7 @@ from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
 from pullstream.engine.sidecar.nesting import Nesting
-from pullstream.engine.sidecar.waiting import Watch, completion, movement
+from pullstream.engine.sidecar.waiting import Requests, Watch, completion, movement
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.errors import blame
 from pullstream.timely import (
@@ -37,6 +38,7 @@ from pullstream.timely import (
     SummaryError,
     TimelyError,
 )
+from pullstream.timely.order import is_total
 
 Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 
@@ -67,8 +69,10 @@ class Sidecar(Counts):
         self.alert = False
         self.acknowledged: dict[Claim, None] = {}
         self.waiters: dict[Watch, None] = {}
-        self._waiting_at: dict[int, dict[Watch, None]] = {}
+        self._waiting_at: dict[Hashable, dict[Watch, None]] = {}
         """The waiters by the places where they may be met: where a frontier moves, or a module ends."""
+        self._in_turn: defaultdict[int, Requests[dict[Watch, None]]] = defaultdict(Requests)
+        """The waiters that are met in the order of their times at a place: only the first ones need checking."""
         self._to_check: dict[Watch, None] = {}
         """The waiters that may be met by now; the next read checks these and no others."""
         self.waits: dict[Watch, Sidecar] = {} if outer is None else outer.waits
@@ -223,24 +227,35 @@ class Sidecar(Counts):
             self._observer.read()
 
     def _wake_met(self) -> None:
-        # When a function of times has raised, all present waiters fail, and so do all later ones.
-        to_check, self._to_check = self._to_check if self.summary_failure is None else dict(self.waiters), {}
-        for waiter in to_check:
-            if waiter not in self.waiters:
-                continue
-            try:
-                met = self.is_met(waiter)
-            except BaseException as exc:  # noqa: BLE001 - as above
-                # A time that cannot be compared here is a failure of its waiter.
-                met, waiter.failure = True, exc
-            if not met and self.summary_failure is not None:
-                met, waiter.failure = True, self.summary_failure
-            if met:
-                self.leave(waiter)
-                waiter.event.set()
+        if self.summary_failure is not None:
+            # When a function of times has raised, all present waiters fail, and so do all later ones.
+            self._to_check = dict(self.waiters)
+        # Others get their turn when a waiter leaves.
+        while self._to_check:
+            to_check, self._to_check = self._to_check, {}
+            for waiter in to_check:
+                if waiter not in self.waiters:
+                    continue
+                try:
+                    met = self.is_met(waiter)
+                except BaseException as exc:  # noqa: BLE001 - as above
+                    # A time that cannot be compared here is a failure of its waiter.
+                    met, waiter.failure = True, exc
+                if not met and self.summary_failure is not None:
+                    met, waiter.failure = True, self.summary_failure
+                if met:
+                    self.leave(waiter)
+                    waiter.event.set()
 
     def _check_at(self, place: int) -> None:
         self._to_check.update(self._waiting_at.get(place, ()))
+        if place in self._in_turn:
+            self._check_first(place)
+
+    def _check_first(self, place: int) -> None:
+        requests = self._in_turn[place]
+        for time in requests.first:
+            self._to_check.update(requests[time])
 
     def _withdraw_acknowledged(self) -> None:
         for stamp in [*self.acknowledged]:
@@ -325,7 +340,10 @@ class Sidecar(Counts):
             self.frontiers.observe(place)
         self.waiters[waiter] = self._to_check[waiter] = None
         for place in waiter.places:
-            self._waiting_at.setdefault(place, {})[waiter] = None
+            table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
+            if key not in table:
+                table[key] = {}
+            table[key][waiter] = None
         if len(self.waiters) == 1:
             self.nesting.listen(awaited=True)
         self.waits[waiter] = self
@@ -346,10 +364,12 @@ class Sidecar(Counts):
             del self.waiters[waiter]
             self._to_check.pop(waiter, None)
             for place in waiter.places:
-                there = self._waiting_at[place]
-                del there[waiter]
-                if not there:
-                    del self._waiting_at[place]
+                table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
+                del table[key][waiter]
+                if not table[key]:
+                    del table[key]
+                    if waiter.in_turn:
+                        self._check_first(place)
         if not self.waiters:
             self.nesting.listen(awaited=False)
         self.waits.pop(waiter, None)
@@ -379,6 +399,7 @@ class Sidecar(Counts):
         watch = completion(location, [location.output], time)
         complete = watch.met
         watch.met = lambda now: location.ending is not Ending.RUNNING or complete(now)
+        watch.in_turn = is_total(time)
         await self.until([watch])
 
     async def until_moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:

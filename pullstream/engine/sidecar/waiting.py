@@ -32,6 +32,8 @@ class Watch:
     """The time that must become complete at all of the places; None if the wait is for something else."""
     wanted: Sequence[tuple[int, Hashable]] = ()
     """The times that must become complete, and where; for the explanation of a stall."""
+    in_turn: bool = attrs.field(default=False, init=False)
+    """Whether it is met no sooner than those for earlier times at its place: they are checked in this order."""
     event: Signal = attrs.field(init=False)
     """Set once the wait is met."""
     failure: BaseException | None = attrs.field(default=None, init=False)
@@ -103,8 +105,8 @@ class Requests(dict[Hashable, W]):
                     heapify(self._heap)
                 else:
                     heappush(self._heap, time)
-            except TypeError:
-                # Of two domains.
+            except (TypeError, ArithmeticError):
+                # Of two domains, or a Decimal that is no number.
                 self._heap = None
 
     def _gather(self) -> None:
