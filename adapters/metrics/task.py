@@ -1,7 +1,7 @@
 """The task that samples a run periodically and reports changes to a meter."""
 
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import partial
 from logging import Logger
@@ -73,8 +73,9 @@ class Instruments:
         self._told_done = done
         self._tell_open()
         names = [row.module.split(" -> ")[-1] for row in rows]
+        count = Counter(names)
         for place, name in enumerate(names):
-            if names.count(name) == 1:
+            if count[name] == 1:
                 try:
                     self._tell_frontier(place, rows[place].module, progress.frontier(at=name))
                 except LookupError:

@@ -1,7 +1,9 @@
 """`Progress`: the user's view of a run's progress."""
 
+from collections import defaultdict
 from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Self
 
 from pullstream.engine.sidecar.counters import Counters
@@ -104,15 +106,23 @@ class Progress:
         """Return the current counters of every module."""
         return [location.counters() for location in self._sidecar.locations]
 
+    @cached_property
+    def _named(self) -> dict[str, list[Location]]:
+        """The modules by name; an open run has no others later."""
+        named: defaultdict[str, list[Location]] = defaultdict(list)
+        for location in self._sidecar.locations:
+            for name in {*location.names}:
+                named[name].append(location)
+        return named
+
     def _resolve(self, at: str | None) -> list[Location]:
-        locations = self._sidecar.locations
         if not self._sidecar.started:
             raise PullstreamError("this pipeline is not open: use `async with pipeline.open() as running:`")
         if at is None:
             return self._sidecar.sinks
-        matches = [location for location in locations if at in location.names]
+        matches = self._named.get(at, [])
         if len(matches) != 1:
-            known = ", ".join(repr(name) for location in locations for name in location.names)
+            known = ", ".join(repr(name) for location in self._sidecar.locations for name in location.names)
             what = "no module is" if not matches else f"{len(matches)} modules are"
             raise LookupError(f"{what} named {at!r}; name one with .named('...'). The modules of this run: {known}")
         return matches

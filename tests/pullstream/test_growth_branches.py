@@ -11,6 +11,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.metrics import metrics
 from tests.pullstream.common import after, in_virtual_time
 from tests.pullstream.counting import stop_clocks
 from timely import Product, tracker
@@ -130,10 +131,21 @@ async def waits_for_all(count, running):
             nursery.start_soon(running.progress.completed, time)
 
 
+class Meter:
+    """Takes the place of a meter, and of its counters and gauges."""
+
+    def __getattr__(self, name):
+        return lambda *_: self
+
+
 BESIDE = {
     "tasks that wait for times": lambda n: (
         ps.pipe(times(n), ps.map_async(after(1), 1), ps.drain()),
         partial(waits_for_all, n),
+    ),
+    "metrics of sources with names": lambda n: (
+        ps.pipe(ps.merge(*each(n, lambda i: ps.once(i).named(str(i)))), ps.drain()),
+        metrics(Meter()),
     ),
 }
 
