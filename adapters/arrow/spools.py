@@ -27,6 +27,9 @@ WIDTH: Final = 8
 For each column, a conversion costs as much as dozens of its values do.
 """
 
+WAITING: Final = 1 << 20
+"""The most values to convert at once for that reason: as Python objects, they take up to a hundred megabytes."""
+
 SHARE: Final = 8
 """The rows of a time are copied if they are less than this part of those that were sorted together."""
 
@@ -152,7 +155,8 @@ class OpenTimes:
                         self._cut.add(run.time)
                     else:
                         self.taken += len(run.values)
-        self._awaited = 0 if refused else self._packing.width // WIDTH
+        width = self._packing.width
+        self._awaited = 0 if refused else min(width // WIDTH, WAITING // max(1, width))
 
     def _keep(self, batches: Sequence[Batch[Any]]) -> bool:
         """Convert the rows of batches and keep them, or none of them."""

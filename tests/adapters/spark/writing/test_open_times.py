@@ -99,6 +99,18 @@ def test_rows_of_a_wide_table_are_converted_together():
     opened.close()
 
 
+def test_few_values_wait_to_be_converted(monkeypatch):
+    """As Python objects, the rows that wait do not count as memory of the open times."""
+    monkeypatch.setattr(spools, "WAITING", 4000)
+    opened = OpenTimes(Packing(WIDE, SchemaError), lambda time: spools.Spool(WIDE, time), OSError)
+    waiting = []
+    for number in range(100):
+        opened.add(ps.Batch(number, [(number,) * 400]))
+        waiting.append(number + 1 - opened._packing.rows)
+    assert max(waiting) == 4000 // 400 - 1
+    opened.close()
+
+
 def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):
     """Blocks of many rows, of which one is at the open time."""
     monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
