@@ -44,15 +44,16 @@ def _numpy(column: Array) -> Any:
     As `to_numpy` does, but that also imports pandas if it is there, which takes longer than reading a small file.
     """
     pa, np = pyarrow(), numpy()
-    if pa.types.is_boolean(column.type):
+    types, dates = pa.types, pa.types.is_date32(column.type)
+    if types.is_boolean(column.type):
         return _numpy(column.cast(pa.uint8())).astype(bool)
-    kind = {pa.date32(): "int32", pa.duration("us"): "m8[us]"}.get(column.type) or column.type.to_pandas_dtype()
+    kind = "int32" if dates else "m8[us]" if types.is_duration(column.type) else column.type.to_pandas_dtype()
     if not len(column):
         return np.empty(0, kind)
     # Up to the last value: what follows it need not be whole values.
     array = np.frombuffer(column.buffers()[1], kind, column.offset + len(column))[column.offset :]
     array.flags.writeable = False
-    if pa.types.is_date32(column.type):
+    if dates:
         array = array.astype("M8[D]")
         if column.null_count:
             array[_numpy(column.is_null())] = None
@@ -270,17 +271,20 @@ def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
         return of(kind)
     if types.is_dictionary(kind):
         return _mapped(kind.value_type, of)
-    if types.is_struct(kind):
-        return pa.struct([_field(field, of) for field in kind])
-    if types.is_map(kind):
-        return pa.map_(_mapped(kind.key_type, of), _mapped(kind.item_type, of))
-    if types.is_large_list(kind):
-        return pa.large_list(_field(kind.value_field, of))
-    if types.is_fixed_size_list(kind):
-        return pa.list_(_field(kind.value_field, of), kind.list_size)
-    return pa.list_(_field(kind.value_field, of)) if types.is_list(kind) else kind
-
-
-def _field(field: Any, of: Callable[[DataType], DataType]) -> Any:
     # Below a null there are nulls even in a non-nullable field, which a cast would reject.
-    return field.with_type(_mapped(field.type, of)).with_nullable(True)  # noqa: FBT003 - pyarrow's own
+    return nested(kind, lambda part: part.with_type(_mapped(part.type, of)).with_nullable(True))  # noqa: FBT003 - pyarrow's
+
+
+def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
+    """A type with `of` applied to the fields of a struct, a list or a map; keys are never null."""
+    pa = pyarrow()
+    types = pa.types
+    if types.is_struct(kind):
+        return pa.struct([of(field) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(of(kind.key_field).with_nullable(False), of(kind.item_field), kind.keys_sorted)  # noqa: FBT003
+    if types.is_large_list(kind):
+        return pa.large_list(of(kind.value_field))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(of(kind.value_field), kind.list_size)
+    return pa.list_(of(kind.value_field)) if types.is_list(kind) else kind

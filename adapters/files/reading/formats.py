@@ -131,8 +131,8 @@ class Agreed:
         missing = [name for name in agreed if name not in there]
         extra = [] if chosen else [name for name in there if name not in agreed]
         if missing or extra:
-            problems = [f"has no column {listed(missing)}"] if missing else []
-            problems += [f"has additional columns: {listed(extra)}"] if extra else []
+            problems = [f"has no column {some_of(missing, form=repr)}"] if missing else []
+            problems += [f"has additional columns: {some_of(extra, form=repr)}"] if extra else []
             raise FileReadError(
                 file.path,
                 f"{' and '.join(problems)}, unlike {self._path or 'schema='} before it. All files of a source must "
@@ -141,7 +141,7 @@ class Agreed:
 
     def _check_time(self, file: File, names: Sequence[str]) -> None:
         if self._time is not None and self._time not in names:
-            told = f"has no column {self._time!r}, which time= names; it has {listed(names, self._time)}"
+            told = f"has no column {self._time!r}, which time= names; it has {some_of(names, self._time, repr)}"
             raise NoColumnError(file.path, told)
 
     def check_types(self, file: File, schema: Any) -> None:
@@ -193,7 +193,7 @@ def unique(file: File, names: Sequence[str]) -> None:
     """Refuse a file in which two columns share a name."""
     twice = sorted({*duplicates_everseen(names)})
     if twice:
-        raise FileReadError(file.path, f"has several columns with the same name: {listed(twice)}")
+        raise FileReadError(file.path, f"has several columns with the same name: {some_of(twice, form=repr)}")
 
 
 def missing_columns(file: File, names: Sequence[str], wanted: Iterable[str]) -> None:
@@ -201,7 +201,8 @@ def missing_columns(file: File, names: Sequence[str], wanted: Iterable[str]) -> 
     there = {*names}
     missing = [name for name in wanted if name not in there]
     if missing:
-        raise NoColumnError(file.path, f"has no column {listed(missing)}; it has {listed(names, missing[0])}")
+        has = some_of(names, missing[0], repr)
+        raise NoColumnError(file.path, f"has no column {some_of(missing, form=repr)}; it has {has}")
 
 
 def arrow_types(schema: Any) -> dict[str, Any]:
@@ -229,8 +230,3 @@ def problem_of(exc: Exception) -> str:
         return f"is not valid UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}{advice}"
     text = str(exc).strip().split("\n")[0]
     return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
-
-
-def listed(names: Sequence[str], like: str = "") -> str:
-    """Format names for a message, as `some_of` does."""
-    return some_of(names, like, repr)

@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 
 from pullstream import Batch
-from pullstream.authoring import Ascending, Call, Sync, ascending, has_nan
+from pullstream.authoring import Ascending, Call, Sync, ascending, has_nan, some_of
 
 from ...arrow import Shape, pyarrow
 from .errors import FileReadError, NoColumnError
-from .formats import Bad, TablePiece, Values, listed
+from .formats import Bad, TablePiece, Values
 from .listing import File
 
 
@@ -210,7 +210,7 @@ def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadEr
         problem = f"{name!r}, which time= names, is null" if time is None else f"{name!r}: {no_time(time)}"
     else:
         has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
-        problem = f"it has no member {name!r}, which time= names; it has {listed(has, name)}"
+        problem = f"it has no member {name!r}, which time= names; it has {some_of(has, name, repr)}"
     return FileReadError(file.path, f"has a value without a time: {problem}; check time=", line)
 
 

@@ -15,6 +15,7 @@ import attrs
 from typing_extensions import Buffer, override
 
 from ...arrow import Columns, DataType, Schema, SchemaError, pyarrow
+from ...arrow.columns import nested
 from ..names import compression_argument
 from .disk import Disk, Out
 from .raw import Raw, RawBytes, RawRows
@@ -252,15 +253,8 @@ class ParquetTable(WrittenTable):
 
 def _lenient(field: Any) -> Any:
     """Allow nulls in the parts of structs that may be null: Spark has nulls there, which pyarrow refuses to write."""
-    pa = pyarrow()
-    kind = field.type
-    if pa.types.is_struct(kind):
-        kind = pa.struct([_lenient(part.with_nullable(part.nullable or field.nullable)) for part in kind])
-    elif pa.types.is_list(kind):
-        kind = pa.list_(_lenient(kind.value_field))
-    elif pa.types.is_map(kind):
-        kind = pa.map_(kind.key_field, _lenient(kind.item_field), kind.keys_sorted)
-    return field.with_type(kind)
+    null = field.nullable and pyarrow().types.is_struct(field.type)
+    return field.with_type(nested(field.type, lambda part: _lenient(part.with_nullable(part.nullable or null))))
 
 
 @attrs.frozen

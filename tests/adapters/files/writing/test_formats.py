@@ -163,7 +163,8 @@ def test_parquet_of_null_structs(tmp_path):
     struct = pa.StructArray.from_arrays([pa.array([1, None], pa.int32())], fields=[part], mask=pa.array([False, True]))
     lists = pa.ListArray.from_arrays(pa.array([0, 2, 2]), struct)
     maps = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), ["a", "b"], struct)
-    batch = pa.RecordBatch.from_arrays([struct, lists, maps], ["s", "l", "m"])
+    large = pa.LargeListArray.from_arrays(pa.array([0, 2, 2], pa.int64()), struct)
+    batch = pa.RecordBatch.from_arrays([struct, lists, maps, large], ["s", "l", "m", "large"])
     (path,) = written([batch], files.write_parquet(tmp_path / "{time}.parquet"))
     assert pa.parquet.read_table(path).to_pylist() == batch.to_pylist()
 
