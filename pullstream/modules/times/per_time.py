@@ -202,12 +202,13 @@ class _Accumulating(ValuesByTime, Resumable):
         self._last = following(self.location, self._last, time, instead=instead)
         early: EarlyResults = []
         touched = self._accumulator.new(self._table)
+        # At first: it saves the states as of the time before, and the steps may change them in place.
+        memory = self.memory.at(time)
         try:
             self._accumulator.add((touched,), state, early)
         finally:
             self.give(time, [result for _, result in early])
         self._table.update(touched)
-        memory = self.memory.at(time)
         if memory.saves:
             memory.update(touched)
         if isinstance(self._table, _EmittedStates):

@@ -122,6 +122,29 @@ def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
     assert states == {0: [[0]], 1: [[0, 1]], 2: [[0, 1, 2]]}
 
 
+@pytest.mark.parametrize("key", [None, type])
+def test_a_state_is_saved_as_it_was_before_a_step_of_the_next_time_changes_it(path, key):
+    stop, results = path.with_name("stop"), {}
+    stop.touch()
+
+    def store(time, values):
+        assert time == 0 or not stop.exists()
+        results[time] = values
+
+    def appended(seen, n):
+        seen.append(n)
+        return seen
+
+    listing = ps.accumulate(ps.Fold(list, appended, list), key=key)
+    stored = ps.pipe(ps.values(range(3), time=abs), listing, ps.at_completion(store))
+    with pytest.raises(AssertionError):
+        ps.run(stored, journal=path)
+    stop.unlink()
+    ps.run(stored, journal=path)
+    expected = {n: [*range(n + 1)] for n in range(3)}
+    assert results == {n: [seen if key is None else (int, seen)] for n, seen in expected.items()}
+
+
 @pytest.mark.parametrize(
     "source",
     [
