@@ -98,7 +98,7 @@ cut an iterator into batches, each value at its time. `Accumulator`: folds value
 Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
 and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `has_nan`: whether a
 time has no place in an order. `start_in_thread`: calls a function in a thread of its own, which a simulation
-controls. `lock` and `close_locked`: a lock on a file, which forked children do not keep.
+controls. `lock`, `locked` and `close_locked`: a lock on a file, which forked children do not keep.
 """
 
 from typing import TYPE_CHECKING
@@ -163,7 +163,7 @@ if TYPE_CHECKING:
         users_frames as users_frames,
     )
     from pullstream.late import publish as publish
-    from pullstream.locks import close_locked as close_locked, lock as lock
+    from pullstream.locks import close_locked as close_locked, lock as lock, locked as locked
     from pullstream.logger import LOG as LOG
     from pullstream.modules.combining.join_by_time import (
         How as How,

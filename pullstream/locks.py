@@ -1,6 +1,7 @@
 """Locks on files: the system releases them when the process ends, for any reason."""
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
@@ -15,6 +16,25 @@ def lock(file: int) -> None:
         # Before it is locked: another thread may fork in between.
         _LOCKED.add(file)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def locked(begin: Callable[[], int], status: Callable[[], os.stat_result]) -> int:
+    """Open a file with `begin` and lock it, or raise BlockingIOError; anew if it is removed or replaced meanwhile.
+
+    `status` returns the status of the file that has the name now.
+    """
+    while True:
+        file = begin()
+        try:
+            lock(file)
+            if os.path.samestat(os.fstat(file), status()):
+                return file
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            close_locked(file)
+            raise
+        close_locked(file)
 
 
 def close_locked(file: int) -> None:

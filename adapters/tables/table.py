@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from pullstream.authoring import close_locked, lock
+from pullstream.authoring import close_locked, locked
 
 from ..arrow import Array, Schema, Spool, pyarrow
 from .checking import exact_times
@@ -210,21 +210,13 @@ class FileLock:
         if os.name != "posix":
             return True
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                lock(file)
-                # Its last holder may have removed it in between.
-                if os.path.samestat(os.fstat(file), self._path.stat()):
-                    self._file, file = file, -1
-                    return True
-            except FileNotFoundError:
-                continue
-            except BlockingIOError:
-                return False
-            finally:
-                if file >= 0:
-                    close_locked(file)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            # Its last holder may remove it in between.
+            self._file = locked(lambda: os.open(self._path, flags, 0o600), self._path.stat)
+        except BlockingIOError:
+            return False
+        return True
 
     def release(self) -> None:
         """Release the lock, if it was taken."""

@@ -24,7 +24,7 @@ from typing import Any, Final
 from typing_extensions import Buffer
 
 from pullstream.errors import JournalError
-from pullstream.locks import close_locked, lock
+from pullstream.locks import close_locked, lock, locked
 
 FORMAT: Final = 3
 """Format 1 was a SQLite database. Format 2 stored the state of modules differently."""
@@ -56,8 +56,8 @@ class JournalLog:
         """The open file, and the one that will replace it; both are locked."""
         self._failed = False
         try:
-            while not self._take():
-                pass
+            self._file = locked(self._opened, self.path.lstat)
+            self._check_owner(os.fstat(self._file))
             self._begin()
         except OSError as exc:
             self.close()
@@ -68,22 +68,14 @@ class JournalLog:
 
     # ---- opening
 
-    def _take(self) -> bool:
-        """Open the file, check its owner and lock it. Return False if another run has just replaced the file."""
+    def _opened(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.is_symlink():
             raise JournalError(f"the journal {self.path} is a link: give the path of the file itself")
         if self.path.is_dir():
             raise JournalError(f"the journal {self.path} is a folder: give the path of a file in it")
         flags = os.O_RDWR | os.O_CREAT | _flag("O_NOFOLLOW") | _flag("O_NONBLOCK") | _flag("O_BINARY")
-        self._file = os.open(self.path, flags, 0o600)
-        status = os.fstat(self._file)
-        self._check_owner(status)
-        lock(self._file)
-        if (status.st_dev, status.st_ino) == _identity(self.path):
-            return True
-        self.close()
-        return False
+        return os.open(self.path, flags, 0o600)
 
     def _check_owner(self, status: os.stat_result) -> None:
         """Refuse a file that another user could have written: reading a journal can execute code in it (pickle)."""
@@ -320,14 +312,6 @@ def sync_folder(folder: Path) -> None:
 
 def _flag(name: str) -> int:
     return getattr(os, name, 0)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _literal(name: str) -> str:

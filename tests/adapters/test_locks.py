@@ -10,6 +10,27 @@ from pullstream import locks
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such locks here")
 
 
+@pytest.mark.parametrize("change", [os.unlink, lambda path: path.with_name("new").rename(path)])
+def test_a_file_that_loses_its_name_before_it_is_locked_is_opened_again(change, tmp_path):
+    """Another run has removed it, or put a new one in its place."""
+    path, changes = tmp_path / "lock", [change]
+    path.with_name("new").touch()
+
+    def begin():
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        for each in changes:
+            each(path)
+        changes.clear()
+        return file
+
+    file = locks.locked(begin, path.stat)
+
+    assert os.path.samestat(os.fstat(file), path.stat())
+    with pytest.raises(BlockingIOError):
+        locks.locked(begin, path.stat)
+    locks.close_locked(file)
+
+
 @pytest.mark.parametrize("when", ["opened", "locked", "closed"])
 def test_a_forked_child_keeps_no_lock(when, tmp_path, monkeypatch):
     """The next run may begin when the process that held it is gone, even if children of it live on.

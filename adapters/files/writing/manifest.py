@@ -8,6 +8,8 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from pullstream.authoring import locked
+
 from .disk import Disk
 from .refusals import FileBusyError, FileTargetError
 
@@ -61,27 +63,18 @@ class Manifest:
 
     def _taken(self) -> int:
         """The existing manifest, or an empty one, locked, so that no other run starts one meanwhile."""
-        disk = self._disk
-        while True:
+
+        def begin() -> int:
             self._check(self._path)
-            file = disk.open(self._path, os.O_RDWR | os.O_CREAT)
-            try:
-                disk.lock(file)
-                # Another run may have replaced the file just before it was locked.
-                if disk.look(self._path).st_ino == os.fstat(file).st_ino:
-                    return file
-            except BlockingIOError:
-                disk.close(file)
-                raise FileBusyError(
-                    f"another run, or another sink of this run, is writing the manifest {self._path}: give each sink "
-                    f"its own manifest"
-                ) from None
-            except FileNotFoundError:
-                pass
-            except BaseException:
-                disk.close(file)
-                raise
-            disk.close(file)
+            return self._disk.open(self._path, os.O_RDWR | os.O_CREAT)
+
+        try:
+            return locked(begin, lambda: self._disk.look(self._path))
+        except BlockingIOError:
+            raise FileBusyError(
+                f"another run, or another sink of this run, is writing the manifest {self._path}: give each sink its "
+                f"own manifest"
+            ) from None
 
     def _begin(self, lines: bytes) -> None:
         """Put a new manifest into place; it is already locked when it appears."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import pullstream as ps
+from pullstream import locks
 from pullstream.journal import log, store
 from pullstream.journal.log import HEADER, JournalLog
 from pullstream.journal.store import JournalContents, JournalStore, Record, SinkState
@@ -378,7 +379,7 @@ os._exit(0)
 def test_a_journal_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
     """Who has waited for the lock of a file that is gone by then has the lock of nothing."""
     written(path, ONE)
-    lock, files = log.lock, []
+    lock, files = locks.lock, []
 
     def late(file):
         files.append(file)
@@ -388,5 +389,5 @@ def test_a_journal_that_is_replaced_while_it_is_opened_is_opened_again(path, mon
             new.replace(path)
         lock(file)
 
-    monkeypatch.setattr(log, "lock", late)
+    monkeypatch.setattr(locks, "lock", late)
     assert held(path) == holding(TWO)
