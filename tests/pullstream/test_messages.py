@@ -384,6 +384,11 @@ def rebinds(record, tax=0.19):
     return priced(record, tax)
 
 
+def doubly(record):
+    if "price" not in record:
+        raise ExceptionGroup("no price", [KeyError("price"), ValueError("no currency")])
+
+
 class Breaks:
     """An iterator of two values, then a failure; its repr is no value."""
 
@@ -438,6 +443,7 @@ NAMED = [
     ps.reduce_by_time(ps.Fold(float, add)),
     ps.accumulate(ps.Fold(float, add)),
     ps.map(rebinds),
+    ps.map(doubly),
 ]
 NAMELESS = [
     *(ps.pipe(ps.values(RECORDS), ps.sort_by_time(key)) for key in (rebinds, partial(priced, tax=0.07))),
@@ -458,7 +464,7 @@ STRUCK = [
 
 @pytest.mark.parametrize(("stream", "values"), STRUCK)
 def test_a_failure_names_the_value_it_struck_at_or_none(stream, values):
-    with pytest.raises((KeyError, ZeroDivisionError, OSError)) as caught:
+    with pytest.raises((KeyError, ZeroDivisionError, OSError, ExceptionGroup)) as caught:
         ps.run(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.drain()))
     (note,) = caught.value.__notes__
     assert note.startswith(f"raised in {stream.modules[-1].name}")
