@@ -80,16 +80,22 @@ class Keeper(StateSaver):
     async def begin(self) -> None:
         """Open the journal, or refuse it, and let the run, whose modules have been set up, resume from it."""
         with trio.CancelScope(shield=True):
-            self._store = await in_thread(JournalStore, self.path, self._journal.key)
+            self._saved = await in_thread(self._open)
         try:
-            with trio.CancelScope(shield=True):
-                self._saved = await in_thread(self._store.contents)
-                self._check_pipeline()
-                refuse_lost(self._run.scope.sidecar.locations, "a run with a journal")
-                self._check_sources()
-                self._go_on(self._saved.sinks)
+            self._check_pipeline()
+            refuse_lost(self._run.scope.sidecar.locations, "a run with a journal")
+            self._check_sources()
+            self._go_on(self._saved.sinks)
             if self.resumed:
                 await self._end_sources()
+        except BaseException:
+            self._store.close()
+            raise
+
+    def _open(self) -> JournalContents:
+        self._store = JournalStore(self.path, self._journal.key)
+        try:
+            return self._store.contents()
         except BaseException:
             self._store.close()
             raise

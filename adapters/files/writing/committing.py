@@ -70,7 +70,8 @@ class FilesCommitter(Committer[list[Any]]):
 
     @override
     async def ended(self) -> None:
-        await trio.to_thread.run_sync(self._writing.end)
+        if self._writing.lacks_its_file:
+            await trio.to_thread.run_sync(self._writing.end)
 
     @override
     async def close(self) -> None:

@@ -233,11 +233,15 @@ class FilesWriter:
         finally:
             self._appear(finished, made)
 
+    @property
+    def lacks_its_file(self) -> bool:
+        """Whether the only file of a target without fields had no values, and is not there yet."""
+        return not self._plan.target.fields and not self._growing.lengths
+
     def end(self) -> None:
-        """Make the only file of a target without fields appear, if it had no values: no older content may stay."""
-        if not self._plan.target.fields and not self._growing.lengths:
-            self._parts[None] = {None: self._part(None, None)}
-            self.complete([None], [])
+        """Make the only file appear without values: no older content may stay."""
+        self._parts[None] = {None: self._part(None, None)}
+        self.complete([None], [])
 
     def _appear(self, finished: Sequence[Completion], made: list[Completion]) -> None:
         if finished and not self._grows:

@@ -93,6 +93,8 @@ def test_a_thread_reads_small_files_together(put, folder, monkeypatch, kind, jou
     assert [time for time, _ in got] == [day for day in days for _ in range(ROWS.get(kind, 1))]
     # 1, 2, 4, 8 and 5 files; the last step finds that there are no more.
     assert steps.count("step") == (SIZE if slow else 5) + 1 + journal
+    # The journal is opened and read together, and nothing else takes a thread to begin or end a run.
+    assert [step for step in steps if step not in {"step", "write", "close"}] == ["_open"] * journal
     # The end of a file may take as long as any other part of it, such as on a network drive.
     assert readers
     assert threading.main_thread() not in readers
