@@ -212,6 +212,11 @@ def test_a_failed_value_goes_to_a_sink(name):
             assert name.split(",")[0] in "".join(value.error.__notes__)
 
 
+def test_a_value_that_has_no_order_to_the_others_is_not_among_the_greatest():
+    top = ps.reduce_by_time(ps.agg.top(3), on_error="skip")
+    assert ps.run(ps.pipe(ps.values([1, "x", 3, None, 2, 5]), top, ps.collect())) == [[5, 3, 2]]
+
+
 @pytest.mark.parametrize("name", BY_VALUE)
 def test_a_failed_value_comes_as_a_result(name):
     for limit in limits(name):

@@ -262,6 +262,7 @@ def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> lis
 
 def _keep_greatest(k: int, heap: list[Any], entry: tuple[Any, int, Any]) -> None:
     if len(heap) < k:
+        sorted([entry, *heap[:1]])  # raises first if they have no order: the push would leave the entry in the heap
         heapq.heappush(heap, entry)
     else:
         heapq.heappushpop(heap, entry)
