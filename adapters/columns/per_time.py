@@ -12,7 +12,7 @@ from pullstream.authoring import Call, Emits, Sync, opens
 
 from ..arrow import ArrowRows
 from .by_time import ByTime
-from .frames import Frame, first_line, frame_of_all, rows_of
+from .frames import first_line, frame_of_all, rows_of
 from .package import ColumnError, pl
 from .reducing import some_keys
 from .together import alike, by_number, numbered
@@ -21,7 +21,7 @@ from .together import alike, by_number, numbered
 class _PerTime(ByTime[list[ArrowRows]]):
     def __init__(self, query: Callable[[Any], Any]) -> None:
         super().__init__(list)
-        self._query = query
+        self.query = query
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
@@ -36,21 +36,17 @@ class _PerTime(ByTime[list[ArrowRows]]):
     def made(self, time: Hashable, parts: Sequence[ArrowRows]) -> ArrowRows:
         """The results of a time."""
         try:
-            result = self.queried(frame_of_all(self.where, parts))
+            result = self.query(frame_of_all(self.where, parts).lazy())
+            if isinstance(result, pl.LazyFrame):
+                result = result.collect()
         except pl.exceptions.PolarsError as exc:
             raise ColumnError(f"{self.where}: {first_line(exc)}, at the time {time!r}") from exc
+        if not isinstance(result, pl.DataFrame):
+            raise ColumnError(
+                f"{self.where}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a "
+                f"DataFrame"
+            )
         return rows_of(self.where, result, parts[0].form)
-
-    def queried(self, frame: Frame) -> Frame:
-        """The results of a frame."""
-        result = self._query(frame.lazy())
-        if isinstance(result, pl.LazyFrame):
-            result = result.collect()
-        if isinstance(result, pl.DataFrame):
-            return result
-        raise ColumnError(
-            f"{self.where}: the query returned {result!r} ({type(result).__name__}); return a LazyFrame or a DataFrame"
-        )
 
 
 class _Sorting(_PerTime):
@@ -74,7 +70,8 @@ class _Sorting(_PerTime):
         like, size = some[first][0], sum(map(len, some[first]))
         for time, parts in self.kept.items():
             size += sum(map(len, parts))
-            if size > self.most() or not self.events.knows(time, before=False) or not alike(parts, like.schema):
+            same = parts[0].form == like.form and alike(parts, like.schema)
+            if size > self.most() or not same or not self.events.knows(time, before=False):
                 break
             some[time] = parts
         for time in [*some][1:]:
@@ -84,7 +81,7 @@ class _Sorting(_PerTime):
             # If that fails, each is sorted alone.
             with suppress(Exception):
                 frame = numbered(frame_of_all(self.where, [*chain(*some.values())]), [*some.values()])
-                made = by_number(self.where, self.queried(frame), like.form, len(some))
+                made = by_number(self.where, self.query(frame), like.form, len(some))
                 self._taken.update(zip(some, made, strict=True))
 
 
