@@ -281,9 +281,9 @@ def read_csv(
     The first line of a file names its columns. All files must have the same columns with the same types; `columns`
     selects those to read. `schema` gives types: a mapping of names to Arrow types or their names, or a
     `pyarrow.Schema`. pyarrow infers the other types from the first block of the first file; a column that is empty
-    there is text, and so is one with `unknown` there, but `01234` is the number 1234. A timestamp is an int
-    (microseconds since 1970, UTC) unless `as_="batches"`. For the attributes of rows (`row.unit_price` for "unit
-    price") see `pullstream.arrow.Shape`.
+    there is text, and so is one with `unknown` there, but `01234` is the number 1234, and a whole number of more than
+    64 bits is a float, which rounds it. A timestamp is an int (microseconds since 1970, UTC) unless `as_="batches"`.
+    For the attributes of rows (`row.unit_price` for "unit price") see `pullstream.arrow.Shape`.
 
     For other kinds of CSV, pass pyarrow's own options: `pyarrow.csv.ReadOptions` (no header, skipped lines, ...),
     `ParseOptions` and `ConvertOptions`. `delimiter` and `encoding` are shortcuts for the most common ones. A file
