@@ -59,6 +59,7 @@ class Tracker:
         """The applied counts of every place; read them, never change them."""
         self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
         self._plan: ContractedGraph | None = None
+        self._complete = True  # whether the plan has all observed places; if not, the next change makes a new one
         self._spots: dict[int, Spot] = {}  # the observed ones
         self._known: dict[int, Spot] = {}  # those of another tracker, which stand for everything upstream of them
         self._dirty: list[int] = []  # a heap of the spots to visit, in order of work
@@ -80,12 +81,12 @@ class Tracker:
     def observe(self, place: int) -> None:
         """Keep the frontier of this place up to date from now on. You may call this at any time.
 
-        The next propagation reports the place if its frontier is not empty.
+        The next propagation of a change reports the place if its frontier is not empty.
         """
         if place not in self._observed:
             self.graph.location(place)
             self._observed[place] = None
-            self._plan = None
+            self._complete = False
 
     def unobserve(self, place: int) -> None:
         """Stop keeping the frontier of this place up to date."""
@@ -121,7 +122,7 @@ class Tracker:
         of the observed places next upstream, and the counts below them.
         """
         self._advance()
-        if place in self._observed:
+        if place in self._spots:
             return Antichain.of_minimal(self._spots[place].front)
         once = Tracker(self.graph, monotone=False, counts=self.stamps)
         once._observed[place] = None
@@ -164,7 +165,7 @@ class Tracker:
     def _work_off(self) -> None:
         """Carry the noted updates to the frontiers."""
         flips = self._apply()
-        if self._plan is None:
+        if self._plan is None or not self._complete:
             self._rebuild()
         else:
             for place, time, delta in flips:
@@ -286,6 +287,7 @@ class Tracker:
         # is `settled` until all have a frontier; otherwise the first frontiers would look like retreats.
         old = {place: spot.front for place, spot in self._spots.items()}
         plan = self._plan = make_plan(self.graph, self._observed, self._known)
+        self._complete = True
         self._spots = {spot.place: spot for spot in plan.spots if spot.observed}
         for spots in plan.groups:
             CountingGroup(spots, self.graph)

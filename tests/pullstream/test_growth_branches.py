@@ -124,11 +124,11 @@ def test_one_more_costs_the_same_among_many(name, monkeypatch):
     assert (four_times - twice) / 2 <= (twice - few) * MORE
 
 
-async def waits_for_all(count, running):
-    """Wait for many times at once, each in a task of its own."""
+async def waits_for_all(waits, running):
+    """Wait for many times, or at many places, at once, each in a task of its own."""
     async with trio.open_nursery() as nursery:
-        for time in range(count):
-            nursery.start_soon(running.progress.completed, time)
+        for time, *at in waits:
+            nursery.start_soon(running.progress.completed, time, *at)
 
 
 class Meter:
@@ -141,7 +141,11 @@ class Meter:
 BESIDE = {
     "tasks that wait for times": lambda n: (
         ps.pipe(times(n), ps.map_async(after(1), 1), ps.drain()),
-        partial(waits_for_all, n),
+        partial(waits_for_all, [(time,) for time in range(n)]),
+    ),
+    "tasks that wait at places": lambda n: (
+        ps.pipe(times(3), ps.map_async(after(1), 1), *each(n, lambda i: ps.count_by_key().named(str(i))), ps.drain()),
+        partial(waits_for_all, [(2, str(place)) for place in range(n)]),
     ),
     "metrics of sources with names": lambda n: (
         ps.pipe(ps.merge(*each(n, lambda i: ps.once(i).named(str(i)))), ps.drain()),
