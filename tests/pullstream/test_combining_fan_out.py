@@ -128,6 +128,63 @@ async def test_a_branch_that_leaves_when_upstream_can_answer(schedule, autojump_
     assert got == [0, 1, 2]
 
 
+@ps.sink
+async def leaves(upstream, ctx):
+    for _ in range(3):
+        await upstream.ask(10)
+
+
+def has_enough(start):
+    return ps.pipe(ps.take(lambda n: n < 100), leaves())
+
+
+def is_paused(start):
+    tap = ps.pausable()
+
+    async def pause():
+        await trio.sleep(2.5)
+        tap.pause()
+        await trio.sleep(20)
+        tap.resume()
+
+    start(pause)
+    return ps.pipe(tap, ps.drain())
+
+
+def meets_a_deadline(start):
+    return ps.pipe(ps.windowed(seconds=1), kept([], pause=50))
+
+
+def is_a_hub_that_was_left(start):
+    tap = ps.abortable()
+
+    async def leave():
+        await trio.sleep(3.5)
+        tap.abort()
+
+    start(leave)
+    return ps.tee(ps.pipe(tap, ps.drain()), kept([], pause=50), capacity=9)
+
+
+@pytest.mark.parametrize("source", [ps.interval(1), ps.pipe(ps.interval(0.5), ps.filter(lambda n: n % 2))])
+@pytest.mark.parametrize("other", [has_enough, is_paused, meets_a_deadline, is_a_hub_that_was_left])
+async def test_a_branch_that_does_something_else_when_it_is_woken(other, source, schedule, autojump_clock):
+    """It polls upstream for the others: they get their values all the same."""
+    moments, begin = [], trio.current_time()
+    async with trio.open_nursery() as nursery:
+        beside = other(nursery.start_soon)
+        mine = ps.drain(lambda n: moments.append(trio.current_time() - begin))
+        await ps.arun(ps.pipe(source, ps.take(8), ps.tee(beside, mine, capacity=9)))
+    assert moments == [*range(1, 9)]
+
+
+@pytest.mark.parametrize("row", [1, 40])
+def test_branches_that_wait_together_are_asked_for_together(row, counting, probe):
+    """However little the first of them may be ahead of the others when it asks; and below any number of modules."""
+    ps.run(ps.pipe(counting(probe, 2_000), *[ps.tap(id)] * row, ps.tee(ps.drain(), ps.drain(), capacity=2)))
+    assert len(probe.asked) < 200
+
+
 async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_clock):
     slow = []
     branches = kept(slow, pause=1), kept([], failing=5)

@@ -110,8 +110,8 @@ def test_work_that_is_the_same_for_few_values_does_not_make_them_fewer(rest, cou
 @pytest.mark.parametrize(
     "rest",
     [
-        ps.tee(*[ps.pipe(looking_first(0.001), ps.drain())] * 25),
-        ps.pipe(ps.group_by(lambda n: n % 25, looking_first(0.001)), ps.drain()),
+        ps.tee(*[ps.pipe(looking_first(0.0005), ps.drain())] * 25),
+        ps.pipe(ps.group_by(lambda n: n % 25, looking_first(0.0005)), ps.drain()),
     ],
     ids=["tee", "group_by"],
 )
@@ -119,6 +119,54 @@ def test_many_streams_that_take_a_moment_each_are_not_given_fewer_values(rest, c
     """They take longer than a moment together, however few values they are given."""
     ps.run(ps.pipe(counting(probe, 400), rest))
     assert len(probe.asked) <= 80
+
+
+async def test_groups_that_have_nothing_to_do_take_no_moment(autojump_clock):
+    """A group with a slow call is not given hundreds of values because there are thousands of others."""
+    taken, processed, ahead = [], [], []
+
+    async def call(number):
+        await trio.sleep(number > 3_000)
+        processed.append(number)
+        ahead.append(len(taken) - len(processed))
+
+    groups = ps.group_by(lambda n: min(n, 3_000), ps.map_async(call, 1))
+    await ps.arun(ps.pipe(ps.values(range(4_500)), ps.tap(taken.append), groups, ps.drain()))
+    assert max(ahead[-300:]) <= 8
+
+
+@pytest.mark.parametrize("merged", [False, True])
+async def test_many_values_after_a_few_slow_ones(merged, autojump_clock):
+    """A generator that is asked for two values answers one, which does not tell how long two take."""
+    sizes = []
+
+    @ps.source
+    async def coming(ctx):
+        for number in range(2_000):
+            if number < 10:
+                await trio.sleep(1)
+            yield number
+
+    def look(values):
+        sizes.append(len(values))
+        compute(0.015)
+        return values
+
+    rows = ps.pipe(coming(), ps.map_batches(look))
+    await ps.arun(ps.pipe(ps.merge(rows, ps.empty()) if merged else rows, ps.drain()))
+    assert len(sizes) <= 80
+    assert max(sizes) >= 256
+
+
+@given(st.floats(0, 0.001))
+def test_work_that_depended_on_no_value_may_end(each):
+    """However many values are asked for by then: their own work counts from then on."""
+    size, most = Size(), 4_096
+    for answer in range(300):
+        asked = min(size.now, most)
+        spent = each * asked + 0.3 * (answer < 60)
+        size.fit(asked, asked, spent, most)
+    assert spent <= max(4 * BREATH, 2 * each)
 
 
 SECONDS = st.floats(0, 0.1)

@@ -121,7 +121,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def wakes(self, wake: Callable[[], object]) -> bool:
         """Call `wake` when another poll is worthwhile, after one returned WAIT in this step; False if it needs an ask.
 
-        Nothing has to be withdrawn if another poll, an ask or a termination comes first.
+        It then polls soon, or asks in a task: others may wait for the same answer. Nothing has to be withdrawn if
+        another poll, an ask or a termination comes first.
         """
         if not self.edge.wakes(self._woken):
             return False

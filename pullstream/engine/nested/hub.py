@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from enum import Enum, auto
 from typing import Any
 
 import trio
@@ -14,56 +15,17 @@ from pullstream.engine.edge.edge import DEEP
 from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import dismiss_all, first_lane
 from pullstream.engine.edge.polled import PolledKernel
+from pullstream.engine.parts.asking import Answer, Askers
+from pullstream.engine.parts.extremes import Extremes
 from pullstream.engine.parts.pace import Pace, WaitingPace
 from pullstream.engine.parts.waking import Waking
-from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.counters import EdgeCount
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
 from pullstream.errors import blame
-from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
+from pullstream.protocol import DONE, WAIT, Batch, Done, Reader, Unanswered
 
 Dealt = Iterable[tuple["Branch", Batch[Any]]]
-
-
-class Sizes:
-    """The least and the greatest of many numbers that change one at a time; cheap if most of them are equal.
-
-    >>> sizes = Sizes()
-    >>> sizes.change(None, 3)
-    >>> sizes.change(None, 5)
-    >>> sizes.change(3, 4)
-    >>> sizes.least, sizes.greatest
-    (4, 5)
-    """
-
-    __slots__ = ("_counts",)
-
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-
-    def change(self, before: int | None, now: int | None) -> None:
-        """Replace a number by another; None as `before` adds a number, None as `now` removes one."""
-        counts = self._counts
-        if before == now:
-            return
-        if now is not None:
-            counts[now] = counts.get(now, 0) + 1
-        if before is not None:
-            if counts[before] == 1:
-                del counts[before]
-            else:
-                counts[before] -= 1
-
-    @property
-    def least(self) -> int:
-        """The least of the numbers."""
-        return min(self._counts)
-
-    @property
-    def greatest(self) -> int:
-        """The greatest of the numbers."""
-        return max(self._counts)
 
 
 class Branch(Waking[Any], PolledKernel[Any]):
@@ -77,8 +39,6 @@ class Branch(Waking[Any], PolledKernel[Any]):
         """The limit of the ask that waits; 0 while none does."""
         self._began = 0.0
         """The moment at which that ask began."""
-        self.listens = False
-        """Whether whoever polled it waits for `changed`."""
         self._confirmed = False
         """Whether the end is the branch's own."""
         self._counted: tuple[int | None, int | None] = (None, None)
@@ -92,26 +52,26 @@ class Branch(Waking[Any], PolledKernel[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        self.listens = False
+        self.call_at_change(None)
         if not (self._backlog or self._backlog.known):
             self._want(limit)
             self._hub.ask_now()
         answer = self._backlog.answer(limit)
         if isinstance(answer, Batch):
             self.count_in(self.wanted, self.wanted - self.kept)
-            self._hub.wake()
+            self._hub.unblock()
             return answer
         return DONE if self._confirmed else WAIT
 
     @override
     async def wait(self) -> None:
         if not self._backlog.known:
-            signal = self.awaited()
-            self._listen()
+            signal = self.run.signal()
+            self.__wakes__(signal.set)
             try:
                 await signal.wait()
             finally:
-                self.listens = False
+                self.call_at_change(None)
                 self._want(0)
         if self._backlog.known and not self._backlog:
             # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
@@ -123,12 +83,8 @@ class Branch(Waking[Any], PolledKernel[Any]):
         if self._backlog.known:
             return False
         self.call_at_change(wake)
-        self._listen()
-        return True
-
-    def _listen(self) -> None:
-        self.listens = True
         self._hub.attend()
+        return True
 
     def _want(self, limit: int) -> None:
         (count,) = self.location.ports
@@ -153,7 +109,6 @@ class Branch(Waking[Any], PolledKernel[Any]):
         count.values += len(batch.values)
         count.batches += 1
         self._backlog.put(batch)
-        self.listens = False
         self._want(0)
         self.changed()
 
@@ -178,6 +133,25 @@ class Branch(Waking[Any], PolledKernel[Any]):
         return exc is self._backlog.ending
 
 
+class Asks(Enum):
+    """The party that asks upstream of a hub, or is to ask next."""
+
+    NOBODY = auto()
+    """No branch waits."""
+    POLL = auto()
+    """A branch polls, for all of them."""
+    UPSTREAM = auto()
+    """Upstream has been polled, and wakes a branch once it can answer."""
+    WOKEN = auto()
+    """Upstream has woken a branch, which polls again soon."""
+    OTHER = auto()
+    """A branch that got nothing of an answer polls again soon."""
+    TASK = auto()
+    """A task asks."""
+    BLOCKED = auto()
+    """A branch waits, but another one has to ask, or leave, first."""
+
+
 class Hub(ABC):
     """Asks upstream when its branches have demand, and deals the values to the branches.
 
@@ -193,28 +167,25 @@ class Hub(ABC):
         self._module = module
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
         self._reader = first_lane(upstream.edge, self.location.ports[0])
+        self._askers = Askers(self._scope.run, self._arrived)
+        """The task that asks an upstream that is not polled."""
+        self._asks = Asks.NOBODY
         self._asked = self.location.asked = EdgeCount()
         self._began = 0.0
-        """The moment at which an ask began for whose answer upstream wakes the branches; 0 while there is none."""
-        self._changed = self.signal()
+        """The moment at which the outstanding ask began; 0 while there is none."""
         self._pace = WaitingPace()
         self._cost = Pace(self._scope.run)
         """The pace of upstream's own work: an answer of a slow function must not keep everything waiting."""
         self._polls = upstream.edge.depth < DEEP
         """Whether upstream is polled; below a long row of modules, only the task asks, on a stack of its own."""
-        self._pumping = self._asking = False
-        self._due = False
-        """Whether upstream has woken a branch, and was not polled since."""
-        self._stalled = False
-        """Whether no ask is outstanding although a branch may wait: another one has to ask, or leave, first."""
         self._closed: trio.Event | None = None
         self._over = False
         self._failed: BaseException | None = None
         self.branches: dict[Branch, None] = {}
         """The branches that have not left."""
-        self.wanted = Sizes()
+        self.wanted = Extremes()
         """The number of values that each branch waits for."""
-        self.ahead = Sizes()
+        self.ahead = Extremes()
         """The same numbers, minus the values kept for each branch."""
         self.taken = 0
         """The number of values of a batch that have been dealt, if `deal` fails at the next one."""
@@ -231,10 +202,6 @@ class Hub(ABC):
         self.branches[branch] = None
         branch.count_in(0, 0)
         return branch
-
-    def signal(self) -> Signal:
-        """Make a signal that the hub or a branch waits for."""
-        return self._scope.run.signal()
 
     # ---- what a module supplies
 
@@ -258,7 +225,6 @@ class Hub(ABC):
         branch. Until all branches wait again, the fastest may be ahead of the slowest by `capacity` values.
         """
         if self.wanted.least:
-            self._pace.streams = len(self.branches)
             return min(self.wanted.greatest, max(self.wanted.least, self._pace.next()))
         return max(0, min(self.wanted.greatest, self.ahead.least + capacity))
 
@@ -270,67 +236,87 @@ class Hub(ABC):
 
     def ask_now(self) -> None:
         """Poll upstream, as a branch asks and has no values left."""
-        if self._asking or self._over or self._failed is not None or self._closed is not None:
+        before = self._asks
+        if before is Asks.TASK or before is Asks.POLL or self._failed is not None or self._askers.ended:
             return
         if not self.location.begun:
             self.location.begin()
         limit = self.room() if self._polls else 0
         if not limit:
             return
-        self._due = False
-        self._answered()
-        began = self._asked.begin()
+        self._let(Asks.POLL)
         try:
-            answer = self._reader.poll(min(limit, self._cost.next(self._reader)))
-        except BaseException as exc:  # noqa: BLE001 - as in `_fetch`
-            self._raised(exc)
-        else:
-            if not isinstance(answer, Unanswered):
-                self._take(answer)
-                # Other branches may wait on this ask, and have got nothing from it.
-                self._go_on()
-        finally:
-            self._asked.end(began)
+            answer: Answer | Unanswered = self._reader.poll(self._cost.next(self._reader, at_most=limit))
+        except BaseException as exc:  # noqa: BLE001 - every branch raises it
+            answer = exc
+        if self._askers.ended:
+            return
+        self._let(Asks.NOBODY)
+        if not isinstance(answer, Unanswered):
+            self._take(answer)
+            # Other branches may wait on this ask, and have got nothing from it.
+            self._wake_one(Asks.OTHER)
+        elif before is not Asks.NOBODY:
+            # Another branch waits, and this one may not.
+            self.attend()
 
     def attend(self) -> None:
         """See to it that upstream is asked again, as a branch waits: by a branch, once it can answer, or by a task."""
-        if self._asking:
-            return
-        if self._reader.wakes(self._woken):
-            self._stalled = False
-            self._began = self._began or self._asked.begin()
-        else:
-            self._stalled = True
-            self.wake()
-
-    def _woken(self) -> None:
-        """Poll upstream again, as it may have the answer that it did not have before."""
-        self._answered()
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """Let a branch that waits poll upstream, for all of them; if it leaves before, another one."""
-        for branch in self.branches:
-            if branch.listens:
-                self._due = True
-                branch.changed()
+        if self._asks is Asks.TASK:
+            # A task that has not begun to ask asks for what all branches want now.
+            self._askers.take_back(self._reader)
+            if self._reader in self._askers.asking:
                 return
+        if self._asks is not Asks.UPSTREAM:
+            self._let(Asks.UPSTREAM if self._reader.wakes(self._woken) else Asks.BLOCKED)
+            self.unblock()
 
-    def _answered(self) -> None:
-        """Note that no ask is outstanding for which upstream wakes the branches."""
-        if self._began:
+    def unblock(self) -> None:
+        """Let a task ask, or end a failed stream, if a branch waits and there is room now."""
+        if self._asks is Asks.BLOCKED and not self._askers.ended and (limit := self.room()):
+            if self._failed is not None:
+                self._let(Asks.NOBODY)
+                self._scope.run.spawn(self._close_failed, self._failed)
+            else:
+                self._ask_apart(self._cost.next(self._reader, at_most=limit))
+
+    def _let(self, asks: Asks) -> None:
+        """Note who asks next, and count the time during which an ask is outstanding."""
+        self._asks = asks
+        outstanding = asks is Asks.POLL or asks is Asks.UPSTREAM or asks is Asks.TASK
+        if outstanding and not self._began:
+            self._began = self._asked.begin()
+        elif self._began and not outstanding:
             self._asked.end(self._began)
             self._began = 0.0
 
-    def wake(self) -> None:
-        """Start or wake the task that asks, if a branch waits and there is room now."""
-        if self._stalled and self.room():
-            self._stalled = False
-            if self._pumping:
-                self._changed.set()
-            else:
-                self._pumping = True
-                self._scope.run.spawn(self._pump)
+    def _ask_apart(self, limit: int) -> None:
+        self._let(Asks.TASK)
+        self._askers.ask(self._reader, limit)
+
+    def _woken(self) -> None:
+        """Poll upstream again, as it may have the answer that it did not have before."""
+        self._wake_one(Asks.WOKEN)
+        if self._asks is not Asks.WOKEN:
+            # Whoever asked has left. Other branches of a hub upstream may wait for the values to be taken all the same.
+            self._ask_apart(self._reader.polled_for)
+
+    def _arrived(self, _: Reader[Any], answer: Answer) -> None:
+        self._let(Asks.NOBODY)
+        self._take(answer)
+        if any(branch.attended for branch in self.branches):
+            # The task asks on for those that have got nothing.
+            self._let(Asks.BLOCKED)
+            self.unblock()
+
+    def _wake_one(self, asks: Asks) -> None:
+        """Let a branch that waits poll upstream, for all of them; if it leaves before, another one."""
+        self._let(Asks.NOBODY)
+        for branch in self.branches:
+            if branch.attended:
+                self._let(asks)
+                branch.changed()
+                return
 
     async def leave(self, branch: Branch, reason: BaseException | None) -> None:
         """Remove a branch that was aborted, or that sent an error, which ends all branches."""
@@ -342,14 +328,17 @@ class Hub(ABC):
         if self._closed is not None:
             await self._closed.wait()
         elif reason is None and self.needed():
-            if self._due:
-                self._go_on()
-            self.wake()
+            if self._asks is Asks.WOKEN:
+                self._woken()
+            elif self._asks is Asks.OTHER:
+                self._wake_one(Asks.OTHER)
+            self.unblock()
         else:
             await self._close(reason)
 
     async def _close(self, reason: BaseException | None, *, at_once: bool = True) -> None:
         self._closed = trio.Event()
+        self._askers.end()
         self.location.freeze()
         try:
             # The rows above and below each count by themselves when a termination needs a new stack. It gets one here.
@@ -364,56 +353,23 @@ class Hub(ABC):
 
     # ----
 
-    async def _pump(self) -> None:
-        while not self._over and self._closed is None:
-            limit = self.room()
-            if not limit:
-                self._stalled = True
-                self._changed = self.signal()
-                await self._changed.wait()
-            elif self._failed is not None:
-                await self._close_failed(self._failed)
+    def _take(self, answer: Answer) -> None:
+        if isinstance(answer, BaseException):
+            if not self._reader.edge.open:
+                self._end(answer)
             else:
-                # Only the time spent on asking counts. While a branch waits for another branch to ask, it waits for the
-                # modules below that branch, not for upstream.
-                self._answered()
-                began = self._asked.begin()
-                self._asking = True
-                try:
-                    await self._fetch(min(limit, self._cost.next(self._reader)))
-                finally:
-                    self._asking = False
-                    self._asked.end(began)
-                # If no branch gets anything, nothing else here waits.
-                await self._reader.edge.breathe()
-
-    async def _fetch(self, limit: int) -> None:
-        try:
-            answer = await self._reader.ask_many(limit)
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:  # noqa: BLE001 - every branch raises it
-            self._raised(exc)
+                # The checker compares times, which may raise: the stream has not failed, and must be ended.
+                self._failed = answer
         else:
-            self._take(answer)
-
-    def _raised(self, exc: BaseException) -> None:
-        if self._closed is None and self._reader.edge.open:
-            # The checker compares times, which may raise: the stream has not failed, and must be ended.
-            self._failed = exc
-        elif self._closed is None:
-            self._end(exc)
-
-    def _take(self, answer: Batch[Any] | Done) -> None:
-        self._cost.took()
-        if answer is not DONE:
-            self._deal(answer)
-        elif self._closed is None:
-            self._end(DONE)
+            self._cost.took()
+            if answer is DONE:
+                self._end(DONE)
+            else:
+                self._deal(answer)
 
     def _deal(self, batch: Batch[Any]) -> None:
         self.taken = 0
-        self._pace.took(len(batch.values))
+        self._pace.took(len(batch.values), streams=len(self.branches))
         try:
             for branch, dealt in self.deal(batch):
                 if dealt.values and branch in self.branches:
@@ -428,6 +384,8 @@ class Hub(ABC):
             self._reader.ack()
 
     async def _close_failed(self, failure: BaseException) -> None:
+        if self._askers.ended:
+            return
         try:
             await self._close(failure, at_once=False)
         except trio.Cancelled:
@@ -436,8 +394,9 @@ class Hub(ABC):
             return
 
     def _end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
-        self._over, self._stalled = True, False
-        self._answered()
+        self._over = True
+        self._askers.end()
+        self._let(Asks.NOBODY)
         branches, self.branches = self.branches, {}
         for branch in branches:
             branch.end(ending, at_once=at_once)
@@ -451,7 +410,6 @@ class Hub(ABC):
             self.location.complete()
         else:
             self.location.abandon()
-        self._changed.set()
 
 
 class Copies(Hub):

@@ -108,8 +108,7 @@ class Eventful:
                 self._moved = False
                 if (completed := self._completed(None)) is not None:
                     self._moved = True
-                    if self._asked:
-                        self._askers.ask(self._upstream, self._outstanding)
+                    self.ask_on()
                     return completed
             answer = self._polled(limit)
             if isinstance(answer, Unanswered):
@@ -123,6 +122,11 @@ class Eventful:
             # Its last values may have completed the times of its first values.
             self._moved = not slot.uniform
         return slot
+
+    def ask_on(self) -> None:
+        """Let a task ask, if upstream has woken this module, which handles something else first."""
+        if self._asked:
+            self._askers.ask(self._upstream, self._outstanding)
 
     async def next(self, limit: int) -> Answer | Completed | None:
         """The next event, as of `poll`, but waited for; None after a piece of work that led to none."""
@@ -204,7 +208,8 @@ class Eventful:
     def ask(self, limit: int) -> None:
         """Ask upstream in a task, unless an ask is outstanding."""
         if not self._asking:
-            self._askers.ask(self._upstream, limit if self.pace is None else min(limit, self.pace.next(self._upstream)))
+            wanted = limit if self.pace is None else self.pace.next(self._upstream, at_most=limit)
+            self._askers.ask(self._upstream, wanted)
 
     @property
     def _asking(self) -> bool:
@@ -263,7 +268,7 @@ class Eventful:
         self._wanted = 0
         if not limit or self._asking:
             return WAIT
-        wanted = limit if self.pace is None else min(limit, self.pace.next(self._upstream))
+        wanted = limit if self.pace is None else self.pace.next(self._upstream, at_most=limit)
         # An ask that another event came before stays as it is.
         self._wanted = wanted = max(wanted, self._outstanding)
         if self._lane is None:

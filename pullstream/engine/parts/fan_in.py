@@ -33,6 +33,10 @@ class Input(Backlog):
         self.lane = lane
         self.size = Size()
         """The number of values for which its synchronous work is short."""
+        self.wanted = 0
+        """The number of values asked for last."""
+        self.began: float | None = None
+        """The moment at which that ask began; None once others have had their turns."""
 
     def came(self, answer: Batch[Any] | Done | BaseException) -> None:
         """Take its answer."""
@@ -149,17 +153,16 @@ class FanIn(PolledAsking[Any]):
 
     def ask_one(self, each: Input, limit: int) -> None:
         """Ask an input for at most `limit` values: a slow one for fewer, even if quick ones keep the limit high."""
-        wanted, before = min(limit, each.size.now), each.lane.port.values
-        began = clocks.monotonic()
-        self.ask_input(each.lane, wanted)
-        # While a task asks, others have their turns.
-        spent = 0.0 if self.asked(each) else clocks.monotonic() - began
-        each.size.fit(wanted, each.lane.port.values - before, spent, self.run.limit)
+        each.wanted, each.began = min(limit, each.size.now), clocks.monotonic()
+        self.ask_input(each.lane, each.wanted)
+        each.began = None
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         each = self._inputs[lane]
         if isinstance(answer, Batch):
+            spent = 0.0 if each.began is None else clocks.monotonic() - each.began
+            each.size.fit(each.wanted, len(answer.values), spent, self.run.limit)
             try:
                 self._meeting.meet(answer)
             except TimeDomainError as exc:

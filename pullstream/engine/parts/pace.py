@@ -5,6 +5,7 @@ more than it emits, and a sink, ask at a `Pace` of their own, whatever their con
 with values in hand has a `WaitingPace`.
 """
 
+from sys import maxsize
 from typing import Any, Final
 
 import trio
@@ -19,7 +20,6 @@ FIRST: Final = 16
 
 STEADY: Final = 4
 """The number of answers of one size after which another size is tried, to learn what one value costs."""
-
 
 FADING: Final = 0.8
 """The part of the estimated cost of an answer that is left after another answer has shown that it is less."""
@@ -38,8 +38,9 @@ class Size:
     _came = 0
     _spent = 0.0
     _steady = 0
-    """The number of full answers of the last size before the last one."""
+    """The number of full answers in a row, before the last one, that were of its size."""
     _patience = STEADY
+    """The number of them after which another size is tried; it doubles with each try that changed nothing."""
     _fixed = 0.0
     """The estimated cost of an answer, in seconds, without that of its values."""
 
@@ -58,19 +59,21 @@ class Size:
             self._fixed = max(FADING * self._fixed, min(spent - variable, self._spent))
         self._steady = self._steady + 1 if asked == self._asked and came >= asked else 0
         self._asked, self._came, self._spent = asked, came, spent
-        spent -= self._fixed
-        allowed = max(BREATH, self._fixed)
-        if spent > 2 * allowed and asked > 1:
-            self.now = max(1, int(asked * allowed / (2 * spent)))
-        elif not self.now <= asked < most:
+        work, allowed = spent - self._fixed, max(BREATH, self._fixed)
+        if more_asked > 0 and more_came == 0 and asked < FIRST:
+            # A source that answers half of what it is asked for shows nothing new at first.
+            self.now = 2 * asked
+        elif work > 2 * allowed and asked > 1:
+            self.now = max(1, int(asked * allowed / (2 * work)))
+        elif asked < min(self.now, most):
             return
-        elif spent < allowed / 2:
+        elif work < allowed / 2 and asked < most:
             self.now = 2 * asked
             self._patience = STEADY
-        elif self._steady >= self._patience:
+        elif self._steady >= self._patience and (asked < most or self._fixed > BREATH):
             # Two values may take no longer than one that takes long. Otherwise, either size is within what is allowed.
             self._patience *= 2
-            self.now = 2 * asked if asked == 1 or spent < allowed else asked // 2
+            self.now = 2 * asked if asked == 1 or (work < allowed and asked < most) else asked // 2
 
 
 class Pace:
@@ -84,12 +87,14 @@ class Pace:
     Call `next` directly before each ask, and `took` when its answer has come.
     """
 
-    __slots__ = ("_answered", "_came", "_mark", "_most", "_owing", "_run", "_size", "_spent")
+    __slots__ = ("_answered", "_asked", "_came", "_mark", "_most", "_owing", "_run", "_size", "_spent")
 
     def __init__(self, run: Run, most: int | None = None) -> None:
         self._run = run
         self._most = run.limit if most is None else most
         self._size = Size()
+        self._asked = 0
+        """The number of values asked for last."""
         self._came = 0
         """The number of values that the inputs had brought before this answer."""
         self._answered = False
@@ -99,10 +104,9 @@ class Pace:
         self._mark = run.clock.now()
         """The moment since which work counts."""
 
-    def next(self, *upstream: Reader[Any]) -> int:
-        """Return the number of values to ask for now, at most `most` or, by default, the run's limit."""
-        most = self._most
-        if most == 1:
+    def next(self, *upstream: Reader[Any], at_most: int = maxsize) -> int:
+        """Return the number of values to ask for now: at most `at_most`, and `most` or, by default, the run's limit."""
+        if self._most == 1:
             return 1
         self._owing, came = False, 0
         for lane in upstream:
@@ -111,16 +115,17 @@ class Pace:
                 came += lane.port.values
         if self._owing:
             # This ask says nothing about the cost of the next answer. The work on all parts of one is counted together.
-            return min(self._size.now, most)
+            return min(self._size.now, self._most, at_most)
         if self._answered:
             self._lap()
-            self._size.fit(min(self._size.now, most), came - self._came, self._spent, most)
+            self._size.fit(self._asked, came - self._came, self._spent, self._most)
             self._answered = False
             self._came = came
             self._spent = 0.0
         else:
             self._mark = self._run.clock.now()
-        return min(self._size.now, most)
+        self._asked = min(self._size.now, self._most, at_most)
+        return self._asked
 
     def took(self) -> None:
         """Note that an answer has come, and that work on it begins now."""
@@ -155,12 +160,11 @@ class WaitingPace:
     when that took longer. It counts the time during which values are in hand, by trio's clock.
     """
 
-    __slots__ = ("_in_hand", "_least", "_processed", "_since", "_size", "streams")
+    __slots__ = ("_in_hand", "_least", "_processed", "_since", "_size", "_streams")
 
     def __init__(self, least: int = 1) -> None:
-        self.streams = 1
-        """The number of streams that process the values, one after another; each of them may take a moment."""
         self._least = self._size = least
+        self._streams = 1
         self._in_hand = self._processed = 0
         self._since = 0.0
 
@@ -171,7 +175,7 @@ class WaitingPace:
         """
         if self._in_hand and not in_hand:
             spent = trio.current_time() - self._since
-            allowed = BREATH * self.streams
+            allowed = BREATH * self._streams
             self._processed += self._in_hand
             if spent > allowed:
                 self._size = max(self._least, int(self._in_hand * allowed / (2 * spent)))
@@ -183,8 +187,12 @@ class WaitingPace:
             self._in_hand = 0
         return self._size
 
-    def took(self, count: int) -> None:
-        """Note that an answer of `count` values has come, and that work on it begins now."""
+    def took(self, count: int, streams: int = 1) -> None:
+        """Note that an answer of `count` values has come, and that work on it begins now.
+
+        At most so many `streams` process them, one after another; each may take a moment.
+        """
         if not self._in_hand:
             self._since = trio.current_time()
         self._in_hand += count
+        self._streams = streams

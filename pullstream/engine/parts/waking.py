@@ -65,14 +65,20 @@ class Waking(Kernel[T]):
         self.call_at_change(signal.set)
         return signal
 
-    def call_at_change(self, wake: Callable[[], object]) -> None:
-        """Let the next `changed` call a function, in place of the last one."""
+    def call_at_change(self, wake: Callable[[], object] | None) -> None:
+        """Let the next `changed` call a function, in place of the last one; None for none."""
         self.__wake = wake
+
+    @property
+    def attended(self) -> bool:
+        """Whether the next `changed` calls a function."""
+        return self.__wake is not None
 
     def changed(self) -> None:
         """End the wait, if there is one: the module looks again whether it can answer."""
-        if self.__wake is not None:
-            self.__wake()
+        wake, self.__wake = self.__wake, None
+        if wake is not None:
+            wake()
 
     def change_at(self, moment: float) -> None:
         """Call `changed` at a moment of trio's clock, in place of the one given before; infinity for never."""

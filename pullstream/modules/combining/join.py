@@ -219,7 +219,7 @@ class _Join(FanIn):
             )
         for side, room in zip(self._sides, rooms, strict=True):
             if room > 0 and not side.each and side.each.ending is None:
-                self.ask_beside(side.each.lane, min(side.pace.next(side.each.lane), room))
+                self.ask_beside(side.each.lane, side.pace.next(side.each.lane, at_most=room))
 
     @override
     def came(self, each: Input) -> None:

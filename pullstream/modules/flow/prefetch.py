@@ -43,7 +43,7 @@ class Prefetch(PolledAsking[Any]):
     def _ask(self, ask: Callable[[Lane[Any], int], None]) -> None:
         room = self._capacity - self._kept.left
         if room > 0 and self._kept.ending is None and not self.asking(self.upstream):
-            ask(self.upstream, min(room, self._pace.next(self.upstream)))
+            ask(self.upstream, self._pace.next(self.upstream, at_most=room))
 
     @override
     def placed(self) -> None:

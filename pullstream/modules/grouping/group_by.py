@@ -81,8 +81,7 @@ class GroupBy(SideBySide[_Group]):
             self._dealt.pop()
         if self._pending or self.owed or self._dealt or self.asking(self.upstream):
             return 0
-        self._pace.streams = max(1, len(self._groups))
-        return min(limit, self._pace.next(), self._cost.next(self.upstream))
+        return self._cost.next(self.upstream, at_most=min(limit, self._pace.next()))
 
     @override
     def deal(self, limit: int) -> bool:
@@ -155,7 +154,8 @@ class GroupBy(SideBySide[_Group]):
     @override
     def came(self, batch: Batch[Any]) -> None:
         self._time = batch.time
-        self._pace.took(len(batch.values))
+        # No more groups than values are at work: most groups may have no values any more.
+        self._pace.took(len(batch.values), streams=max(1, min(len(batch.values), len(self._groups))))
         if not self._passed:
             self._cost.took()
         self._pending.extend(batch.values)

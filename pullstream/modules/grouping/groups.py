@@ -15,9 +15,9 @@ import trio
 from typing_extensions import override
 
 from pullstream.engine.interfaces import Inline
-from pullstream.engine.nested.hub import Sizes
 from pullstream.engine.parts.asking import Answer
 from pullstream.engine.parts.eventful import Completed
+from pullstream.engine.parts.extremes import Extremes
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.waiting import least
 from pullstream.protocol import Batch, Unanswered
@@ -72,7 +72,7 @@ class Gather(Notified, Inline):
         self._capacity = capacity
         self._sizes = sizes
         self._parts: dict[Hashable, Part] = {}
-        self._kept = Sizes()
+        self._kept = Extremes()
         """The number of values that each part keeps: many times may be open, and looking at all parts costs."""
         self._kept.change(None, 0)
 
@@ -122,6 +122,7 @@ class Gather(Notified, Inline):
             return super().next_event(limit)
         if self._deadline <= trio.current_time():
             self._elapse()
+            self.events.ask_on()
             return None
         room = min(self.demand(limit), self._capacity - sum(map(len, self._parts.values())))
         return self.events.poll(max(0, int(room)))

@@ -31,7 +31,10 @@ class _Pausing(Passing):
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         # A value that was asked for before waits; an end or a failure passes.
         self._paused = self._grip.paused and bool(self.next or not self.next.known)
-        return WAIT if self._paused else super().poll(limit)
+        if self._paused:
+            self.ask_due()
+            return WAIT
+        return super().poll(limit)
 
     @override
     def wait(self) -> Awaitable[None]:
