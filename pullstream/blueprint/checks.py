@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping
 from datetime import timedelta
 from dis import get_instructions
 from itertools import pairwise
+from operator import index
 from types import CodeType, MethodDescriptorType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
@@ -23,6 +24,14 @@ A = TypeVar("A")
 K = TypeVar("K")
 
 
+def as_int(value: Any) -> Any:
+    """A whole number of another kind, such as NumPy's, as an int; any other value as it is."""
+    try:
+        return value if isinstance(value, bool) else index(value)
+    except TypeError:
+        return value
+
+
 @attrs.frozen
 class Count:
     """A check for a whole number of at least `least`."""
@@ -31,6 +40,7 @@ class Count:
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the number, or refuse another value."""
+        value = as_int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < self.least:
             raise call.refuse(
                 f"needs a whole number of at least {self.least} for its argument {call.name!r}, but got {value!r}"
@@ -40,6 +50,7 @@ class Count:
 
 def seconds(call: Call, value: Any) -> Any:
     """Check that an argument is a positive number of seconds."""
+    value = as_int(value)
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
         hint = ": use its total_seconds()" if isinstance(value, timedelta) else ""
         raise call.refuse(f"needs a positive number of seconds for its argument {call.name!r}, but got {value!r}{hint}")

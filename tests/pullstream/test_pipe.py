@@ -141,6 +141,19 @@ def test_what_can_mean_nothing_is_refused_when_composing(compose, words):
     assert __file__ in str(caught.value)
 
 
+class Whole:
+    """A whole number of another kind, such as NumPy's."""
+
+    def __index__(self):
+        return 2
+
+
+def test_a_whole_number_may_be_of_another_kind():
+    batches = ps.pipe(ps.values(range(3)), ps.batch(Whole(), seconds=Whole()), ps.collect())
+    windows = ps.stamp(int, lateness=Whole()), ps.tumbling(Whole()), ps.map(lambda window: window.value)
+    assert ps.run(batches) == ps.run(ps.pipe(ps.values(range(3)), *windows, ps.collect())) == [[0, 1], [2]]
+
+
 def test_an_iterator_is_read_by_one_run():
     pipeline = ps.pipe(ps.values(iter([1, 2])), ps.collect())
     assert ps.run(pipeline) == [1, 2]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any, Final
 
-from pullstream.blueprint import Call
+from pullstream.blueprint import Call, checks
 from pullstream.timely import LoopTime, TimeDomainError
 
 NUMBERS: Final = (int, float, Fraction, Decimal)
@@ -147,6 +147,7 @@ def starting(call: Call, origin: Any) -> Any:
 
 def not_negative(call: Call, value: Any) -> Any:
     """Check for a number or timedelta that is not negative; anything else that may be subtracted from times passes."""
+    value = checks.as_int(value)
     zero: Any = timedelta() if isinstance(value, timedelta) else 0
     if isinstance(value, str):
         raise call.refuse(f"needs a number or a timedelta for its argument {call.name!r}, but got {value!r}")
@@ -164,6 +165,7 @@ def of_one_kind(call: Call) -> None:
 
 def duration(call: Call, value: Any) -> Any:
     """Check for a positive number or a positive timedelta."""
+    value = checks.as_int(value)
     if isinstance(value, timedelta):
         positive = value > timedelta()
     else:
