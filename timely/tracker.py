@@ -81,7 +81,7 @@ class Tracker:
     def observe(self, place: int) -> None:
         """Keep the frontier of this place up to date from now on. You may call this at any time.
 
-        The next propagation of a change reports the place if its frontier is not empty.
+        The first propagation after the next change reports the place if its frontier is not empty.
         """
         if place not in self._observed:
             self.graph.location(place)

@@ -46,6 +46,11 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     return struct
 
 
+def whole_arrays(table: Any) -> Any:
+    """A copy of a table whose arrays are no parts of larger ones: PySpark refuses a part with nulls among lists."""
+    return table.take(pyarrow().array(range(table.num_rows), "int64"))
+
+
 def arrow_schema(schema: "StructType", *, large: bool = False) -> Any:
     """The schema in Arrow, exactly as Spark exchanges it with Python; `large` uses 64-bit offsets."""
     convert = _types().to_arrow_schema

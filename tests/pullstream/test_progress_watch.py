@@ -120,6 +120,26 @@ async def test_sinks_whose_times_have_no_order_are_looked_at_one_by_one(autojump
         await running.abort()
 
 
+@pytest.mark.parametrize("odd", [float("nan"), "text"])
+async def test_a_wait_for_a_time_without_order_does_not_delay_others(odd, autojump_clock):
+    """The waits of one place are checked in the order of their times, where these have one."""
+    ends = {}
+
+    async def wait(running, time):
+        with suppress(TypeError):
+            await running.progress.completed(time)
+        ends[time] = trio.current_time()
+
+    source = ps.pipe(ps.interval(1), ps.take(8), ps.stamp(float))
+    async with ps.pipe(source, ps.drain()).open() as running, trio.open_nursery() as nursery:
+        for time in (5.0, odd, 6.0, 1.0):
+            nursery.start_soon(wait, running, time)
+            await trio.sleep(0.1)
+        await running.result()
+    assert ends[5.0] - ends[1.0] == 4
+    assert ends[6.0] - ends[1.0] == 5
+
+
 async def test_the_module_where_two_domains_meet_fails():
     merged = ps.merge(ps.values([1, 2], time=lambda n: n), ps.values(["a"], time=str))
     with pytest.raises(timely.TimeDomainError, match="times of two domains"):

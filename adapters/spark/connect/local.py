@@ -20,7 +20,7 @@ from pullstream.authoring import Site
 
 from ...arrow import Packing, RecordBatch, Spool, pyarrow
 from ..errors import refused
-from ..schemas import arrow_schema
+from ..schemas import arrow_schema, whole_arrays
 from ..types import DataFrame, StructType
 from ..writing.table_partitions import TablePartitions, TableTargetError
 
@@ -51,8 +51,9 @@ def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: A
     if table.nbytes > INLINE_BYTES or not table.nbytes:
         return session.createDataFrame(table, schema).coalesce(1)
     rows = max(1, table.num_rows * most // table.nbytes)
-    parts = [session.createDataFrame(table.slice(at, rows), schema) for at in range(0, table.num_rows, rows)]
-    return reduce(lambda frame, part: frame.unionAll(part), parts).coalesce(1)
+    parts = [whole_arrays(table.slice(at, rows)) for at in range(0, table.num_rows, rows)]
+    frames = [session.createDataFrame(part, schema) for part in parts]
+    return reduce(lambda frame, part: frame.unionAll(part), frames).coalesce(1)
 
 
 def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:

@@ -20,7 +20,7 @@ from ...files.writing.refusals import FileBusyError
 from ..columns import quoted
 from ..errors import refused
 from ..reading.jobs import Jobs
-from ..schemas import arrow_schema, spark_schema
+from ..schemas import arrow_schema, spark_schema, whole_arrays
 from ..types import DataFrame, DataFrameWriter, SparkSession, StructType
 from .served_source import ServedSource, row_packing
 from .server import server_for
@@ -238,7 +238,7 @@ class TablePartitions:
             # With the query, as several Python processes plan the reading of a source.
             table: Any = pyarrow().Table.from_batches(batches, schema=self._arrow)
             session: Any = self._session
-            self._write_frame(session.createDataFrame(table, self._full).coalesce(1), spools)
+            self._write_frame(session.createDataFrame(whole_arrays(table), self._full).coalesce(1), spools)
             return
         server = server_for(self._session)
         name = f"write_table-{next(_jobs)}"

@@ -137,19 +137,18 @@ class Asks(Enum):
     """The party that asks upstream of a hub, or is to ask next."""
 
     NOBODY = auto()
-    """No branch waits."""
     POLL = auto()
     """A branch polls, for all of them."""
     UPSTREAM = auto()
     """Upstream has been polled, and wakes a branch once it can answer."""
     WOKEN = auto()
-    """Upstream has woken a branch, which polls again soon."""
+    """Upstream has woken a branch, which polls again soon. If it leaves, the answer must be taken all the same."""
     OTHER = auto()
     """A branch that got nothing of an answer polls again soon."""
     TASK = auto()
     """A task asks."""
     BLOCKED = auto()
-    """A branch waits, but another one has to ask, or leave, first."""
+    """A branch may wait, but another one has to ask, or leave, first."""
 
 
 class Hub(ABC):
@@ -168,7 +167,7 @@ class Hub(ABC):
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
         self._reader = first_lane(upstream.edge, self.location.ports[0])
         self._askers = Askers(self._scope.run, self._arrived)
-        """The task that asks an upstream that is not polled."""
+        """The task that asks where no branch polls."""
         self._asks = Asks.NOBODY
         self._asked = self.location.asked = EdgeCount()
         self._began = 0.0

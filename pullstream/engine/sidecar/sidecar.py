@@ -38,7 +38,7 @@ from pullstream.timely import (
     SummaryError,
     TimelyError,
 )
-from pullstream.timely.order import is_total
+from pullstream.timely.order import in_one_order
 
 Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 
@@ -338,12 +338,12 @@ class Sidecar(Counts):
             self._observer.awaited(waiter)
         for place in waiter.places:
             self.frontiers.observe(place)
-        self.waiters[waiter] = self._to_check[waiter] = None
         for place in waiter.places:
             table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
             if key not in table:
                 table[key] = {}
             table[key][waiter] = None
+        self.waiters[waiter] = self._to_check[waiter] = None
         if len(self.waiters) == 1:
             self.nesting.listen(awaited=True)
         self.waits[waiter] = self
@@ -399,7 +399,7 @@ class Sidecar(Counts):
         watch = completion(location, [location.output], time)
         complete = watch.met
         watch.met = lambda now: location.ending is not Ending.RUNNING or complete(now)
-        watch.in_turn = is_total(time)
+        watch.in_turn = in_one_order([time])
         await self.until([watch])
 
     async def until_moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:

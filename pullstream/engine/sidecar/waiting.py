@@ -33,7 +33,10 @@ class Watch:
     wanted: Sequence[tuple[int, Hashable]] = ()
     """The times that must become complete, and where; for the explanation of a stall."""
     in_turn: bool = attrs.field(default=False, init=False)
-    """Whether it is met no sooner than those for earlier times at its place: they are checked in this order."""
+    """Whether it is met no sooner than those for earlier times at its place: they are checked in this order.
+
+    Only for a time of a built-in type that equals itself: any other may be before none and after none.
+    """
     event: Signal = attrs.field(init=False)
     """Set once the wait is met."""
     failure: BaseException | None = attrs.field(default=None, init=False)
