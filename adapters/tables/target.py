@@ -136,8 +136,9 @@ class Name:
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
             raise Call(module).refuse(f"needs the name of a table, or a pair (schema, table), but got {given!r}")
         if len(parts) == 1 and "." in parts[0] and kind in {"sqlite", "duckdb", "postgresql"}:
-            schema, _, table = parts[0].rpartition(".")
-            pair = ("main", given) if kind == "sqlite" and folded(schema) != "main" else (schema, table)
+            name: str = parts[0]
+            schema, _, table = name.rpartition(".")
+            pair = ("main", name) if kind == "sqlite" and folded(schema) != "main" else (schema, table)
             example = f", {pair!r}," if all(pair) else ""
             raise Call(module).refuse(
                 f"got the name {given!r}: give the schema and the name as a pair{example} also for a table whose own "
