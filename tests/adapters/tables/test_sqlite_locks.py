@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from contextlib import closing
+from functools import partial
 
 import pytest
 import trio
@@ -43,9 +44,13 @@ def test_a_cancellation_does_not_wait_for_a_lock(base, other, waits, monkeypatch
     monkeypatch.setattr(sqlite, "PATIENCE", 60)
 
     async def main():
-        with trio.move_on_after(1) as scope:
-            await ps.arun(ps.pipe(source, sink), limit=1)
-        return scope.cancelled_caught
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(ps.arun, ps.pipe(source, sink), limit=1))
+            while not other.in_transaction:  # noqa: ASYNC110 - a lock of SQLite sets no event
+                await trio.sleep(0.01)
+            await trio.sleep(0.3)
+            nursery.cancel_scope.cancel()
+        return nursery.cancel_scope.cancelled_caught
 
     late.start()
     try:
