@@ -48,10 +48,9 @@ def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: A
     """
     table = _table(batches, schema)
     most = int(cast("str", session.conf.get(_THRESHOLD))) // 2
-    if table.nbytes > INLINE_BYTES or not table.nbytes:
-        return session.createDataFrame(table, schema).coalesce(1)
-    rows = max(1, table.num_rows * most // table.nbytes)
-    parts = [whole_arrays(table.slice(at, rows)) for at in range(0, table.num_rows, rows)]
+    inside = 0 < table.nbytes <= INLINE_BYTES
+    rows = max(1, table.num_rows * most // table.nbytes if inside else table.num_rows)
+    parts = [whole_arrays(table.slice(at, rows)) for at in range(0, max(1, table.num_rows), rows)]
     frames = [session.createDataFrame(part, schema) for part in parts]
     return reduce(lambda frame, part: frame.unionAll(part), frames).coalesce(1)
 
