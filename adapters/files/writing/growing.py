@@ -2,6 +2,7 @@
 
 import stat
 from collections.abc import Hashable
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +44,10 @@ class GrowingFiles:
         self._staging = staging
         self._store = store
         self.lengths: dict[str, Length] = {}
+        self._new: dict[str, Path] = {}
+        """The files that have not appeared yet, by target."""
+        self._longer: dict[str, int] = {}
+        """The sizes, at the last `settle`, of the files that have been appended to since."""
 
     def resume(self, lengths: dict[str, Length]) -> None:
         """Continue the files of a killed run, cut back to their completed length; a changed file is refused."""
@@ -80,7 +85,7 @@ class GrowingFiles:
         )
 
     def append(self, part: PendingFile) -> int:
-        """Append a complete time; returns its offset."""
+        """Append a complete time, which lasts once it is settled; returns its offset."""
         head = bytes(memoryview(self._format.head(part.raw)))
         known = self.lengths.get(part.target)
         if known is None:
@@ -93,12 +98,29 @@ class GrowingFiles:
                 )
             start = known.size
         size = start + part.size
-        with self._store.beside(part.target) as path:
+        new = self._new.get(part.target)
+        with self._store.beside(part.target) if new is None else nullcontext(new) as path:
             if known is not None:
                 self._lengthen(part, path, start)
             tail = self._tail(path, size) if self._resumable else b""
-            self.lengths[part.target] = Length(size, head, part.key, tail)
+        if new is None:
+            self._longer.setdefault(part.target, start)
+        self.lengths[part.target] = Length(size, head, part.key, tail)
         return start
+
+    def settle(self) -> None:
+        """Sync what has been appended, and make new files appear."""
+        new, self._new = self._new, {}
+        longer, self._longer = self._longer, {}
+        try:
+            self._store.sync(longer)
+        except BaseException:
+            # Keep whole times only, if the file system still allows it.
+            for target, size in longer.items():
+                with self._store.beside(target) as path:
+                    self._disk.cut(path, size)
+            raise
+        self._store.publish([(path, target) for target, path in new.items()])
 
     def _begin(self, part: PendingFile, head: bytes) -> int:
         path, size = part.path, 0
@@ -112,7 +134,7 @@ class GrowingFiles:
             part.out.append_to(path)
         else:
             part.out.settle()
-        self._store.publish([(path, part.target)])
+        self._new[part.target] = path
         return size
 
     def _lengthen(self, part: PendingFile, path: Path, size: int) -> None:
@@ -122,9 +144,8 @@ class GrowingFiles:
             )
         try:
             part.out.append_to(path)
-            self._disk.flush(path)
         except BaseException:
-            # Keep whole times only, if the file system still allows it.
+            # As in `settle`.
             self._disk.cut(path, size)
             raise
 

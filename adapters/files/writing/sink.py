@@ -244,10 +244,13 @@ class FilesWriter:
         self.complete([None], [])
 
     def _appear(self, finished: Sequence[Completion], made: list[Completion]) -> None:
-        if finished and not self._grows:
+        if finished:
             with explained(self._what):
-                parts = (part for completion in finished for part in self._parts[completion.time].values())
-                self._store.publish([(part.path, part.target) for part in parts])
+                if self._grows:
+                    self._growing.settle()
+                else:
+                    parts = (part for completion in finished for part in self._parts[completion.time].values())
+                    self._store.publish([(part.path, part.target) for part in parts])
         if finished and self._manifest is not None:
             with explained(self._listing):
                 self._manifest.add(entry for completion in finished for entry in completion.entries)

@@ -3,11 +3,12 @@
 import errno
 import secrets
 import stat
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pullstream.authoring import start_in_thread
 
@@ -19,6 +20,8 @@ from .target import Target
 
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
 """Object stores: an object appears only when its upload is complete, and a rename would copy it."""
+
+T = TypeVar("T")
 
 SYNCS: Final = 4
 """The number of files that are synced at once."""
@@ -84,15 +87,18 @@ class Local:
         """Make files appear at their targets, whole."""
         if self._disk.durable:
             self._sync([path for path, _ in made])
-        folders: dict[Path, list[tuple[Path, str]]] = {}
-        for path, target in made:
-            folders.setdefault(Path(target).parent, []).append((path, target))
-        for folder, some in folders.items():
+        for folder, some in _by_folder(made, itemgetter(1)):
             with self.beside(some[0][1]):
                 for path, target in some:
                     self._rename(path, target)
                 # The new names must survive a power cut as well.
                 self._disk.flush(folder)
+
+    def sync(self, targets: Iterable[str]) -> None:
+        """Sync files that have appeared before."""
+        for _, some in _by_folder(targets, str) if self._disk.durable else ():
+            with self.beside(some[0]):
+                self._sync([*map(Path, some)])
 
     def _sync(self, paths: Sequence[Path]) -> None:
         """Sync files; a disk syncs several together in hardly more time than one."""
@@ -122,6 +128,14 @@ class Local:
     def shown(self, target: str) -> Path:
         """A target as the caller sees it."""
         return Path(target)
+
+
+def _by_folder(made: Iterable[T], target: Callable[[T], str]) -> Iterable[tuple[Path, list[T]]]:
+    """Group by the folder of the target, as each one is opened and synced once."""
+    folders: dict[Path, list[T]] = {}
+    for each in made:
+        folders.setdefault(Path(target(each)).parent, []).append(each)
+    return folders.items()
 
 
 class Remote:
