@@ -37,7 +37,6 @@ FIRST = Workload(
 MODULES = {
     "bytewax": "bytewax.operators, bytewax.dataflow, bytewax.testing",
     LIMIT: "trio",
-    "Spark": "pyspark.sql",
 }
 PROGRAMS = {
     LIMIT: """

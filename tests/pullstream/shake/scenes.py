@@ -384,29 +384,6 @@ def threads():
     return ps.pipe(numbers(), ps.map_thread(lambda n: n * n, 2), per_time(), ps.prefetch(2), ps.collect())
 
 
-def put_off():
-    """A part of the pipeline is known only while it runs."""
-    later = ps.deferred("transformer")
-
-    async def resolve(running):
-        await trio.sleep(2)
-        later.resolve(ps.pipe(ps.map_async(slowly, 2), per_time()))
-
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), later, told_complete(), ps.collect()), resolve
-
-
-def pooled():
-    """A worker fails, and another takes its value."""
-    flaky = ps.map_async(slowly_but_five, 1)
-    return ps.pipe(numbers(), ps.worker_pool(ps.map_async(slowly, 1), flaky), per_time(), ps.map(str), ps.collect())
-
-
-def in_a_row():
-    later = ps.catch_up(ps.values([3], time=lambda n: n), ps.pipe(numbers(6, 1), ps.map_async(slowly, 2), ps.delay(4)))
-    first = ps.pipe(numbers(4, 2), ps.map_async(slowly, 2), ps.unique_by_time())
-    return ps.pipe(ps.concat(first, later), per_time(), ps.prefetch(2), ps.collect())
-
-
 # ---- scenes with a journal
 
 
@@ -421,12 +398,6 @@ def states(folder):
 def ended_early(folder):
     """A sink that ends long before the others."""
     return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.tee(ps.pipe(ps.take(2), ps.collect()), ps.collect()))
-
-
-def sinks_end_early(folder):
-    """Sinks that have enough, some in the middle of a time, beside one that wants all."""
-    enough = ps.first(), ps.pipe(ps.take(4), ps.collect()), ps.find(lambda n: n == 10)
-    return ps.pipe(numbers(24, 3), ps.map_async(slowly, 2), ps.tee(*enough, rows_of_text(folder)))
 
 
 def maintained(folder):
@@ -483,7 +454,7 @@ SCENES = {
         *(caught, caught_when_complete, side_by_side, side_inside, side_inside_fails, looped, loop_left, groups_round),
         *(sessions, windows, switched_off, switched_off_early, added, pushed, mapped_times, patient),
         *(stuck_by_exit, branches_fail, branch_leaves, dealt_fails, ended_early, open_files, read_many, threads),
-        *(put_off, pooled, in_a_row, states, sinks_end_early, maintained, upserted, written, grown),
+        *(states, maintained, upserted, written, grown),
     )
 }
 CHECKS = {
@@ -494,8 +465,6 @@ CHECKS = {
 COMPARED = {
     # Their values depend on the moment of something outside.
     **dict.fromkeys(["switched_off", "lanes_that_leave"], "nothing"),
-    # Its workers race, and their results are given in order.
-    "pooled": "order",
     # Some modules promise no order, and those below keep something for each time alone.
     **dict.fromkeys(["merged", "side_by_side", "looped", "groups_round", "added"], "times"),
 }

@@ -13,7 +13,7 @@ from pullstream.shake.disk import Disk, Killed
 from tests.pullstream.shake.scenes import slowly
 from tests.sampling import amount
 
-DAYS = range(12)
+DAYS = range(8)
 
 
 def days(*modules):
@@ -65,13 +65,11 @@ def appended(folder):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("make", "step"), [(unsynced, "the power failed"), (appended, "killed at its write")])
 def test_what_does_not_survive_a_kill_is_found(make, step):
-    report = shake(make, 20, journal=True)
-    found = next(each for each in report.differences if each.kind == "files")
-    (alone,) = shake(make, seed=found.seed, journal=True).differences
+    (found,) = shake(make, 10, journal=True).differences
 
+    assert found.kind == "files"
     assert step in "".join(found.steps)
     assert len(found.steps) <= 5
-    assert (alone.what, alone.steps) == (found.what, found.steps)
 
 
 @pytest.mark.parametrize("write", range(1, 8))

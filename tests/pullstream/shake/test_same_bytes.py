@@ -38,11 +38,11 @@ for make in (calls, dealt, threads, sets, pushed, rows):
     with folder_for(journal=make is rows) as folder:
         lives = Lives(make, folder)
         lives.undisturbed("nothing" if make is sets else "auto", ())
-        for seed in range(3):
+        for seed in range(2):
             run, _ = lives.run(Choices(seed), seed)
             print(hashlib.sha256(f"{run.trace}{run.story()}{run.files}".encode()).hexdigest())
-for make in (races, sets, once):
-    print(shake(make, 6, journal=make is once))
+for make, seeds in ((races, 2), (sets, 4), (once, 2)):
+    print(shake(make, seeds, journal=make is once))
 """
 
 ELSEWHERE = {
@@ -71,6 +71,6 @@ def told(folder, settings, *, cores=None):
 def test_a_seed_gives_the_same_bytes(tmp_path):
     first = told(tmp_path / "here", {})
 
-    assert len(set(first.split())) > 25
+    assert len(set(first.split())) > 20
     assert first.count("\nseed ") == 3
     assert told(tmp_path / "in another folder", ELSEWHERE, cores={min(os.sched_getaffinity(0))}) == first

@@ -49,7 +49,7 @@ def failing_source():
 
 @pytest.mark.parametrize("make", [calls, failing, failing_branch, failing_source])
 def test_what_is_right_is_not_accused(make):
-    report = shake(make, amount(40, 1000)).check()
+    report = shake(make, amount(20, 1000)).check()
 
     assert report.ok
     assert not report.compared.startswith("Values were not")
@@ -203,7 +203,7 @@ def test_a_completion_that_comes_too_early_is_found(monkeypatch):
 
 
 def test_a_check_of_ones_own():
-    report = shake(calls, 30, checks=[lambda run: "None, too slow" if run.ending == "abandoned" else None])
+    report = shake(calls, 10, checks=[lambda run: "None, too slow" if run.ending == "abandoned" else None])
 
     assert report.kinds == {"<lambda>": report.kinds.total()}
     assert "None, too slow" in report.differences[0].what
@@ -212,7 +212,7 @@ def test_a_check_of_ones_own():
 
 
 def test_the_trace_of_a_difference_is_a_trace():
-    (found,) = shake(races, 30).differences
+    (found,) = shake(races, 5).differences
     trace = Trace.of(io.StringIO(found.trace))
 
     assert judge(trace).ok
@@ -331,7 +331,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     target = "tests.pullstream.shake.test_shake:races"
 
-    assert main(["shake", target, "--seeds", "30"]) == 1
+    assert main(["shake", target, "--seeds", "5"]) == 1
     out = capsys.readouterr().out
     assert "Caused by 1 of" in out
     seed = out.rpartition("--seed ")[2].split()[0]
@@ -345,7 +345,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr()
     assert "Caused by 1 of" in said.out, "what took long to find is printed anyway"
     assert "No such file or directory" in said.err
-    assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "20"]) == 1
+    assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "10"]) == 1
     assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
 
 
@@ -384,13 +384,13 @@ def test_right(shake):
     assert shake(counts, seeds=2, journal=True).seeds == 2
 
 def test_wrong(shake):
-    shake(races, seeds=30)
+    shake(races, seeds=5)
 """)
     settings = "addopts = --strict-markers -W error\nmarkers =\n  slow\n  sampled\n"
     (tmp_path / "pytest.ini").write_text(f"[pytest]\n{settings}")
     out = outcome(tmp_path).stdout
     assert "1 failed, 1 passed" in out, out
-    assert "ShakeError: 30 seeds" in out
+    assert "ShakeError: 5 seeds" in out
 
 
 def test_another_trio_program_in_a_thread_is_not_simulated():
