@@ -44,7 +44,6 @@ class Found:
     seconds: float
     outcomes: Counter
     failed: list[str]
-    remarks: list[str]
 
     def row(self):
         counts = [self.outcomes[kind] for kind in ("passed", "failed", "skipped")]
@@ -58,8 +57,7 @@ def run(group, seed, workers, chosen):
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         options = ["-q", "-m", "slow or not slow", f"--hypothesis-seed={seed}", "-n", workers, "-k", chosen]
-        # In a report of this form, tests can add remarks.
-        options += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
+        options += [f"--junitxml={report}"]
         begun = datetime.now(UTC)
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *GROUPS[group]],
@@ -69,22 +67,18 @@ def run(group, seed, workers, chosen):
         )
         seconds = (datetime.now(UTC) - begun).total_seconds()
         cases = [*ET.parse(report).iter("testcase")] if report.exists() else []
-    outcomes, failed, remarks = Counter(), [], []
+    outcomes, failed = Counter(), []
     for case in cases:
         kinds = {child.tag for child in case}
         outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
         outcomes[outcome] += 1
-        name = f"{case.get('classname')}::{case.get('name')}"
         if outcome == "failed":
-            failed.append(name)
-        remarks += [
-            f"`{name}`, {float(case.get('time')):,.0f} s: {said.get('value')}" for said in case.iter("property")
-        ]
-    return Found(group, done.returncode, seconds, outcomes, failed, remarks)
+            failed.append(f"{case.get('classname')}::{case.get('name')}")
+    return Found(group, done.returncode, seconds, outcomes, failed)
 
 
 def page(begun, seed, workers, chosen, results):
-    """The page: when and where it was run, a row for each group, the tests that failed, and what tests remark."""
+    """The page: when and where it was run, a row for each group, and the tests that failed."""
     lines = [f"# The tests `{chosen}`" if chosen else "# Every test", ""]
     lines += [f"- begun {begun:%Y-%m-%d %H:%M} UTC, commit {commit()}"]
     lines += [f"- Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores, {workers} workers"]
@@ -93,7 +87,6 @@ def page(begun, seed, workers, chosen, results):
     lines += [found.row() for found in results]
     lines += [f"\n`{found.group}`: pytest ended with exit code {found.code}" for found in results if found.code]
     lines += [f"- failed: `{name}`" for found in results for name in found.failed]
-    lines += [f"- {remark}" for found in results for remark in found.remarks]
     return "\n".join(lines) + "\n"
 
 

@@ -121,12 +121,3 @@ def test_public_names_alone_are_listed(package):
     for name in {package, door(package)}:
         module = importlib.import_module(name)
         assert sorted(dir(module)) == sorted(module.__all__)
-
-
-def test_no_page_is_cited_that_is_in_no_checkout():
-    """A docstring's reference leads somewhere."""
-    citing = [
-        path.name for package in PACKAGES for path in sources(package) if re.search(r"\bDESIGN\b", path.read_text())
-    ]
-
-    assert citing == []

@@ -14,14 +14,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder
         for workload in WORKLOADS.values():
-            for way in workload.ways.values():
-                if way.toolkit == sys.argv[1]:
-                    limit, found = (measure(workload, name, workload.smoke, 0) for name in (LIMIT, way.name))
-                    right = limit.digest == found.digest
-                    wrong += not right
-                    print(
-                        f"{workload.name} {way.name}: " + ("right" if right else f"{found.answer}, not {limit.answer}")
-                    )
+            ways = [way.name for way in workload.ways.values() if way.toolkit == sys.argv[1]]
+            if not ways:
+                continue
+            limit, *found = (measure(workload, way, workload.smoke, 0) for way in [LIMIT, *ways])
+            for way, one in zip(ways, found, strict=True):
+                right = limit.digest == one.digest
+                wrong += not right
+                print(f"{workload.name} {way}: " + ("right" if right else f"{one.answer}, not {limit.answer}"))
     return wrong
 
 
