@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from tests.sampling import amount
 from tests.timely.machines import leads_of
 from timely.theory.model import (
     SHAPES,
@@ -114,7 +115,7 @@ def test_graphs_are_composed_over_shared_edges_only():
 def test_composed_one_way_with_the_whole_clock_it_is_the_flat_graph(shape):
     """Side by side under the Clock of the whole, the two specifications reach exactly the flat machine's states."""
     rng = random.Random(33)
-    for _ in range(25):
+    for _ in range(amount(10, 25)):
         first, second = one_way(rng, SHAPES[shape])
         machine, composite = joined(first, second)
         start = start_of(composite, rng.choices(first.messages, k=2))
@@ -127,7 +128,7 @@ def test_composed_both_ways_it_allows_nothing_the_flat_graph_does_not():
     """Every joint state and every visible trace of the composite is one of the flat graph, loops included."""
     rng, narrower = random.Random(34), 0
     for times in (SHAPES["chain 2"], SHAPES["chain 3"], SHAPES["vee"]):
-        for _ in range(40):
+        for _ in range(amount(12, 40)):
             first, second = both_ways(rng, times)
             machine, composite = joined(first, second)
             start = start_of(composite, rng.choices(first.messages, k=2))
@@ -166,7 +167,7 @@ def test_could_result_in_of_the_whole_is_the_closed_union_of_the_parts_under_con
     """What the text leaves open: local relations give the global one exactly where the whole meets Condition 2."""
     rng, met, unmet = random.Random(35), 0, 0
     for times in SHAPES.values():
-        for _ in range(60):
+        for _ in range(amount(25, 60)):
             first, second = way(rng, times, Wild(past_sends=0.25))
             whole = leads_of(compose(first, second))
             closed = local_relations_closed(whole, leads_of(first), leads_of(second))

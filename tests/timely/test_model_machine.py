@@ -63,7 +63,7 @@ def test_mess_dequeues_the_head_and_reacts_atomically():
 def test_not_waits_until_no_incoming_edge_can_bring_the_time():
     """A notification is possible exactly if (e, t) is outside Clock for every incoming edge e."""
     checked = 0
-    for rng, machine in sound_machines(11, 200):
+    for rng, machine in sound_machines(11, amount(60, 200)):
         for step in Explorer([begin(rng, machine)], machine.steps, depth=4, max_states=60):
             possible = {(a.node, a.event.time) for a, _ in machine.steps(step.after) if isinstance(a, Notify)}
             graph = machine.program.graph
@@ -77,7 +77,7 @@ def test_not_waits_until_no_incoming_edge_can_bring_the_time():
 
 def test_proposition_7_every_state_is_explained_by_local_histories():
     """Recomputing each node's state and requests with g from the events it consumed gives the machine's own."""
-    for rng, machine in sound_machines(7, 600, inputs="any"):
+    for rng, machine in sound_machines(7, amount(150, 600), inputs="any"):
         start = begin(rng, machine)
         walk = list(random_walk(start, machine.steps, 12, rng))
         assert proposition_7(machine, start, walk) is None
@@ -117,25 +117,26 @@ def lacks_condition_1(machine):
     return condition_1(new_requests(machine.program), machine.program.times) is not None
 
 
-def lacks_only_condition_2(machine):
-    return condition_2(machine.leads) is not None and not lacks_condition_1(machine)
+def past_senders(**options):
+    def lacks_only_condition_2(machine):
+        return condition_2(machine.leads) is not None and not lacks_condition_1(machine)
+
+    return wild_machines(10, amount(200, 600), Wild(past_sends=0.7), lacks_only_condition_2, **options)
 
 
 def test_proposition_8_needs_condition_1():
     """Where nodes request notifications in the past, Clock grows."""
-    assert violations_of_8(wild_machines(9, 300, Wild(past_requests=0.6), lacks_condition_1)) > 0
+    assert violations_of_8(wild_machines(9, amount(80, 300), Wild(past_requests=0.6), lacks_condition_1)) > 0
 
 
 def test_proposition_8_with_the_least_fixpoint_does_not_need_condition_2():
     """With Clock closed as the text defines it, it never grows, even where nodes send into the past."""
-    wild = Wild(past_sends=0.7)
-    assert violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2)) == 0
+    assert violations_of_8(past_senders()) == 0
 
 
 def test_proposition_8_with_the_one_shot_image_needs_condition_2():
     """With Proposition 3's formula in the place of the closure, the same programs make Clock grow."""
-    wild = Wild(past_sends=0.7)
-    assert violations_of_8(wild_machines(10, 600, wild, lacks_only_condition_2, closure="image")) > 0
+    assert violations_of_8(past_senders(closure="image")) > 0
 
 
 def explore_watched(machine, start, depth=5, max_states=150):
@@ -145,7 +146,7 @@ def explore_watched(machine, start, depth=5, max_states=150):
 @pytest.mark.parametrize("inputs", ["fixed", "within clock"])
 def test_proposition_9_what_has_left_clock_never_returns(inputs):
     """On every behaviour within the bounds, with inputs that never grow or never enlarge Clock."""
-    for rng, machine in sound_machines(13, 300, inputs=inputs):
+    for rng, machine in sound_machines(13, amount(80, 300), inputs=inputs):
         for step in explore_watched(machine, begin(rng, machine)):
             assert proposition_9(machine, step.after) is None
 
@@ -182,7 +183,7 @@ def test_theorem_2_needs_condition_1():
 
 def test_a_declared_relation_that_includes_the_actual_one_is_sound():
     """An implementation may approximate could-result-in from above: Theorem 2 holds, completions only come later."""
-    for rng, machine in sound_machines(16, 300):
+    for rng, machine in sound_machines(16, amount(80, 300)):
         extra = [
             Step(e.source, t, e.name, t) for e in machine.program.graph.edges if e.source for t in machine.program.times
         ]

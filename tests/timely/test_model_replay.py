@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.sampling import amount
 from tests.timely.machines import begin, leads_of, sound_machines
 from timely import Tracker
 from timely.theory.model import (
@@ -192,7 +193,7 @@ def counted_initial(machine, start):
 
 def test_every_run_of_the_machine_is_allowed():
     completions = 0
-    for machine, start, walk in walks(42, 300):
+    for machine, start, walk in walks(42, amount(100, 300)):
         plan = plan_of(machine.leads)
         plan = Plan(plan.edges, plan.sends, initial=counted_initial(machine, start))
         result = replay(plan, record_of(machine, start, walk))
@@ -242,7 +243,7 @@ def watched_run(made, rounds):
 
 def test_what_the_tracker_announces_is_what_the_model_allows(random_graph, history):
     completions = 0
-    for seed in range(150):
+    for seed in range(amount(50, 150)):
         made = random_graph(seed)
         plan, record = watched_run(made, history(made, 12))
         result = replay(plan, record)

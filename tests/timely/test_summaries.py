@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from tests.sampling import amount
 from timely import (
     ENTER,
     FEEDBACK,
@@ -92,7 +93,7 @@ def test_comparison_is_pointwise_in_both_orders():
 def test_words_decide_where_the_loop_condition_holds():
     """With 002's strengthened condition, comparing normal forms as words is Naiad's order on paths, and total."""
     checked = 0
-    for p, q in comparable_pairs(6):
+    for p, q in comparable_pairs(amount(5, 6)):
         a, b = (
             LoopSummary(w.count("e"), len(w.split("i")[0].replace("e", "")), tuple(len(x) for x in w.split("i")[1:]))
             for w in (p, q)
@@ -105,7 +106,7 @@ def test_words_decide_where_the_loop_condition_holds():
         assert (NaiadSummary.word(p) <= NaiadSummary.word(q)) == (sign <= 0)
         assert (NaiadSummary.word(q) <= NaiadSummary.word(p)) == (sign >= 0)
         checked += 1
-    assert checked > 2000
+    assert checked > 500
 
 
 @pytest.mark.parametrize(

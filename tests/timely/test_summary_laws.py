@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pytest
 
+from tests.sampling import amount
 from tests.timely.building import building
 from timely import (
     BEGINNING,
@@ -146,7 +147,7 @@ def test_a_path_gives_what_its_steps_give_in_turn(domain):
     times, summaries = DOMAINS[domain]
     rng = random.Random(1)
     chains = [(a, b) for a in summaries for b in summaries]
-    chains += [tuple(rng.choices(summaries, k=rng.randrange(3, 5))) for _ in range(400)]
+    chains += [tuple(rng.choices(summaries, k=rng.randrange(3, 5))) for _ in range(amount(150, 400))]
     compared = 0
     for chain in chains:
         cut = rng.randrange(1, len(chain))
@@ -169,7 +170,9 @@ def test_a_path_gives_what_its_steps_give_in_turn(domain):
 def test_comparing_promises_no_more_than_is_so(domain):
     times, summaries = DOMAINS[domain]
     rng = random.Random(2)
-    paths = list(summaries) + [a.followed_by(b) for a, b in (rng.choices(summaries, k=2) for _ in range(120))]
+    paths = list(summaries) + [
+        a.followed_by(b) for a, b in (rng.choices(summaries, k=2) for _ in range(amount(50, 120)))
+    ]
     claims = 0
     for p, q in itertools.product(paths, paths):
         if not p <= q:
