@@ -122,7 +122,11 @@ def found(given: argparse.Namespace, only: list[str]) -> Results:
     for toolkit in results.missing:
         print(f"{toolkit} is not installed, and left out")
     began = time.monotonic()
-    measured(results, chosen(only), given.toolkits)
+    workloads = chosen(only)
+    if given.pace != "full" and not only:
+        workloads = [workload for workload in workloads if not workload.spark]
+        print("Spark's workloads, whose sessions take minutes to start, are left out: --only W9 measures them")
+    measured(results, workloads, given.toolkits)
     if not only or "growth" in only:
         grown(results)
     results.seconds = time.monotonic() - began

@@ -17,6 +17,7 @@ COLOURS = {
     "streamz": "#a0785a",
     "bytewax": "#3a86c8",
     "pathway": "#b07aa1",
+    "Spark": "#6c757d",
 }
 
 

@@ -15,7 +15,7 @@ def main() -> int:
         tempfile.tempdir = folder
         for workload in WORKLOADS.values():
             ways = [way.name for way in workload.ways.values() if way.toolkit == sys.argv[1]]
-            if not ways:
+            if workload.spark or not ways:
                 continue
             limit, *found = (measure(workload, way, workload.smoke, 0) for way in [LIMIT, *ways])
             for way, one in zip(ways, found, strict=True):

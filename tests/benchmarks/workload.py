@@ -31,6 +31,7 @@ TOOLKITS = {
     "streamz": "streamz",
     "bytewax": "bytewax",
     "pathway": "pathway",
+    "Spark": "pyspark",
 }
 """The toolkits, in the order of the tables, each with the module that it is there by."""
 
@@ -93,6 +94,10 @@ class Workload:
     smoke: int
     """Three sizes: for the tables, for a look, and to see that everything runs."""
     unit: str = "value"
+    by_the_clock: bool = False
+    """Measured by the clock on the wall, where other processes have a part of the work; else by processor time."""
+    spark: bool = False
+    """It starts a Spark session, which takes a while however small it is."""
     own_time: bool = False
     """A run gives its own seconds, and the answer."""
     ordered: bool = True

@@ -1,12 +1,13 @@
-"""Programs that no workload measures, beside plain Python: what README and the guides show, scaled up."""
+"""The programs of README and of the guides, scaled up, beside plain Python; and a nightly run."""
 
+import asyncio
 import atexit
 import csv
 import json
 import re
 from collections import defaultdict
 from importlib import import_module
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -16,6 +17,7 @@ from pullstream import files
 from tests.benchmarks.whole.program import BY_HAND, HERE, Program
 
 PROGRAMS = []
+DAYS = 400
 DATE = r"\d{4}-\d\d-\d\d"
 
 
@@ -37,6 +39,38 @@ def write_lines(path, values):
     """Write a line of JSON for each value, as a user does who needs no atomic files."""
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(f"{json.dumps(value)}\n" for value in values))
+
+
+@program(
+    "sales: README's first program, a fold per product and day",
+    400_000,
+    20_000,
+    why="four functions are called for each value; by hand, three of them are expressions within the loop",
+)
+def readme(size):
+    sales = [(n * DAYS // size, f"item{n % 7}", n % 5) for n in range(size)]
+
+    def here(_):
+        return ps.run(
+            ps.pipe(
+                ps.values(sales, time=lambda sale: sale[0]),
+                ps.filter(lambda sale: sale[2] > 0),
+                ps.reduce_by_key(ps.agg.sum(lambda sale: sale[2]), key=lambda sale: sale[1]),
+                ps.collect(timed=True),
+            )
+        )
+
+    def by_hand(_):
+        found = []
+        for time, own in groupby(sales, key=lambda sale: sale[0]):
+            sums = {}
+            for _day, item, number in own:
+                if number > 0:
+                    sums[item] = sums.get(item, 0) + number
+            found += [(time, pair) for pair in sums.items()]
+        return found
+
+    return {HERE: here, BY_HAND: by_hand}
 
 
 @ps.transformer
@@ -95,6 +129,123 @@ def failures(size):
         return found
 
     return {HERE: here, BY_HAND: by_hand}
+
+
+@program("lines, 500 to a file: files.md, sums per day and product, a file for each day", 200_000, 20_000)
+def tills(size):
+    given = Path(mkdtemp())
+    atexit.register(rmtree, given)
+    days = max(1, size // 500)
+    for number in range(days):
+        sales = [{"item": f"item{n % 7}", "n": n % 5} for n in range(size // days)]
+        write_lines(given / f"{day(number)}.jsonl", sales)
+
+    def here(folder):
+        return len(
+            ps.run(
+                ps.pipe(
+                    files.read_jsonl(f"{given}/*.jsonl", time=files.name_time(DATE)),
+                    ps.reduce_by_key(ps.agg.sum(lambda sale: sale["n"]), key=lambda sale: sale["item"]),
+                    files.write_jsonl(f"{folder}/sold/{{time}}.jsonl"),
+                )
+            )
+        )
+
+    def by_hand(folder):
+        for path in sorted(given.glob("*.jsonl")):
+            sums = {}
+            for line in path.read_text().splitlines():
+                sale = json.loads(line)
+                sums[sale["item"]] = sums.get(sale["item"], 0) + sale["n"]
+            write_lines(folder / "sold" / path.name, sums.items())
+        return days
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@program("calls of asyncio's, 8 at a time: other_programs.md, read in a loop", 4_000, 400)
+def asyncio_calls(size):
+    async def price(item):
+        await asyncio.sleep(0.001)
+        return item * 2
+
+    def here(_):
+        prices = ps.pipe(ps.values(range(size)), ps.map_async(ps.asyncio_call(price), concurrency=8))
+        return list(ps.iterate(prices))
+
+    def by_hand(_):
+        async def main():
+            gate = asyncio.Semaphore(8)
+
+            async def one(item):
+                async with gate:
+                    return await price(item)
+
+            return await asyncio.gather(*map(one, range(size)))
+
+        return asyncio.run(main())
+
+    return {HERE: here, BY_HAND: by_hand}
+
+
+@ps.source
+async def hours(ctx, days):
+    for number in range(days):
+        for hour in range(3):
+            yield ps.Batch((number, hour), [f"{number} {hour}:00", f"{number} {hour}:30"])
+
+
+@ps.sink
+async def longest(upstream, ctx):
+    best = ""
+    async for batch in ctx.batches(upstream):
+        best = max([best, *batch.values], key=len)
+    return best
+
+
+@program(
+    "days: own_modules.md, a source of six texts a day and a sink that keeps the longest",
+    20_000,
+    2_000,
+    why="each batch of two texts has its own time: it is yielded, counted, asked for and acknowledged by itself",
+)
+def own_modules(size):
+    def by_hand(_):
+        texts = (f"{n} {hour}:{half}" for n in range(size) for hour in range(3) for half in ("00", "30"))
+        return max(texts, key=len)
+
+    return {HERE: lambda _: ps.run(ps.pipe(hours(size), longest())), BY_HAND: by_hand}
+
+
+class Lines(ps.authoring.Kernel[str]):
+    def __init__(self, path):
+        self.path = path
+
+    async def acquire(self):
+        self.file = self.path.open()
+
+    async def produce(self, limit):
+        lines = [line.strip() for line in islice(self.file, limit)]
+        return ps.Batch(0, lines) if lines else ps.DONE
+
+    async def release(self):
+        self.file.close()
+
+
+@program("lines: own_modules.md, a kernel that reads a file", 400_000, 20_000)
+def own_kernel(size):
+    lines = ps.source(Lines)
+
+    def given(folder):
+        path = folder / "items.txt"
+        path.write_text("".join(f"item{n % 7}\n" for n in range(size)))
+        return path
+
+    def by_hand(folder):
+        with given(folder).open() as file:
+            return len([line.strip() for line in file])
+
+    return {HERE: lambda folder: len(ps.run(ps.pipe(lines(given(folder)), ps.collect()))), BY_HAND: by_hand}
 
 
 @program(

@@ -37,6 +37,7 @@ FIRST = Workload(
 MODULES = {
     "bytewax": "bytewax.operators, bytewax.dataflow, bytewax.testing",
     LIMIT: "trio",
+    "Spark": "pyspark.sql",
 }
 PROGRAMS = {
     LIMIT: """
