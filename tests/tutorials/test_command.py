@@ -14,36 +14,22 @@ import zlib
 from base64 import b64decode
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
+from tests.programs import ROOT, printed, started
 from tests.tutorials.patches import answer_named
 from tutorials.command.line import main
 from tutorials.command.terminal import show
 from tutorials.exercises import EXERCISES, exercise_named
 
-ROOT = Path(__file__).parents[2]
 TEMPLATE = exercise_named("take_while").template.read_text()
 SOLUTION = exercise_named("take_while").solution.read_text()
-COMMAND = [sys.executable, "-m", "pullstream", "learn"]
+COMMAND = ["-m", "pullstream", "learn"]
 
 
 def environment(**others):
     return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", **others}
-
-
-@pytest.fixture
-def command(tmp_path):
-    """Run a command in an empty folder, without a terminal, as a program."""
-
-    def run(*arguments):
-        given = {"cwd": tmp_path, "env": environment(), "capture_output": True, "text": True}
-        done = subprocess.run([*COMMAND, *arguments], check=False, **given)
-        assert "Traceback" not in done.stderr
-        return done
-
-    return run
 
 
 @pytest.fixture
@@ -71,7 +57,7 @@ class Terminal:
         self.pid, self.end = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            os.execve(sys.executable, [*COMMAND, *arguments], environment(COLUMNS="80", NO_COLOR="1"))
+            os.execve(sys.executable, [sys.executable, *COMMAND, *arguments], environment(COLUMNS="80", NO_COLOR="1"))
 
     def type(self, keys):
         os.write(self.end, keys.encode())
@@ -94,17 +80,17 @@ class Terminal:
         return os.waitstatus_to_exitcode(status)
 
 
-def test_from_the_first_command_to_a_right_answer(command, tutorials, tmp_path):
+def test_from_the_first_command_to_a_right_answer(tutorials, tmp_path):
     assert "learn start" in tutorials().stdout
-    started = command("start")
-    assert started.returncode == 0
+    printed(*COMMAND, "start", cwd=tmp_path, env=environment())
     assert (tmp_path / "answers" / "take_while.py").read_text() == TEMPLATE
     assert (tmp_path / "answers" / "README.md").exists()
 
     assert tutorials("next").stdout.startswith("0.1 ")
-    wrong = command("check", "take_while")
+    wrong = tutorials("check", "take_while")
     assert (wrong.returncode, wrong.stdout.splitlines()[0]) == (1, "wrong: 4.1 take_while")
     assert "  answers/take_while.py:15" in wrong.stdout
+    assert wrong.stdout.endswith("   hint: python -m pullstream learn hint\n")
     assert tutorials("hint").stdout.startswith("hint 1 of 3")
     assert tutorials("hint").stdout.startswith("hint 2 of 3")
     refused = tutorials("solution", "take_while")
@@ -140,16 +126,9 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
     done = tutorials("check", "--all", "--json", "--folder", "mine")
     (verdict,) = map(json.loads, done.stdout.splitlines())
     assert (done.returncode, verdict["code"], verdict["kind"], verdict["line"]) == (1, 1, "values", 15)
-
-
-def test_a_verdict_names_the_folder_of_the_answer(tutorials, tmp_path):
-    """Without it, the hint would be one about another answer, or none."""
-    for folder in ("answers", "mine"):
-        tutorials("start", folder)
-        (tmp_path / folder / "take_while.py").write_text(TEMPLATE + "\n")
+    # Without the folder, the hint would be one about another answer, or none.
     told = tutorials("check", "--folder", "mine").stdout.splitlines()
     assert "  hint: python -m pullstream learn hint --folder mine" in told
-    assert tutorials("check").stdout.endswith("   hint: python -m pullstream learn hint\n")
 
 
 @pytest.mark.sampled(2)
@@ -216,15 +195,13 @@ def test_watch_judges_what_is_saved(tutorials, tmp_path):
 def test_ctrl_c_while_it_judges(tutorials, tmp_path):
     begun = tmp_path / "begun"
     (tmp_path / "take_while.py").write_text(f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\n")
-    process = subprocess.Popen(
-        [*COMMAND, "check", "take_while.py"], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE
-    )
+    process = started(*COMMAND, "check", "take_while.py", cwd=tmp_path, env=environment(), stderr=subprocess.PIPE)
     while not begun.exists():
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
-    assert (process.returncode, b"Traceback" in err) == (130, False)
+    assert (process.returncode, "Traceback" in err) == (130, False)
 
 
 @pytest.mark.parametrize(
@@ -278,11 +255,10 @@ def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, to
 def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
     shutil.copyfile(exercise_named("take_while").solution, tmp_path / "take_while.py")
     assert tutorials("trace", "take_while.py").stdout == "right: 4.1 take_while\n"
-    for name in ("normal_form", "by_hand"):
-        shutil.copyfile(exercise_named(name).template, tmp_path / f"{name}.py")
-        done = tutorials("trace", f"{name}.py")
-        assert done.returncode == 2
-        assert "no run" in done.stderr
+    shutil.copyfile(exercise_named("by_hand").template, tmp_path / "by_hand.py")
+    done = tutorials("trace", "by_hand.py")
+    assert done.returncode == 2
+    assert "no run" in done.stderr
     assert [path.name for path in tmp_path.glob("*.html")] == []
 
 

@@ -83,7 +83,7 @@ def checked(text):
     return parser
 
 
-@pytest.mark.parametrize("days", [1, 2, 3, 10, 42, 43, 100, 365])
+@pytest.mark.parametrize("days", [1, 2, 43, 365])
 def test_any_number_of_days_makes_a_page(written, days):
     found = checked(written(days))
 

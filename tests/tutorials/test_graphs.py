@@ -44,15 +44,12 @@ def compare(graph, start, **options):
     assert result(ps.once(0), core_numbers(neighbours)) == nx.core_number(undirected)
 
 
-@pytest.mark.parametrize("limit", [7, 4096])
-@pytest.mark.parametrize("name", GRAPHS)
-def test_every_algorithm_agrees_with_networkx(name, limit):
+@pytest.mark.parametrize(
+    ("name", "options"), [("airports", {"check": "strict"}), ("random", {"limit": 7}), ("sparse", {})]
+)
+def test_every_algorithm_agrees_with_networkx(name, options):
     make, start = GRAPHS[name]
-    compare(make(), start, limit=limit)
-
-
-def test_with_the_checker():
-    compare(airports(), "JFK", check="strict")
+    compare(make(), start, **options)
 
 
 @pytest.mark.slow

@@ -26,7 +26,9 @@ for chapter in CHAPTERS:
 
 PIECES = [
     pytest.param(
-        piece, id=f"{chapter}: {piece.__name__}", marks=[pytest.mark.slow] * (piece.__name__ == "again_and_again")
+        piece,
+        id=f"{chapter}: {piece.__name__}",
+        marks=[pytest.mark.slow] * (piece.__name__ in {"again_and_again", "the_kit_kills_it"}),
     )
     for chapter in CHAPTERS
     for piece in pieces(chapter)
