@@ -71,38 +71,33 @@ def _ends_parquet(raw: Any, end: int) -> bool:
 
 
 def refuse_joined_arrow(file: File, raw: Any) -> None:
-    """Refuse an Arrow file whose messages do not reach its footer."""
+    """Refuse an Arrow file with another one in front of it, which is between its last message and its footer.
+
+    The footer tells where messages end. Only the end of the stream may follow, with padding to a multiple of 64. If
+    there are no messages, the schema is there, too, which is also in the footer. Its message cannot be looked up:
+    polars writes it without its size.
+    """
     raw.seek(-10, 2)
-    size = raw.tell()
-    end = size - _number(raw.read(4))
-    at = 8
-    while at < end:
-        raw.seek(at)
-        head = _number(raw.read(4))
-        prefix = 8 if head == 0xFFFFFFFF else 4
-        length = _number(raw.read(4)) if prefix == 8 else head
-        if not length:
-            # The end of the message stream; padding to a multiple of 64 may follow.
-            if end - at - prefix >= 64:
-                raise _joined(file, "Arrow")
-            break
-        at += prefix + length + _body(raw.read(length))
+    size = _number(raw.read(4))
+    raw.seek(-10 - size, 2)
+    end = raw.tell()
+    if end - (_end_of_messages(raw.read(size)) or size) > 8 + 64:
+        raise _joined(file, "Arrow")
     raw.seek(0)
 
 
-def _body(message: bytes) -> int:
-    """The size of a message's body, the fourth field of its flatbuffer."""
-    try:
-        (table,) = struct.unpack_from("<I", message)
-        fields = table - struct.unpack_from("<i", message, table)[0]
-        (size,) = struct.unpack_from("<H", message, fields)
-        (place,) = struct.unpack_from("<H", message, fields + 10) if size > 10 else (0,)
-        (body,) = struct.unpack_from("<q", message, table + place) if place else (0,)
-    except struct.error as exc:
-        raise ValueError(f"a message has no size: {exc}") from None
-    if body < 0:
-        raise ValueError("a message has no size")
-    return body
+def _end_of_messages(footer: bytes) -> int:
+    """The end of the last message that an Arrow footer lists, 0 without any: its third and fourth fields have them."""
+    (table,) = struct.unpack_from("<I", footer)
+    fields = table - struct.unpack_from("<i", footer, table)[0]
+    ends = [0]
+    (size,) = struct.unpack_from("<H", footer, fields)
+    for (field,) in struct.iter_unpack("<H", footer[fields + 8 : fields + min(size, 12)]):
+        if field:
+            blocks = table + field + struct.unpack_from("<I", footer, table + field)[0] + 4
+            (count,) = struct.unpack_from("<I", footer, blocks - 4)
+            ends += map(sum, struct.iter_unpack("<qi4xq", footer[blocks : blocks + 24 * count]))
+    return max(ends)
 
 
 def _number(data: bytes) -> int:

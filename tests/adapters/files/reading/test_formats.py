@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.ipc
@@ -174,6 +175,12 @@ def arrow_bytes(rows, size=3, **options):
     return data.getvalue()
 
 
+def polars_bytes(rows):
+    data = io.BytesIO()
+    pl.DataFrame({"n": rows, "s": [f"{n}" for n in rows]}, {"n": pl.Int64, "s": pl.Categorical}).write_ipc(data)
+    return data.getvalue()
+
+
 WAYS = [
     ("parquet", files.read_parquet, parquet_bytes, {}),
     ("parquet indexed", files.read_parquet, parquet_bytes, {"write_page_index": True, "row_group_size": 3}),
@@ -181,6 +188,7 @@ WAYS = [
     ("arrow", files.read_arrow, arrow_bytes, {}),
     ("arrow compressed", files.read_arrow, arrow_bytes, {"compression": "zstd", "unify_dictionaries": True}),
     ("arrow as it was", files.read_arrow, arrow_bytes, {"use_legacy_format": True}),
+    ("arrow of polars", files.read_arrow, polars_bytes, {}),
 ]
 
 
