@@ -288,3 +288,18 @@ def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
     if types.is_fixed_size_list(kind):
         return pa.list_(of(kind.value_field), kind.list_size)
     return pa.list_(of(kind.value_field)) if types.is_list(kind) else kind
+
+
+def without_views(kind: DataType) -> DataType:
+    """A type in which text and bytes are not views, as polars writes them: Arrow cannot take rows of these."""
+    pa = pyarrow()
+    types = pa.types
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, without_views(kind.value_type), kind.ordered)
+    if types.is_string_view(kind):
+        return pa.string()
+    return (
+        pa.binary()
+        if types.is_binary_view(kind)
+        else nested(kind, lambda part: part.with_type(without_views(part.type)))
+    )

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import Schema, Spool, pyarrow
+from ..arrow import Schema, Spool, pyarrow, without_views
 from .entries import Entry
 from .table import COMMON, TargetTable
 
@@ -69,10 +69,6 @@ def _arranged(batch: Any, schema: Schema) -> Any:
 def plain(schema: Iterable[Any]) -> Schema:
     """Return a schema with the types of Arrow that rows have, without views, large offsets and metadata."""
     pa: Any = pyarrow()
-    same = {
-        "large_string": pa.string(),
-        "string_view": pa.string(),
-        "large_binary": pa.binary(),
-        "binary_view": pa.binary(),
-    }
-    return pa.schema([pa.field(each.name, same.get(str(each.type), each.type), each.nullable) for each in schema])
+    same = {"large_string": pa.string(), "large_binary": pa.binary()}
+    types = [same.get(str(each.type)) or without_views(each.type) for each in schema]
+    return pa.schema([pa.field(each.name, kind, each.nullable) for each, kind in zip(schema, types, strict=True)])

@@ -11,7 +11,7 @@ from typing_extensions import Unpack, override
 from pullstream import Failed, Source
 from pullstream.authoring import OnError
 
-from ...arrow import RecordBatch, pyarrow
+from ...arrow import RecordBatch, pyarrow, without_views
 from .blocks import opened
 from .errors import FileReadError, by_name
 from .formats import Agreed, Piece, Start, TableFormat, TablePiece, arrow_types, missing_columns, unique
@@ -41,7 +41,9 @@ class _Typed(TableFormat):
         there, types = arrow_types(schema), arrow_types(self.schema)
         missing_columns(file, schema.names, (*(self.columns or ()), *types))
         # Columns with a given type are cast to it, so they always agree.
-        shown = pa.schema([(name, types.get(name, there[name])) for name in self.columns or there if name in there])
+        shown = pa.schema(
+            [(name, types.get(name) or without_views(there[name])) for name in self.columns or there if name in there]
+        )
         if agreed.schema is None:
             agreed.settle(file, shown)
             return
@@ -244,7 +246,8 @@ def read_arrow(paths: Paths, *, on_error: Any = "fail", **options: Unpack[Tabula
     [(1, 2), (2, 1)]
 
     `as_`, `columns`, `schema`, `on_error` and the rest are those of `read_parquet`. Memory holds one record batch of
-    the file at a time. A stream without an end marker is complete after any batch, as the format allows. Data after the
-    end of a stream, or a file joined to another, is an error.
+    the file at a time. Views (`string_view`), which polars writes, become plain columns, unless `schema` has them. A
+    stream without an end marker is complete after any batch, as the format allows. Data after the end of a stream, or a
+    file joined to another, is an error.
     """
     return tabular_source("read_arrow", paths, ArrowFormat, options, on_error)

@@ -207,6 +207,19 @@ class TestJoined:
         assert len(read(reader(put("data", make(list(range(count)), **options))))) == count
 
 
+def test_views_become_plain_columns(put, read):
+    """Arrow cannot take rows of views, as a filter or a writer does."""
+    plain = pa.table({"s": ["tea", None], "b": [b"t", None], "l": [["tea"], None], "r": [{"s": "tea"}, None]})
+    data, frame = io.BytesIO(), pl.from_arrow(plain)
+    frame.with_columns(c=pl.col("s").cast(pl.Categorical)).write_ipc(data)
+    (batch,) = read(files.read_arrow(put("data", data.getvalue()), as_="batches"))
+    assert "view" not in f"{batch.schema.types}"
+    assert batch.take(pa.array([1, 0])).to_pylist() == [
+        {"s": None, "b": None, "l": None, "r": None, "c": None},
+        {"s": "tea", "b": b"t", "l": ["tea"], "r": {"s": "tea"}, "c": "tea"},
+    ]
+
+
 def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
     data = io.BytesIO()
     rows = ["PAR1PAR1", "\x05\x00\x00\x00PAR1PAR1"] * 3
