@@ -84,7 +84,12 @@ def first_misfit(
     if size not in problems:
         return None
     value: Any = column[size - 1]
-    return size - 1, value.as_py() if hasattr(value, "as_py") else value, problems[size]
+    try:
+        value = value.as_py() if hasattr(value, "as_py") else value
+    except OverflowError:
+        # A date that Python does not have.
+        value = value.cast("string").as_py()
+    return size - 1, value, problems[size]
 
 
 # ---- values that pyarrow would change silently

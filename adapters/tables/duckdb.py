@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import ArrowMissing, RecordBatch, Schema, pyarrow
+from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pyarrow
 from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
 from .target import folded, quoted
@@ -79,6 +79,14 @@ class DuckdbTable(SqlTable):
             return None
         finally:
             self._connection.unregister(_ROWS)
+
+    @override
+    def unkept(self, column: Any) -> tuple[Array, str] | None:
+        pa: Any = pyarrow()
+        if str(column.type) != "duration[ns]":
+            return None
+        whole = column.cast(pa.duration("us"), safe=False).cast(column.type)
+        return pa.compute.not_equal(column, whole), "DuckDB would round an interval to microseconds"
 
     @override
     def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:

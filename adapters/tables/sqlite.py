@@ -131,9 +131,14 @@ class SqliteTable(SqlTable):
 
     @override
     def unkept(self, column: Any) -> tuple[Array, str] | None:
-        if not pyarrow().types.is_floating(column.type):
+        pa: Any = pyarrow()
+        pc, types = pa.compute, pa.types
+        if types.is_floating(column.type):
+            return pc.is_nan(column), "SQLite would store NaN as null"
+        if not (types.is_timestamp(column.type) or types.is_date(column.type)):
             return None
-        return pyarrow().compute.is_nan(column), "SQLite would store NaN as null"
+        year = pc.year(column)
+        return pc.or_(pc.less(year, 1), pc.greater(year, 9999)), "SQLite's texts have the years 1 to 9999"
 
     @override
     def is_unknown(self, exc: Exception) -> bool:

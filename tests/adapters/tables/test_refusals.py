@@ -91,6 +91,22 @@ def test_values_that_the_database_would_change(base, kind):
         write(ps.values([("fine", 1.0), row]), base)
 
 
+ARROW_ONLY = {
+    "sqlite": [
+        (pa.array([0, 253402300800], pa.timestamp("s")), "SQLite's texts have the years 1 to 9999"),
+        (pa.array([0, -719163], pa.date32()), "SQLite's texts have the years 1 to 9999"),
+    ],
+    "duckdb": [(pa.array([1000, 1], pa.duration("ns")), "DuckDB would round an interval to microseconds")],
+}
+
+
+def test_values_of_arrow_that_the_database_would_change(base):
+    for values, says in ARROW_ONLY.get(base.kind, ()):
+        with pytest.raises(tables.SchemaError, match=f"row 2 of the time 0.*{says}"):
+            write(ps.values([pa.record_batch({"v": values})]), base)
+        write(ps.values([pa.record_batch({"v": values[:1]})]), base, f"kept_{values.type.bit_width}")
+
+
 NAIVE = dt.datetime(2026, 3, 2, 12)  # noqa: DTZ001 - one without a zone
 AWARE = NAIVE.replace(tzinfo=dt.timezone(dt.timedelta(hours=1)))
 
