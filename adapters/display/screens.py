@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from io import StringIO
 from threading import RLock
-from typing import Any, Self, TextIO
+from typing import Any, Never, Self, TextIO
 
 from rich.console import Console, Group
 from rich.file_proxy import FileProxy
@@ -52,13 +52,17 @@ class Screen(ABC):
         with self._lock:
             if self.gone:
                 return
+            # At a broken pipe, rich would exit and lead the program's own output to nowhere.
+            vars(self.console)["on_broken_pipe"] = _broken_pipe
             try:
                 draw(*what)
-            except (OSError, SystemExit):
-                # A broken pipe, for which rich exits: the run is more important than its display.
+            except OSError:
+                # The run is more important than its display.
                 self.gone = True
-                with suppress(OSError, SystemExit):
+                with suppress(OSError):
                     self._stack.close()
+            finally:
+                vars(self.console).pop("on_broken_pipe", None)
 
     @property
     def width(self) -> int:
@@ -179,6 +183,10 @@ def screen_for(console: Console | None, every: float) -> Screen:
 def _stderr() -> Console:
     """The console that all displays share, so that those of several runs do not overlap."""
     return Console(stderr=True)
+
+
+def _broken_pipe() -> Never:
+    raise BrokenPipeError
 
 
 def _group(rows: Iterable[Text]) -> Group:

@@ -296,7 +296,7 @@ async def test_an_abort_shows_stopped(autojump_clock):
     assert paper.lines[0].startswith("stopped in 0:00:02 · at 2013-08-02 · 2 times done")
 
 
-async def test_a_broken_pipe_ends_the_display_and_not_the_run(autojump_clock):
+async def test_a_broken_pipe_ends_the_display_and_not_the_run(autojump_clock, capfd):
     class Broken(io.StringIO):
         def write(self, text):
             raise BrokenPipeError
@@ -305,6 +305,8 @@ async def test_a_broken_pipe_ends_the_display_and_not_the_run(autojump_clock):
         console = rich_console.Console(file=Broken(), force_terminal=terminal)
         async with ps.pipe(slowly(1, 2), ps.collect()).open(beside=display(console=console, every=1)) as running:
             assert await running.result() == [1, 2]
+        print("the program's own output")
+        assert capfd.readouterr().out == "the program's own output\n"
 
 
 async def test_a_failing_display_ends_alone_with_a_warning(autojump_clock):
