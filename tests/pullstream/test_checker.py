@@ -105,59 +105,37 @@ def asks(*limits, many=False):
     return ask
 
 
-async def out_of_order(reader):
-    await beside(reader.lane().ask, reader.ask)
+def sends(*requests):
+    """Send these requests, one after the other."""
+
+    async def send(reader):
+        for name in requests:
+            sent = getattr(reader, name)(*[Unseen()] * (name == "error"))
+            if sent is not None:
+                await sent
+
+    send.__name__ = ", ".join(requests)
+    return send
 
 
-async def abort_beside(reader):
-    await beside(reader.lane().ask, reader.abort)
+def while_asked(then, ask="ask", *, lane=True):
+    """Send a request while an ask is outstanding on another lane, or on the same."""
 
+    async def send(reader):
+        await beside(getattr(reader.lane() if lane else reader, ask), lambda: sends(then)(reader))
 
-async def abort_beside_many(reader):
-    await beside(reader.lane().ask_many, reader.abort)
-
-
-async def two_asks_on_a_lane(reader):
-    await beside(reader.ask, reader.ask)
-
-
-async def never_answered(reader):
-    async def settle():
-        reader.settled()
-
-    await beside(reader.lane().ask, settle)
-
-
-async def error(reader):
-    await reader.error(Unseen())
-
-
-async def error_then_ask(reader):
-    await reader.error(Unseen())
-    await reader.ask()
-
-
-async def abort_twice(reader):
-    await reader.abort()
-    await reader.abort()
-
-
-async def ask_after_abort(reader):
-    await reader.abort()
-    await reader.ask()
-
-
-async def ask_after_indication(reader):
-    reader.abort_nowait()
-    await reader.ask()
+    send.__name__ = f"{then} while {ask}"
+    return send
 
 
 VALUE = ps.Batch(0, [0])
 ABOVE, BELOW = "the source", "the requester"
 
+IMPOLITE = sends("abort", "abort"), sends("abort", "ask"), sends("abort_nowait", "ask"), asks(1, 1, 1, 1, 1)
+
 PARTNERS = [
-    ("R1", ABOVE, LastFirst, out_of_order),
-    ("R1", ABOVE, Deaf, never_answered),
+    ("R1", ABOVE, LastFirst, while_asked("ask")),
+    ("R1", ABOVE, Deaf, while_asked("settled")),
     ("R2", ABOVE, answering(ps.Batch(0, [0, 1])), asks(1)),
     ("R2", ABOVE, answering(ps.Batch(0, [])), asks(1)),
     ("R2", ABOVE, answering(ps.Batch(None, [0])), asks(1)),
@@ -166,21 +144,18 @@ PARTNERS = [
     ("R2", ABOVE, many([0, 1]), asks(1, many=True)),
     ("R2", ABOVE, many([0, None]), asks(2, many=True)),
     ("R2", ABOVE, many([0, 1, 2]), asks(2, many=True)),
-    ("R5", ABOVE, LateMany, abort_beside_many),
+    ("R5", ABOVE, LateMany, while_asked("abort", "ask_many")),
     ("R3", ABOVE, answering(VALUE, ps.DONE, VALUE), asks(1, 1, 1)),
     ("R3", ABOVE, answering(Unseen), asks(1, 1)),
     ("R3", ABOVE, answering(Unseen(), ps.DONE), asks(1, 1)),
     ("R3", ABOVE, answering(Unseen()), asks(1, 1, 1)),  # the traceback grows
-    ("R3", ABOVE, Numbers, error_then_ask),  # it answers done where its failure is due
-    ("R4", BELOW, Deaf, two_asks_on_a_lane),
-    ("R5", ABOVE, Late, abort_beside),
-    ("R5", ABOVE, Deaf, abort_beside),
-    ("R8", ABOVE, Echo, error),
-    ("R8", ABOVE, Chatty, abort_twice),
-    ("R9", BELOW, Numbers, abort_twice),
-    ("R9", BELOW, Numbers, ask_after_abort),
-    ("R9", BELOW, Numbers, ask_after_indication),
-    ("R9", BELOW, Numbers, asks(1, 1, 1, 1, 1)),
+    ("R3", ABOVE, Numbers, sends("error", "ask")),  # it answers done where its failure is due
+    ("R4", BELOW, Deaf, while_asked("ask", lane=False)),
+    ("R5", ABOVE, Late, while_asked("abort")),
+    ("R5", ABOVE, Deaf, while_asked("abort")),
+    ("R8", ABOVE, Echo, sends("error")),
+    ("R8", ABOVE, Chatty, sends("abort", "abort")),
+    *(("R9", BELOW, Numbers, requests) for requests in IMPOLITE),
 ]
 
 
@@ -205,7 +180,7 @@ def only(exc):
     return exc
 
 
-@pytest.mark.parametrize("requests", [abort_twice, ask_after_abort, ask_after_indication, asks(1, 1, 1, 1, 1)])
+@pytest.mark.parametrize("requests", IMPOLITE)
 async def test_an_impolite_requester_is_accepted_unless_strict(requests, autojump_clock):
     """What a requester must not send is nevertheless answered, by R3 and R5."""
     reader = watch(Numbers())
@@ -397,10 +372,9 @@ def test_a_violation_that_is_swallowed_ends_the_run():
     @ps.transformer
     async def swallows(upstream, ctx):
         while True:
-            try:
+            with suppress(ps.errors.ProtocolError):
                 await upstream.ask()
-            except ps.errors.ProtocolError:
-                await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
             yield ps.Batch(0, [0])
 
     with pytest.raises(Violation, match=r"^R2"):
@@ -462,16 +436,8 @@ async def takes(upstream, ctx, whole):
         ([ps.Batch.of([1, 2], ["a"])], "R2", "numbers of times and values are 2 and 1"),
         ([ps.Batch.of([1, None], ["a", "b"])], "R2", "the time None, which is not a time"),
         ([ps.Batch.of([1, 2] * 5, [*"abcdefghij"])], "R2", "10 values to an ask for 1 to 9"),
-        (
-            [ps.Batch(1, ["a"]), ps.Batch.of([3, 2], ["a", "b"])],
-            "R12",
-            "it answered at 3, which was complete",
-        ),
-        (
-            [ps.Batch(4, ["a"]), ps.Batch.of([4, 3], ["a", "b"])],
-            "R12",
-            "it answered at 3, which was complete",
-        ),
+        ([ps.Batch(1, ["a"]), ps.Batch.of([3, 2], [*"ab"])], "R12", "it answered at 3, which was complete"),
+        ([ps.Batch(4, ["a"]), ps.Batch.of([4, 3], [*"ab"])], "R12", "it answered at 3, which was complete"),
     ],
 )
 def test_a_module_that_nobody_verifies_is_caught_in_an_answer_of_many_times(answers, rule, what, whole):
@@ -499,15 +465,6 @@ async def test_a_long_stream_is_watched_in_bounded_memory():
     assert "\n...\n" in reader.diagram()
     assert reader.diagram().startswith("D: ask1(Ans1) -> U: Ans1=value(0)\n")
     assert reader.diagram().endswith("D: ask2000(Ans2000) -> U: Ans2000=value(1999)")
-
-
-def test_a_checker_draws_any_edge_of_its_run():
-    checker = Checker(strict=True)
-    ps.run(ps.pipe(ps.values("ab"), ps.map(str.upper).named("shout"), ps.collect()), limit=1, check=checker)
-
-    assert checker.diagram("shout").splitlines()[0] == "D: ask1(Ans1) -> U: Ans1=value('A')"
-    with pytest.raises(LookupError, match="'shout'"):
-        checker.diagram("whisper")
 
 
 def test_check_is_one_of_three():
@@ -540,14 +497,17 @@ def test_a_checker_is_of_one_run():
         ps.run(ps.pipe(ps.values("ab"), ps.collect()), check=checker)
 
 
-def test_a_checker_draws_both_sides_of_a_module():
+def test_a_checker_draws_any_edge_of_its_run_and_both_sides_of_a_module():
     """The input's and the output's events in one drawing; a row that is too long goes on in the next."""
     checker = Checker()
     long = "a string that fills a line, or nearly"
     ps.run(ps.pipe(ps.values([long]), ps.map(str.upper).named("shout"), ps.collect()), limit=1, check=checker)
 
+    assert checker.diagram("shout").splitlines()[0] == "D: ask1(Ans1) -> U: Ans1=value('A STRING ... OR NEARLY')"
     assert checker.both_sides("shout").splitlines() == [
         "D: ask1(Ans1) -> TI: askT1(AnsT1) -> U: AnsT1=value('a string ... or nearly')",
         "-> TO: Ans1=value('A STRING ... OR NEARLY')",
         "-> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=done -> TO: Ans2=done",
     ]
+    with pytest.raises(LookupError, match="'shout'"):
+        checker.diagram("whisper")

@@ -22,7 +22,7 @@ MORE = 1.04
 
 
 def lines(module, beside=None):
-    """The number of lines that a run of a pipeline takes."""
+    """The number of lines that a run of a pipeline takes, or of a source that is read to its end."""
     count = 0
 
     def traced(frame, event, arg):
@@ -32,7 +32,8 @@ def lines(module, beside=None):
         return traced
 
     async def main():
-        async with module.open(beside=beside) as running:
+        pipeline = module if isinstance(module, ps.Pipeline) else ps.pipe(module, ps.drain())
+        async with pipeline.open(beside=beside) as running:
             await running.result()
 
     before = sys.gettrace()
@@ -64,8 +65,8 @@ def late(number):
     return ps.map_async(after(1 + number / 1000), 2)
 
 
-def times(count):
-    return ps.values(range(count), time=lambda number: number)
+def times(count, time=int):
+    return ps.values(range(count), time=time)
 
 
 def failing(value):
@@ -76,52 +77,55 @@ def each(count, make):
     return [make(number) for number in range(count)]
 
 
+def folds():
+    return ps.pipe(ps.count_by_key(), ps.drain())
+
+
 SHAPES = {
-    "merge of sources that wait": lambda n: ps.pipe(ps.merge(*each(n, waiting)), ps.drain()),
-    "merge of folds": lambda n: ps.pipe(
-        ps.merge(*each(n, lambda i: ps.pipe(waiting(i), ps.count_by_key()))), ps.drain()
-    ),
-    "fold of a merge": lambda n: ps.pipe(ps.merge(*each(n, waiting)), ps.count_by_key(), ps.drain()),
-    "combine_latest": lambda n: ps.pipe(
-        ps.combine_latest(*each(n, lambda i: ps.pipe(waiting(i), ps.take(1)))), ps.drain()
-    ),
-    "zip": lambda n: ps.pipe(ps.zip(*each(n, waiting)), ps.drain()),
-    "merge_sorted": lambda n: ps.pipe(ps.merge_sorted(*each(n, waiting)), ps.drain()),
+    "merge of sources that wait": lambda n: ps.merge(*each(n, waiting)),
+    "merge of folds": lambda n: ps.merge(*each(n, lambda i: ps.pipe(waiting(i), ps.count_by_key()))),
+    "fold of a merge": lambda n: ps.pipe(ps.merge(*each(n, waiting)), ps.count_by_key()),
+    "combine_latest": lambda n: ps.combine_latest(*each(n, lambda i: ps.pipe(waiting(i), ps.take(1)))),
+    "zip": lambda n: ps.zip(*each(n, waiting)),
+    "merge_sorted": lambda n: ps.merge_sorted(*each(n, waiting)),
     "partition": lambda n: ps.pipe(
         counting(n), ps.partition(lambda number: number, dict(enumerate(each(n, lambda _: ps.drain()))))
     ),
-    "fork": lambda n: ps.pipe(times(3), ps.fork(*each(n, late)), ps.drain()),
-    "Product times": lambda n: ps.pipe(
-        ps.values(range(n), time=lambda number: Product(number, number)), ps.count_by_key(), ps.drain()
-    ),
-    "sets as times": lambda n: ps.pipe(
-        ps.values(range(n), time=lambda number: frozenset(range(number))), ps.count_by_key(), ps.drain()
-    ),
-    "tee of folds": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: ps.pipe(ps.count_by_key(), ps.drain())))),
+    "fork": lambda n: ps.pipe(times(3), ps.fork(*each(n, late))),
+    "Product times": lambda n: ps.pipe(times(n, lambda number: Product(number, number)), ps.count_by_key()),
+    "sets as times": lambda n: ps.pipe(times(n, lambda number: frozenset(range(number))), ps.count_by_key()),
+    "tee of folds": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: folds()))),
     "tee of sinks that wait": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda i: ps.pipe(late(i), ps.drain())))),
-    "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n), ps.drain()),
-    "flatten": lambda n: ps.pipe(ps.values(each(n, lambda _: ps.values([1]))), ps.flatten(), ps.drain()),
-    "concat": lambda n: ps.pipe(ps.concat(*each(n, lambda _: ps.once(1))), ps.drain()),
-    "folds in a row": lambda n: ps.pipe(times(3), *each(n, lambda _: ps.count_by_key()), ps.drain()),
-    "sessions in a row": lambda n: ps.pipe(times(3), *each(n, lambda _: ps.sessions(1)), ps.drain()),
+    "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n)),
+    "flatten": lambda n: ps.pipe(ps.values(each(n, lambda _: ps.values([1]))), ps.flatten()),
+    "concat": lambda n: ps.concat(*each(n, lambda _: ps.once(1))),
+    "folds in a row": lambda n: ps.pipe(times(3), *each(n, lambda _: ps.count_by_key())),
+    "sessions in a row": lambda n: ps.pipe(times(3), *each(n, lambda _: ps.sessions(1))),
     "sessions in a row that fail": lambda n: ps.pipe(
-        times(3), *each(n, lambda _: ps.sessions(1)), ps.map(failing), ps.catch(lambda _: []), ps.drain()
+        times(3), *each(n, lambda _: ps.sessions(1)), ps.map(failing), ps.catch(lambda _: [])
     ),
-    "loops in a row": lambda n: ps.pipe(times(3), *each(n // 4, lambda _: ps.loop(ps.map(str))), ps.drain()),
-    "group_by": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.map(str)), ps.drain()),
-    "group_by of what ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1)), ps.drain()),
-    "group_by of folds": lambda n: ps.pipe(
-        ps.values(range(n)), ps.group_by(lambda k: k, ps.count_by_key()), ps.drain()
-    ),
+    "loops in a row": lambda n: ps.pipe(times(3), *each(n // 4, lambda _: ps.loop(ps.map(str)))),
+    "group_by": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.map(str))),
+    "group_by of what ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1))),
+    "group_by of folds": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.count_by_key())),
 }
+
+
+def one_more_costs_the_same(made):
+    """Compare one more among many with one more among few; `made(count)` are the arguments of `lines`."""
+    few, twice, four_times = [lines(*made(count)) for count in (FEW, 2 * FEW, 4 * FEW)]
+    return (four_times - twice) / 2 <= (twice - few) * MORE
+
+
+@pytest.fixture(autouse=True)
+def no_clocks(monkeypatch):
+    stop_clocks(monkeypatch.setattr)
 
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", SHAPES)
-def test_one_more_costs_the_same_among_many(name, monkeypatch):
-    stop_clocks(monkeypatch.setattr)
-    few, twice, four_times = [lines(SHAPES[name](count)) for count in (FEW, 2 * FEW, 4 * FEW)]
-    assert (four_times - twice) / 2 <= (twice - few) * MORE
+def test_one_more_costs_the_same_among_many(name):
+    assert one_more_costs_the_same(lambda count: [SHAPES[name](count)])
 
 
 async def waits_for_all(waits, running):
@@ -140,25 +144,23 @@ class Meter:
 
 BESIDE = {
     "tasks that wait for times": lambda n: (
-        ps.pipe(times(n), ps.map_async(after(1), 1), ps.drain()),
+        ps.pipe(times(n), ps.map_async(after(1), 1)),
         partial(waits_for_all, [(time,) for time in range(n)]),
     ),
     "tasks that wait at places": lambda n: (
-        ps.pipe(times(3), ps.map_async(after(1), 1), *each(n, lambda i: ps.count_by_key().named(str(i))), ps.drain()),
+        ps.pipe(times(3), ps.map_async(after(1), 1), *each(n, lambda i: ps.count_by_key().named(str(i)))),
         partial(waits_for_all, [(2, str(place)) for place in range(n)]),
     ),
     "metrics of sources with names": lambda n: (
-        ps.pipe(ps.merge(*each(n, lambda i: ps.once(i).named(str(i)))), ps.drain()),
+        ps.merge(*each(n, lambda i: ps.once(i).named(str(i)))),
         metrics(Meter()),
     ),
 }
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_one_more_costs_the_same_beside_many(name, monkeypatch):
-    stop_clocks(monkeypatch.setattr)
-    few, twice, four_times = [lines(*BESIDE[name](count)) for count in (FEW, 2 * FEW, 4 * FEW)]
-    assert (four_times - twice) / 2 <= (twice - few) * MORE
+def test_one_more_costs_the_same_beside_many(name):
+    assert one_more_costs_the_same(BESIDE[name])
 
 
 @pytest.fixture
