@@ -2,15 +2,12 @@
 
 import asyncio
 import contextvars
-import signal
 import threading
 
 import pytest
 import trio
 
 import pullstream as ps
-from tests.programs import started
-from tests.pullstream.common import Unseen, broken
 
 
 @ps.source
@@ -50,13 +47,6 @@ def test_the_loop_goes_on_meanwhile():
 
     assert asyncio.run(main()) == [["a", "b"], ["c", "d"]]
     assert not threads()
-
-
-def test_a_failure_arrives_as_itself():
-    with pytest.raises(Unseen) as caught:
-        asyncio.run(ps.arun(ps.pipe(ps.once(1), ps.map(broken), ps.collect())))
-
-    assert "test_arun.py" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("seconds", [0, 0.001, 0.05])
@@ -128,38 +118,3 @@ def test_what_cannot_be_awaited():
         ps.arun(ps.values("ab"))
     with pytest.raises(ps.PullstreamError, match=r"elsewhere use run\(pipeline\)"):
         ps.arun(ps.pipe(ps.values("ab"), ps.collect())).send(None)
-
-
-LIFESPAN = """
-import asyncio, sys
-from contextlib import asynccontextmanager
-import pullstream as ps, trio
-
-@ps.source
-async def endless(ctx):
-    try:
-        yield 1
-        print("running", flush=True)
-        await trio.sleep_forever()
-    finally:
-        print("released", flush=True)
-
-# Loaded before the loop begins.
-arun, pipeline = ps.arun, ps.pipe(endless(), ps.drain())
-
-async def main():
-    await arun(pipeline)
-
-try:
-    asyncio.run(main())
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
-
-
-def test_ctrl_c_in_an_asyncio_program():
-    with started("-c", LIFESPAN) as process:
-        assert process.stdout.readline() == "running\n"
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=300)
-    assert out.splitlines() == ["released", "interrupted"]

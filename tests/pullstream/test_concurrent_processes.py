@@ -1,7 +1,5 @@
 """`map_process`: functions in processes, none of which is ever left behind. Real processes, so real time."""
 
-# ruff: noqa: ASYNC240 - what other processes do can only be polled
-
 import os
 import signal
 import subprocess
@@ -17,7 +15,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.programs import python
+from tests.programs import python, started, until
 from tests.pullstream.common import finish
 
 HELPERS = """
@@ -77,13 +75,10 @@ def _none_is_left():
     assert children() == before, "a process was left behind"
 
 
-async def pid_in(path: Path, program: trio.Process | None = None) -> int:
+async def pid_in(path, program=None):
     """The number that a worker writes there, of this program or of another one."""
-    with trio.fail_after(300):
-        while not path.exists():
-            if program is not None and program.poll() is not None:
-                pytest.fail(f"it has ended with {program.returncode}: {(await program.stdout.receive_some()).decode()}")
-            await trio.sleep(0.005)
+    await until(lambda: path.exists() or (program and program.poll() is not None))
+    assert path.exists(), program.stdout.read()
     return int(path.read_text())
 
 
@@ -250,34 +245,23 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
-async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, helpers, tmp_path):
+def runs(pid):
+    """Whether a process runs; one that has ended may wait to be reaped by whoever adopted it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "said"), [(signal.SIGINT, 0, "interrupted in order\n"), (signal.SIGKILL, -signal.SIGKILL, "")]
+)
+async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, code, said, helpers, tmp_path):
     file = tmp_path / "pid"
     program = PROGRAM.format(path=[str(tmp_path), *sys.path], name=helpers.__name__, file=str(file))
-    process = await trio.lowlevel.open_process(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-    )
-    try:
+    with started("-c", program, stderr=subprocess.STDOUT, start_new_session=True) as process:
         pid = await pid_in(file, process)
         os.killpg(process.pid, kind)
-        with trio.fail_after(300):
-            code = await process.wait()
-            said = b""
-            async for part in process.stdout:
-                said += part
-            while True:
-                try:
-                    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                except (FileNotFoundError, ProcessLookupError):
-                    break
-                if state == "Z":  # whoever adopted it has not reaped it yet
-                    break
-                await trio.sleep(0.01)
-    finally:
-        process.kill()
-        await process.wait()
-        await process.stdout.aclose()
-    if kind == signal.SIGINT:
-        assert (code, said) == (0, b"interrupted in order\n")
-    else:
-        assert code == -signal.SIGKILL
+        out, _ = await trio.to_thread.run_sync(partial(process.communicate, timeout=300))
+    assert (process.returncode, out) == (code, said)
+    await until(lambda: not runs(pid))

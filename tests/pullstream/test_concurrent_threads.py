@@ -1,7 +1,5 @@
 """`map_thread`: blocking functions in threads, which nobody can cancel. Real threads, so real time, and no sleeps."""
 
-# ruff: noqa: ASYNC110 - what other threads do can only be polled
-
 import gc
 import threading
 import weakref
@@ -13,6 +11,7 @@ import trio
 
 import pullstream as ps
 from pullstream.authoring import start_in_thread
+from tests.programs import until
 
 
 @contextmanager
@@ -29,12 +28,6 @@ def blocking():
         yield block, called, gate
     finally:
         gate.set()
-
-
-async def until(test):
-    with trio.fail_after(300):
-        while not test():
-            await trio.sleep(0.001)
 
 
 @pytest.mark.parametrize("way", ["abort", "cancel"])
