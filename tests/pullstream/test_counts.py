@@ -27,7 +27,7 @@ from tests.pullstream.common import after
 from tests.pullstream.counting import Counts, count, run_in_order, stop_clocks
 from tests.sampling import amount
 
-FEW, MANY = 100, 400
+FEW, MANY = 50, 200
 PER_TIME = 50
 TIMES = 3
 """A cell costs at most so many times what the module's cheapest cell costs, with its source and its consumer."""
@@ -228,12 +228,14 @@ EXCEPTIONS = {
 }
 """Cells, as "source, module, consumer", that may cost more, and why."""
 
+PRESENT = 400
+"""So many values are there to be read; ..."""
 FURTHER = {
     "fork, a fold": 50,  # The fold asks for twice as much each time, and `map` beside it gets the same values.
     "two folds": 16 + 32 + 64 + 128,  # The second asks once more before it sees that a time is complete: a doubling.
-    "catch_up": 10 + MANY // 2,  # New values are read while the old ones are, up to the capacity.
+    "catch_up": 10 + PRESENT // 2,  # New values are read while the old ones are, up to the capacity.
 }
-"""How many values modules may read that read further, and why."""
+"""... so many may be read by modules that read further, and why."""
 
 
 def module_of(name):
@@ -290,7 +292,8 @@ def faults(name, source, consumer, folder):
     except (JournalError, TimeDomainError):
         return  # refused: times that go back, or that are of another kind than the consumer's
     cheapest_of = consumer if name is None else "drain"
-    alone = [costs(each, name, cheapest_of, folder)[2] for each in SOURCES if not excepted(name, each, cheapest_of)]
+    beside = amount(dict.fromkeys([source, "one time", "many times"]), SOURCES)
+    alone = [costs(each, name, cheapest_of, folder)[2] for each in beside if not excepted(name, each, cheapest_of)]
     around = costs(source, None, consumer if name else "drain", folder)[2]
     for what, least, own, outside, low, high, cheapest in zip(
         Counts._fields, LEAST, more, around, few, many, map(min, zip(*alone, strict=True)), strict=True
@@ -312,8 +315,8 @@ MODULES = [None, *TRANSFORMING, *JOINING]
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", MODULES)
 def test_no_neighbour_makes_a_module_expensive(name, source, folder):
-    """By default above every second consumer: above the others every second module is."""
-    step = amount(2, 1)
+    """By default above every third consumer, and compared with three sources: the next module is above the next."""
+    step = amount(3, 1)
     consumers = [each for each in [*CONSUMERS][MODULES.index(name) % step :: step] if not excepted(name, source, each)]
     assert [fault for each in consumers for fault in faults(name, source, each, folder)] == []
 
@@ -334,7 +337,7 @@ def test_no_module_reads_much_further_than_it_must(name, source, consumer, folde
 
         sink = ps.first(default=None) if consumer == "first" else ps.pipe(ps.take(10), ps.drain())
 
-        program = ps.pipe(module_of(name)(numbers, MANY), sink)
+        program = ps.pipe(module_of(name)(numbers, PRESENT), sink)
 
         async def run(program=program, limit=limit):
             async with program.open(limit=limit) as running:
