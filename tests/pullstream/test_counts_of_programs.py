@@ -9,7 +9,7 @@ import trio
 import pullstream as ps
 from tests.pullstream.counting import Counts, count, stop_clocks
 
-FEW, MANY = 200, 600
+FEW, MANY = 100, 300
 
 
 @ps.source
@@ -53,14 +53,6 @@ PROGRAMS = {
         lambda number: ps.pipe(ps.values(range(number)), ps.map(short), ps.flatten(concurrency=10)),
         Counts(answers=1.1, steps=0.2, tasks=0.01, frames=270),
     ),
-    "a fold of a source that waits": (
-        lambda number: ps.pipe(ticks(number), ps.reduce_by_time(ps.agg.count())),
-        Counts(answers=1.2, steps=2.2, tasks=0.01, frames=335),
-    ),
-    "a limit on the wait for a source": (
-        lambda number: ps.pipe(ticks(number), ps.timeout(1)),
-        Counts(answers=2.1, steps=2.1, tasks=0.01, frames=310),
-    ),
     "a fold of a clock": (
         lambda number: ps.pipe(
             ps.interval(0.01), ps.take(number), ps.stamp(lambda tick: tick // 10), ps.reduce_by_time(ps.agg.count())
@@ -78,10 +70,6 @@ PROGRAMS = {
     "many sources that wait": (
         lambda number: ps.merge(*[ticks(number // 20)] * 20),
         Counts(answers=2.1, steps=1.2, tasks=0.01, frames=240),
-    ),
-    "a fork of a source that waits": (
-        lambda number: ps.pipe(ticks(number), ps.fork(ps.map(str), ps.map(int))),
-        Counts(answers=9.1, steps=2.1, tasks=0.01, frames=730),
     ),
     "a fold of a fork": (
         lambda number: ps.pipe(

@@ -45,9 +45,9 @@ def failed(source):
     [
         pytest.param(lambda: ps.prefetch(2), 300, id="prefetch"),
         pytest.param(lambda: ps.worker_pool(ps.map(int), ps.map(int)), 300, id="worker_pool"),
-        pytest.param(lambda: ps.pipe(ps.group_by(int, ps.map_async(same, 1)), ps.map(max)), 150, id="group_by"),
+        pytest.param(lambda: ps.pipe(ps.group_by(int, ps.map_async(same, 1)), ps.map(max)), 75, id="group_by"),
         pytest.param(lambda: ps.timeout(60), 230, id="timeout"),
-        pytest.param(lambda: ps.fork(ps.map(int)), 300, id="fork"),
+        pytest.param(lambda: ps.fork(ps.map(int)), 200, id="fork"),
         pytest.param(lambda: ps.pipe(ps.windowed(1, 1), ps.map(max)), 150, id="windowed"),
     ],
 )

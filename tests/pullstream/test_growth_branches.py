@@ -16,7 +16,7 @@ from tests.pullstream.common import after, in_virtual_time
 from tests.pullstream.counting import stop_clocks
 from timely import Product, tracker
 
-FEW = 40
+FEW = 25
 MORE = 1.04
 """The cost of one more among many, as a multiple of its cost among few. The order of tasks varies a little."""
 
