@@ -7,7 +7,7 @@ from trio.testing import wait_all_tasks_blocked
 import pullstream as ps
 from tests.pullstream.common import answer
 
-pytestmark = pytest.mark.usefixtures("schedule")
+pytestmark = [pytest.mark.usefixtures("schedule"), pytest.mark.sampled(8)]
 
 
 @ps.sink

@@ -158,14 +158,9 @@ def test_merge_sorted_refuses_values_that_are_not_in_order(sources, key, given, 
 
 
 MEETINGS = {
+    **{name: module for name, (module, _) in FAN_INS.items()},
     "join": lambda *both: ps.join(*both, on=lambda _: None),
     "join, left": lambda *both: ps.join(*both, on=lambda _: None, how="left"),
-    "concat": ps.concat,
-    "merge": ps.merge,
-    "merge_sorted": lambda *both: ps.merge_sorted(*both, key=str),
-    "zip": ps.zip,
-    "zip, padded": lambda *both: ps.zip(*both, mode="padded"),
-    "combine_latest": ps.combine_latest,
 }
 
 
@@ -190,6 +185,7 @@ def test_a_value_made_of_several_is_at_the_least_upper_bound_of_their_times(one,
     assert run(ps.pipe(ps.zip(one, other, **options), ps.collect(timed=True))) == expected
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kind", MEETINGS)
 @pytest.mark.parametrize("seed", range(5))
 async def test_two_domains_are_refused(kind, seed, autojump_clock):

@@ -7,6 +7,7 @@ import pullstream as ps
 from tests.pullstream.common import Unseen, answer, aside, kept, run
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.usefixtures("schedule")
 @pytest.mark.parametrize("capacity", [1, 5, 30])
 def test_at_most_so_far_ahead(limit, capacity, counting, probe):
@@ -16,12 +17,8 @@ def test_at_most_so_far_ahead(limit, capacity, counting, probe):
     def notice(value):
         ahead.append(value + 1 - len(slow))
 
-    pipeline = ps.pipe(
-        counting(probe, 50, timed=True), ps.tee(ps.drain(notice), kept(slow, pause=1), capacity=capacity),
-    )  # fmt: skip
-
-    run(pipeline, limit)
-
+    tee = ps.tee(ps.drain(notice), kept(slow, pause=1), capacity=capacity)
+    run(ps.pipe(counting(probe, 50, timed=True), tee), limit)
     assert max(ahead) <= capacity + min(limit, capacity)
     assert min(ahead[capacity:]) >= capacity
     assert slow == [*range(50), "done"]
@@ -166,6 +163,7 @@ def is_a_hub_that_was_left(start):
     return ps.tee(ps.pipe(tap, ps.drain()), kept([], pause=50), capacity=9)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("source", [ps.interval(1), ps.pipe(ps.interval(0.5), ps.filter(lambda n: n % 2))])
 @pytest.mark.parametrize("other", [has_enough, is_paused, meets_a_deadline, is_a_hub_that_was_left])
 async def test_a_branch_that_does_something_else_when_it_is_woken(other, source, schedule, autojump_clock):
@@ -208,6 +206,7 @@ async def test_nothing_is_dealt_to_a_branch_that_has_left():
     assert {row.module: row.values_in for row in running.counters()}["partition[0]"] == 1
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("enough", range(4, 10))
 @pytest.mark.usefixtures("schedule")
 async def test_the_last_branch_leaves_while_upstream_ends(enough, autojump_clock):
@@ -244,6 +243,7 @@ def odd(n):
     return n % 2
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.usefixtures("schedule")
 async def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, probe, autojump_clock):
     main = []
@@ -256,6 +256,7 @@ async def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, 
     assert main == [*(n for n in range(60) if n not in (1, 30)), "done"]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.usefixtures("schedule")
 def test_it_is_waited_for(limit):
     """What it still does when the inner stream has nothing left belongs to that stream, and so does its failure."""
@@ -273,17 +274,12 @@ def test_it_is_waited_for(limit):
 async def test_the_time_of_a_value_that_was_not_dealt_is_not_complete(autojump_clock):
     """The source has gone on to a later time in the same batch, and no branch has the value."""
 
-    @ps.sink
-    async def slow(upstream, ctx):
-        async for _ in ctx.batches(upstream):
-            await trio.sleep(1)
-
     def key(number):
         if number == 1:
             raise ValueError(number)
         return "all"
 
-    pipeline = ps.pipe(ps.values(range(3), time=lambda number: number), ps.partition(key, {"all": slow()}))
+    pipeline = ps.pipe(ps.values(range(3), time=lambda number: number), ps.partition(key, {"all": kept([], pause=1)}))
     completed = []
     with pytest.raises(ValueError, match="1"):
         async with pipeline.open() as running:

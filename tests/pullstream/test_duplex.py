@@ -1,6 +1,6 @@
 """Duplexes: pairs within a run and between two, and connections of both directions."""
 
-from itertools import product
+from contextlib import asynccontextmanager
 
 import pytest
 import trio
@@ -9,32 +9,30 @@ import pullstream as ps
 from tests.pullstream.common import Unseen, answer, completions
 
 
-def through_a_pair(source, sink, *, runs=1, limit=4096):
-    """The values of a source, written into a pair and read from it, in one run or in two."""
+@asynccontextmanager
+async def paired(source, sink, runs, **options):
+    """The run of a sink, for which a source is written into a pair and read from it, in this run or in another."""
     reading, writing = ps.duplex.pair()
-
-    async def one():
-        async with ps.duplex.connect(ps.duplex.Duplex(source, sink), ps.duplex.Duplex(reading, writing)).open(
-            limit=limit
-        ) as running:
-            return (await running.result())[1]
-
-    async def two():
-        async with (
-            ps.pipe(source, writing).open(limit=limit) as writer,
-            ps.pipe(reading, sink).open(limit=limit) as reader,
-        ):
-            result = await reader.result()
+    if runs == 1:
+        both = ps.duplex.connect(ps.duplex.Duplex(source, sink), ps.duplex.Duplex(reading, writing))
+        async with both.open(**options) as running:
+            yield running
+    else:
+        async with ps.pipe(source, writing).open(**options) as writer, ps.pipe(reading, sink).open(**options) as reader:
+            yield reader
             await writer.wait()
-            return result
-
-    return (one if runs == 1 else two)()
 
 
-@pytest.mark.parametrize("cell", list(product([1, 2], [1, 2, 4096])))
-async def test_what_is_written_is_read(cell, counting, probe, autojump_clock):
+async def through_a_pair(source, sink, *, runs, **options):
+    async with paired(source, sink, runs, **options) as running:
+        result = await running.result()
+    return result[1] if runs == 1 else result
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4096])
+@pytest.mark.parametrize("runs", [1, 2])
+async def test_what_is_written_is_read(runs, limit, counting, probe, autojump_clock):
     """Every value comes through, at its time; nothing is asked for but what was asked for."""
-    runs, limit = cell
     values = await through_a_pair(counting(probe, 5, timed=True), ps.collect(timed=True), runs=runs, limit=limit)
     assert values == [(n, n) for n in range(5)]
     assert probe.balanced
@@ -78,10 +76,12 @@ async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autoj
     assert probe.balanced
 
 
-@pytest.mark.parametrize("cell", list(product(["abort", "error"], range(4))))
-async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clock):
+@pytest.mark.parametrize("position", range(4))
+@pytest.mark.parametrize("way", ["abort", "error"])
+async def test_the_reading_end_lets_go(  # noqa: PLR0917 - fixtures
+    way, position, counting, probe, edge, autojump_clock
+):
     """A termination is confirmed when what is above the writing end has been released, and was told why."""
-    way, position = cell
     reading, writing = ps.duplex.pair()
     reason = Unseen()
     outcome = []
@@ -102,7 +102,8 @@ async def test_the_reading_end_lets_go(cell, counting, probe, edge, autojump_clo
         assert probe.reasons == [None if way == "abort" else reason]
 
 
-async def test_completions_pass_through(autojump_clock):
+@pytest.mark.parametrize("runs", [1, 2])
+async def test_completions_pass_through(runs, autojump_clock):
     """A time is complete behind the pair when it is before it, also when the source knows it without a value."""
 
     @ps.source
@@ -113,20 +114,8 @@ async def test_completions_pass_through(autojump_clock):
         await trio.sleep(3)
         yield ps.Batch(5, ["b"])
 
-    for runs in (1, 2):
-        reading, writing = ps.duplex.pair()
-        first = ps.pipe(telling(), writing)
-        second = ps.pipe(reading, ps.collect().named("got"))
-        if runs == 1:
-            both = ps.duplex.connect(
-                ps.duplex.Duplex(telling(), ps.collect().named("got")), ps.duplex.Duplex(reading, writing)
-            )
-            async with both.open() as running:
-                seen = await completions(running, (0, 1, 4, 5), at="got")
-        else:
-            async with first.open(), second.open() as running:
-                seen = await completions(running, (0, 1, 4, 5), at="got")
-        assert seen == {0: 0, 1: 1, 4: 1, 5: 4}
+    async with paired(telling(), ps.collect().named("got"), runs) as running:
+        assert await completions(running, (0, 1, 4, 5), at="got") == {0: 0, 1: 1, 4: 1, 5: 4}
 
 
 def test_a_pair_is_used_once():
