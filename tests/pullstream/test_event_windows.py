@@ -104,29 +104,29 @@ def ran(case, module):
     return run(ps.pipe(ps.merge(*sources), module, ps.collect(timed=True)), limit, seed=seed)
 
 
-@pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=amount(15, 60), deadline=None)
-@given(case=cases)
+def of_every_kind(test):
+    """Run a test with random cases for every kind of windows."""
+    random_cases = settings(max_examples=amount(15, 60), deadline=None)(given(case=cases)(test))
+    return pytest.mark.parametrize("kind", MODULES)(random_cases)
+
+
+@of_every_kind
 def test_what_is_in_windows(kind, case):
     """The rows of each window, at its end, ends in order; those of one source in the order in which they came."""
     found = ran(case, MODULES[kind]())
     assert [time for time, _ in found] == sorted(time for time, _ in found)
     assert all(time == window.end for time, window in found)
-    expected = sorted(
-        ((*bounds, sorted(rows)) for bounds, rows in windows(kind, merged(case))),
-        key=lambda each: each[1],
-    )
-    assert [(window.start, window.end, sorted(window.value)) for _, window in found] == expected
+    expected = [(*bounds, rows) for bounds, rows in windows(kind, merged(case))]
+    results = [(window.start, window.end, window.value) for _, window in found]
     if len(case[0]) == 1:
-        assert [(window.start, window.end, window.value) for _, window in found] == [
-            (*bounds, rows) for bounds, rows in windows(kind, merged(case))
-        ]
+        assert results == expected
+    assert [(*bounds, sorted(rows)) for *bounds, rows in results] == sorted(
+        ((*bounds, sorted(rows)) for *bounds, rows in expected), key=lambda each: each[1]
+    )
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=amount(15, 60), deadline=None)
-@given(case=cases)
+@of_every_kind
 def test_keys(kind, case):
     """The list, or a fold's result, of every key and window; with a key, sessions are its own."""
     for module, of in ((MODULES[kind](key=second), sorted), (MODULES[kind](COUNT, key=second), len)):
@@ -141,9 +141,7 @@ def test_keys(kind, case):
         assert len(found) == len(expected)
 
 
-@pytest.mark.parametrize("kind", MODULES)
-@settings(max_examples=amount(15, 60), deadline=None)
-@given(case=cases)
+@of_every_kind
 def test_eager_results(kind, case):
     """With `eager` each row is followed by the result so far, of every window it is in, and the final one comes too."""
     found = ran(case, MODULES[kind](COUNT, eager=True))

@@ -8,37 +8,6 @@ import pullstream as ps
 from tests.pullstream.common import completions, in_virtual_time, steps
 
 
-@ps.sink
-async def note(upstream, ctx, log):
-    """Notes every event; asks to be told of every time."""
-    async for event in ctx.events(upstream):
-        if isinstance(event, ps.Batch):
-            ctx.notify_at(event.time)
-            log.append(("batch", event.time))
-        else:
-            log.append(("complete", event.time))
-
-
-def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
-    a, b, both = frozenset("a"), frozenset("b"), frozenset("ab")
-    log = []
-
-    @ps.source
-    async def partial(ctx):
-        with ctx.hold(a), ctx.hold(b):
-            yield ps.Batch(a, [1])
-            yield ps.Batch(b, [2])
-            yield ps.Batch(a, [3])
-        yield ps.Batch(both, [4])
-
-    ps.run(ps.pipe(partial(), note(log)))
-    last = {time: len(log) - log[::-1].index(("batch", time)) for time in (a, b)}
-    completed = {time: log.index(("complete", time)) for time in (a, b)}
-    assert last[a] <= completed[a] < log.index(("batch", both))
-    assert last[b] <= completed[b] < log.index(("batch", both))
-    assert log[-1] == ("complete", both)
-
-
 def test_several_completions_come_least_first():
     log = []
 
