@@ -291,6 +291,8 @@ def read_csv(
 
     An empty field is None in a column of numbers and "" in a column of text, even one that `write_csv` wrote for None.
     To tell it from "" in quotes, pass `ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)`.
+    Empty lines are skipped. In a file of one column, some programs write None as an empty line:
+    `ParseOptions(ignore_empty_lines=False)` makes rows of them.
 
     Values with line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the
     `block_size`, or to the end of the file, is then an error of its line, and reading continues with the next line.

@@ -205,6 +205,8 @@ def read_jsonl(
     object. pyarrow turns the members into columns, and all files have the same columns: the members in the first block
     of the first file, and those in `schema`, which gives types (a mapping of names to Arrow types or their names, or a
     `pyarrow.Schema`). A missing member is None. Any other member is an error, unless `columns` selects the wanted ones.
+    pyarrow infers the other types: text that looks like a date or a timestamp, such as "2026-03-01", is a timestamp,
+    unless `schema` says "string", and a whole number of more than 64 bits, or beside 1.5, is a float, which rounds it.
 
     A line that cannot be read is an error that names the line. With `on_error` (see `map`) it is skipped and counted,
     revealed or diverted, as bytes. For `paths`, the other options (`Options`) and the errors see `read_text`.

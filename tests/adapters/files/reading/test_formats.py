@@ -220,6 +220,13 @@ def test_views_become_plain_columns(put, read):
     ]
 
 
+def test_empty_lines_of_csv(put, read):
+    path, kept = put("a", b"a\n1\n\n3\n"), pc.ParseOptions(ignore_empty_lines=False)
+    for size in range(4, 9):
+        assert read(files.read_csv(path, block_size=size)) == [(1,), (3,)]
+        assert read(files.read_csv(path, block_size=size, parse_options=kept)) == [(1,), (None,), (3,)]
+
+
 def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
     data = io.BytesIO()
     rows = ["PAR1PAR1", "\x05\x00\x00\x00PAR1PAR1"] * 3
