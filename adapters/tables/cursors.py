@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from pullstream.authoring import some_of
+
 from ..arrow import NullTimeError, RecordBatch, pyarrow
 from .lake import plain
 from .table import TargetTable, table_of
@@ -77,6 +79,7 @@ class SqlCursor(RowCursor):
             for batch in self._rows or ():
                 if batch.num_rows:
                     last = batch.slice(batch.num_rows - 1)
+                    self._check(batch.schema.names)
                     self._last = tuple(last.column(name)[0].as_py() for name in self._order)
                     self._found = True
                     return batch
@@ -85,6 +88,15 @@ class SqlCursor(RowCursor):
                 return None
             self._found = False
         return None
+
+    def _check(self, names: Sequence[str]) -> None:
+        for name in self._order:
+            if name not in names:
+                # The database takes it for another one.
+                raise TableError(
+                    f"read_rows(): the column {name!r} is not in the result of {self.what}, whose columns are "
+                    f"{some_of(names, name, repr)}. Write its name as there: the case of letters counts"
+                )
 
     def _begin(self) -> bool:
         """Begin a query for rows after the last one, if there may be some."""

@@ -7,6 +7,7 @@ the program opens the same file with `sqlite3`, and can damage the file.
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
@@ -148,10 +149,12 @@ class SqliteTable(SqlTable):
 
 def _bound(given: Sequence[Any]) -> dict[str, Any]:
     """Return the values of $1, $2, ...; dates and timestamps are text."""
-    return {
-        str(at): value if type(value) in _STORED else _plain(pyarrow().array([value]))[0]
-        for at, value in enumerate(given, 1)
-    }
+    bound: dict[str, Any] = {}
+    for at, value in enumerate(given, 1):
+        bound[f"{at}"] = value if type(value) in _STORED else _plain(pyarrow().array([value]))[0]
+        if type(bound[f"{at}"]) not in _STORED or isinstance(value, timedelta):
+            raise sqlite3.DataError(f"SQLite has no type for ${at}, {value!r}: give a number or text in parameters=")
+    return bound
 
 
 def _plain(column: Any) -> list[Any]:

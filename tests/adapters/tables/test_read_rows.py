@@ -2,6 +2,7 @@
 
 import datetime as dt
 import sqlite3
+from decimal import Decimal
 
 import pytest
 import trio
@@ -168,6 +169,26 @@ CALLS = {
 def test_what_is_refused_when_composing(function, given, says):
     with pytest.raises(CompositionError, match=says):
         function(**{name: value for name, value in {**CALLS[function], **given}.items() if value is not ...})
+
+
+@pytest.mark.parametrize("base", ["sqlite", "duckdb"], indirect=True)
+@pytest.mark.parametrize("names", [{"time": "DAY"}, {"time": "day", "key": "Number", "follow": True}])
+def test_a_column_in_other_letters(base, names):
+    begun(base, [(1, 1)])
+    with pytest.raises(
+        tables.TableError, match="is not in the result of .*, whose columns are 'day', 'number', 'item'"
+    ):
+        numbers(tables.read_rows(base.target, query(base), **names))
+
+
+@pytest.mark.parametrize("base", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("value", [Decimal("1.5"), [1], dt.timedelta(1)])
+def test_a_parameter_of_a_type_that_the_database_lacks(base, value):
+    begun(base, [(1, 1)])
+    with pytest.raises(
+        tables.TableError, match=r"SQLite has no type for \$1, .*: give a number or text in parameters="
+    ):
+        numbers(tables.read_rows(base.target, f"{query(base)} WHERE number = $1", time="day", parameters=[value]))
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
