@@ -154,20 +154,20 @@ async def test_terminations_pass_a_pause(  # noqa: PLR0917 - fixtures
     assert answers == ([] if asked < 2 else [reason or ps.DONE])
 
 
-async def test_a_failure_and_the_end_pass_a_pause(edge, counting, new_probe, autojump_clock):
-    for failure in (None, ValueError("upstream")):
-        pause = ps.pausable()
-        source = ps.pipe(counting(new_probe(), 0, delay=1.0, failure=failure), pause)
-        async with edge(source) as reader, trio.open_nursery() as nursery:
+@pytest.mark.parametrize("failure", [None, ValueError("upstream")])
+async def test_a_failure_and_the_end_pass_a_pause(failure, edge, counting, probe, autojump_clock):
+    pause = ps.pausable()
 
-            async def hold_up(pause=pause):
-                await trio.sleep(0.5)
-                pause.pause()
+    async def hold_up():
+        await trio.sleep(0.5)
+        pause.pause()
 
-            nursery.start_soon(hold_up)
-            with trio.fail_after(2):
-                assert await answer(reader.ask, 1) is (failure or ps.DONE)
-            assert pause.paused
+    source = ps.pipe(counting(probe, 0, delay=1.0, failure=failure), pause)
+    async with edge(source) as reader, trio.open_nursery() as nursery:
+        nursery.start_soon(hold_up)
+        with trio.fail_after(2):
+            assert await answer(reader.ask, 1) is (failure or ps.DONE)
+        assert pause.paused
 
 
 # ---- abortable

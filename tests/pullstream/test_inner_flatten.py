@@ -49,14 +49,8 @@ def test_a_value_that_is_no_stream_is_refused(value, says, concurrency, counting
     given = []
     stream = [[1, 2], value, [3]]
     with pytest.raises(TypeError, match=says):
-        ps.run(
-            ps.pipe(
-                counting(probe, 3),
-                ps.map(stream.__getitem__),
-                ps.flatten(concurrency=concurrency),
-                ps.drain(given.append),
-            )
-        )
+        source = ps.pipe(counting(probe, 3), ps.map(stream.__getitem__))
+        ps.run(ps.pipe(source, ps.flatten(concurrency=concurrency), ps.drain(given.append)))
     assert given == [1, 2]
     assert probe.balanced
 
