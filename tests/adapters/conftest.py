@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters import spark
+from tests.adapters.spark.helpers import QUICK_WORKERS
 from tests.programs import wait
 
 
@@ -20,7 +21,7 @@ def session():
     from pyspark import SparkContext
 
     was_active = SparkContext._active_spark_context is not None
-    config = None if was_active else {"spark.sql.shuffle.partitions": "4"}
+    config = None if was_active else {"spark.sql.shuffle.partitions": "4", **QUICK_WORKERS}
     found = spark.session(app_name="tests", config=config)
     yield found
     if not was_active:

@@ -17,6 +17,13 @@ on_both = pytest.mark.usefixtures("any_session")
 """Run a test with a classic session and, among the slow tests, through Spark Connect; see `chosen`."""
 
 
+QUICK_WORKERS = {
+    "spark.python.daemon.module": "tests.adapters.spark.workers",
+    # A worker goes on when its task is cancelled; Spark would wait for two seconds more before it kills it.
+    "spark.python.task.killTimeout": "10ms",
+}
+
+
 @contextmanager
 def settings(session, changed):
     before = {name: session.conf.get(name, None) for name in changed}
