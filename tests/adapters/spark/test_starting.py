@@ -95,7 +95,7 @@ def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
     java.write_text(DEAF)
     java.chmod(0o755)
 
-    code, pid, said = struck(tmp_path, signal.SIGKILL, 1, env={**os.environ, "JAVA_HOME": str(tmp_path)})
+    code, pid, said = struck(tmp_path, signal.SIGKILL, 0.2, env={**os.environ, "JAVA_HOME": str(tmp_path)})
 
     assert said == []
     assert code == -signal.SIGKILL

@@ -32,8 +32,11 @@ TRANSFORMERS = [
 ]
 
 
-def keyed(df, transformers=TRANSFORMERS, schema="key string, at timestamp, kind string, result long", **options):
-    parts = spark.on_executors(*transformers, schema=schema, by="key", time="at", **options)
+RESULTS = "key string, at timestamp, kind string, result long"
+
+
+def keyed(df):
+    parts = spark.on_executors(*TRANSFORMERS, schema=RESULTS, by="key", time="at")
     return df.withWatermark("at", "2 seconds").transform(parts)
 
 

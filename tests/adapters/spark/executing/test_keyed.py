@@ -224,8 +224,14 @@ def test_the_state_of_other_transformers_is_refused():
         others.batch([("a", 11, 5)], 19)
 
 
-def test_a_failure_ends_the_thread():
-    keys = Keys(ps.map(lambda row: 1 // (row.value - 5)))
-    with pytest.raises(ZeroDivisionError):
-        keys.batch([("a", 1, 5)], 9)
+def test_a_failure_has_its_place_and_ends_the_thread():
+    def fails(row):
+        return 1 // (row.value - 5)
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        Keys(ps.map(fails)).batch([("a", 1, 5)], 9)
+    place, executor = caught.value.__notes__
+    assert place.startswith("raised in map(fails), composed at ")
+    assert __file__ in place
+    assert "key='a'" in executor
     assert not [thread for thread in threading.enumerate() if thread.name == "pullstream keys"]

@@ -48,7 +48,6 @@ def nothing_left(session, warm, until_idle):
     wait(lambda: (gc.collect(), connections(gateway) - sockets)[1])
     own = {thread.name for thread in set(threading.enumerate()) - threads}
     assert not {name for name in own if not name.startswith("Trio thread")}
-    assert session.range(5).count() == 5
 
 
 def endless(session, seconds=0.0, partitions=2):
@@ -150,8 +149,8 @@ def test_a_slow_consumer_occupies_no_slot_and_little_memory(session, tmp_path):
     async def slow(upstream, ctx):
         await upstream.ask(1)
         with trio.fail_after(300):
-            while len(counts) < 6 or len(set(counts[-6:])) > 1:
-                await trio.sleep(0.3)
+            while len(counts) < 4 or len(set(counts[-4:])) > 1:
+                await trio.sleep(0.2)
                 counts.append(len(list(tmp_path.iterdir())))
         assert await trio.to_thread.run_sync(session.range(100).repartition(slots).count) == 100
         await upstream.abort()
@@ -169,14 +168,14 @@ def test_java_keeps_no_rows_that_were_read(session):
         return (runtime.totalMemory() - runtime.freeMemory()) >> 20
 
     def read():
-        df = session.range(0, 4_000_000, 1, 8).selectExpr("id", "id * 2 AS twice")
+        df = session.range(0, 2_000_000, 1, 8).selectExpr("id", "id * 2 AS twice")
         source = spark.from_dataframe(df, as_="batches")
         return ps.run(ps.pipe(source, ps.reduce(lambda n, batch: n + batch.nbytes, 0))) >> 20
 
     read()
     before = heap()
     megabytes = read()
-    assert megabytes >= 60
+    assert megabytes >= 30
     assert heap() - before < megabytes / 2
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapters import spark
-from adapters.spark.reading import arrow_rdd, ordered
+from adapters.spark.reading import arrow_rdd
 from adapters.spark.reading.timed import timed
 
 pytestmark = pytest.mark.spark
@@ -107,17 +107,11 @@ def test_sparks_activity_is_shown_while_no_rows_arrive(slow):
     assert batches.doing() == ""
 
 
-def test_the_rows_are_the_same(session, monkeypatch):
-    monkeypatch.setattr(ordered, "offered", lambda session: False)
-    frame = session.range(0, 60_000, 1, 8).selectExpr("id", "concat('row', id) AS text").repartitionByRange(3, "id")
-    got = read(spark.OrderedBatches(frame.sortWithinPartitions("id")))
-    assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(60_000))
-    many = read(spark.OrderedBatches(session.range(0, 80, 1, 8).selectExpr("id")))
-    assert [number for batch in many for number in batch.column(0).to_pylist()] == list(range(80))
-
-
 def test_missing_private_calls_are_replaced(session, monkeypatch):
     monkeypatch.setattr(arrow_rdd, "_offered", {})
     monkeypatch.setattr(arrow_rdd, "import_module", lambda _: SimpleNamespace())
     assert not arrow_rdd.offered(session)
-    assert sum(batch.num_rows for batch in read(spark.OrderedBatches(session.range(3)))) == 3
+    frame = session.range(0, 6_000, 1, 8).selectExpr("id", "concat('row', id) AS text")
+    for given in frame.repartitionByRange(3, "id").sortWithinPartitions("id"), frame:
+        got = read(spark.OrderedBatches(given))
+        assert [number for batch in got for number in batch.column(0).to_pylist()] == list(range(6_000))

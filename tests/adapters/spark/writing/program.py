@@ -1,4 +1,7 @@
-"""A program for the tests to kill: Spark reads a source with a journal as a stream, and writes it to files."""
+"""A program for the tests to kill: Spark reads a source with a journal as a stream, and writes it to files.
+
+Before its last day it waits to be killed, so that it never comes to its end on a machine that is busy.
+"""
 
 import sys
 
@@ -6,22 +9,25 @@ import trio
 
 import pullstream as ps
 from adapters import spark
+from tests.sampling import amount
 
-DAYS, ROWS = 16, 25
+DAYS, ROWS = amount(16, 64), 25
 
 
 @ps.source
-async def days(ctx):
+async def days(ctx, last):
     """So many rows per day; completed days are not computed again."""
     for day in range(DAYS):
+        if day == last:
+            await trio.sleep_forever()
         if not ctx.done(day):
             await trio.sleep(0.02)
             yield ps.Batch(day, [(day, day * ROWS + n) for n in range(ROWS)])
 
 
-def into_files(session, folder):
+def into_files(session, folder, last=DAYS):
     handle = spark.register_source(
-        "days", days(), "day BIGINT, n BIGINT", offsets="times", journal=folder / "journal", session=session
+        "days", days(last), "day BIGINT, n BIGINT", offsets="times", journal=folder / "journal", session=session
     )
     with handle:
         frame = session.readStream.format("pullstream").option("maxRowsPerBatch", 2 * ROWS).load("days")
@@ -32,4 +38,4 @@ def into_files(session, folder):
 if __name__ == "__main__":
     from pathlib import Path
 
-    into_files(spark.session(master="local[2]"), Path(sys.argv[1]))
+    into_files(spark.session(master="local[2]"), Path(sys.argv[1]), DAYS - 1)

@@ -86,14 +86,14 @@ def test_the_source_gets_sparks_filters(session):
     }
 
 
-def test_a_second_read_is_refused_with_its_reason(session, tmp_path):
+def test_a_second_read_is_refused_with_its_reason(session):
     """A sort is one action with two reads, and two actions are two: the message says so, and its advice works."""
 
     def frame():
         return spark.to_dataframe(ps.values([(n, n % 7) for n in range(1000)]), "n BIGINT, k INT", session=session)
 
     actions = [
-        lambda: frame().orderBy("n").write.parquet(str(tmp_path / "sorted")),
+        lambda: frame().orderBy("n").write.format("noop").mode("overwrite").save(),
         lambda: ps.run(ps.pipe(spark.from_dataframe(frame(), time="k"), ps.collect())),
     ]
     for action in actions:
@@ -107,8 +107,6 @@ def test_a_second_read_is_refused_with_its_reason(session, tmp_path):
     kept = frame().persist()
     assert [row.n for row in kept.orderBy("n").collect()] == list(range(1000))
     kept.unpersist()
-    taped = spark.to_dataframe(ps.values(range(1000)), "n BIGINT", replay=1 << 20, session=session)
-    assert taped.alias("left").join(taped.alias("right"), "n").count() == 1000
 
 
 def test_a_stream_computes_what_a_micro_batch_holds_and_continues_where_it_failed(session, tmp_path):
