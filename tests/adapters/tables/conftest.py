@@ -137,13 +137,21 @@ class ServerBase(FileBase):
         self.server = server
         self.schema = f"test {uuid.uuid4().hex[:12]}"
         self.target = server.url
+        self.connect()
         self.query(f'CREATE SCHEMA "{self.schema}"')
 
-    def query(self, sql):
+    def connect(self):
         import adbc_driver_postgresql.dbapi as driver
 
-        with driver.connect(self.target, autocommit=True) as connection, connection.cursor() as cursor:
-            cursor.execute(f'SET search_path TO "{self.schema}"')
+        self.connection = driver.connect(self.target, autocommit=True)
+        self.query(f'SET search_path TO "{self.schema}"')
+
+    def __getstate__(self):
+        # A journal compares programs, and the functions in them use their database.
+        return {name: value for name, value in vars(self).items() if name != "connection"}
+
+    def query(self, sql):
+        with self.connection.cursor() as cursor:
             cursor.execute(sql)
             return cursor.fetchall()
 
@@ -155,6 +163,7 @@ class ServerBase(FileBase):
 
     def drop(self):
         self.query(f'DROP SCHEMA "{self.schema}" CASCADE')
+        self.connection.close()
 
 
 class Server:

@@ -49,6 +49,8 @@ def run_with_fault(base, fault, mend=lambda: None):
 def restart(base):
     base.server.stop()
     base.server.start()
+    base.connection.close()
+    base.connect()
 
 
 def cut(base):

@@ -35,6 +35,7 @@ async def followed(base, options, steps):
     return seen
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("base", ["sqlite", "postgresql"], indirect=True)
 @pytest.mark.parametrize(
     ("options", "steps"),

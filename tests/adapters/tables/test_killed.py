@@ -10,7 +10,7 @@ from tests.sampling import amount
 @pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
 def test_the_kit_kills_it_at_its_steps(base, mode):
-    report = printed("-m", "tests.adapters.tables.kit", base.kind, base.target, mode, amount(2, 60), timeout=1800)
+    report = printed("-m", "tests.adapters.tables.kit", base.kind, base.target, mode, amount(1, 60), timeout=1800)
 
     assert report.endswith("ok\n"), report
     assert int(report.split()[3]) > 100

@@ -10,9 +10,7 @@ from pullstream import tables
 from tests.adapters.tables.conftest import PACKAGES, SQL, quoted
 from tests.adapters.tables.helpers import sales, sold, write
 
-NAMES = [
-    'a"b', "a'b", "select", 'x"; DROP TABLE sales; --', "ä ö", "%s {} ? $1", "A b", "a.b", "a`b", "a:b", "1 OR 1", "'",
-]  # fmt: skip
+NAMES = ['x"; DROP TABLE sales; --', "select", "it's %s {} ? $1", "Ä b:c`d", "a.b", "1 OR 1"]
 
 
 def rows_of(name, numbers):
@@ -31,7 +29,7 @@ def test_hostile_names(base, name):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", ["a\nb", "a\\b", "a/b", "_x", ".x", "..", " "])
+@pytest.mark.parametrize("name", ["a\nb", "a\\b", "a/b", "_x", "..", " "])
 def test_names_that_no_folder_has(base, name):
     """The lakes refuse names that are no folders, or not seen by readers; databases have no such limits."""
     if base.kind in PACKAGES and name != " ":
@@ -44,7 +42,7 @@ def test_names_that_no_folder_has(base, name):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("base", [kind for kind in [*SQL, *PACKAGES] if kind != "sqlite"], indirect=True)
-@pytest.mark.parametrize("schema", ['a"b', "a'b", 'x"; DROP SCHEMA y; --', "%s $1", "ä ö"])
+@pytest.mark.parametrize("schema", ['x"; DROP SCHEMA y; --', "it's %s $1", "ä ö"])
 def test_hostile_schemas(base, schema):
     """A schema of the database, or a folder in the lake; the records are in it, too."""
     if base.kind in SQL:
@@ -58,23 +56,7 @@ def test_hostile_schemas(base, schema):
 
 
 VALUES = sorted(
-    [
-        "'); DROP TABLE sales; --",
-        "'",
-        "''",
-        '"',
-        "\\",
-        "\\'",
-        "$1",
-        "%s",
-        "{}",
-        "a\nb",
-        "NULL",
-        "ä €",
-        "x' OR '1' = '1",
-        "\t",
-        " ",
-    ]
+    ["'); DROP TABLE sales; --", "'", "''", '"', "\\", "\\'", "$1", "%s", "{}", "a\nb", "NULL", "ä €", "\t", " "]
 )
 
 
@@ -125,7 +107,7 @@ def spellings(base):
     return named if base.kind == "iceberg" else [*named, (base.target, "T")]
 
 
-def test_all_spellings_of_a_table_have_one_lock(base):
+def test_all_spellings_of_a_table_have_one_lock(base, monkeypatch):
     first, *others = spellings(base)
     holds, go_on = threading.Event(), threading.Event()
 
@@ -144,14 +126,14 @@ def test_all_spellings_of_a_table_have_one_lock(base):
     run.start()
     try:
         assert holds.wait(60)
-        for other in others:
-            with pytest.raises(tables.TableBusyError, match="is writing"):
-                ps.run(ps.pipe(sales(3), tables.write_rows(*other)))
+        with monkeypatch.context() as patch:
+            patch.setattr("adapters.tables.postgresql.PATIENCE", 0.01)
+            for other in others:
+                with pytest.raises(tables.TableBusyError, match="is writing"):
+                    ps.run(ps.pipe(sales(3), tables.write_rows(*other)))
     finally:
         go_on.set()
         run.join(60)
     assert written == [[]]
-    assert [ps.run(ps.pipe(sales(6), tables.write_rows(*other))) for other in others] == [
-        [1],
-        *[[]] * (len(others) - 1),
-    ]
+    again = [ps.run(ps.pipe(sales(6), tables.write_rows(*other))) for other in others]
+    assert again == [[1], *[[]] * (len(others) - 1)]

@@ -23,13 +23,13 @@ def test_many_rows_in_many_batches(base, monkeypatch):
         monkeypatch.setattr(f"adapters.tables.{module}.FETCHED", 100)
     begun(base)
     tables_sink = tables.write_rows(base.target, base.name("many"))
-    ps.run(ps.pipe(ps.values([{"day": n % 7, "number": n} for n in range(5000)]), tables_sink))
+    ps.run(ps.pipe(ps.values([{"day": n % 7, "number": n} for n in range(1000)]), tables_sink))
     many = query(base).replace("sales", "many")
 
     got = numbers(tables.read_rows(base.target, many, time="day"))
 
-    assert sorted(got) == sorted((n % 7, n) for n in range(5000))
-    assert [day for day, _ in got] == sorted(n % 7 for n in range(5000))
+    assert sorted(got) == sorted((n % 7, n) for n in range(1000))
+    assert [day for day, _ in got] == sorted(n % 7 for n in range(1000))
     first = ps.run(ps.pipe(tables.read_rows(base.target, many, time="day"), ps.first()))
     assert first.day == 0
 

@@ -78,6 +78,9 @@ def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
         ps.run(pipeline, journal=journal)
 
 
+@pytest.mark.parametrize(
+    "base", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow), "postgresql", *PACKAGES], indirect=True
+)
 def test_another_process_is_refused(base):
     program = (
         "import sys, trio, pullstream as ps; from pullstream import tables\n"

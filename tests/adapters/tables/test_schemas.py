@@ -65,6 +65,7 @@ def test_columns_that_an_upsert_has(base):
         assert write(source, base, "plain") in ([0], [])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["append", "upsert", "replace_time"])
 def test_columns_in_another_order_and_fewer(base, mode):
     """By name, also where a driver matches them by position; in a row that is replaced, the others stay."""
@@ -76,9 +77,7 @@ def test_columns_in_another_order_and_fewer(base, mode):
     put(1, {"day": 1, "n": 5, "other": 7}, ["day", "n", "other"])
     put(2, (8, 6, 2), ["other", "n", "day"])
     if base.kind == "iceberg" and mode == "upsert":
-        with pytest.raises(
-            tables.SchemaError, match="an upsert into Iceberg needs all columns of the table: add 'other'"
-        ):
+        with pytest.raises(tables.SchemaError, match="upsert into Iceberg needs all columns of the table: add 'other'"):
             put(3, {"n": 5, "day": 3}, ["n", "day"])
         return
     put(3, {"n": 5, "day": 3}, ["n", "day"])
@@ -156,7 +155,7 @@ def test_different_times_have_different_texts():
 
 def test_the_text_of_a_set_is_the_same_in_every_process():
     command = "from adapters.tables.entries import encoded; print(encoded((1, frozenset('abcdefgh'))))"
-    assert len({printed("-c", command, env={**os.environ, "PYTHONHASHSEED": seed}) for seed in "123"}) == 1
+    assert len({printed("-c", command, env={**os.environ, "PYTHONHASHSEED": seed}) for seed in "12"}) == 1
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
@@ -168,6 +167,7 @@ def test_times_without_a_text_are_refused(base, time):
     assert base.query("SELECT count(*) FROM sales") == [(1,)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("mode", "day"), [("append", None), ("replace_time", None), ("replace_time", 5)])
 def test_rows_of_no_or_another_time_are_refused(base, mode, day):
     source = ps.values([{"day": 1, "n": 1}, {"day": day, "n": 2}], time=lambda _: 1)
@@ -194,6 +194,7 @@ def test_times_that_a_column_would_change_are_refused(base, kind, times):
     assert base.query("SELECT n FROM sales") == [(7,)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("unit", ["s", "ms"])
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_timestamps_in_seconds_keep_their_instants(base, unit, zone):

@@ -37,6 +37,7 @@ def test_a_second_run_without_times_is_remarked(base, caplog):
     assert sold(base) == [1]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("base", SQL, indirect=True)
 @pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": "sold"}])
 def test_a_time_with_other_rows_than_before_is_remarked(base, options, caplog):
@@ -151,9 +152,10 @@ def test_batches_without_rows(base, options):
         assert sold(base) == ([] if replaces and number == 2 else expected)
 
 
-def test_two_sinks_of_one_run(base):
+def test_two_sinks_of_one_run(base, monkeypatch):
     one, two = (tables.write_rows(base.target, base.name(name)) for name in ("one", "two"))
     assert ps.run(ps.pipe(sales(30), ps.tee(one, two))) == (list(range(10)), list(range(10)))
+    monkeypatch.setattr("adapters.tables.postgresql.PATIENCE", 0.01)
     with pytest.raises(tables.TableBusyError, match="another run, or another sink of this one, is writing"):
         ps.run(ps.pipe(sales(30), ps.tee(one, one)))
     assert sold(base, "one") == sold(base, "two") == list(range(30))
