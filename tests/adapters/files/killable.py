@@ -16,8 +16,9 @@ import pullstream as ps
 from adapters import columns, files
 from adapters.files.writing import raw, sink
 from pullstream import agg
+from tests.sampling import amount
 
-DAYS = 60
+DAYS = amount(25, 60)
 ITEMS = ["tea", "rice", "salt", "figs", "oats"]
 
 
@@ -112,11 +113,14 @@ async def say(running):
     print("begun", flush=True)
 
 
+def main(data, out, journal=None, *, beside=None):
+    for make, with_it in ((pipeline, beside), (in_columns, None)):
+        ps.run(make(data, out), journal=journal and f"{journal}.{make.__name__}", beside=with_it)
+
+
 if __name__ == "__main__":
     _, data, out, *journal = sys.argv
     sink.LOOSE = raw.LOOSE = 10
     sink.MEMORY = 10_000
-    for make, beside in ((pipeline, say), (in_columns, None)):
-        path = f"{journal[0]}.{make.__name__}" if journal else None
-        ps.run(make(Path(data), Path(out)), journal=path, beside=beside)
+    main(Path(data), Path(out), *journal, beside=say)
     print("done", flush=True)

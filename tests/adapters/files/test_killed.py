@@ -16,7 +16,7 @@ from adapters import files
 from tests.programs import started
 from tests.sampling import amount
 
-from .killable import DAYS, write_data
+from .killable import DAYS, main, write_data
 from .writing.kit import content, visible, written
 
 run = partial(started, Path(__file__).with_name("killable.py"), stderr=subprocess.PIPE)
@@ -24,11 +24,8 @@ run = partial(started, Path(__file__).with_name("killable.py"), stderr=subproces
 
 def finished(*arguments):
     with run(*arguments) as process:
-        process.stdout.readline()
-        begun = time.monotonic()
         _, errors = process.communicate()
         assert process.returncode == 0, errors
-        return time.monotonic() - begun
 
 
 def run_killed(seconds, early, look, *arguments):
@@ -58,7 +55,9 @@ def test_a_killed_program_leaves_the_same_bytes(tmp_path, kills, journal):
     dice = random.Random(kills)
     data, whole = tmp_path / "data", tmp_path / "whole"
     write_data(data, dice)
-    seconds = finished(data, whole)
+    begun = time.monotonic()
+    main(data, whole)
+    seconds = time.monotonic() - begun
     expected = content(whole)
     assert {name.partition("/")[0] for name in expected} >= {"days", "breaks", "sold", "windows", "late", "numbers"}
     assert len(expected) > DAYS
@@ -93,6 +92,8 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
         while not visible(out):
             assert process.poll() is None
             time.sleep(0.02)
+        # It must not end before this run has begun.
+        process.send_signal(signal.SIGSTOP)
         with pytest.raises(files.FileBusyError):
             written([{"key": "a"}], write)
         process.send_signal(signal.SIGKILL)

@@ -109,10 +109,10 @@ def later(row):
     begun.set()
     while threading.main_thread().is_alive():
         time.sleep(0.01)
-    time.sleep(0.02)
+    time.sleep(0.005)
 
 rows = ps.pipe(files.read_csv({path!r}, as_="tuples", block_size=10), ps.tap(later))
-threading.Thread(target=lambda: print(len(ps.run(ps.pipe(rows, ps.take(40), ps.collect()))))).start()
+threading.Thread(target=lambda: print(len(ps.run(ps.pipe(rows, ps.take(20), ps.collect()))))).start()
 begun.wait()
 """
 
@@ -124,7 +124,7 @@ begun.wait()
 def test_a_thread_reads_on_while_the_interpreter_ends(put):
     path = put("a.csv", "x\n" + "1\n" * 100)
     done = python("-c", AT_EXIT.format(path=str(path)))
-    assert (done.stdout, done.stderr) == ("40\n", "")
+    assert (done.stdout, done.stderr) == ("20\n", "")
 
 
 async def test_other_work_goes_on_while_a_thread_reads(put, held):

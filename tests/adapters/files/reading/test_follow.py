@@ -203,7 +203,7 @@ def test_the_files_of_a_repeated_day_keep_their_order(following, tmp_path):
 
 def test_a_late_file_with_times_in_a_column(following, tmp_path):
     def night():
-        sales = files.read_csv(following, time="day", available=True)
+        sales = files.read_csv(following, time="day", available=True, every=0.01)
         return ps.run(ps.pipe(sales, ps.map(tuple), ps.collect()), journal=tmp_path / "journal")
 
     (following / "a.csv").write_text("day,n\n1,5\n2,6\n")

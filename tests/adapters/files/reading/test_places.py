@@ -30,29 +30,38 @@ for path in sys.argv[2:]:
 
 
 def test_an_unreadable_folder(public_folder):
-    folder = public_folder / "in"
-    (folder / "sub" / "deeper").mkdir(parents=True)
-    (folder / "other").mkdir()
-    for name in ("a.txt", "other/c.txt", "sub/b.txt"):
-        (folder / name).write_text(f"{name}\n")
-
-    def read(*given):
-        return printed("-c", UNREADABLE, folder / "a.txt", *(f"{folder}{each}" for each in given)).splitlines()
-
-    refused = f"PermissionError {folder}/sub"
-    try:
-        (folder / "sub").chmod(0)
-        found = read("", "/*/*.txt", "/**/*.txt", "/s*/*.txt", "/o*/*.txt")
-        assert found == [refused, refused, refused, refused, "['other/c.txt']"]
-        assert read("/*/b.txt", "/s*/b.tx?") == [f"{refused}/b.txt", refused]
+    folders = {name: public_folder / name for name in ("closed", "listed", "passed")}
+    for folder in folders.values():
+        (folder / "sub" / "deeper").mkdir(parents=True)
+        (folder / "other").mkdir()
+        for name in ("a.txt", "other/c.txt", "sub/b.txt"):
+            (folder / name).write_text(f"{name}\n")
+    closed, listed, passed = (f"PermissionError {folder}/sub" for folder in folders.values())
+    expected = {
+        "closed": closed,
+        "closed/*/*.txt": closed,
+        "closed/**/*.txt": closed,
+        "closed/s*/*.txt": closed,
+        "closed/o*/*.txt": "['other/c.txt']",
+        "closed/*/b.txt": f"{closed}/b.txt",
+        "closed/s*/b.tx?": closed,
         # The files in it can be opened by name, but the folder cannot be listed.
-        (folder / "sub").chmod(0o444)
-        assert read("/*/b.txt", "/*/*.txt", "/**/b.txt") == [f"{refused}/b.txt"] * 3
+        "listed/*/b.txt": f"{listed}/b.txt",
+        "listed/*/*.txt": f"{listed}/b.txt",
+        "listed/**/b.txt": f"{listed}/b.txt",
         # For named files, permission to pass through is enough.
-        (folder / "sub").chmod(0o111)
-        assert read("/sub/b.tx?", "/*/b.txt", "/sub/b.txt") == [refused, "['sub/b.txt']", "['sub/b.txt']"]
+        "passed/sub/b.tx?": passed,
+        "passed/*/b.txt": "['sub/b.txt']",
+        "passed/sub/b.txt": "['sub/b.txt']",
+    }
+    try:
+        for name, mode in {"closed": 0, "listed": 0o444, "passed": 0o111}.items():
+            (folders[name] / "sub").chmod(mode)
+        found = printed("-c", UNREADABLE, folders["closed"] / "a.txt", *(public_folder / each for each in expected))
+        assert found.splitlines() == list(expected.values())
     finally:
-        (folder / "sub").chmod(0o755)
+        for folder in folders.values():
+            (folder / "sub").chmod(0o755)
 
 
 def fifo(path):

@@ -75,7 +75,8 @@ def undisturbed(make):
     return out
 
 
-TABLE = pa.table({"t": [n // 50 for n in range(5000)], "n": list(range(5000))})
+def table(rows):
+    return pa.table({"t": [n * 100 // rows for n in range(rows)], "n": list(range(rows))})
 
 
 @pytest.fixture
@@ -89,9 +90,9 @@ def source(folder):
             options["block_size"] = 4 << 20 if "large" in kind else 500
         # A file that is written again has changed.
         if kind == "text":
-            path.exists() or path.write_text("".join(f"{n // 50} {n}\n" for n in range(5000)))
+            path.exists() or path.write_text("".join(f"{n // 20} {n}\n" for n in range(2000)))
             return files.read_text(path, time=first_word, **options)
-        path.exists() or write(TABLE, path, form)
+        path.exists() or write(table(2000), path, form)
         return READERS[form](path, time="t", as_="dicts" if "dicts" in kind else "tuples", **options)
 
     return make
@@ -120,7 +121,7 @@ def test_completed_values_are_not_read_again(kind, source, journal, folder):
     if kind == "parquet":
         # A small one is read as a whole.
         numbers = [n * 0x9E3779B97F4A7C15 % 2**63 for n in range(5000)]
-        write(TABLE.append_column("m", [numbers]).append_column("k", [numbers[::-1]]), folder / "in" / kind, kind)
+        write(table(5000).append_column("m", [numbers]).append_column("k", [numbers[::-1]]), folder / "in" / kind, kind)
     whole, part, out = Counting(), Counting(), {}
     ps.run(kept({}, source(kind, whole)))
     killed(source(kind, Counting()), 90, journal)
