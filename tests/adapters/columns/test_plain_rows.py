@@ -170,6 +170,7 @@ def outcome(program, limit):
     return got, None
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("one", VALUES)
 def test_whether_types_can_be_mixed_does_not_depend_on_batches(one):
     """Integers may stand beside floats or decimals; the message names the column and the value."""

@@ -92,7 +92,7 @@ def outcome(program, limit, *, check):
     return [(time, exact(row)) for time, row in found], failure
 
 
-@settings(max_examples=amount(60, 1000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(30, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     SAME | OTHER,
     MODULES,

@@ -391,7 +391,9 @@ def test_the_module_that_keeps_the_run_busy_is_named(blocks, monkeypatch):
     paper = Paper()
 
     def computing(n):
-        time.sleep(0.8)
+        end = time.monotonic() + 60
+        while "blocked" not in paper.written and time.monotonic() < end:
+            time.sleep(0.01)
         return n
 
     work = ps.map(computing) if blocks else ps.map_async(slow, 1)
