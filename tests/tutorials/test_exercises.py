@@ -41,7 +41,7 @@ def each_of(answers):
     """Parameters for answers: all but the first of each exercise, and the kit's of each kind of mistake, are slow."""
     ordered = sorted((answer for answer in ANSWERS if answer in answers), key=lambda answer: answer.name)
     kits = [answer for answer in ordered if answer.exercise.name in KIT]
-    first = {kind: answer for answer in reversed(kits) for kind in answer.kinds}.values()
+    first = {answer.kinds: answer for answer in reversed(kits)}.values()
     first = {*first, *{answer.exercise: answer for answer in reversed(ordered)}.values()}
     return pytest.mark.parametrize(
         "answer",

@@ -172,25 +172,19 @@ def test_ten_days_are_the_first_ten(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_interrupt_stops_at_once_with_whole_files(oracle, tmp_path):
-    done = flights_job(tmp_path, ended_by=signal.SIGINT)
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
+def test_a_job_that_is_ended_leaves_whole_files_only(oracle, tmp_path, ended_by):
+    done = flights_job(tmp_path, ended_by=ended_by)
 
-    assert done.code == 130, done.err
     assert 3 <= len(done.days) < 365
-    assert done.days == sorted(oracle)[: len(done.days)]
-    assert done.leftovers == []
     for name in done.days:
         assert_same(done.folder / name, oracle[name])
+    if ended_by == signal.SIGKILL:
+        assert done.code == -signal.SIGKILL
+        return
+    assert done.code == 130, done.err
+    assert done.days == sorted(oracle)[: len(done.days)]
+    assert done.leftovers == []
     following = sorted(oracle)[len(done.days)].removesuffix(".jsonl")
     assert f"stopped; Spark's job is cancelled; the days before {following} are in" in done.err
     assert "Traceback" not in done.err
-
-
-@pytest.mark.slow
-def test_kill_leaves_whole_files_only(oracle, tmp_path):
-    done = flights_job(tmp_path, ended_by=signal.SIGKILL)
-
-    assert done.code == -signal.SIGKILL
-    assert 3 <= len(done.days) < 365
-    for name in done.days:
-        assert_same(done.folder / name, oracle[name])

@@ -142,23 +142,6 @@ def plain_strongly_connected(left, right):
     return Counter((a, b) for a, b in set(left) if component[a] == component[b])
 
 
-def core(left, right):
-    """The edges among the nodes that have at least two neighbours of their kind."""
-    both = left.filter(lambda edge: edge[0] != edge[1]).flat_map(lambda edge: (edge, edge[::-1])).distinct()
-
-    def narrower(edges):
-        degrees = edges.map(lambda edge: edge[0]).count()
-        active = degrees.filter(lambda counted: counted[1] >= 2).map(lambda counted: counted[0])
-        return edges.semijoin(active).map(lambda edge: edge[::-1]).semijoin(active).map(lambda edge: edge[::-1])
-
-    return both.iterate(narrower)
-
-
-def plain_core(left, right):
-    graph = nx.Graph([(a, b) for a, b in left if a != b])
-    return Counter({edge: 1 for a, b in nx.k_core(graph, 2).edges for edge in ((a, b), (b, a))})
-
-
 def ranked(left, right):
     """PageRank in whole numbers, for a number of rounds."""
     edges = left.distinct()
@@ -186,23 +169,6 @@ def plain_ranked(left, right):
         if new == ranks:
             return Counter(dict.fromkeys(ranks.items(), 1))
         ranks = new
-
-
-def unreachable(left, right):
-    """Transitive closure, and then negation: what cannot be reached, of what there is."""
-    edges = left.distinct()
-    closure = edges.iterate(
-        lambda pairs: pairs.map(lambda p: p[::-1]).join(edges, lambda _, a, c: (a, c)).concat(edges).distinct()
-    )
-    nodes = edges.flat_map(lambda edge: edge).distinct()
-    pairs = nodes.map(lambda node: ((), node)).join(nodes.map(lambda node: ((), node)), lambda _, a, b: (a, b))
-    return pairs.map(lambda pair: (pair, ())).antijoin(closure).map(lambda kept: kept[0])
-
-
-def plain_unreachable(left, right):
-    graph = nx.DiGraph(list(left))
-    closed = set(nx.transitive_closure(graph, reflexive=False).edges)
-    return Counter((a, b) for a in graph for b in graph if (a, b) not in closed)
 
 
 def even_and_odd(left, right):
@@ -235,9 +201,7 @@ def plain_even_and_odd(left, right):
 GRAPHS = {
     "reached": (reached, plain_reached),
     "strongly connected": (strongly_connected, plain_strongly_connected),
-    "core": (core, plain_core),
     "ranked": (ranked, plain_ranked),
-    "unreachable": (unreachable, plain_unreachable),
     "even and odd": (even_and_odd, plain_even_and_odd),
 }
 
