@@ -17,7 +17,7 @@ from io import StringIO
 
 import pytest
 
-from tests.programs import ROOT, printed, started
+from tests.programs import printed, started
 from tests.tutorials.patches import answer_named
 from tutorials.command.line import main
 from tutorials.command.terminal import show
@@ -29,7 +29,7 @@ COMMAND = ["-m", "pullstream", "learn"]
 
 
 def environment(**others):
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", **others}
+    return {**os.environ, "TERM": "xterm", **others}
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 import importlib.util
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from datetime import date
 from pathlib import Path
 
@@ -15,11 +12,10 @@ import pandas as pd
 import pytest
 
 from adapters import spark
+from tests.programs import ROOT, started, wait
 from tutorials.flights.__main__ import main
 
 pytestmark = pytest.mark.spark
-
-ROOT = Path(__file__).parents[2]
 
 WEATHER = {
     "weather_severity": "severity",
@@ -117,26 +113,11 @@ class Finished:
 
 def flights_job(folder, ended_by=None):
     """Run the job in a process of its own, to its end, or until some days' files are there and a signal ends it."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tutorials.flights", "--out", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        deadline = time.monotonic() + 300
-        while ended_by is not None and len(list(folder.glob("*.jsonl"))) < 3:
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline, "no days' files came"
-            time.sleep(0.01)
+    with started("-m", "tutorials.flights", "--out", folder, cwd=ROOT, stderr=subprocess.PIPE) as process:
         if ended_by is not None:
+            wait(lambda: process.poll() is None and len(list(folder.glob("*.jsonl"))) < 3)
             process.send_signal(ended_by)
         out, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-        process.wait()
     return Finished(folder, process.returncode, out, err)
 
 

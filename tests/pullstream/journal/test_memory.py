@@ -13,6 +13,7 @@ import trio
 import pullstream as ps
 from pullstream import agg
 from pullstream.resuming.memory import Ledger, Memory
+from tests.pullstream.journal.test_resume import check, run_until, stopping_at, storing
 
 
 class Tea(StrEnum):
@@ -104,45 +105,30 @@ def test_a_state_over_times_out_of_order_ends_the_run(path, module):
 
 def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
     """It is the state then, although the scan may still find that it was changed in place."""
-    stop, states = path.with_name("stop"), {}
-    stop.touch()
-
-    def until_stop(n):
-        assert n == 0 or not stop.exists()
-        return n
-
-    listed = ps.scan(lambda seen, n: [*seen, n], [])
-    numbers = ps.pipe(ps.values(range(3), time=abs), ps.map(until_stop))
-    listing = ps.pipe(numbers, listed, ps.at_completion(states.__setitem__))
-    with pytest.raises(AssertionError):
-        ps.run(listing, journal=path, limit=1)
-    assert states == {0: [[0]]}
-    stop.unlink()
-    ps.run(listing, journal=path)
-    assert states == {0: [[0]], 1: [[0, 1]], 2: [[0, 1, 2]]}
+    states = {}
+    for stop, times in ((1, 1), (None, 3)):
+        listed = ps.map(stopping_at(stop)), ps.scan(lambda seen, n: [*seen, n], [])
+        run_until(storing(states, *listed, source=ps.values(range(3), time=abs)), path, limit=1)
+        assert states == {n: [[*range(n + 1)]] for n in range(times)}
 
 
 @pytest.mark.parametrize("key", [None, type])
 def test_a_state_is_saved_as_it_was_before_a_step_of_the_next_time_changes_it(path, key):
-    stop, results = path.with_name("stop"), {}
-    stop.touch()
+    results = {}
 
     def store(time, values):
-        assert time == 0 or not stop.exists()
-        results[time] = values
+        results[check(time)] = values
 
     def appended(seen, n):
         seen.append(n)
         return seen
 
-    listing = ps.accumulate(ps.Fold(list, appended, list), key=key)
-    stored = ps.pipe(ps.values(range(3), time=abs), listing, ps.at_completion(store))
-    with pytest.raises(AssertionError):
-        ps.run(stored, journal=path)
-    stop.unlink()
-    ps.run(stored, journal=path)
-    expected = {n: [*range(n + 1)] for n in range(3)}
-    assert results == {n: [seen if key is None else (int, seen)] for n, seen in expected.items()}
+    for stop, times in ((1, 1), (None, 3)):
+        stopping_at(stop)
+        listing = ps.accumulate(ps.Fold(list, appended, list), key=key)
+        run_until(ps.pipe(ps.values(range(3), time=abs), listing, ps.at_completion(store)), path)
+        expected = {n: [*range(n + 1)] for n in range(times)}
+        assert results == {n: [seen if key is None else (int, seen)] for n, seen in expected.items()}
 
 
 @pytest.mark.parametrize(
