@@ -205,7 +205,7 @@ async def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
     """A run ends, and records it, also where calls hang in all threads that trio has by default."""
     hanging = threading.Event()
     # A run that waits for a thread cannot be cancelled: it is let go of from outside.
-    letting_go = threading.Timer(5, hanging.set)
+    letting_go = threading.Timer(60, hanging.set)
     letting_go.start()
     async with trio.open_nursery() as nursery:
         limiter = trio.to_thread.current_default_thread_limiter()
@@ -343,7 +343,7 @@ async def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, mo
         async def produce(self, limit):
             if self.given:
                 self.location.advance(1)
-                with trio.move_on_after(5, shield=True):
+                with trio.move_on_after(60, shield=True):
                     await self.location.until_fulfilled(0)
             self.given = True
             return ps.Batch(0, [0])
