@@ -56,50 +56,35 @@ def refused(name, by):
     return pytest.raises(ps.CompositionError, match=rf"^{by}.* has a '{name}' of its own; .*: give it another name")
 
 
+async def produce(self, limit):
+    upstream, location = self.mine
+    batch = await upstream.ask(limit)
+    if batch is ps.DONE:
+        return ps.DONE
+    location.hold(batch.time)
+    location.drop(batch.time)
+    return ps.Batch(batch.time, [value + 1 for value in batch.values])
+
+
+def poll(self, limit):
+    batch = self.mine[0].poll(limit)
+    return ps.Batch(batch.time, [value + 1 for value in batch.values]) if isinstance(batch, ps.Batch) else batch
+
+
 def through(base, *, begin=(), acquire=()):
     """A transformer that sets names on itself when it is made, and others when it acquires what it needs."""
 
-    @ps.transformer
-    class Setting(base):
-        def __init__(self):
-            for name in begin:
-                setattr(self, name, Mine())
+    def made(self):
+        for name in begin:
+            setattr(self, name, Mine())
 
-        async def acquire(self):
-            self.mine = self.upstream, self.location
-            for name in acquire:
-                setattr(self, name, Mine())
+    async def acquired(self):
+        self.mine = self.upstream, self.location
+        for name in acquire:
+            setattr(self, name, Mine())
 
-        async def produce(self, limit):
-            upstream, location = self.mine
-            batch = await upstream.ask(limit)
-            if batch is ps.DONE:
-                return ps.DONE
-            location.hold(batch.time)
-            location.drop(batch.time)
-            return ps.Batch(batch.time, [value + 1 for value in batch.values])
-
-    return Setting()
-
-
-def polled(*, begin=(), acquire=()):
-    """A polled transformer that does the same."""
-
-    class Polled(PolledKernel):
-        def __init__(self):
-            for name in begin:
-                setattr(self, name, Mine())
-
-        async def acquire(self):
-            self.mine = self.upstream
-            for name in acquire:
-                setattr(self, name, Mine())
-
-        def poll(self, limit):
-            batch = self.mine.poll(limit)
-            return ps.Batch(batch.time, [value + 1 for value in batch.values]) if isinstance(batch, ps.Batch) else batch
-
-    return ps.transformer(Polled)()
+    method = poll if base is PolledKernel else produce
+    return ps.transformer(type("Setting", (base,), {"__init__": made, "acquire": acquired, method.__name__: method}))()
 
 
 @ps.source
@@ -127,7 +112,10 @@ def test_free_names_change_nothing(check):
         through(type("Named", (ps.authoring.Kernel,), free)),
     ):
         assert outcome(module, check=check) == outcome(through(ps.authoring.Kernel))
-    for module in (polled(begin=names - WHEN_MADE), polled(acquire=names - WHILE_IT_RUNS)):
+    for module in (
+        through(PolledKernel, begin=names - WHEN_MADE),
+        through(PolledKernel, acquire=names - WHILE_IT_RUNS),
+    ):
         # Behind a source that waits, it is first waited for, and later wakes the module below, which has requests.
         source = ps.pipe(twos(), module)
         assert outcome(ps.map(lambda value: value), source, check=check) == outcome(through(ps.authoring.Kernel))
