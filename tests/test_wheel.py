@@ -40,10 +40,8 @@ def solution_of(site, name):
     return site / "pullstream" / "lessons" / "tutorials" / "exercises" / "solutions" / f"{name}.py"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(exercise.name, marks=[pytest.mark.slow] * (exercise.name != "record")) for exercise in EXERCISES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [exercise.name for exercise in EXERCISES])
 def test_solutions_are_right_where_the_theory_has_another_name(site, tmp_path, name):
     """Judges know the model's events, and the tracker, as what they are, and not by the folder of a checkout."""
     assert "right" in outside(site, tmp_path, "-m", "pullstream", "learn", "check", str(solution_of(site, name)))
@@ -56,6 +54,7 @@ from pullstream.__main__ import main
 print([main(["learn", *words.split()]) for words in ("read 0.1", "start")])
 shutil.copy(sys.argv[1], "answers/take_while.py")
 print([main(["learn", *words.split()]) for words in ("check take_while", "solution take_while")])
+print([main(["learn", "check", sys.argv[2]])])
 """
 
 
@@ -65,10 +64,10 @@ def test_chapters_exercises_and_their_judge(site, tmp_path):
     (tmp_path / "tutorials" / "__init__.py").write_text("raise ImportError('not this one')")
     (tmp_path / "learn.py").write_text(LEARN)
 
-    told = outside(site, tmp_path, "learn.py", solution_of(site, "take_while"))
+    told = outside(site, tmp_path, "learn.py", *(solution_of(site, name) for name in ("take_while", "record")))
     for words in ("prints", "answers", "right: ", "Others got it wrong"):
         assert words in told
-    assert told.count("[0, 0]") == 2
+    assert (told.count("[0, 0]"), told.count("[0]"), told.count("right: ")) == (2, 1, 2)
 
 
 def test_pytest_finds_the_kit_and_is_not_slowed_down(site, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 from functools import partial
+from itertools import accumulate
 
 import attrs
 import trio
@@ -10,11 +11,21 @@ from hypothesis import example, given, settings, strategies as st
 import pullstream as ps
 from pullstream.journal.log import sync_folder
 from pullstream.shake import shake
-from tests.pullstream.common import totals
 from tests.pullstream.journal.test_ready import JOURNAL_REFUSES
 from tests.pullstream.programs import OWN, QUIET, ROWS, Program, number, programs
 from tests.pullstream.test_programs import ALONE, FREE_JOINS, IN_ANY_ORDER
 from tests.sampling import amount
+
+
+@ps.transformer
+async def totals(upstream, ctx):
+    """Emit the total so far, which is in a memory of the module's own."""
+    memory = ctx.memory
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                *_, memory.at(time)["total"] = states = list(accumulate(values, initial=memory.get("total", 0)))
+                yield ps.Batch(time, states[1:])
 
 
 def appended(seen, value):

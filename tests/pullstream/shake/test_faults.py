@@ -15,7 +15,7 @@ def test_a_fault_can_be_put_back(name):
     assert FAULTS[name].scene in SCENES
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found(name, tmp_path):
     found = outcome(FAULTS[name], copied(tmp_path), 600)

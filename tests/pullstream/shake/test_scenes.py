@@ -17,5 +17,5 @@ def test_no_schedule_breaks_a_scene(name):
     compare = COMPARED.get(name, "auto")
 
     shake(
-        scene, amount(SEEDS.get(name, 4), 1000), journal=journaled(scene), compare=compare, checks=CHECKS.get(name, ())
+        scene, amount(SEEDS.get(name, 3), 1000), journal=journaled(scene), compare=compare, checks=CHECKS.get(name, ())
     ).check()
