@@ -4,7 +4,6 @@ A scene that takes a folder is simulated with a journal.
 """
 
 import inspect
-from contextlib import suppress
 
 import trio
 
@@ -251,17 +250,6 @@ def windows():
     return ps.pipe(numbers(12, 1), ps.map_async(slowly, 2), sums, told_complete(), ps.collect())
 
 
-def switched_off():
-    stop = ps.abortable()
-
-    async def switch(running):
-        await trio.sleep(2)
-        stop.abort(OSError("switched off"))
-
-    caught = ps.pipe(stop, ps.catch(lambda _: []), ps.drain())
-    return ps.pipe(numbers(40, 4), ps.map_async(slowly, 1), ps.prefetch(2), caught), switch
-
-
 def switched_off_early():
     """Switched off before anybody has asked, and then aborted by the consumer."""
     stop = ps.abortable()
@@ -273,19 +261,6 @@ def switched_off_early():
         await upstream.abort()
 
     return ps.pipe(numbers(), ps.map_async(slowly, 1), stop, leaves())
-
-
-def added():
-    many = ps.dynamic_merge()
-
-    async def add(running):
-        with suppress(ps.errors.Ended):
-            for n in range(3):
-                many.add(ps.pipe(ps.values([n, n + 1], time=lambda m: m), ps.map_async(slowly, 2)))
-                await trio.sleep(2)
-        many.cap()
-
-    return ps.pipe(many, per_time(), ps.map_async(quickly, 2), ps.drain()), add
 
 
 def pushed():
@@ -452,7 +427,7 @@ SCENES = {
     for scene in (
         *(calls, generators, dealt, lanes, lanes_that_leave, zipped, zipped_with_a_failure, merged, joined, recovered),
         *(caught, caught_when_complete, side_by_side, side_inside, side_inside_fails, looped, loop_left, groups_round),
-        *(sessions, windows, switched_off, switched_off_early, added, pushed, mapped_times, patient),
+        *(sessions, windows, switched_off_early, pushed, mapped_times, patient),
         *(stuck_by_exit, branches_fail, branch_leaves, dealt_fails, ended_early, open_files, read_many, threads),
         *(states, maintained, upserted, written, grown),
     )
@@ -463,10 +438,10 @@ CHECKS = {
 """Checks of scenes that are wrong under every schedule, if they are."""
 
 COMPARED = {
-    # Their values depend on the moment of something outside.
-    **dict.fromkeys(["switched_off", "lanes_that_leave"], "nothing"),
+    # Its values depend on the moment of something outside.
+    "lanes_that_leave": "nothing",
     # Some modules promise no order, and those below keep something for each time alone.
-    **dict.fromkeys(["merged", "side_by_side", "looped", "groups_round", "added"], "times"),
+    **dict.fromkeys(["merged", "side_by_side", "looped", "groups_round"], "times"),
 }
 """What is compared in scenes where the traits of the modules do not say enough."""
 
