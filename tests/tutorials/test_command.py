@@ -65,7 +65,7 @@ class Terminal:
     def until(self, text):
         """Read until something is shown after what was read before."""
         while (found := self.shown.find(text, self.read)) < 0:
-            assert select.select([self.end], [], [], 30)[0], self.shown
+            assert select.select([self.end], [], [], 300)[0], self.shown
             self.shown += os.read(self.end, 65536).decode()
         self.read = found + len(text)
 
@@ -200,7 +200,7 @@ def test_ctrl_c_while_it_judges(tutorials, tmp_path):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, "Traceback" in err) == (130, False)
 
 
