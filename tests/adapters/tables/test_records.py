@@ -79,7 +79,7 @@ def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "base", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow), "postgresql", *PACKAGES], indirect=True
+    "base", [pytest.param("sqlite", marks=pytest.mark.slow), "duckdb", "postgresql", *PACKAGES], indirect=True
 )
 def test_another_process_is_refused(base):
     program = (

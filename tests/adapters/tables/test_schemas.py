@@ -65,7 +65,6 @@ def test_columns_that_an_upsert_has(base):
         assert write(source, base, "plain") in ([0], [])
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["append", "upsert", "replace_time"])
 def test_columns_in_another_order_and_fewer(base, mode):
     """By name, also where a driver matches them by position; in a row that is replaced, the others stay."""
