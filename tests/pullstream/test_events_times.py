@@ -83,12 +83,16 @@ async def gives(ctx, *answers):
             ctx.advance(answer)
 
 
-async def test_completions_come_before_the_batch_that_follows_them():
+@pytest.mark.parametrize(
+    ("many", "expected"),
+    [(True, [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]), (False, [[1], 1, [2], 2, [3], [3], 3, [5], 5, [6], 6])],
+)
+async def test_completions_come_before_the_batch_that_follows_them(many, expected):
     told = []
 
     @ps.sink
     async def notes(upstream, ctx):
-        async for event in ctx.events(upstream, many=True):
+        async for event in ctx.events(upstream, many=many):
             match event:
                 case ps.Completed(time):
                     told.append(time)
@@ -97,14 +101,9 @@ async def test_completions_come_before_the_batch_that_follows_them():
                     for time in batch.times:
                         ctx.notify_at(time)
 
-    answers = (
-        ps.Batch.of([1, 2, 3], list("abc")),
-        ps.Batch(3, ["d"]),
-        4,
-        ps.Batch.of([5, 6], list("ef")),
-    )
+    answers = ps.Batch.of([1, 2, 3], [*"abc"]), ps.Batch(3, ["d"]), 4, ps.Batch.of([5, 6], [*"ef"])
     await ps.arun(ps.pipe(gives(*answers), notes()))
-    assert told == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
+    assert told == expected
 
 
 async def test_any_of_its_times_may_be_held():
