@@ -185,7 +185,6 @@ def test_a_value_made_of_several_is_at_the_least_upper_bound_of_their_times(one,
     assert run(ps.pipe(ps.zip(one, other, **options), ps.collect(timed=True))) == expected
 
 
-@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kind", MEETINGS)
 @pytest.mark.parametrize("seed", range(5))
 async def test_two_domains_are_refused(kind, seed, autojump_clock):

@@ -312,7 +312,7 @@ NAMES = "tests.pullstream.test_conformance:names"
 PER_TIME = "tests.pullstream.common:per_time"
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

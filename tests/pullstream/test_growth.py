@@ -139,8 +139,8 @@ PER_TIME = {
 
 
 def joined(how, within):
-    halves = [ps.values(iter(range(start, 2_000, 2)), time=int) for start in (0, 1)]
-    whole = ps.values(iter(range(2_000)), time=int)
+    halves = [ps.values(iter(range(start, 4_000, 2)), time=int) for start in (0, 1)]
+    whole = ps.values(iter(range(4_000)), time=int)
     return ps.join(ps.merge(*halves), whole, on=lambda n: n // 3, how=how, within=within)
 
 

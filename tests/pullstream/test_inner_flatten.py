@@ -5,12 +5,38 @@ The conformance grid ends them in every way.
 
 import tracemalloc
 from collections import Counter
+from itertools import product
 
 import pytest
 import trio
 
 import pullstream as ps
 from tests.pullstream.common import Unseen
+
+
+def nested(value):
+    """Four values in each of the forms that `flatten` takes."""
+    numbers = [value * 10 + n for n in range(4)]
+    return {"sources": ps.values(numbers), "lists": numbers, "generators": (n for n in numbers)}
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("form", ["sources", "lists", "generators"])
+def test_values_of_all_forms(form, concurrency, limit):
+    """In every form, at every limit and concurrency, every value comes once, and those of each stream in order."""
+    values = ps.run(
+        ps.pipe(
+            ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=concurrency), ps.collect()
+        ),
+        limit=limit,
+    )
+    everything = [n * 10 + m for n, m in product(range(5), range(4))]
+    if concurrency == 1:
+        assert values == everything
+    else:
+        assert sorted(values) == everything
+        for n in range(5):
+            assert [value for value in values if value // 10 == n] == everything[4 * n : 4 * n + 4]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
