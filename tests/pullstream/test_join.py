@@ -53,7 +53,7 @@ def side(rows, seed):
     return ps.merge(*[delayed(some, seed + number) for number, some in enumerate(rows)])
 
 
-@settings(max_examples=amount(50, 400), deadline=None)
+@settings(max_examples=amount(30, 400), deadline=None)
 @given(
     sides,
     sides,
@@ -93,7 +93,7 @@ def test_times_of_other_kinds():
     assert ps.run(ps.pipe(near, ps.collect(timed=True))) == [(hours[2], (hours[2], hours[1]))]
 
 
-@settings(max_examples=amount(40, 300), deadline=None)
+@settings(max_examples=amount(20, 300), deadline=None)
 @given(st.floats(-10, 10), st.floats(-10, 10), st.floats(1e-3, 10), st.booleans())
 def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
     def made(left_late):
@@ -267,7 +267,7 @@ def nearest(row, right, strategy):
     )
 
 
-@settings(max_examples=amount(100, 1000), deadline=None)
+@settings(max_examples=amount(40, 1000), deadline=None)
 @given(ROWS, ROWS, st.sampled_from(["backward", "forward", "nearest"]), st.sampled_from([1, 7, 4096]), st.booleans())
 def test_each_value_is_paired_with_the_nearest(left, right, strategy, limit, check):
     one, two = ps.values(left, time=lambda row: row[0]), ps.values([[row] for row in right], time=lambda row: row[0][0])

@@ -34,7 +34,7 @@ def one_for_each_rule():
 @pytest.mark.parametrize(("subject", "rules"), [*one_for_each_rule()], ids=named)
 def test_a_wrong_module_is_caught_by_name(subject, rules):
     for seed in range(amount(1, 3)):
-        first = only(conformance(subject, cells=60, limit=2 if "spin" in rules else 20, seed=seed))
+        first = only(conformance(subject, cells=60, limit=0.5 if "spin" in rules else 20, seed=seed))
         assert first.rule in rules
         assert first.words
         assert first.hint

@@ -338,7 +338,7 @@ def later(name, seeds, passing):
         yield from ((seed, *each) for each in late)
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(35)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_frontier_begins_with_what_can_still_come(name, passing):
     if name in LATER:

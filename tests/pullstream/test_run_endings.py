@@ -62,8 +62,8 @@ async def test_a_failure_that_ends_the_block_is_shown_alone(autojump_clock):
 
 PROGRAM = """
 import sys, trio
+from pathlib import Path
 import pullstream as ps
-from pullstream.engine.sidecar.sidecar import Sidecar
 from adapters import files
 
 @ps.source
@@ -72,13 +72,14 @@ async def source(ctx):
         yield ps.Batch(1, [1])
         yield ps.Batch(2, [2])
         ctx.advance(3)
-        await trio.sleep(0.2)
+        while not Path(sys.argv[1], "2.jsonl").exists():
+            await trio.sleep(0.01)
         print("waiting", flush=True)
         await trio.sleep_forever()
     finally:
         print("releasing", flush=True)
         with trio.CancelScope(shield=True):
-            await trio.sleep(0.5)
+            await trio.sleep(0.1)
         print("released", flush=True)
 
 try:

@@ -100,14 +100,14 @@ def scenes(module):
         yield f"{where}, aiterate", outcome(read, source)
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", MODULES)
 def test_a_dead_end_is_told(name):
     wrong = {scene: told for scene, told in scenes(MODULES[name]) if not isinstance(told, ps.StalledError)}
     assert not wrong
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", MODULES)
 def test_without_a_dead_end_nothing_is_told(name):
     box = []

@@ -51,7 +51,7 @@ def through(make, count):
 SHAPES |= {name: partial(through, make) for name, make in READY.items()}
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_task_is_begun_for_a_time(name, monkeypatch):
     stop_clocks(monkeypatch.setattr)
@@ -63,4 +63,4 @@ def test_no_task_is_begun_for_a_time(name, monkeypatch):
 
         return count(run).tasks
 
-    assert abs(begun(300) - begun(100)) < 20
+    assert abs(begun(120) - begun(40)) < 20

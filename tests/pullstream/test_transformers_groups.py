@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from pullstream.modules.grouping.batch import _Row
+from tests.sampling import amount
 
 limits = st.sampled_from([1, 2, 7, 4096])
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30)
@@ -55,7 +56,7 @@ def windows(values, count, step):
 # ---- by count
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(pairs, st.integers(1, 5), st.integers(1, 6), limits)
 def test_groups_of_each_time_are_those_of_more_itertools(given, count, step, limit):
     given = sorted(given, key=first)
@@ -68,7 +69,7 @@ def test_groups_of_each_time_are_those_of_more_itertools(given, count, step, lim
         assert timed(source, module, limit=limit) == expected
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(pairs, st.integers(1, 4), limits)
 def test_times_that_come_mixed_are_kept_apart(given, count, limit):
     for module, expected in (

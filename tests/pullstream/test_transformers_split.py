@@ -45,14 +45,14 @@ def test_pieces_are_those_between_separators(whole, separator, at, limit):
     assert through(pieces(data, at), ps.split(separator), limit=limit) == separated(data, separator)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(st.binary(max_size=14), st.integers(1, 5), cuts, limits)
 def test_blocks_are_chunks(whole, size, at, limit):
     expected = [bytes(block) for block in more_itertools.chunked(whole, size)]
     assert through(pieces(whole, at), ps.split(size=size), limit=limit) == expected
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(
     st.text(max_size=8), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis"]), cuts, limits
 )

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from tests.pullstream.common import Unseen, finish
+from tests.sampling import amount
 
 values = st.lists(st.integers(0, 6), max_size=25)
 limits = st.sampled_from([1, 2, 7, 4096])
@@ -41,7 +42,7 @@ def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
     assert through([1, 2, 3], new, limit=limit) == [[1, "read"], [2, "read"], [3, "read"]]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(values, st.sampled_from([None, 1, 2, 5]), limits)
 def test_unique_and_non_unique_share_the_values(data, capacity, limit):
     numbered = list(enumerate(data))
@@ -50,7 +51,7 @@ def test_unique_and_non_unique_share_the_values(data, capacity, limit):
     assert sorted(first + again) == numbered
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(values, st.integers(1, 4), limits)
 def test_a_capacity_remembers_the_keys_that_came_last(data, capacity, limit):
     expected = []
@@ -61,7 +62,7 @@ def test_a_capacity_remembers_the_keys_that_came_last(data, capacity, limit):
     assert through(data, ps.unique(capacity=capacity), limit=limit) == expected
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(values, bounds, limits, st.sampled_from([1, 2, 99]))
 def test_take_by_a_test_is_takewhile(data, bound, limit, ahead):
     def small(n):
@@ -72,7 +73,7 @@ def test_take_by_a_test_is_takewhile(data, bound, limit, ahead):
     assert through(data, ps.take(small, last=True, ahead=ahead), limit=limit) == inclusive
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=amount(30, 300))
 @given(values, bounds, limits)
 def test_skip_by_a_test_is_dropwhile(data, bound, limit):
     tested = []
