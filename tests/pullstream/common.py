@@ -167,6 +167,18 @@ class Together(ps.authoring.Kernel):
         return ps.Batch.of(self.times[start : self.given], range(start, self.given))
 
 
+@ps.source
+class Leaky(ps.authoring.Kernel):
+    """Gives ones; its release fails."""
+
+    async def produce(self, limit):
+        await trio.lowlevel.checkpoint()
+        return ps.Batch(0, [1])
+
+    async def release(self):
+        raise Unseen("release")
+
+
 @ps.transformer
 class Cut(ps.authoring.Kernel):
     """Answers as its input does, one time after another."""

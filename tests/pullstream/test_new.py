@@ -77,43 +77,10 @@ def test_a_package_that_cannot_be_written_is_taken_away(tmp_path, monkeypatch, c
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_fixture_finds_what_the_marker_wants(tmp_path):
-    (tmp_path / "test_mine.py").write_text('''
-import pullstream as ps
-import pytest
-
-pytestmark = pytest.mark.conformance(cells=30, flushes=True)
-
-@ps.transformer
-async def late(upstream, ctx):
-    """Everything, when everything is there: at a time that is long over."""
-    kept = []
-    async for batch in ctx.batches(upstream):
-        kept += batch.values
-    yield ps.Batch(0, kept)
-
-def test_wrong(conformance):
-    conformance(late)
-
-@pytest.mark.conformance(cells=10)
-def test_right(conformance):
-    report = conformance(ps.take(2))
-    assert sum(report.cells.values()) == 10, report.cells
-    assert sum(conformance(ps.take(2), cells=3).cells.values()) == 3
-''')
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers -W error\n")
-
-    done = outcome(tmp_path)
-
-    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "ConformanceError" in done.stdout
-    assert "late" in done.stdout
-
-
-def test_a_finding_is_in_the_file_of_the_module(tmp_path):
+def test_the_fixture_finds_what_the_marker_wants_in_the_file_of_the_module(tmp_path):
     """Not in the plugin, which stands beside the package where it is installed; how it is run again is a call."""
     (tmp_path / "_pullstream_pytest.py").write_text(PLUGIN.read_text())
-    (tmp_path / "mine.py").write_text("""
+    (tmp_path / "mine.py").write_text('''
 import pullstream as ps
 
 @ps.transformer
@@ -123,39 +90,67 @@ class Greedy(ps.authoring.Kernel):
 
 def greedy():
     return Greedy()
-""")
+
+@ps.transformer
+async def late(upstream, ctx):
+    """Everything, when everything is there: at a time that is long over."""
+    kept = []
+    async for batch in ctx.batches(upstream):
+        kept += batch.values
+    yield ps.Batch(0, kept)
+''')
     (tmp_path / "test_mine.py").write_text("""
 import pullstream as ps
-from mine import Greedy, greedy
+import pytest
+from mine import Greedy, greedy, late
 from pullstream.conformance import Subject
 
+pytestmark = pytest.mark.conformance(cells=4)
+
 def test_a_class(conformance):
-    conformance(Greedy, ordered=False, values=str, cells=4)
+    conformance(Greedy, ordered=False, values=str)
 
 def test_a_function(conformance):
-    conformance(greedy, cells=4)
+    conformance(greedy)
 
 def test_what_it_makes(conformance):
-    conformance(greedy(), cells=4)
+    conformance(greedy())
 
 def test_a_subject(conformance):
-    conformance(Subject("much", lambda: Greedy()), cells=4)
+    conformance(Subject("much", lambda: Greedy()))
+
+@pytest.mark.conformance(cells=30, flushes=True)
+def test_late(conformance):
+    conformance(late)
+
+@pytest.mark.conformance(cells=10)
+def test_right(conformance):
+    report = conformance(ps.take(2))
+    assert sum(report.cells.values()) == 10, report.cells
+    assert sum(conformance(ps.take(2), cells=3).cells.values()) == 3
 """)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers -W error\n")
 
     # Where it is installed, pytest would load it once more.
     out = outcome(tmp_path, "_pullstream_pytest", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1").stdout
 
-    assert "4 failed" in out
+    assert "5 failed, 1 passed" in out, out
     assert "_pullstream_pytest.py:" not in out
-    for place in ("Greedy, mine.py:4", "greedy, mine.py:9", "Greedy(), mine.py:10", "much, test_mine.py:16"):
-        assert place in out
+    for place in (
+        "Greedy, mine.py:4",
+        "greedy, mine.py:9",
+        "Greedy(), mine.py:10",
+        "much, test_mine.py:19",
+        "late, mine",
+    ):
+        assert place in out, out
     for again in (
         "Again: conformance(Greedy, ordered=False, values=..., replay='values=",
         "Again: conformance(greedy, replay='values=",
         "Again: conformance(Greedy(), replay='values=",
         "Again: conformance(Subject('much', ...), replay='values=",
     ):
-        assert again in out
+        assert again in out, out
 
 
 def test_other_runs_of_pytest_import_nothing():

@@ -26,8 +26,8 @@ async def outcome(progress, time, at=None):
     return "complete"
 
 
-async def outcomes(progress, *times, then=trio.lowlevel.checkpoint):
-    """What waiters for some times learn, where `then` is called a second after they began to wait."""
+async def outcomes(progress, *times):
+    """What waiters for some times learn."""
     found = {}
 
     async def wait(time):
@@ -36,8 +36,6 @@ async def outcomes(progress, *times, then=trio.lowlevel.checkpoint):
     async with trio.open_nursery() as nursery:
         for time in times:
             nursery.start_soon(wait, time)
-        await trio.sleep(1)
-        await then()
     return found
 
 
@@ -108,6 +106,9 @@ async def test_a_failure_is_never_a_completion(kind, limit, asked, autojump_cloc
         found = await outcomes(running.progress, 0, 1, 2, 3)
     assert found == {0: "complete", 1: "complete", 2: failure, 3: failure}
     assert running.progress.frontier().less_equal(2)
+    with pytest.raises(Unseen) as again:
+        await running.result()
+    assert again.value is failure
 
 
 async def test_take_completes_below_and_abandons_above(autojump_clock):

@@ -18,28 +18,23 @@ def no_clocks(monkeypatch):
 
 @ps.source
 async def at(ctx, script):
-    """Gives (when, value) or (when, value, time) at those instants; an exception instead of a value is raised."""
+    """Gives (when, value) or (when, value, time) at those instants."""
     begin = trio.current_time()
     for when, value, *time in script:
         await trio.sleep_until(begin + when)
-        if isinstance(value, BaseException):
-            raise value
         yield ps.Batch(time[0] if time else 0, [value])
 
 
 async def seen(source, limit=4096):
-    """What comes, and when: (instant, value), and the end or the failure."""
+    """What comes, and when: (instant, value), and the end."""
     found = []
     begin = trio.current_time()
 
     @ps.sink
     async def look(upstream, ctx):
-        try:
-            while (batch := await upstream.ask(limit)) is not ps.DONE:
-                found.extend((round(trio.current_time() - begin, 9), value) for value in batch.values)
-            found.append((round(trio.current_time() - begin, 9), "end"))
-        except ValueError as exc:
-            found.append((round(trio.current_time() - begin, 9), exc.args[0]))
+        while (batch := await upstream.ask(limit)) is not ps.DONE:
+            found.extend((round(trio.current_time() - begin, 9), value) for value in batch.values)
+        found.append((round(trio.current_time() - begin, 9), "end"))
 
     async with ps.pipe(source, look()).open(limit=limit, check=True) as running:
         await running.wait()

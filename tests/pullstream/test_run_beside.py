@@ -1,7 +1,5 @@
 """What looks on while a pipeline runs: it sees how many times are done, and changes nothing but by failing."""
 
-import datetime as dt
-
 import pytest
 import trio
 import trio.testing
@@ -45,10 +43,21 @@ def slowly(*values):
 
 
 @pytest.mark.parametrize("beside", LOOKERS)
-async def test_it_ends_with_the_run(beside, autojump_clock):
+async def test_it_ends_with_the_run_however_that_ends(beside, autojump_clock):
+    """That something looks on and hears of a failure does not mean that a block has, which waits for something else."""
     async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=beside) as running:
         assert await running.result() == [1, 2, 3]
     assert trio.current_time() == pytest.approx(3)
+    async with ps.pipe(slowly(1, 2, 3), ps.tee(ps.collect(), ps.drain())).open(beside=beside) as running:
+        await trio.sleep(1.5)
+        await running.abort()
+    with pytest.raises(ps.errors.Abandoned):
+        await running.result()
+    with trio.fail_after(300), pytest.raises(ZeroDivisionError) as caught:
+        async with ps.pipe(slowly(0, 1), ps.map(lambda n: 1 / n), ps.drain()).open(beside=beside):
+            await trio.sleep_forever()
+    (place,) = caught.value.__notes__
+    assert place.startswith("raised in map(")
 
 
 def test_run_takes_it(capsys):
@@ -77,16 +86,6 @@ async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
     assert str(FAR) not in str(caught.value)
     assert "beside=" not in str(getattr(caught.value, "__notes__", ""))
     assert trio.current_time() < 3
-
-
-@pytest.mark.parametrize("beside", LOOKERS)
-async def test_a_failure_cancels_a_block_that_waits_for_something_else(beside, autojump_clock):
-    """That something looks on and hears of the failure does not mean that the block has."""
-    with trio.fail_after(300), pytest.raises(ZeroDivisionError) as caught:
-        async with ps.pipe(slowly(0, 1), ps.map(lambda n: 1 / n), ps.drain()).open(beside=beside):
-            await trio.sleep_forever()
-    (place,) = caught.value.__notes__
-    assert place.startswith("raised in map(")
 
 
 async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
@@ -155,15 +154,6 @@ async def test_it_may_end_early_or_abort(autojump_clock):
     assert isinstance(running.failure, ps.errors.Abandoned)
 
 
-@pytest.mark.parametrize("beside", LOOKERS)
-async def test_an_abort_is_no_trouble_for_it(beside, autojump_clock):
-    async with ps.pipe(slowly(1, 2, 3), ps.tee(ps.collect(), ps.drain())).open(beside=beside) as running:
-        await trio.sleep(1.5)
-        await running.abort()
-    with pytest.raises(ps.errors.Abandoned):
-        await running.result()
-
-
 async def without_it():
     """Knows of no run."""
 
@@ -211,15 +201,16 @@ async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
 
 
 async def test_a_time_is_done_when_it_is_complete(autojump_clock):
-    seen = []
-    async with ps.pipe(slowly(1, 1, 1, 2, 5, 5), ps.drain()).open(beside=forever) as running:
+    """Each sink has times of its own."""
+    seen, days = [], ps.pipe(ps.map_time("day {}".format), ps.drain())
+    async with ps.pipe(slowly(1, 1, 1, 2, 5, 5), ps.tee(ps.drain(), days)).open(beside=forever) as running:
         for _ in range(6):
             await trio.sleep(1)
             await trio.testing.wait_all_tasks_blocked()
             seen.append(running.progress.times_done())
         await running.result()
-    assert seen == [0, 0, 1, 2, 2, 3]
-    assert running.progress.times_done() == 3
+    assert seen == [0, 0, 2, 4, 4, 6]
+    assert running.progress.times_done() == 6
 
 
 async def test_without_anything_beside_the_first_call_begins_to_count(autojump_clock):
@@ -228,17 +219,6 @@ async def test_without_anything_beside_the_first_call_begins_to_count(autojump_c
         assert running.progress.times_done() == 0
         await running.result()
     assert running.progress.times_done() in (2, 3)
-
-
-async def test_every_sink_has_a_frontier_of_its_own(autojump_clock):
-    days = [dt.date(2026, 3, day) for day in (2, 3, 4)]
-    numbered = ps.pipe(ps.map_time(lambda day: day.day), ps.drain().named("numbers"))
-    async with ps.pipe(slowly(*days), ps.tee(ps.drain().named("days"), numbered)).open(beside=forever) as running:
-        await trio.sleep(1.5)
-        found = {name: list(frontier) for name, frontier in running.progress.frontiers()}
-        await running.result()
-    assert found == {"days": [days[1]], "numbers": [3]}
-    assert running.progress.times_done() == 6
 
 
 @pytest.mark.parametrize("beside", LOOKERS)

@@ -21,11 +21,6 @@ async def endless(ctx, released):
         released.append(True)
 
 
-def test_a_tee_gives_a_tuple():
-    inner = ps.tee(ps.collect(), ps.reduce(max, 0))
-    assert ps.run(ps.pipe(ps.values([1, 3, 2]), ps.tee(inner, ps.drain()))) == (([1, 3, 2], 3), None)
-
-
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
     released = []
@@ -35,22 +30,6 @@ async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
         with pytest.raises(ps.errors.Abandoned):
             await running.result()
     assert released == [True]
-
-
-async def test_leaving_the_block_waits_for_the_end(autojump_clock):
-    got = []
-    async with ps.pipe(ps.values([1, 2]), ps.map_async(trio.sleep, 1), ps.drain(got.append)).open():
-        pass
-    assert got == [None, None]
-
-
-async def test_a_failure_is_the_same_object_each_time(autojump_clock):
-    async with ps.pipe(ps.once(1), ps.map(broken), ps.collect()).open() as running:
-        with pytest.raises(Unseen) as first:
-            await running.result()
-    with pytest.raises(Unseen) as second:
-        await running.result()
-    assert first.value is second.value
 
 
 async def test_a_failure_that_ends_the_block_is_shown_alone(autojump_clock):

@@ -7,7 +7,7 @@ import trio
 
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import DeadlockDetector
-from tests.pullstream.common import Unseen, after, in_virtual_time
+from tests.pullstream.common import Leaky, Unseen, after, in_virtual_time
 
 
 class Log(list):
@@ -28,21 +28,6 @@ async def slowly(ctx, log, name, step=0.05, fails_at=None):
         with trio.CancelScope(shield=True):
             await trio.sleep(0.01)
         log.note(name, "ends")
-
-
-@ps.source
-class Unruly(ps.authoring.Kernel[int]):
-    """Cannot be released."""
-
-    def __repr__(self):
-        return "unruly"
-
-    async def produce(self, limit):
-        await trio.sleep(0.04)
-        return ps.Batch(0, [1])
-
-    async def release(self):
-        raise Unseen("release")
 
 
 @ps.sink
@@ -72,7 +57,7 @@ SHAPES = {
         slowly(log, "a"), ps.flat_map(lambda number: slowly(log, f"b{number}", 0.02)), ps.take(20), writer(log, "w")
     ),
     "fails": lambda log: ps.pipe(slowly(log, "a", fails_at=3), ps.prefetch(2), writer(log, "w")),
-    "fails at its end": lambda log: ps.pipe(Unruly(), ps.take(3), writer(log, "w")),
+    "fails at its end": lambda log: ps.pipe(Leaky(), ps.map_async(after(0.04), 1), ps.take(3), writer(log, "w")),
     "nested": lambda log: ps.pipe(
         slowly(log, "a"),
         ps.map_async(lambda number: ps.arun(ps.pipe(slowly(log, "b", 0.01), ps.collect())), 2),

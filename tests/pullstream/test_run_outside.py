@@ -4,7 +4,6 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
 
 
 @ps.sink
@@ -58,27 +57,6 @@ async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
             with trio.fail_after(100) as scope:
                 scope.shield = True
                 assert await running.result() == [0, 2, 4, 6, 8]
-
-
-async def test_a_release_that_fails_completes_nothing_below(autojump_clock):
-    @ps.source
-    class Leaky(ps.authoring.Kernel):
-        async def produce(self, limit):
-            return ps.Batch(0, [1])
-
-        async def release(self):
-            raise Unseen
-
-    @ps.sink
-    async def first(upstream, ctx):
-        await upstream.ask()
-
-    running = ps.pipe(Leaky(), first()).open()
-    with pytest.raises(Unseen):
-        async with running:
-            await running.progress.completed(5)
-    with pytest.raises(Unseen):
-        await running.progress.completed(5)
 
 
 async def test_progress_before_opening_says_so():

@@ -25,16 +25,6 @@ def raising(number):
     return send
 
 
-def test_in_an_asyncio_program():
-    async def main():
-        task = asyncio.create_task(asyncio.sleep(0.01, "slept"))
-        with pytest.warns(RuntimeWarning, match="await arun"):
-            results = [ps.run(pipeline()) for _ in range(3)]
-        return results, await task
-
-    assert asyncio.run(main()) == ([[0, 1, 2]] * 3, "slept")
-
-
 async def in_asyncio(parts):
     loop = asyncio.get_running_loop()
     got = []

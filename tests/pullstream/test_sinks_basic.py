@@ -29,6 +29,7 @@ from tests.pullstream.common import Unseen, broken
         (ps.reduce(lambda n, m: n + 10 // m, 0, on_error="skip"), [1, 0, 5], 12),
         (ps.last(), [0, 1, 2], 2),
         (ps.last(5), [], 5),
+        (ps.tee(ps.tee(ps.collect(), ps.reduce(max, 0)), ps.drain()), [1, 3, 2], (([1, 3, 2], 3), None)),
     ],
 )
 def test_results(sink, words, result, limit):

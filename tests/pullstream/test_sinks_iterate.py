@@ -12,7 +12,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.engine.edge.lane import Lane
 from tests.programs import python, started
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Leaky, Unseen
 
 
 async def test_every_value_is_given(limit):
@@ -119,20 +119,15 @@ def test_iterate_fails_as_the_stream_does():
 
 def test_a_release_that_fails_is_raised_by_close():
     @ps.source
-    class Leaky(ps.authoring.Kernel):
-        def __init__(self, fails):
-            self.fails = fails
-
+    class Hanging(ps.authoring.Kernel):
         async def produce(self, limit):
             return ps.Batch(0, [1])
 
         async def release(self):
-            if self.fails:
-                raise Unseen
             await trio.sleep_forever()
 
-    for fails, error in ((True, Unseen), (False, ps.errors.ReleaseTimeout)):
-        values = ps.iterate(Leaky(fails), release_timeout=0.05)
+    for source, error in ((Leaky(), Unseen), (Hanging(), ps.errors.ReleaseTimeout)):
+        values = ps.iterate(source, release_timeout=0.05)
         assert next(values) == 1
         with pytest.raises(error):
             values.close()

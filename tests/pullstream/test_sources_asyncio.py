@@ -161,19 +161,10 @@ def test_a_loop_of_ones_own():
         ps.run(ps.pipe(ps.values([1]), calls, ps.collect()))
 
 
-async def numbers(count=5, *, record=None, failure=None):
-    try:
-        for n in range(count):
-            if record is not None:
-                record.append(n)
-            yield n
-            await asyncio.sleep(0)
-        if failure is not None:
-            raise failure
-    finally:
-        await asyncio.sleep(0.01)
-        if record is not None:
-            record.append("closed")
+async def numbers(count=5):
+    for n in range(count):
+        yield n
+        await asyncio.sleep(0)
 
 
 def test_a_generator_as_source(limit):

@@ -50,7 +50,7 @@ async def test_push_waits_for_room(edge, autojump_clock):
             nursery.start_soon(push, n)
             await trio.testing.wait_all_tasks_blocked()
         assert done == [0]
-        with pytest.raises(trio.WouldBlock):
+        with pytest.raises(trio.WouldBlock, match=r"await push\(\)"):
             pushed.push_nowait(9)
         for n in range(4):
             assert (await reader.ask(10)).values == [n]

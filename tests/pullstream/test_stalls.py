@@ -296,26 +296,20 @@ async def test_where_trio_does_not_tell_nothing_is_seen_and_that_is_said_once(mo
     assert "StalledError" in record.getMessage()
 
 
-@pytest.mark.parametrize(
-    "lacks", ["nothing", "the nursery", "the nursery's status", "the status", "its scope", "its parent", "its state"]
-)
+@pytest.mark.parametrize("lacks", ["nothing", "nursery", "nursery's status", "status", "scope", "parent", "state"])
 def test_what_trio_has_to_tell_is_looked_for(lacks):
     status = SimpleNamespace(_scope=trio.CancelScope(), _parent=None, effectively_cancelled=False)
     nursery = SimpleNamespace(_parent_waiting_in_aexit=False, cancel_scope=SimpleNamespace(_cancel_status=status))
     task = SimpleNamespace(_cancel_status=status)
-    match lacks:
-        case "the nursery":
-            del nursery._parent_waiting_in_aexit
-        case "the nursery's status":
-            del nursery.cancel_scope._cancel_status
-        case "the status":
-            del task._cancel_status
-        case "its scope":
-            status._scope = None
-        case "its parent":
-            del status._parent
-        case "its state":
-            status.effectively_cancelled = lambda: False
+    change = {
+        "nursery": lambda: delattr(nursery, "_parent_waiting_in_aexit"),
+        "nursery's status": lambda: delattr(nursery.cancel_scope, "_cancel_status"),
+        "status": lambda: delattr(task, "_cancel_status"),
+        "scope": lambda: setattr(status, "_scope", None),
+        "parent": lambda: delattr(status, "_parent"),
+        "state": lambda: setattr(status, "effectively_cancelled", lambda: False),
+    }
+    change.get(lacks, lambda: None)()
     assert blocked.supported(task, nursery) == (lacks == "nothing")
 
 

@@ -54,7 +54,10 @@ def test_blocks_are_chunks(whole, size, at, limit):
 
 @settings(deadline=None, max_examples=amount(30, 300))
 @given(
-    st.text(max_size=8), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis"]), cuts, limits
+    st.text(alphabet="aé€ツ😀\ufeff", max_size=8),
+    st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis"]),
+    cuts,
+    limits,
 )
 def test_decoded_text_is_the_whole_text(whole, encoding, at, limit):
     data = whole.encode(encoding, "ignore")

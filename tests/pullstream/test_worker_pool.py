@@ -10,15 +10,13 @@ import pullstream as ps
 from tests.pullstream.common import Unseen
 
 
-def tenfold(seconds=0.0, *, fails_after=None, failure=None, calls=None):
+def tenfold(seconds=0.0, *, fails_after=None, failure=None):
     """A worker that multiplies by ten, and may fail at some call."""
     count = 0
 
     async def call(value):
         nonlocal count
         count += 1
-        if calls is not None:
-            calls.append(value)
         await trio.sleep(seconds)
         if fails_after is not None and count > fails_after:
             raise failure or Unseen
