@@ -61,16 +61,9 @@ def test_merging_parts_is_folding_all(name, parts):
     on_the_way = fold.merging().partial()
     grouped = [folded(on_the_way, copy.deepcopy(part)) for part in (states[:half], states[half:])]
     whole = folded(fold, [value for part in parts for value in part])
-    assert merged(fold, states) == merged(fold, grouped) == whole
-
-
-@pytest.mark.parametrize("name", FOLDS)
-def test_what_is_merged_stays_as_it_was(name):
-    fold = FOLDS[name]
-    states = [folded(fold.partial(), [Fraction(n), Fraction(n + 1)]) for n in range(4)]
     before = pickle.dumps(states)
-    merged(fold, states)
-    assert pickle.dumps(states) == before
+    assert merged(fold, states) == merged(fold, grouped) == whole
+    assert pickle.dumps(states) == before, "what is merged stays as it was"
 
 
 def test_a_fold_without_a_merge_says_so():
