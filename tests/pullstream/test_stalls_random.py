@@ -4,9 +4,8 @@ A program is some runs, each with a sink whose task has a script; what is set is
 changes what comes of it, and an oracle without trio can tell when each run ends, and how.
 """
 
-from collections.abc import Iterator
-from random import Random
-from typing import Any
+import random
+from collections import Counter
 
 import attrs
 import trio
@@ -15,61 +14,57 @@ import trio.testing
 import pullstream as ps
 from tests.sampling import amount
 
-Script = tuple[tuple[Any, ...], ...]
-"""Steps: sleep n · set k · wait k · wait for k or until scope s is cancelled · cancel s · open scripts, step, join."""
-
 FOR_EVER = 1000
 
 
 @attrs.frozen
 class Program:
-    """A script for each run, whose tasks alone set a signal, and for those outside, which cancel scopes."""
+    """A script for each run, whose tasks alone set a signal, and for those outside, which cancel scopes.
 
-    runs: tuple[Script, ...]
-    outside: tuple[Script, ...]
+    Steps: sleep n · set k · wait k · wait for k or until scope s is cancelled · cancel s · open scripts, and join them.
+    """
+
+    runs: tuple
+    outside: tuple
 
 
-class Maker:
-    """Makes a random program."""
+def made(seed):
+    """A random program."""
+    rng = random.Random(seed)
+    number = rng.choice([1, 1, 1, 2, 3])
+    signals = [(run, k) for run in range(number) for k in range(rng.randrange(1, 5))]
+    waited, scopes, left = set(signals), 0, 18
 
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        number = self.random.choice([1, 1, 1, 2, 3])
-        self.signals = [(run, k) for run in range(number) for k in range(self.random.randrange(1, 5))]
-        self.waited = set(self.signals)
-        self.scopes = 0
-        self.left = 18
-        runs = tuple(self.script(run, 0) for run in range(number))
-        outside = [(("sleep", self.random.randrange(1, 20)), ("cancel", s)) for s in range(self.scopes)]
-        self.program = Program(runs, tuple(script for script in outside if self.random.random() < 0.7))
+    def script(run, depth=0):
+        return tuple(steps(run, depth))
 
-    def script(self, run: int, depth: int) -> Script:
-        return tuple(self.steps(run, depth))
-
-    def steps(self, run: int, depth: int) -> Iterator[tuple[Any, ...]]:
-        for _ in range(self.random.randrange(1, 5)):
-            self.left -= 1
-            if self.left < 0:
+    def steps(run, depth):
+        nonlocal scopes, left
+        for _ in range(rng.randrange(1, 5)):
+            left -= 1
+            if left < 0:
                 return
-            kind = self.random.choice(["sleep", "set", "set", "wait", "wait", "scoped", "open", "open", "cancel"])
-            own = [signal for signal in self.signals if signal[0] == run]
+            kind = rng.choice(["sleep", "set", "set", "wait", "wait", "scoped", "open", "open", "cancel"])
             if kind == "sleep":
-                yield "sleep", self.random.randrange(1, 9)
+                yield "sleep", rng.randrange(1, 9)
             elif kind == "set":
-                yield "set", self.random.choice(own)
-            elif kind == "cancel" and self.scopes:
-                yield "cancel", self.random.randrange(self.scopes)
-            elif kind in ("wait", "scoped") and self.waited:
-                signal = self.random.choice(sorted(self.waited))
-                self.waited.discard(signal)
-                if kind == "wait" or self.random.random() < 0.5:
+                yield "set", rng.choice([signal for signal in signals if signal[0] == run])
+            elif kind == "cancel" and scopes:
+                yield "cancel", rng.randrange(scopes)
+            elif kind in ("wait", "scoped") and waited:
+                signal = rng.choice(sorted(waited))
+                waited.discard(signal)
+                if kind == "wait" or rng.random() < 0.5:
                     yield "wait", signal
                 else:
-                    self.scopes += 1
-                    yield "scoped", signal, self.scopes - 1
+                    scopes += 1
+                    yield "scoped", signal, scopes - 1
             elif kind == "open" and depth < 3:
-                inside = tuple(self.script(run, depth + 1) for _ in range(self.random.randrange(1, 4)))
-                yield "open", inside, self.script(run, depth + 1)
+                yield "open", *(script(run, depth + 1) for _ in range(rng.randrange(2, 5)))
+
+    runs = tuple(script(run) for run in range(number))
+    outside = [(("sleep", rng.randrange(1, 20)), ("cancel", scope)) for scope in range(scopes)]
+    return Program(runs, tuple(script for script in outside if rng.random() < 0.7))
 
 
 # ---- the oracle
@@ -77,100 +72,78 @@ class Maker:
 
 @attrs.define(eq=False)
 class Task:
-    """A task of the oracle's: where it is in its script, and what it has open."""
+    """A task of the oracle's, of a run or outside, and what it waits for; nothing when it is over."""
 
     run: int | None
-    script: Script
-    at: int = 0
-    wakes: float | None = None
-    children: list["Task"] | None = None
-    body: "Task | None" = None
+    steps: object
+    waits: tuple | None = None
 
-    @property
-    def over(self) -> bool:
-        return self.at == len(self.script)
+    def go_on(self):
+        self.waits = next(self.steps, None)
 
 
 class Oracle:
     """Steps through a program, without trio; `fates` is how each run ends, and when."""
 
-    def __init__(self, program: Program) -> None:
-        self.now = 0.0
-        self.set: set[Any] = set()
-        self.cancelled: set[int] = set()
-        self.roots = [Task(run, script) for run, script in enumerate(program.runs)]
-        self.outside = [Task(None, script) for script in program.outside]
-        self.fates: dict[int, tuple[str, float]] = {}
+    def __init__(self, program):
+        self.now, self.set, self.cancelled, self.fates, self.tasks = 0, set(), set(), {}, []
+        roots = [self.start(run, script) for run, script in enumerate(program.runs)]
+        for script in program.outside:
+            self.start(None, script)
         while self.now <= FOR_EVER:
-            self.settle()
-            wakes = [task.wakes for task in self.tasks() if task.wakes is not None]
+            self.settle(roots)
+            wakes = [task.waits[1] for task in self.blocked() if task.waits[0] == "until"]
             if not wakes:
                 break
             self.now = min(wakes)
-        for run in range(len(self.roots)):
-            self.fates.setdefault(run, ("hangs", FOR_EVER))
+        for root in roots:
+            self.fates.setdefault(root.run, ("hangs", FOR_EVER))
 
-    def tasks(self) -> list[Task]:
-        found = [root for root in self.roots if root.run not in self.fates] + self.outside
-        for task in found:
-            found += task.children or []
-            if task.body is not None:
-                found.append(task.body)
-        return found
+    def start(self, run, script):
+        self.tasks.append(task := Task(run, self.steps(run, script)))
+        task.go_on()
+        return task
 
-    def settle(self) -> None:
-        while any(self.step(task) for task in self.tasks()):
-            pass
-        for root in self.roots:
-            if root.over:
-                self.fates.setdefault(root.run or 0, ("ends", self.now))
-        live = self.live()
-        for root in self.roots:
-            if root.run not in live:
-                self.fates.setdefault(root.run or 0, ("stalls", self.now))
+    def steps(self, run, script):
+        """Take the steps of a script, up to each wait."""
+        for what, *given in script:
+            match what:
+                case "sleep":
+                    yield "until", self.now + given[0]
+                case "set":
+                    self.set.add(*given)
+                case "cancel":
+                    self.cancelled.add(*given)
+                case "open":
+                    yield "join", [self.start(run, inside) for inside in given]
+                case _:
+                    yield what, *given
 
-    def live(self) -> set[int | None]:
-        """The runs in which anything may still move: one that waits for such a one is one."""
-        blocked = [task for task in self.tasks() if not task.over and task.run is not None]
-        kinds = [(task, task.script[task.at]) for task in blocked]
-        live = {task.run for task, step in kinds if task.wakes is not None or step[0] == "scoped"}
-        while more := {task.run for task, step in kinds if step[0] == "wait" and step[1][0] in live} - live:
+    def blocked(self):
+        return [task for task in self.tasks if task.waits and task.run not in self.fates]
+
+    def ready(self, task):
+        match task.waits:
+            case "until", time:
+                return time <= self.now
+            case "join", tasks:
+                return not any(each.waits for each in tasks)
+            case _, signal, *scope:
+                return signal in self.set or not self.cancelled.isdisjoint(scope)
+
+    def settle(self, roots):
+        while ready := [task for task in self.blocked() if self.ready(task)]:
+            for task in ready:
+                task.go_on()
+        blocked = [task for task in self.blocked() if task.run is not None]
+        # The runs in which anything may still move: one that waits for such a one is one.
+        live = {task.run for task in blocked if task.waits[0] in ("until", "scoped")}
+        waits = [(task.run, task.waits[1][0]) for task in blocked if task.waits[0] == "wait"]
+        while more := {run for run, other in waits if other in live} - live:
             live |= more
-        return live
-
-    def step(self, task: Task) -> bool:
-        """Take a step, if there is one to take."""
-        if task.over:
-            return False
-        what, *given = task.script[task.at]
-        match what:
-            case "sleep":
-                if task.wakes is None:
-                    task.wakes = self.now + given[0]
-                    return True
-                if task.wakes > self.now:
-                    return False
-                task.wakes = None
-            case "set":
-                self.set.add(given[0])
-            case "cancel":
-                self.cancelled.add(given[0])
-            case "wait":
-                if given[0] not in self.set:
-                    return False
-            case "scoped":
-                if given[0] not in self.set and given[1] not in self.cancelled:
-                    return False
-            case _:
-                if task.children is None:
-                    task.children = [Task(task.run, script) for script in given[0]]
-                    task.body = Task(task.run, given[1])
-                    return True
-                if not all(child.over for child in task.children) or not (task.body and task.body.over):
-                    return False
-                task.children = task.body = None
-        task.at += 1
-        return True
+        for root in roots:
+            if root.run not in live or not root.waits:
+                self.fates.setdefault(root.run, ("stalls" if root.waits else "ends", self.now))
 
 
 # ---- the same with trio
@@ -179,22 +152,20 @@ class Oracle:
 class Real:
     """Runs a program; `fates` is how each run ended, and when."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program):
         self.program = program
-        self.signals: dict[Any, Any] = {}
-        self.scopes: dict[int, trio.CancelScope] = {}
-        self.fates: dict[int, tuple[str, float]] = {}
-        self.running: dict[int, Any] = {}
+        self.signals, self.scopes, self.fates, self.running = {}, {}, {}, {}
+        trio.run(self.all, clock=trio.testing.MockClock(autojump_threshold=0))
 
-    def signal(self, key: Any) -> Any:
+    def signal(self, key):
         if key not in self.signals:
             self.signals[key] = self.running[key[0]]._run.signal()
         return self.signals[key]
 
-    def scope(self, number: int) -> trio.CancelScope:
+    def scope(self, number):
         return self.scopes.setdefault(number, trio.CancelScope())
 
-    async def take(self, script: Script) -> None:
+    async def take(self, script):
         for what, *given in script:
             match what:
                 case "sleep":
@@ -210,25 +181,25 @@ class Real:
                         await self.signal(given[0]).wait()
                 case _:
                     async with trio.open_nursery() as nursery:
-                        for inside in given[0]:
+                        for inside in given[1:]:
                             nursery.start_soon(self.take, inside)
-                        await self.take(given[1])
+                        await self.take(given[0])
 
-    async def fate(self, run: int, begin: trio.Event) -> None:
+    async def fate(self, run, begin):
         @ps.sink
         async def scripted(upstream, ctx):
             await begin.wait()
             await self.take(self.program.runs[run])
 
+        how = "ends"
         try:
             async with ps.pipe(ps.integers(), scripted()).open() as self.running[run]:
                 await self.running[run].result()
         except ps.StalledError:
-            self.fates[run] = "stalls", trio.current_time()
-        else:
-            self.fates[run] = "ends", trio.current_time()
+            how = "stalls"
+        self.fates[run] = how, trio.current_time()
 
-    async def all(self) -> None:
+    async def all(self):
         begin = trio.Event()
         with trio.move_on_after(FOR_EVER):
             async with trio.open_nursery() as nursery:
@@ -242,25 +213,11 @@ class Real:
             self.fates.setdefault(run, ("hangs", FOR_EVER))
 
 
-def fates(program: Program) -> dict[int, tuple[str, float]]:
-    real = Real(program)
-    clock = trio.testing.MockClock(autojump_threshold=0)
-    trio.run(real.all, clock=clock)
-    return real.fates
-
-
-def agree(seeds: range) -> dict[str, int]:
-    """How many runs came to which end; all as the oracle says."""
-    seen: dict[str, int] = {}
-    for seed in seeds:
-        program = Maker(seed).program
-        expected = Oracle(program).fates
-        assert fates(program) == expected, f"seed {seed}: {program}"
-        for how, _ in expected.values():
-            seen[how] = seen.get(how, 0) + 1
-    return seen
-
-
 def test_random_programs_stall_when_nothing_can_move_and_not_before():
-    seen = agree(range(amount(300, 10_000)))
+    seen = Counter()
+    for seed in range(amount(300, 10_000)):
+        program = made(seed)
+        expected = Oracle(program).fates
+        assert Real(program).fates == expected, f"seed {seed}: {program}"
+        seen.update(how for how, _ in expected.values())
     assert min(seen[how] for how in ("ends", "stalls", "hangs")) > 10
