@@ -300,19 +300,6 @@ def test_values_without_a_key_or_a_place(on):
     assert Counter(failed) == {rows[1]: 2}
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"how": "asof"}, "needs at=, a function"),
-        ({"at": place}, "needs at=, a function"),
-        ({"how": "asof", "at": place, "within": 2}, "pairs values at equal times.*filter the pairs"),
-    ],
-)
-def test_wrong_options_are_refused_when_composing(options, why):
-    with pytest.raises(ps.CompositionError, match=f"join\\(\\) at .*{why}"):
-        ps.join(ps.values([]), ps.values([]), on=name, **options)
-
-
 @pytest.mark.parametrize("values", [(0, 1, 2, 3), (0, 3, 1), [1, 0]])
 @pytest.mark.parametrize("within", [None, 5])
 def test_a_key_that_raises_stop_iteration_has_that_value_alone_left_out(values, within):

@@ -69,17 +69,14 @@ class Script:
         for _ in range(rng.randint(1, 9)):
             what = rng.choice(["push", "push", "push", "advance", "advance", "permit", "permit", "sleep", "end"])
             which = rng.randrange(inputs)
-            match what:
-                case "push":
-                    yield what, which, (rng.choice([0, 0, 0, 1, 2]), rng.randint(1, 3))
-                case "advance":
-                    yield what, which, (rng.randint(1, 3),)
-                case "permit":
-                    yield what, which, rng.randint(1, 3)
-                case "sleep":
-                    yield what, which, rng.choice([0.05, 0.1, 0.2, 1.0])
-                case "end" if rng.random() < 0.3:
-                    yield what, which, ()
+            much = {
+                "push": lambda: (rng.choice([0, 0, 0, 1, 2]), rng.randint(1, 3)),
+                "advance": lambda: (rng.randint(1, 3),),
+                "permit": lambda: rng.randint(1, 3),
+                "sleep": lambda: rng.choice([0.05, 0.1, 0.2, 1.0]),
+            }
+            if what != "end" or rng.random() < 0.3:
+                yield what, which, much.get(what, tuple)()
 
     @property
     def limit(self):
@@ -114,12 +111,12 @@ class Input:
         self.ended = True
 
 
+@attrs.define
 class Pace:
     """The number of batches that the sink may finish; it works on one until then."""
 
-    def __init__(self):
-        self.permits = trio.Semaphore(0)
-        self.working = None
+    permits: trio.Semaphore = attrs.field(factory=lambda: trio.Semaphore(0))
+    working: object = None
 
     def let(self, count):
         for _ in range(count):

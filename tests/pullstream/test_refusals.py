@@ -69,6 +69,11 @@ class Undecorated(ps.authoring.Kernel):
     pass
 
 
+LOOP = asyncio.new_event_loop()
+FUTURE = LOOP.create_future()
+LOOP.close()
+
+
 # ---- each argument of each module
 
 
@@ -204,7 +209,8 @@ CALLS = [
     (lambda: ps.pipe([1, 2], ps.collect()), "part 1 of pipe() at", "[1, 2]", "values(...)"),
     (lambda: ps.pipe(yields(), ps.collect()), "part 1 of pipe() at", "from_async_iterable(...)"),
     (lambda: ps.fork(ps.unique), "fork() at", "unique()"),
-    (lambda: ps.iterate([1, 2]), "iterate() at", "values(...)"),
+    (lambda: ps.iterate([1, 2]), "iterate() at", "reads a source", "values(...)"),
+    (lambda: ps.aiterate([1, 2]), "aiterate() at", "reads a source"),
     (lambda: ps.iterate(ps.pipe(ONE, ps.collect())), "iterate() at", "leave out its sink"),
     (lambda: ps.aggregate(n=ps.agg.count), "aggregate(n=...) at", "agg.count()"),
     (lambda: ps.transformer(turned), "@transformer at", "swap its first two arguments", "turned"),
@@ -261,6 +267,8 @@ CALLS = [
     (lambda: ps.Fold([], max), "give a function that makes it: list"),
     (lambda: ps.Fold(7, max), "give a function that makes it: lambda: 7"),
     (lambda: ps.Fold(int, forgets), "Fold() at", "must return the new state"),
+    (lambda: ps.Fold(int, max).merging(), "merging()", "Fold(..., merge="),
+    (lambda: ps.Fold(int, max, merge=3), "callable for its argument 'merge'"),
     (lambda: ps.find(3), "write lambda value: value == 3"),
     (lambda: ps.filter(None), "write bool"),
     (lambda: ps.fail(OSError), "needs an exception", "make one with OSError(...)"),
@@ -284,6 +292,8 @@ CALLS = [
     (lambda: ps.from_async_iterable(ONE), "async iterable", "A source is used as it is"),
     (lambda: ps.from_awaitable(ps.pipe(ONE, ps.collect())), "an awaitable, but got pipe"),
     (lambda: ps.from_asyncio(ONE), "async iterable, but got values"),
+    (lambda: ps.from_asyncio(FUTURE), "Pass that loop as loop="),
+    (lambda: ps.from_awaitable(FUTURE), "from_asyncio"),
     (ps.aggregate, "at least one"),
     (lambda: ps.agg.quantile(2), "from 0 to 1"),
     (lambda: ps.agg.quantile(len, 0.5), "got <built-in function len>. Example: quantile(0.5, of)"),
@@ -302,6 +312,13 @@ CALLS = [
     (lambda: ps.dynamic_merge().add(3), "needs sources"),
     (lambda: ps.join(ONE, ONE, on=(int,)), "join", "pair of keys"),
     (lambda: ps.join(ONE, ONE, on=(int, half)), "join", "map_async"),
+    (lambda: ps.join(ONE, ONE, on=int, how="asof"), "join() at", "needs at=, a function"),
+    (lambda: ps.join(ONE, ONE, on=int, at=int), "join() at", "needs at=, a function"),
+    (
+        lambda: ps.join(ONE, ONE, on=int, how="asof", at=int, within=2),
+        "pairs values at equal times",
+        "filter the pairs",
+    ),
     (lambda: ps.join(ONE, ONE, on=int, within=0), "Without within=, it pairs values at equal times"),
     (lambda: ps.types.Quota(0), "Quota() at", "at least 1"),
     (lambda: ps.timed(half), "use timed() without a function"),

@@ -221,13 +221,6 @@ def test_awaitables_as_source():
         ps.run(ps.pipe(ps.from_asyncio(lambda: 3), ps.collect()))
 
 
-def test_a_future_belongs_to_its_loop():
-    loop = asyncio.new_event_loop()
-    with pytest.raises(ps.CompositionError, match="Pass that loop as loop="):
-        ps.from_asyncio(loop.create_future())
-    loop.close()
-
-
 @pytest.mark.parametrize("grouped", [False, True], ids=["alone", "in a group"])
 async def test_what_was_on_its_way_is_no_failed_release(grouped):
     """What asyncio's code raises by itself, as the stream is being aborted, came too late: nobody asks any more."""

@@ -66,13 +66,8 @@ def test_merging_parts_is_folding_all(name, parts):
     assert pickle.dumps(states) == before, "what is merged stays as it was"
 
 
-def test_a_fold_without_a_merge_says_so():
-    with pytest.raises(ps.CompositionError, match=r"test_time_merge\.py:\d+.*Fold\(\.\.\., merge=") as caught:
-        ps.Fold(int, lambda n, _: n + 1).merging()
-    assert "merging()" in str(caught.value)
+def test_several_folds_merge_only_if_each_does():
     assert agg.several(n=agg.count(), own=ps.Fold(int, max)).merge is None
-    with pytest.raises(ps.CompositionError, match="callable for its argument 'merge'"):
-        ps.Fold(int, max, merge=3)
 
 
 def test_a_mean_leaves_the_values_alone():
