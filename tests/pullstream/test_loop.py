@@ -130,10 +130,7 @@ def test_a_loop_that_grows_without_end_fails():
     with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* its capacity is 100\. .* raise capacity="):
         ps.run(ps.pipe(ps.values(numbers()), ps.loop(grow, capacity=100), ps.collect()))
     assert released == [True]
-
-
-def test_a_loop_that_grows_too_much_in_the_middle_of_many_times_fails_alike():
-    """What went round before the value that is too many makes no other error of it."""
+    # In the middle of many times, what went round before the value that is too many makes no other error of it.
     thrice = ps.flat_map(lambda n: [ps.Again(n)] * 3)
     source = ps.pipe(ps.values(range(40)), ps.stamp(lambda n: n % 5, lateness=9))
     for capacity in range(7, 31):

@@ -33,7 +33,7 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
         "shop-streams/tests/test_every.py",
     }
     assert not any("$" in (tmp_path / path).read_text() for path in made)
-    done = outcome(tmp_path / "shop-streams")
+    done = outcome(tmp_path / "shop-streams", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert (done.returncode, "6 passed" in done.stdout) == (0, True), done.stdout + done.stderr
 
 

@@ -333,16 +333,16 @@ def test_random_programs_have_one_outcome_in_a_partial_order(program):
 # ---- the judges find what is wrong
 
 
-def sure(*rows, kind="generated", sink="is notified", seed=0):
+def sure(*rows, kind="generated", sink="is notified"):
     """A program of one source with these rows."""
     bundles = (((0, 4), (1, 2), (2, 5)), ((2, 1), (3, 7), (5, 8)))
-    return Program(((kind, bundles, ()),), rows=rows, sinks=((sink, ()),), limit=1 + seed % 3, seed=seed)
+    return Program(((kind, bundles, ()),), rows=rows, sinks=((sink, ()),), limit=2)
 
 
 SURE = [
-    *(sure("map_async 3", row, seed=seed) for seed in range(3) for row in ("per time", "loop around calls")),
-    *(sure("map", kind="bundles", sink=sink, seed=seed) for seed in range(3) for sink in ("takes whole", "calls")),
-    *(sure("flatten, side by side", "loop notified", kind="pushed", seed=seed) for seed in range(3)),
+    *(sure("map_async 3", row) for row in ("per time", "loop around calls")),
+    *(sure("map", kind="bundles", sink=sink) for sink in ("takes whole", "calls")),
+    sure("flatten, side by side", "loop notified", kind="pushed"),
     *(sure("flatten, lists", kind=kind, sink=sink) for sink in SINKS for kind in ("generated", "bundles")),
 ]
 """Programs in which times are held, counted, fed back and waited for: most ways to forget one show in one of them."""

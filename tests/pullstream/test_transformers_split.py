@@ -118,9 +118,7 @@ def test_bytes_that_mean_nothing(limit):
             ps.run(ps.pipe(ps.values(chunks), ps.decode(), ps.drain(texts.append)), limit=limit)
         assert "".join(texts) == "ok"
     assert "".join(through(data, ps.decode(errors="replace"), limit=limit)) == b"".join(data).decode(errors="replace")
-
-
-def test_a_character_cut_in_two_by_the_end():
+    # A character may be cut in two by the end.
     with pytest.raises(UnicodeDecodeError):
         through([b"a\xc3"], ps.decode())
     assert through([b"a\xc3"], ps.decode("utf-8", "ignore")) == ["a"]
