@@ -15,7 +15,6 @@ from .columns import (
     in_utc as in_utc,
     run_starts as run_starts,
     values as values,
-    without_views as without_views,
 )
 from .exact import TROUBLE as TROUBLE, exact_array as exact_array
 from .inferring import Columns as Columns, derived_schema as derived_schema, with_decimals as with_decimals

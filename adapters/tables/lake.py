@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import Schema, Spool, pyarrow, without_views
+from ..arrow import Schema, Spool, pyarrow
+from ..arrow.columns import without_views
 from .entries import Entry
 from .table import COMMON, TargetTable
 

@@ -11,7 +11,8 @@ from typing_extensions import Unpack, override
 from pullstream import Failed, Source
 from pullstream.authoring import OnError
 
-from ...arrow import RecordBatch, pyarrow, without_views
+from ...arrow import RecordBatch, pyarrow
+from ...arrow.columns import without_views
 from .blocks import opened
 from .errors import FileReadError, by_name
 from .formats import Agreed, Piece, Start, TableFormat, TablePiece, arrow_types, missing_columns, unique
