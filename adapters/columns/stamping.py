@@ -244,7 +244,7 @@ class EventTimes(InColumns):
         late = times < hold
         if late.any():
             if self._late == "drop":
-                self.location.skipped += int(late.sum())
+                self.location.leave_out(int(late.sum()))
             else:
                 put_aside = LateRows(rows.batch.filter(pa.array(late)), self.form)
                 self._late_rows.put(Batch.of(Ascending(self.kind.times(self.ends(hold[late]))), put_aside))

@@ -190,6 +190,28 @@ async def test_a_failed_value_is_left_out_and_counted(name):
             assert sum(skipped.values()) == (2 if name == "find" else len(failed))
 
 
+def resolved(kind, module):
+    handle = ps.deferred(kind)
+    handle.resolve(module)
+    return handle
+
+
+@pytest.mark.parametrize("opener", ["flat_map", "retry", "deferred transformer", "deferred sink", "flat_map to retry"])
+async def test_a_value_left_out_in_a_stream_is_counted_at_the_module_that_opened_it(opener):
+    numbers, skip, collect = ps.values(range(4)), ps.map(even, on_error="skip"), ps.collect()
+    source = ps.pipe(numbers, skip)
+    pipeline = {
+        "flat_map": ps.pipe(ps.once(0), ps.flat_map(lambda _: source), collect),
+        "retry": ps.pipe(ps.retry(source), collect),
+        "deferred transformer": ps.pipe(numbers, resolved("transformer", skip), collect),
+        "deferred sink": ps.pipe(numbers, resolved("sink", ps.pipe(skip, collect))),
+        "flat_map to retry": ps.pipe(ps.once(0), ps.flat_map(lambda _: ps.retry(source)), collect),
+    }[opener]
+    async with pipeline.open() as running:
+        assert await running.result() == [0, 2]
+    assert {row.module: row.skipped for row in running.counters() if row.skipped} == {opener.split()[0]: 2}
+
+
 @pytest.mark.parametrize("name", sorted(MODULES.keys() - NO_SINK))
 def test_a_failed_value_goes_to_a_sink(name):
     result, failed = expected(name)

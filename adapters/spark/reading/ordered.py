@@ -59,7 +59,7 @@ class Lateness:
                 f'set late="drop" or late= a sink for such values'
             )
         if self._late == "drop":
-            self._location.skipped += count
+            self._location.leave_out(count)
             return batch.part(count) if count < len(values) else None
         marks = map(Late, values[:count])
         return Batch.of(Ascending([self._least] * count + list(times[count:])), [*marks, *values[count:]])

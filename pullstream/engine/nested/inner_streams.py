@@ -36,6 +36,7 @@ def open_inner(owner: Kernel[Any], source: Source[T]) -> Lane[T]:
 def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | None) -> Lane[Any]:
     """Open a source, or a transformer that reads from its owner through `feed` (an unconnected source kernel)."""
     scope = Scope(owner.run, owner.scope, depth=owner.edge.depth, fed=feed is not None)
+    scope.sidecar.opener = owner.location
     assembly = Assembly(scope)
     upstream = (
         None if feed is None else assembly.install(feed, [f"into {owner.location.names[-1]}"], owner.location.site, [])
@@ -88,6 +89,7 @@ def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:
 async def consume_below(outer: Scope, location: Location, reader: Lane[Any], sink: Blueprint) -> Any:
     """Run a sink inside a sink, on the outer sink's input; its effects count as effects of the outer sink."""
     inner = Scope(outer.run, outer, depth=reader.edge.depth, fed=True)
+    inner.sidecar.opener = location
     assembly = Assembly(inner)
     feed = Through(reader)
     assembly.install(feed, [f"into {location.names[-1]}"], location.site, [])

@@ -388,7 +388,7 @@ class Context:
 
     def skipped(self, count: int = 1) -> None:
         """Report values that were left out because a function raised. `Counters.skipped` counts them."""
-        self._account.location.skipped += count
+        self._account.location.leave_out(count)
 
     def status(self, status: str | Callable[[], str]) -> None:
         """Describe in a few words what the module is doing: a text, or a function that returns it when it is read.

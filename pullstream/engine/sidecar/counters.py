@@ -17,9 +17,9 @@ class Counters:
     computed, or waited for user code or the outside world. A sink counts as asked all the time. In a module that asks
     several inputs, or asks ahead, these overlap: the waits of all its asks are added up. A module with several
     consumers, such as `tee`, counts as asked while it gets values for all of them. `skipped` counts the values that a
-    failure policy left out. `status` is the module's own status text (`Kernel.status`), mostly empty. `batches_in` and
-    `batches_out` count the answers that carried the values: few values per answer are a sign of a source that waits, or
-    of a small `limit`.
+    failure policy left out, also in the streams that the module opens. `status` is the module's own status text
+    (`Kernel.status`), mostly empty. `batches_in` and `batches_out` count the answers that carried the values: few
+    values per answer are a sign of a source that waits, or of a small `limit`.
     """
 
     module: str
@@ -92,7 +92,7 @@ class Metered:
         """The module's own status text."""
         raise NotImplementedError
 
-    def leave_out(self, count: int, fault: Exception | None = None) -> None:
+    def leave_out(self, count: int = 1, fault: Exception | None = None) -> None:
         """Count values that are left out because a function raised."""
         self.skipped += count
         self.fault = fault or self.fault

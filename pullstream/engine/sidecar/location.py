@@ -75,6 +75,8 @@ class Counts(ABC):
     """The state that the stream keeps for later runs, and has from earlier ones."""
     alert = False
     """Whether drops and acknowledgements must be reported (`activate`)."""
+    opener: "Location | None" = None
+    """The module that opened this stream while it ran, in the sidecar outside."""
     acknowledged: dict["Claim", None]
     """The lanes acknowledged since the last read; the next read withdraws their counts."""
 
@@ -345,6 +347,13 @@ class Location(Metered):
     def __str__(self) -> str:
         where = "" if self.site is None else f", composed at {self.site}"
         return f"{self.name}{where}"
+
+    @override
+    def leave_out(self, count: int = 1, fault: Exception | None = None) -> None:
+        super().leave_out(count, fault)
+        # Only the modules of the run itself have rows of counters.
+        if self._counts.opener is not None:
+            self._counts.opener.leave_out(count, fault)
 
     @property
     @override

@@ -98,7 +98,7 @@ class _Router(Hub):
                     if self.failed is not None:
                         dealt.setdefault(self.failed, []).append(self.reveal(caught(value, exc)))
                     elif self.skips:
-                        self.location.skipped += 1
+                        self.location.leave_out()
                     else:
                         raise
                     if owners is not None:

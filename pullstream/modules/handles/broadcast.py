@@ -146,7 +146,7 @@ class _Listener(StoredSource):
         """Store a value; if there is no room, drop the oldest one."""
         if self.full:
             self.stored.values.take(1)
-            self.location.skipped += 1
+            self.location.leave_out()
         self.stored.put(time, value)
 
     @override

@@ -194,7 +194,7 @@ class _WithLateness(_ByFunction):
                 times.append(found[place])
                 out.append(value)
             elif self._late == "drop":
-                self.location.skipped += 1
+                self.location.leave_out()
             else:
                 times.append(late[place])
                 out.append(_Late(value))
