@@ -77,6 +77,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
             # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
             await trio.lowlevel.checkpoint_if_cancelled()
             self._confirmed = True
+            self._hub.location.complete()
 
     @override
     def __wakes__(self, wake: Callable[[], object]) -> bool:
@@ -323,6 +324,7 @@ class Hub(ABC):
             branch.count_in(None, None)
             del self.branches[branch]
         if self._over:
+            self.location.abandon()
             return
         if self._closed is not None:
             await self._closed.wait()
@@ -405,10 +407,12 @@ class Hub(ABC):
             self.location.fail(ending)
             self.location.withdraw_frozen()
             self._reader.edge.location.withdraw_frozen()
-        elif branches:
-            self.location.complete()
-        else:
+        elif not branches:
             self.location.abandon()
+        elif self._closed is None:
+            self.location.complete()
+        # Otherwise the branch that keeps the stream going has aborted. It may have been cancelled, as the others may be
+        # before they take their end: then nothing more is complete for them.
 
 
 class Copies(Hub):

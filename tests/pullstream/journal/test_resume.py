@@ -231,6 +231,47 @@ async def test_two_runs_at_once_are_refused(path):
     await ps.arun(pipeline, journal=path)
 
 
+async def slowly(n):
+    await trio.sleep(0.2)
+    return n
+
+
+def early(n):
+    return 1 // (n < 4)
+
+
+def then_late(n):
+    return n + 10 if n < 4 else n
+
+
+@ps.sink
+async def opening(upstream, ctx, out):
+    """Collects values, after something that a cancellation does not interrupt, such as a thread that opens a file."""
+    with trio.CancelScope(shield=True):
+        await trio.sleep(1)
+    async for batch in ctx.batches(upstream):
+        out.extend(batch.values)
+
+
+@pytest.mark.parametrize("aside", ["on_error of map", "on_error of partition", "late"])
+async def test_a_sink_aside_that_the_cancellation_reaches_last_has_completed_nothing(path, autojump_clock, aside):
+    """The main branch has left by then: that was no end, at which the times of the values aside would be complete."""
+    out = []
+    sink = ps.pipe(ps.map(str), opening(out))
+    source = ps.pipe(numbers(8), ps.map_async(slowly, 1))
+    pipeline = {
+        "on_error of map": ps.pipe(source, ps.map(early, on_error=sink), ps.drain()),
+        "on_error of partition": ps.pipe(source, ps.partition(early, {1: ps.drain()}, on_error=sink)),
+        "late": ps.pipe(source, ps.map_time(lambda _: 0), ps.stamp(then_late, lateness=1, late=sink), ps.drain()),
+    }[aside]
+    async with pipeline.open(journal=path) as running:
+        await trio.sleep(0.5)
+        await running.abort()
+    out.clear()
+    await ps.arun(pipeline, journal=path)
+    assert len(out) == 4
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
