@@ -210,6 +210,7 @@ EXCEPTIONS = {
     "file, worker_pool*": "Which worker asks next depends on the thread that reads the file.",
     "*, worker_pool*, a journal": "Which worker asks next depends on the thread that writes the journal.",
     "file, take by a test, *": "It asks for one value at a time, and a file's reader has its cost for each ask.",
+    "file, unique_by_time, *": "Few values are new, so the file is asked for as few as is wanted here, and often.",
     "file, timeout, *": "Virtual time does not wait for the thread that reads, so the timeout strikes.",
     "out of order, *, a file per time": "The sink gets each run of equal times in an answer of its own.",
     "waits, *, map_async": "It starts its calls a few at a time, in a turn of the scheduler each.",

@@ -65,7 +65,7 @@ OF_ANY_ORDER = [name for name, row in ROWS.items() if not row.ascending]
 OF_ALL_KINDS = programs(("generated", "pushed", "bundles"), OF_ANY_ORDER, domains=("int", "int", *TOTAL), fails=FAILS)
 
 
-@settings(max_examples=amount(6, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=amount(10, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(OF_ALL_KINDS)
 def test_random_runs_are_runs_of_the_model(program):
     refine(program, 4)
@@ -316,7 +316,7 @@ EAGER = Program(
 )
 
 
-@settings(max_examples=amount(12, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=amount(20, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(DETERMINED)
 @example(EAGER)
 def test_random_programs_have_one_outcome(program):
@@ -324,7 +324,7 @@ def test_random_programs_have_one_outcome(program):
     compare(program)
 
 
-@settings(max_examples=amount(5, 2_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
+@settings(max_examples=amount(10, 2_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(PARTIAL)
 def test_random_programs_have_one_outcome_in_a_partial_order(program):
     compare(program)
