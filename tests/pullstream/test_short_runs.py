@@ -27,7 +27,7 @@ RUNS = 20
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [("values, map, collect", (39, 230, 405)), ("notify_at, completion, yield", (42, 321, 885))],
+    [("values, map, collect", (39, 229, 396)), ("notify_at, completion, yield", (42, 320, 873))],
 )
 def test_calls_of_a_short_run(path, most, monkeypatch):
     """Files, functions and calls. Trio chooses at random which of two tasks goes first, so this takes the best of 20.

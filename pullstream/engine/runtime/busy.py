@@ -3,7 +3,7 @@
 import sys
 from collections import deque
 from math import inf
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 import trio
@@ -56,6 +56,8 @@ class BusyClock(trio.abc.Instrument):
         """The processor time when it was last read: reading it in every round would cost too much."""
         self._round = clocks.monotonic()
         """The start of the current scheduler round, in seconds of this clock."""
+        self.to_check: dict[Any, None] = {}
+        """What `look` checks before the next round."""
         self._long: deque[tuple[float, float]] = deque(maxlen=FEW)
         """The last long rounds: the end of each on this clock, and its duration in seconds."""
 
@@ -101,6 +103,9 @@ class BusyClock(trio.abc.Instrument):
             self._found = now
         return self._waits is None or self._found > since
 
+    def look(self) -> None:
+        """Do nothing; `Rounds`, which adds to `to_check`, overrides it: a second hook would be a call in each round."""
+
     # ---- for trio
 
     @override
@@ -110,6 +115,8 @@ class BusyClock(trio.abc.Instrument):
 
     @override
     def before_io_wait(self, timeout: float) -> None:
+        if self.to_check:
+            self.look()
         now = clocks.monotonic()
         ended = now - self._idle
         if ended - self._round > LONG:

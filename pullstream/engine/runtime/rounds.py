@@ -50,7 +50,7 @@ class Rounds(BusyClock):
         """The tasks that wait for the tasks of a run, each with that run."""
         self.runs: dict[trio.Nursery | trio.lowlevel.Task, Checked] = {}
         """The runs, by the nursery of their tasks, and by the task that runs the sinks outside of it."""
-        self.to_check: dict[Checked, None] = {}
+        self.to_check: dict[Checked, None]
         """The runs to check before the next round."""
         self._movers: dict[object, list[Checked]] = {}
         """The runs that need no check, by the task that may move them."""
@@ -86,12 +86,7 @@ class Rounds(BusyClock):
             nursery = nursery.parent_task.parent_nursery
 
     @override
-    def before_io_wait(self, timeout: float) -> None:
-        if self.to_check:
-            self._look()
-        super().before_io_wait(timeout)
-
-    def _look(self) -> None:
+    def look(self) -> None:
         runs, self.to_check = self.to_check, {}
         still: list[tuple[int, Checked]] = []
         for run in runs:
