@@ -57,7 +57,7 @@ class BusyClock(trio.abc.Instrument):
         self._round = clocks.monotonic()
         """The start of the current scheduler round, in seconds of this clock."""
         self.to_check: dict[Any, None] = {}
-        """What `look` checks before the next round."""
+        """The things that `look` checks before the next round."""
         self._long: deque[tuple[float, float]] = deque(maxlen=FEW)
         """The last long rounds: the end of each on this clock, and its duration in seconds."""
 
