@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import printed, started
+from tests.sampling import FULL
 
 on_both = pytest.mark.usefixtures("any_session")
 """Run a test with a classic session and, among the slow tests, through Spark Connect; see `chosen`."""
@@ -22,6 +23,9 @@ QUICK_WORKERS = {
     # A worker goes on when its task is cancelled; Spark would wait for two seconds more before it kills it.
     "spark.python.task.killTimeout": "10ms",
 }
+"""Settings of a session by default; the full run has Python's workers as users have them."""
+if FULL in os.environ:
+    QUICK_WORKERS = {}
 
 
 @contextmanager
