@@ -70,7 +70,10 @@ class Run:
         """The last failure that reached a module which may have to work on before it raises it."""
         self.halted = False
         """Whether everything that still runs must end."""
-        self._shields: dict[trio.CancelScope, None] = {}
+        self.sinks = own_scope(shield=True)
+        """The scope of the sinks. A cancellation from outside reaches the block, and at its end the sinks: in order."""
+        self._shields: dict[trio.CancelScope, bool] = {}
+        """The scopes of the run's tasks, each with whether a sink runs in it."""
         self._graces: dict[trio.CancelScope, None] = {}
         self._hurried = False
         self.scope = Scope(self)
@@ -99,17 +102,18 @@ class Run:
         self.begun = True
 
     @contextmanager
-    def shielded(self, scope: trio.CancelScope) -> Generator[None]:
+    def shielded(self, scope: trio.CancelScope, *, sink: bool = False) -> Generator[None]:
         """Shield a scope of a task in the run's nursery, until `halt` cancels it.
 
         A cancellation from outside must reach the sinks first, and through them the stream in order. A task cancelled
-        in the middle of the stream would look like the stream's end.
+        in the middle of the stream would look like the stream's end. The scope of a `sink` is cancelled with the sinks.
         """
         # A task that was cancelled while it started is still in the nursery that started it, and must end with that.
-        scope.shield = trio.lowlevel.current_task().parent_nursery is self.nursery
-        if self.halted:
+        own = trio.lowlevel.current_task().parent_nursery is self.nursery
+        scope.shield = own and not (sink and not self.sinks.shield)
+        if self.halted or (sink and self.sinks.cancel_called):
             scope.cancel()
-        self._shields[scope] = None
+        self._shields[scope] = sink
         try:
             yield
         finally:
@@ -142,21 +146,31 @@ class Run:
         """An event that one task of the run waits for and another sets; an inside wait to the deadlock detector."""
         return Signal(self.detector)
 
+    def cancel(self) -> None:
+        """Cancel the sinks, also those in streams that modules have opened."""
+        self.sinks.cancel()
+        for scope, sink in self._shields.items():
+            if sink:
+                scope.cancel()
+
     def halt(self) -> None:
         """End everything that still runs."""
         self.halted = True
         for scope in self._shields:
             scope.cancel()
 
-    def spawn(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
+    def spawn(self, task: Callable[..., Awaitable[object]], *args: object, sink: bool = False) -> None:
         """Run a task of the toolkit's own beside the pipeline; it ends with the run at the latest.
 
-        An exception in it ends the run in order, and becomes the run's failure.
+        An exception in it ends the run in order, and becomes the run's failure. A `sink` is cancelled when those of the
+        pipeline are: the end that its stream comes to then would look to it like an end with all values.
         """
-        self.nursery.start_soon(self._supervise, task, args)
+        self.nursery.start_soon(self._supervise, task, args, self.sinks if sink else None)
 
-    async def _supervise(self, task: Callable[..., Awaitable[object]], args: tuple[object, ...]) -> None:
-        with own_scope() as scope, self.shielded(scope):
+    async def _supervise(
+        self, task: Callable[..., Awaitable[object]], args: tuple[object, ...], sinks: trio.CancelScope | None = None
+    ) -> None:
+        with own_scope() as scope, self.shielded(scope, sink=sinks is not None):
             try:
                 await task(*args)
             except BaseException as exc:

@@ -94,8 +94,6 @@ class Running(Generic[R]):
         self._progress: Progress | None = None
         self._keeper = None if journal is None else wanted.Keeper(journal, pipeline, self._run)
         self._nursery: AbstractAsyncContextManager[trio.Nursery]
-        # A cancellation from outside reaches the block, and at its end the sinks: in order, not all at once.
-        self._scope = own_scope(shield=True)
         self._finished = False
         self._ends: dict[Signal, None] = {}
         """Signals for tasks that wait for the end."""
@@ -245,7 +243,7 @@ class Running(Generic[R]):
     def abort_nowait(self) -> None:
         """Stop as `abort` does, without waiting for it. Before the opening, it takes effect at the run's first wait."""
         self._aborted = True
-        self._scope.cancel()
+        self._run.cancel()
 
     def hurry(self) -> None:
         """Stop waiting for releases: end each module's `release_timeout` now."""
@@ -387,7 +385,7 @@ class Running(Generic[R]):
                     await trio.lowlevel.checkpoint()
             if self._here:
                 # A cancellation from outside reaches the sinks where the run's own would: where they wait for a batch.
-                self._scope.shield = False
+                self._run.sinks.shield = False
                 run.detector.run_by(trio.lowlevel.current_task())
             else:
                 # It has its own shield and lets no exception out.
@@ -481,7 +479,7 @@ class Running(Generic[R]):
 
     async def _until_ended(self) -> None:
         abandoned = False
-        with self._scope:
+        with self._run.sinks:
             try:
                 self._result = cast("R", (await consume_all(self._consumers))[0])
             except BaseException as exc:  # noqa: BLE001 - raised where the run's end is reported
@@ -537,7 +535,7 @@ class Running(Generic[R]):
         waiters = list(sidecar.waits)
         if not any(waiter.event.task is not None and detector.has(waiter.event.task) for waiter in waiters):
             self._cause = detector.reason = stalled
-            self._scope.cancel()
+            self._run.cancel()
         for waiter in waiters:
             # A task that waits for a completion raises the error itself, so its part of the run ends in order.
             waiter.failure = stalled
@@ -552,11 +550,11 @@ class Running(Generic[R]):
         else:
             self._cause = self._cause or failure
             self._stray = failure
-            self._scope.cancel()
+            self._run.cancel()
 
     async def _end_at_a_violation(self, checker: "wanted.Checker") -> None:
         await checker.tripped.wait()
-        self._scope.cancel()
+        self._run.cancel()
 
     async def _keep(self, keeper: "wanted.Keeper") -> None:
         """Let the keeper write the journal; end the run if its completions cannot be recorded."""
@@ -568,7 +566,7 @@ class Running(Generic[R]):
                 raise
             if self._cause is None:
                 self._cause = keeper.failure = failure
-                self._scope.cancel()
+                self._run.cancel()
 
     async def _look_on(self, beside: "Companion") -> None:
         """Run the companion; if it raises, end the run in an orderly way, or add to the outcome if it has ended."""
@@ -585,7 +583,7 @@ class Running(Generic[R]):
                 if not (isinstance(failure, PullstreamError) or any(map(is_blame, getattr(failure, "__notes__", ())))):
                     blame(failure, "the function given as beside=")
                 self._cause = self._cause or failure
-            self._scope.cancel()
+            self._run.cancel()
 
 
 Companion = Callable[[Running[Any]], Awaitable[object]]

@@ -371,3 +371,36 @@ def test_failures_of_a_fold_pass_on_in_a_batch_of_many_times():
     found = ps.run(ps.pipe(ps.values(range(6), time=lambda n: n // 2), sums, ps.collect(timed=True)))
     assert found == [(0, 6), (1, 6), (2, 6)]
     assert failed == [(0, 0), (1, 2), (2, 4)]
+
+
+@ps.sink
+async def told_of_the_end(upstream, ctx, ends):
+    async for _ in ctx.batches(upstream):
+        pass
+    ends.append("the end")
+
+
+@pytest.mark.parametrize("cancel", [True, False], ids=["cancelled", "aborted"])
+@pytest.mark.parametrize("module", ["dynamic_merge", "group_by"])
+async def test_a_cancellation_is_no_end_for_a_sink_in_a_stream_that_a_module_opens(module, cancel, autojump_clock):
+    """It would complete what it has got of a time, as it does when the stream has been left by a `take`."""
+    ends = []
+
+    @ps.source
+    async def waiting(ctx):
+        yield 0
+        await trio.sleep_forever()
+
+    inverse = ps.map(lambda n: 1 // n, on_error=told_of_the_end(ends))
+    if module == "group_by":
+        grouped = ps.pipe(waiting(), ps.group_by(bool, ps.pipe(inverse, ps.prefetch(1))))
+    else:
+        grouped = ps.dynamic_merge()
+        grouped.add(ps.pipe(waiting(), inverse))
+    async with trio.open_nursery() as nursery, ps.pipe(grouped, ps.drain()).open() as running:
+        await trio.sleep(1)
+        if cancel:
+            nursery.cancel_scope.cancel()
+            await trio.sleep_forever()
+        await running.abort()
+    assert not ends

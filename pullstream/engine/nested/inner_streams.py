@@ -51,7 +51,7 @@ def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | Non
     if isinstance(feed, Feed):
         scope.sidecar.nesting.enter(feed.location, feed.mirrored, owner.scope.sidecar.nesting, owner.location)
     for consumer in assembly.beside:
-        owner.run.spawn(sides.consume, consumer)
+        owner.run.spawn(sides.consume, consumer, sink=True)
     owner.inputs.append(lane)
     return lane
 
