@@ -298,8 +298,6 @@ def without_views(kind: DataType) -> DataType:
         return pa.dictionary(kind.index_type, without_views(kind.value_type), kind.ordered)
     if types.is_string_view(kind):
         return pa.string()
-    return (
-        pa.binary()
-        if types.is_binary_view(kind)
-        else nested(kind, lambda part: part.with_type(without_views(part.type)))
-    )
+    if types.is_binary_view(kind):
+        return pa.binary()
+    return nested(kind, lambda part: part.with_type(without_views(part.type)))

@@ -151,9 +151,10 @@ def _bound(given: Sequence[Any]) -> dict[str, Any]:
     """Return the values of $1, $2, ...; dates and timestamps are text."""
     bound: dict[str, Any] = {}
     for at, value in enumerate(given, 1):
-        bound[f"{at}"] = value if type(value) in _STORED else _plain(pyarrow().array([value]))[0]
-        if type(bound[f"{at}"]) not in _STORED or isinstance(value, timedelta):
+        stored = value if type(value) in _STORED else _plain(pyarrow().array([value]))[0]
+        if type(stored) not in _STORED or isinstance(value, timedelta):
             raise sqlite3.DataError(f"SQLite has no type for ${at}, {value!r}: give a number or text in parameters=")
+        bound[str(at)] = stored
     return bound
 
 

@@ -110,7 +110,7 @@ class Run:
         """
         # A task that was cancelled while it started is still in the nursery that started it, and must end with that.
         own = trio.lowlevel.current_task().parent_nursery is self.nursery
-        scope.shield = own and not (sink and not self.sinks.shield)
+        scope.shield = own and (self.sinks.shield or not sink)
         if self.halted or (sink and self.sinks.cancel_called):
             scope.cancel()
         self._shields[scope] = sink
