@@ -25,7 +25,7 @@ from timely.mutable import MutableAntichain
 FEW = 600
 """So many times are enough to see that something is kept for each, ..."""
 
-MORE = 16_000
+MORE = 45_000
 """... or so many in a run that never waits, where thousands come at once, and what is over is forgotten every few
 milliseconds."""
 
@@ -118,7 +118,7 @@ def soak(module, times, look, beside, limit):
 )
 def test_no_entry_stays_for_a_time(name, beside, kept):
     looks = []
-    module, times, limit = (AT_ONCE[name], MORE, 2048) if name in AT_ONCE else (A_FEW[name], FEW, 20)
+    module, times, limit = (AT_ONCE[name], MORE, 4096) if name in AT_ONCE else (A_FEW[name], FEW, 20)
     soak(module, times, lambda: looks.append(kept()), beside, limit)
     # A few batches' times, however many have passed.
     assert {what: size for what, size in looks[-1].items() if size > 5 * limit} == {}
