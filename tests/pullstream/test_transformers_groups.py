@@ -1,5 +1,6 @@
 """batch and window: groups of values at one time, by count and by the clock."""
 
+from collections import Counter
 from itertools import groupby
 
 import more_itertools
@@ -139,6 +140,21 @@ async def test_a_window_is_bounded(edge, counting, probe, autojump_clock):
         assert trio.current_time() - start == 10
         assert sum(probe.asked) == 4
         assert await reader.ask(3) == ps.Batch(0, [[4, 5, 6, 7]])
+
+
+async def test_a_value_that_arrives_at_a_tick_is_in_the_next_windows(autojump_clock):
+    """Whatever the moments of the two are rounded to."""
+    for every, periods in ((0.1, 1), (0.1, 2), (0.3, 3), (1 / 3, 1), (0.7, 5)):
+        source, sliding = ps.interval(every), ps.windowed(seconds=periods * every, every=every)
+        async with ps.pipe(source, ps.take(50), sliding, ps.collect()).open() as running:
+            counts = Counter(value for window in await running.result() for value in window)
+        assert [counts[value] for value in range(45)] == [periods] * 45
+
+
+async def test_a_value_that_took_longer_than_to_the_tick_is_in_the_next_window(autojump_clock):
+    slowly = ps.pipe(ps.values("abcdefg"), ps.tap(lambda _: autojump_clock.jump(2)))
+    async with ps.pipe(slowly, ps.windowed(seconds=5), ps.map("".join), ps.collect()).open(limit=1) as running:
+        assert await running.result() == ["abc", "de", "fg"]
 
 
 async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock):

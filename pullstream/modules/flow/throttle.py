@@ -151,12 +151,19 @@ class _KeepLatest(PolledKernel[Any]):
                 return
 
 
-def _next_tick(module: _KeepLatest, came: float) -> float:
-    # A value that arrives exactly at a tick counts for the next one, whichever is processed first.
-    tick = int((came - module.began) / module.seconds)
-    while module.began + tick * module.seconds <= came:
+def tick_after(moment: float, start: float, every: float) -> int:
+    """Give the number of the first tick after a moment, where tick 0 is at `start` and one comes `every` seconds.
+
+    A value that arrives exactly at a tick counts for the next one, whichever is processed first.
+    """
+    tick = int((moment - start) / every)
+    while start + tick * every <= moment:
         tick += 1
-    return module.began + tick * module.seconds
+    return tick
+
+
+def _next_tick(module: _KeepLatest, came: float) -> float:
+    return module.began + tick_after(came, module.began, module.seconds) * module.seconds
 
 
 @transformer

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from math import inf
+from math import inf, isclose
 from typing import Any, ClassVar, Final, overload
 
 import trio
@@ -13,6 +13,7 @@ from pullstream.blueprint.parts import Lists
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.logger import LOG
+from pullstream.modules.flow.throttle import tick_after
 from pullstream.modules.grouping.groups import Gather, Part
 
 MOST: Final = 10_000
@@ -140,39 +141,41 @@ class _Ticks:
         self._every = every
         self._start: float | None = None
 
-    def next_tick(self) -> int:
-        """Give the number of the next tick."""
-        now = trio.current_time()
+    def next_tick(self, now: float) -> int:
+        """Give the number of the first tick after a moment."""
         if self._start is None:
             self._start = now
-        return int((now - self._start) // self._every) + 1
+        return tick_after(now, self._start, self._every)
 
-    def moment(self, tick: int) -> float:
-        """Give the moment at which a tick is due."""
+    def moment(self, tick: float) -> float:
+        """Give the moment at which a tick is due, or a part of the period after one."""
         assert self._start is not None, "next_tick() is called first"
         return self._start + tick * self._every
 
 
 class _LatestByClock(Part):
-    def __init__(self, clock: _Ticks, seconds: float) -> None:
+    def __init__(self, clock: _Ticks, periods: float) -> None:
         self._clock = clock
-        self._seconds = seconds
+        self._periods = periods
+        """The length of a window, in periods of the ticks."""
         self._kept: deque[tuple[float, Any]] = deque()
         self._shown = True
-        self._tick = clock.next_tick()
-        self.deadline = clock.moment(self._tick)
 
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         now = trio.current_time()
+        # A tick may have come while upstream worked: these values count for a later one.
+        while self._kept and self.deadline <= now:
+            self.elapse(out)
+        if not self._kept:
+            self._set_tick(self._clock.next_tick(now))
         self._kept.extend((now, value) for value in values)
         self._shown = False
 
     @override
     def elapse(self, out: list[Any]) -> None:
         self._show(out)
-        self._tick += 1
-        self.deadline = self._clock.moment(self._tick)
+        self._set_tick(self._tick + 1)
         self._forget()
 
     @override
@@ -188,9 +191,14 @@ class _LatestByClock(Part):
 
     def _forget(self) -> None:
         """Drop the values that arrived too early for the window of the next tick."""
-        begin = self.deadline - self._seconds
+        # Made as the moments of ticks are: of two that are equal, none is the later one by a rounding error.
+        begin = self._clock.moment(self._tick - self._periods)
         while self._kept and self._kept[0][0] < begin:
             self._kept.popleft()
+
+    def _set_tick(self, tick: int) -> None:
+        self._tick = tick
+        self.deadline = self._clock.moment(tick)
 
     @override
     def __len__(self) -> int:
@@ -241,5 +249,7 @@ def windowed(
     if count is not None:
         return opens(_ByCount(count, step or 1))
     assert seconds is not None, "the check requires count or seconds"
-    clock = _Ticks(every or seconds)
-    return opens(Gather(lambda: _LatestByClock(clock, seconds), clocked=True, capacity=capacity))
+    clock, periods = _Ticks(every or seconds), seconds / (every or seconds)
+    if isclose(periods, round(periods)):
+        periods = round(periods)
+    return opens(Gather(lambda: _LatestByClock(clock, periods), clocked=True, capacity=capacity))
