@@ -95,6 +95,17 @@ class Swallows(ps.authoring.Kernel):
 
 
 @ps.transformer
+class EndsWhenCancelled(ps.authoring.Kernel):
+    """Takes its cancellation for the end of the stream."""
+
+    async def produce(self, limit):
+        try:
+            return await self.upstream.ask(limit)
+        except trio.Cancelled:
+            return ps.DONE
+
+
+@ps.transformer
 async def leaves_the_program(upstream, ctx):
     """Ends the program when it does not know what to do."""
     async for batch in ctx.batches(upstream):
@@ -211,6 +222,7 @@ WRONG = (
     (Subject("one batch", OneBatch), {"batching"}),
     (Subject("hangs", Hangs), {"hang"}),
     (Subject("swallows", Swallows), {"R6"}),
+    (Subject("ends when cancelled", EndsWhenCancelled), {"R1"}),
     (Subject("leaves the program", leaves_the_program), {"crash"}),
     (Subject("crashes hard", CrashesHard), {"crash"}),
     (Subject("forgets the hold", forgets_the_hold), {"R12"}),
