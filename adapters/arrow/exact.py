@@ -153,9 +153,12 @@ def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
 
 
 def _of_one_kind(values: Sequence[Any]) -> None:
-    """Refuse numbers and zones that only some of the values have; whether pyarrow does depends on which is first."""
-    if any(issubclass(kind, Number) for kind in _types(values)):
+    """Refuse numbers, and zones and times of day that only some values have; pyarrow looks only at the first value."""
+    seen = _types(values)
+    if any(issubclass(kind, Number) for kind in seen):
         raise TypeError("a number is not a time")
+    if len({issubclass(kind, dt.datetime) for kind in seen if issubclass(kind, dt.date)}) > 1:
+        raise TypeError("only some of the values have a time of day")
     if len({getattr(value, "tzinfo", None) is None for value in values if value is not None}) > 1:
         raise ValueError("only some of the values have a time zone")
 

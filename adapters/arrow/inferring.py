@@ -151,7 +151,11 @@ def _united(known: Schema, found: Schema) -> Schema:
         for one, other in ((types.is_floating, types.is_decimal), (types.is_string, types.is_binary)):
             if any(map(one, kinds)) and any(map(other, kinds)):
                 raise TypeError(f"{kinds[1]} and {kinds[0]} have no common type")
-    return pa.unify_schemas(with_decimals([known, found]), promote_options="permissive")
+    known, found = with_decimals([known, found])
+    # The zone of the first value is that of all, as in one batch.
+    kinds_of = dict(zip(known.names, known.types, strict=True))
+    zoned = [field.with_type(_matched(_in_zone, field.type, kinds_of.get(field.name, field.type))) for field in found]
+    return pa.unify_schemas([known, pa.schema(zoned)], promote_options="permissive")
 
 
 def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
@@ -160,32 +164,46 @@ def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
     kinds: dict[str, dict[DataType, None]] = {}
     for field in chain.from_iterable(schemas):
         kinds.setdefault(field.name, {})[field.type] = None
+    made = partial(_matched, _with_decimals)
     return [
-        pa.schema([field.with_type(reduce(_with_decimals, kinds[field.name], field.type)) for field in schema])
+        pa.schema([field.with_type(reduce(made, kinds[field.name], field.type)) for field in schema])
         for schema in schemas
     ]
 
 
 def _with_decimals(kind: DataType, other: DataType) -> DataType:
-    """A type whose integers are decimals where another has decimals."""
-    pa = pyarrow()
-    types = pa.types
+    """A decimal type in place of an integer type beside decimals."""
+    types = pyarrow().types
     if types.is_integer(kind) and types.is_decimal(other):
         # 64 bits have up to 20 digits.
-        return pa.decimal128(min(38, 20 + other.scale), other.scale)
+        return pyarrow().decimal128(min(38, 20 + other.scale), other.scale)
+    return kind
+
+
+def _in_zone(kind: DataType, other: DataType) -> DataType:
+    """A timestamp type in the zone of another."""
+    is_timestamp = pyarrow().types.is_timestamp
+    zones = is_timestamp(kind) and is_timestamp(other) and kind.tz and other.tz
+    return pyarrow().timestamp(kind.unit, other.tz) if zones else kind
+
+
+def _matched(of: Callable[[DataType, DataType], DataType], kind: DataType, other: DataType) -> DataType:
+    """A type with `of` applied to its parts and those of another type in their places."""
+    pa = pyarrow()
+    types = pa.types
     if (types.is_list(kind) and types.is_list(other)) or (types.is_large_list(kind) and types.is_large_list(other)):
-        value = _with_decimals(kind.value_type, other.value_type)
+        value = _matched(of, kind.value_type, other.value_type)
         if value != kind.value_type:
             return (pa.list_ if types.is_list(kind) else pa.large_list)(kind.value_field.with_type(value))
     if types.is_struct(kind) and types.is_struct(other):
         places = [other.get_field_index(field.name) for field in kind]
         return pa.struct(
             [
-                field if place < 0 else field.with_type(_with_decimals(field.type, other.field(place).type))
+                field if place < 0 else field.with_type(_matched(of, field.type, other.field(place).type))
                 for field, place in zip(kind, places, strict=True)
             ]
         )
-    return kind
+    return of(kind, other)
 
 
 def derived_schema(path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered) -> Schema:

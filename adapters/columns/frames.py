@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Any, Final, TypeVar
 
@@ -164,13 +165,14 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
         # Polars panics instead of raising an exception.
         if "decimal256(" in str(field.type):
             raise refused(field, "decimal128")
-    try:
-        frame: Frame = pl.from_arrow(batch)
-    except pl.exceptions.PolarsError:
-        for field in batch.schema if batch.num_columns > 1 else ():
-            frame_from(where, batch.select([field.name]))
-        raise refused(batch.schema.field(0), "another type") from None
-    return frame
+    with suppress(pl.exceptions.PolarsError):
+        return pl.from_arrow(batch)
+    # Polars cannot take a part of a batch in which lists of a fixed size are null, but it can take a copy.
+    with suppress(pl.exceptions.PolarsError):
+        return pl.from_arrow(pa.concat_batches([batch]))
+    for field in batch.schema if batch.num_columns > 1 else ():
+        frame_from(where, batch.select([field.name]))
+    raise refused(batch.schema.field(0), "another type")
 
 
 def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:

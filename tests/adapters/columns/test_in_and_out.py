@@ -23,6 +23,7 @@ TABLE = pa.table(
             [dt.datetime(2026, 1, day, tzinfo=dt.UTC) for day in range(1, 6)], pa.timestamp("us", "Europe/Paris")
         ),
         "parts": pa.array([[{"a": 1}], [], None, [{"a": None}], [{"a": 2}]]),
+        "pair": pa.array([[1, 2], None, [3, 4], [None, 5], [6, 7]], pa.list_(pa.int32(), 2)),
     }
 )
 
@@ -45,7 +46,7 @@ def test_from_a_file_to_files_and_a_table_without_rows(given, tmp_path, limit, n
     flat = ps.pipe(read, columns.select("day", "n", "at"), columns.filter(pl.col("n") > 1))
     ps.run(ps.pipe(flat, files.write_csv(f"{tmp_path}/out/{{time}}.csv")), limit=limit)
 
-    known = ps.pipe(read, columns.filter(pl.col("key").is_not_null()))
+    known = ps.pipe(read, columns.filter(pl.col("key").is_not_null(), pl.col("pair").is_not_null()))
     ps.run(ps.pipe(known, files.write_parquet(f"{tmp_path}/{{time}}/{{key}}.parquet", key="key")), limit=limit)
     counts = ps.pipe(columns.stamp("day", lateness=1), columns.reduce_by_time(n=columns.count()))
     days = ps.run(ps.pipe(files.read_parquet(given), counts, columns.collect_table()), limit=limit)

@@ -145,19 +145,30 @@ VALUES = {
     "text": "a",
     "bytes": b"a",
     "date": dt.date(2026, 1, 2),
-    "naive": MOMENT.replace(tzinfo=None),
+    "naive": MOMENT.replace(hour=0, tzinfo=None),
     "aware": MOMENT,
+    "eastern": MOMENT.astimezone(dt.timezone(dt.timedelta(hours=2))),
     "duration": dt.timedelta(1),
     "time": dt.time(1),
     "list": [1],
     "floats": [0.5],
     "texts": ["a"],
     "struct": {"a": 1},
+    "moments": [{"a": MOMENT}],
+    "eastern moments": [{"a": MOMENT.astimezone(dt.timezone(dt.timedelta(hours=2)))}],
 }
-TOGETHER = {
-    frozenset(pair)
-    for pair in [("int", "float"), ("list", "floats"), *combinations(["int", "large", "decimal", "cents"], 2)]
-}
+TOGETHER = set(
+    map(
+        frozenset,
+        [
+            ("int", "float"),
+            ("list", "floats"),
+            ("aware", "eastern"),
+            ("moments", "eastern moments"),
+            *combinations(["int", "large", "decimal", "cents"], 2),
+        ],
+    )
+)
 
 
 def outcome(program, limit):
