@@ -272,6 +272,7 @@ class Later:
         lambda later: [ps.find(later)],
         lambda later: [ps.reduce(lambda _, n: later(n), 0)],
         lambda later: [ps.on_end(later)],
+        lambda later: [ps.partition(later, {}, other=ps.drain())],
         lambda later: [ps.stamp(later)],
         lambda later: [ps.stamp(later, lateness=1)],
         lambda later: ps.pipe(ps.join(ps.values([1]), ps.values([1]), on=later), ps.collect()),

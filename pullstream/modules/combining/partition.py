@@ -13,6 +13,7 @@ from pullstream.decorators import opens, sink
 from pullstream.engine.assembly import Assembly, Consuming, Wiring, named
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.nested.hub import Branch, Dealt, Hub
+from pullstream.engine.parts.fused import result_of
 from pullstream.errors import RoutingError
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.combining.tee import Several
@@ -93,7 +94,7 @@ class _Router(Hub):
             for value in values:
                 try:
                     key = self._key(value)
-                    branch = self.ways.get(key, self.other)
+                    branch = self.ways.get(key)
                 except Exception as exc:
                     if self.failed is not None:
                         dealt.setdefault(self.failed, []).append(self.reveal(caught(value, exc)))
@@ -104,6 +105,9 @@ class _Router(Hub):
                     if owners is not None:
                         owners.append(self.failed)
                     continue
+                if branch is None:
+                    result_of(self._key, key)
+                    branch = self.other
                 if branch is None:
                     raise RoutingError(  # noqa: TRY301 - handled like any other failure of a value
                         f"{self.location}: {value!r} has the key {key!r}, which has no sink. Add one for this key, or "
