@@ -14,6 +14,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.minima import Minima
+from pullstream.errors import ReuseError
 from pullstream.frames import cut
 from pullstream.program.pipe import pipe
 from pullstream.program.running import Running, check_limits, trio_needed
@@ -149,6 +150,7 @@ class _Aiterating(AbstractAsyncContextManager[AsyncIterator[T]]):
 
     def __init__(self, block: AbstractAsyncContextManager[Reading[T]]) -> None:
         self._block = block
+        self._entered = False
 
     def __aiter__(self) -> NoReturn:
         raise TypeError(
@@ -158,6 +160,9 @@ class _Aiterating(AbstractAsyncContextManager[AsyncIterator[T]]):
 
     @override
     async def __aenter__(self) -> AsyncIterator[T]:
+        if self._entered:
+            raise ReuseError("this aiterate() was entered before: call it again, for another run")
+        self._entered = True
         return await self._block.__aenter__()
 
     @override

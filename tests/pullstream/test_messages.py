@@ -47,11 +47,15 @@ def test_a_kernel_is_opened_once():
         ps.run(pipeline)
 
 
-async def test_a_running_is_entered_once():
+async def test_a_run_is_entered_once():
     async with ps.pipe(ps.values([1]), ps.collect()).open() as running:
         with pytest.raises(ps.errors.ReuseError, match="open"):
             await running.__aenter__()
         assert await running.result() == [1]
+    async with (block := ps.aiterate(ps.values([1]))) as values:
+        with pytest.raises(ps.errors.ReuseError, match=r"aiterate\(\)"):
+            await block.__aenter__()
+        assert [value async for value in values] == [1]
 
 
 def test_code_of_asyncio_is_sent_where_it_runs():
