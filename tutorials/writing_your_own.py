@@ -586,11 +586,10 @@ def what_is_kept() -> None:
 
     A run with a journal may be killed, and the next run resumes from there: completed times are not repeated, and all
     other times are processed again, as a whole. So a module must keep state that lasts beyond a time in `ctx.memory`
-    (in a kernel, `self.memory`, with `carries = Carries.MEMORY`), a dict that the journal saves. `memory.at(time)`
-    returns it for changes caused by values at that time; its content before the change is then the state as of the
-    previous time. Values are pickled, and times must ascend. A value that is changed in place is saved only if it is
-    assigned again: append to a deque, then `memory["last"] = it`. Below, the first run dies at 4, and the second
-    resumes from 1 + 2 + 3.
+    (in a kernel, `self.memory`), a dict that the journal saves. `memory.at(time)` returns it for changes caused by
+    values at that time; its content before the change is then the state as of the previous time. Values are pickled,
+    and times must ascend. A value that is changed in place is saved only if it is assigned again: append to a deque,
+    then `memory["last"] = it`. Below, the first run dies at 4, and the second resumes from 1 + 2 + 3.
     """
 
     @ps.transformer

@@ -108,9 +108,10 @@ class Assembly:
     ) -> Kernel[Any]:
         """Give a kernel its location and its inputs."""
         above = [upstream.location for upstream in upstreams]
-        location = self.scope.sidecar.locate(names, site, above, traits=kernel.traits)
+        traits = kernel.__overrides__.completed(kernel.traits)
+        location = self.scope.sidecar.locate(names, site, above, traits=traits)
         edge = install(kernel, self.scope, location, upstreams)
-        if kernel.traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
+        if traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
             self.scope.keeping.placed(location, kernel)
         frames = edge.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:

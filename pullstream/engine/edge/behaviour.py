@@ -5,9 +5,10 @@ from collections.abc import Callable, Coroutine
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Generic
 
+import attrs
 from typing_extensions import TypeVar
 
-from pullstream.engine.traits import PLAIN, Traits
+from pullstream.engine.traits import PLAIN, Carries, Traits
 from pullstream.frames import is_ours
 from pullstream.protocol import Batch, Done
 
@@ -105,7 +106,19 @@ def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
 class Overrides:
     """The methods that a module's class has in place of defaults, and whether authors wrote them."""
 
-    __slots__ = ("acquires", "at_once", "halts", "placed", "polled", "produces", "releases", "waits", "waits_itself")
+    __slots__ = (
+        "acquires",
+        "at_once",
+        "by_author",
+        "halts",
+        "placed",
+        "polled",
+        "produces",
+        "releases",
+        "trusted",
+        "waits",
+        "waits_itself",
+    )
 
     def __init__(self, cls: type[Behaviour[Any]]) -> None:
         def has_own(name: str) -> bool:
@@ -114,6 +127,10 @@ class Overrides:
         def by_toolkit(name: str) -> bool:
             return is_ours(getattr(getattr(cls, name), "__module__", ""))
 
+        self.by_author = not is_ours(cls.__module__)
+        base: Any = next(base for base in cls.__mro__ if is_ours(base.__module__))
+        self.trusted: bool = getattr(base.traits, "trusted", False)
+        """Whether its base class in the toolkit sees to it that it answers only at permitted times."""
         self.polled = cls.__polled__
         self.produces, self.placed = has_own("produce"), has_own("placed")
         self.acquires, self.halts, self.releases = has_own("acquire"), has_own("halt"), has_own("release")
@@ -123,6 +140,13 @@ class Overrides:
         """Whether an author has written the `wait` of a polled module, which may wait for anything."""
         self.waits = self.acquires or self.releases or self.waits_itself
         """Whether a polled module may wait for anything but its inputs."""
+
+    def completed(self, traits: Traits) -> Traits:
+        """Add to an author's traits what holds anyway: it may have a memory, and it is as trusted as its base class."""
+        if not self.by_author:
+            return traits
+        carries = Carries.MAYBE if traits.carries is Carries.NOTHING else traits.carries
+        return attrs.evolve(traits, carries=carries, trusted=traits.trusted or self.trusted)
 
 
 def without_waiting(code: Coroutine[Any, Any, R]) -> R:

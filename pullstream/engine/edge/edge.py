@@ -81,7 +81,8 @@ class Edge(Generic[T]):
         self.first_end: End[Edge[Any]] | None = None
         self.further_ends: WeakSet[End[Edge[Any]]] | None = None
         """The ends below, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
-        traits = self.traits = module.traits
+        own = module.__overrides__
+        traits = self.traits = own.completed(module.traits)
         self.origin = not (inputs or traits.follows)
         """Whether this is a source in time order: each of its answers promises that no earlier time will follow."""
         height, depth = 0, scope.depth
@@ -98,7 +99,6 @@ class Edge(Generic[T]):
         """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
         self.wait: Callable[[], Awaitable[None]] | None = None
         """The wait of a simulation, in place of the module's own."""
-        own = module.__overrides__
         if own.polled:
             self.polled = method_of(module, "poll")
         else:

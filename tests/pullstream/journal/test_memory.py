@@ -162,3 +162,55 @@ def test_a_state_inside_another_module_is_refused(path):
             ps.run(ps.pipe(ps.values([1]), ps.group_by(str, module), ps.drain()), journal=path.with_name(name))
     each = ps.flat_map(lambda n: ps.pipe(ps.values(range(n)), ps.scan(agg.sum())))
     assert ps.run(ps.pipe(ps.values([3, 2]), each, ps.collect()), journal=path.with_name("each")) == [0, 1, 3, 0, 1]
+
+
+class Undeclared(ps.authoring.Kernel):
+    """Emits the total so far, from a memory that its traits say nothing about."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(1)
+        if batch is ps.DONE:
+            return ps.DONE
+        memory = self.memory.at(batch.time)
+        memory["total"] = memory.get("total", 0) + batch.values[0]
+        return ps.Batch(batch.time, [memory["total"]])
+
+
+class TraitsOfItsOwn(ps.authoring.Notified):
+    """The same when a time is complete, with traits in place of those of its base class."""
+
+    traits = ps.authoring.Traits(carries=ps.authoring.Carries.MEMORY)
+
+    def receive(self, batch):
+        for run in self.apart(batch):
+            self.notify(run.time, run.time)
+            memory = self.memory.at(run.time)
+            memory["total"] = memory.get("total", 0) + sum(run.values)
+
+    def complete(self, time):
+        self.give(time, [self.memory["total"]])
+
+
+@pytest.mark.parametrize("module", [Undeclared, TraitsOfItsOwn])
+def test_a_memory_takes_no_time_twice_that_another_sink_has_not_completed(path, module):
+    """Whatever its class declares: the other sink is given the time again, and the memory is not."""
+    totals, ahead = {}, trio.Event()
+
+    def keep(time, values):
+        totals[time] = values
+        if time == 4:
+            ahead.set()
+
+    async def fail_once(time, values):
+        if time == 2 and not ahead.is_set():
+            await ahead.wait()
+            raise OSError("disk full")
+
+    numbers = ps.values(range(1, 9), time=lambda n: n)
+    at_the_end = ps.tap(lambda _: None, on_end=lambda _: ahead.set())
+    one = ps.pipe(ps.transformer(module)(), at_the_end, ps.at_completion(keep))
+    job = ps.pipe(numbers, ps.tee(one, ps.at_completion(fail_once), capacity=3))
+    with pytest.raises(OSError, match="disk full"):
+        ps.run(job, journal=path, limit=1)
+    ps.run(job, journal=path, limit=1)
+    assert totals == {n: [n * (n + 1) // 2] for n in range(1, 9)}
