@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -165,12 +166,12 @@ class Run:
         An exception in it ends the run in order, and becomes the run's failure. A `sink` is cancelled when those of the
         pipeline are: the end that its stream comes to then would look to it like an end with all values.
         """
-        self.nursery.start_soon(self._supervise, task, args, self.sinks if sink else None)
+        self.nursery.start_soon(partial(self._supervise, task, args, sink=sink))
 
     async def _supervise(
-        self, task: Callable[..., Awaitable[object]], args: tuple[object, ...], sinks: trio.CancelScope | None = None
+        self, task: Callable[..., Awaitable[object]], args: tuple[object, ...], *, sink: bool = False
     ) -> None:
-        with own_scope() as scope, self.shielded(scope, sink=sinks is not None):
+        with own_scope() as scope, self.shielded(scope, sink=sink):
             try:
                 await task(*args)
             except BaseException as exc:

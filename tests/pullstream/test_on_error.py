@@ -1,6 +1,7 @@
 """`on_error=`: what happens to a value whose function raised, in every module that calls a function with each value."""
 
 import inspect
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 
@@ -8,6 +9,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.errors import Abandoned
 from tests.pullstream.common import Unseen
 
 LIMITS = (1, 2, 7, 4096)
@@ -404,3 +406,49 @@ async def test_a_cancellation_is_no_end_for_a_sink_in_a_stream_that_a_module_ope
             await trio.sleep_forever()
         await running.abort()
     assert not ends
+
+
+@ps.sink
+async def slow_to_finish(upstream, ctx, failure, ends):
+    """Does its work when it has got everything, and in other tasks or threads, as a sink of files does."""
+    async for _ in ctx.batches(upstream):
+        pass
+    await trio.sleep(10)
+    ends.append("the end")
+    if failure is not None:
+        raise failure
+
+
+@pytest.mark.parametrize("failure", [None, KeyError("not written")], ids=["finishes", "fails"])
+@pytest.mark.parametrize("concurrency", [1, 2])
+async def test_a_sink_in_a_stream_that_a_module_opens_finishes_after_a_take(concurrency, failure, autojump_clock):
+    """The run ended without it, and a failure of its own was lost."""
+    ends = []
+    inner = ps.pipe(ps.values([0, 1, 2]), ps.map(lambda n: 1 // n, on_error=slow_to_finish(failure, ends)))
+    pipeline = ps.pipe(ps.values([inner]), ps.flatten(concurrency=concurrency), ps.take(1), ps.collect())
+    with pytest.raises(KeyError) if failure else nullcontext():
+        assert await ps.arun(pipeline) == [1]
+    assert ends == ["the end"]
+
+
+@ps.sink
+async def shielded_collect(upstream, ctx):
+    with trio.move_on_after(100, shield=True):
+        return [value async for batch in ctx.batches(upstream) for value in batch.values]
+
+
+async def test_a_shielded_sink_gets_no_end_of_a_stream_whose_side_sink_was_cancelled(autojump_clock):
+    """It waited forever for the side sink. An end would complete values that the side sink has not got."""
+
+    @ps.source
+    async def slowly(ctx):
+        for n in range(3):
+            yield n
+            await trio.sleep(2)
+
+    inner = ps.pipe(slowly(), ps.map(lambda n: 1 // n, on_error=told_of_the_end([])))
+    async with ps.pipe(ps.values([inner]), ps.flatten(), shielded_collect()).open() as running:
+        await trio.sleep(1)
+        await running.abort()
+        with pytest.raises(Abandoned):
+            await running.result()

@@ -9,12 +9,15 @@ from pullstream.engine.assembly import Consuming
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
-from pullstream.errors import without_cancelled
+from pullstream.errors import Abandoned, without_cancelled
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
 class Sides(Waking[Any], PolledKernel[Any]):
-    """Passes an inner stream on, and its end when all side sinks have ended. A side sink's failure fails the stream."""
+    """Passes an inner stream on, and its end when all side sinks have ended. A side sink's failure fails the stream.
+
+    A termination from below is confirmed when they have ended, too.
+    """
 
     traits = Traits(trusted=True)
 
@@ -23,6 +26,8 @@ class Sides(Waking[Any], PolledKernel[Any]):
         self._over = False
         """Whether the inner stream has ended."""
         self._failure: BaseException | None = None
+        self._cancelled = False
+        """Whether a side sink was cancelled, and so has not got all of its values."""
 
     async def consume(self, consumer: Consuming) -> None:
         """Run one of the side sinks."""
@@ -30,11 +35,13 @@ class Sides(Waking[Any], PolledKernel[Any]):
             await consumer.consume()
         except BaseException as exc:
             if without_cancelled(exc) is None:
+                self._cancelled = True
                 raise
             self._failure = self._failure or exc
-        self._running -= 1
-        if not self._running:
-            self.changed()
+        finally:
+            self._running -= 1
+            if not self._running:
+                self.changed()
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -49,11 +56,27 @@ class Sides(Waking[Any], PolledKernel[Any]):
             return WAIT
         if self._failure is not None:
             raise self._failure
+        if self._cancelled:
+            raise Abandoned("the run was aborted before its end")
         return DONE
 
     @override
     def wait(self) -> Awaitable[None]:
         return self.awaited().wait() if self._over else self.upstream.ready()
+
+    @override
+    async def dismiss(self, reason: BaseException | None) -> None:
+        try:
+            await super().dismiss(reason)
+        finally:
+            # What they got is part of the stream: the module that has opened it holds their times until then.
+            if self._running:
+                await self.awaited().wait()
+
+    @override
+    async def release(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     @override
     def relayed(self, exc: BaseException) -> bool:
