@@ -139,6 +139,17 @@ class Requests(dict[Hashable, W]):
             heappop(heap)
         return heap[:1]
 
+    def pop_over(self, may_come: Callable[[Hashable], bool]) -> dict[Hashable, W]:
+        """Remove the times at which nothing may come any more; return them, earlier ones first, with their values."""
+        over: dict[Hashable, W] = {}
+        before = -1
+        while before < len(over):
+            before = len(over)
+            for time in self.first:
+                if not may_come(time):
+                    over[time] = self.pop(time)
+        return over
+
     def _minimal(self, minima: MutableAntichain[Any]) -> list[Hashable]:
         while gone := [time for time in minima.elements if time not in self]:
             for time in gone:

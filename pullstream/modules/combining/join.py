@@ -12,9 +12,7 @@ from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.sidecar.frontiers import Frontiers
-from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.waiting import Watch
+from pullstream.engine.sidecar.waiting import completion
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.logger import LOG
@@ -29,19 +27,6 @@ from pullstream.timely import BEGINNING
 HOW: Final[tuple[str, ...]] = get_args(How)
 CAPACITY: Final = 1_000_000
 """The default limit on the values that a join keeps of each source."""
-
-
-def _passing(owner: Location, side: Side) -> Watch:
-    """A wait until one of several kept times is complete in the other source."""
-    place, times = side.other.port.place, side.kept.waiting()
-
-    def passed(now: Frontiers) -> bool:
-        arriving = now.frontier(place)
-        return any(not arriving.less_equal(time) for time in times)
-
-    return Watch(
-        owner, [place], passed, lambda: f"waits until {', '.join(map(repr, times))} is complete in one of its sources"
-    )
 
 
 class _Join(FanIn):
@@ -133,29 +118,21 @@ class _Join(FanIn):
         """Give the next results: those that are ready, or pairs of the current batch."""
         if self._ready:
             return self._ready.take(limit)
-        results: list[tuple[Any, Any]] = []
-        times: list[Hashable] = []
         rest = self._rest
-        while len(results) < limit and self._more(rest):
-            part = rest.take(limit - len(results))
-            results += part.values
-            times += part.times
-        if not results:
+        while rest.left < limit and self._work is not None:
+            before, chunk = self._pairing.place, next(self._work, None)
+            if chunk is None:
+                break
+            self._answered_up_to = before
+            rest.put(chunk)
+        if not rest:
             return None
+        answer = rest.take(limit)
         if self._pairing.worked and not rest and self._pairing.failed is None:
             self._finish()
         elif self._work is not None:
             self._go_on()
-        return Batch.of(times, results)
-
-    def _more(self, rest: Backlog) -> bool:
-        """Take the next pairs of the current batch; True if there are any."""
-        if not rest and self._work is not None:
-            self._answered_up_to = self._pairing.place
-            chunk = next(self._work, None)
-            if chunk is not None:
-                rest.put(chunk)
-        return bool(rest)
+        return answer
 
     def _go_on(self) -> None:
         """Acknowledge the values of the current batch whose pairs are all answered."""
@@ -195,7 +172,7 @@ class _Join(FanIn):
             return False
         self._stale = False
         for side in self._sides:
-            for time, values in side.kept.forget(side.other.arriving()):
+            for time, values in side.kept.forget(side.other.arriving()) if side.kept.size else ():
                 if side.owes:
                     if values:
                         self._ready.put(Batch(time, [self._pairing.alone(side, value) for value in values]))
@@ -229,7 +206,11 @@ class _Join(FanIn):
     @override
     async def wait(self) -> None:
         """Wait until an answer arrives, or until a kept value can be dropped."""
-        watches = [_passing(self.location, side) for side in self._sides if side.kept.size]
+        watches = [
+            completion(self.location, [side.other.port.place], time)
+            for side in self._sides
+            for time in side.kept.waiting()
+        ]
         await self.edge.until(watches, self.awaited())
         self._stale = True
 

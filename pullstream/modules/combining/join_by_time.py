@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import chain, takewhile
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias
 
@@ -14,14 +14,13 @@ from pullstream.blueprint import Call, Source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.parts.fan_in import FanIn, Input
 from pullstream.engine.parts.pace import Pace
+from pullstream.engine.sidecar.waiting import Requests
 from pullstream.engine.traits import Traits
 from pullstream.errors import Overflow
 from pullstream.failures import Caught
 from pullstream.logger import LOG
 from pullstream.modules.values.on_error import guarded
 from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Done, Unanswered
-from pullstream.timely import sort_key
-from pullstream.timely.order import ascending
 
 How: TypeAlias = Literal["inner", "left", "full", "semi", "anti", "asof"]
 Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
@@ -67,10 +66,8 @@ class JoinByTime(FanIn):
         super().__init__(*both)
         self._ahead = ahead
         self._owes = owing(how)
-        self._open: list[Hashable] = []
-        """The times of the values, sorted."""
-        self._chain = True
-        """Whether each of them comes before the next one, so that they complete in this order."""
+        self._open: Requests[None] = Requests()
+        """The times of the values."""
         self._ready = Backlog(self)
         self._failure: BaseException | None = None
         self._compared = how != "asof"
@@ -144,7 +141,7 @@ class JoinByTime(FanIn):
 
     @override
     def wait(self) -> Awaitable[None]:
-        return self.until_complete((self._open[:1] if self._chain else self._open) if self.ready() else ())
+        return self.until_complete(self._open.first if self.ready() else ())
 
     def _over(self) -> bool:
         left, right = (each.done and not side.size for each, side in zip(self.all, self.kept, strict=True))
@@ -155,15 +152,10 @@ class JoinByTime(FanIn):
         if not self.ready():
             return False
         fronts = [self.edge.arriving(each.number) for each in self.all if not each.done]
-
-        def over(time: Hashable) -> bool:
-            return not any(front.less_equal(time) for front in fronts)
-
-        times = list((takewhile if self._chain else filter)(over, self._open))
+        times = [*self._open.pop_over(lambda time: any(front.less_equal(time) for front in fronts))]
         for time, made in zip(times, self.all_joined(times), strict=True):
             if made:
                 self._ready.put(Batch(time, made))
-            self._open.remove(time)
             self.location.drop(time)
         return bool(times)
 
@@ -177,11 +169,9 @@ class JoinByTime(FanIn):
         for run in each.head.runs():
             if begin == len(values):
                 break
-            if not any(run.time in one.parts for one in self.kept):
+            if run.time not in self._open:
                 self.location.hold(run.time)
-                place = bisect_left(self._open, sort_key(run.time), key=sort_key)
-                self._open.insert(place, run.time)
-                self._chain = self._chain and ascending(self._open[max(0, place - 1) : place + 2])
+                self._open[run.time] = None
             part = values[begin : begin + len(run.values)]
             side.parts.setdefault(run.time, []).append(part)
             begin += len(part)

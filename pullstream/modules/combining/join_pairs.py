@@ -1,7 +1,7 @@
 """The pairs that `join` makes from a batch of one side and the kept values of the other."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise, repeat, takewhile
 from operator import add
 from typing import Any, Final, cast
@@ -174,7 +174,7 @@ class Pairing:
                     self._matched = there is not None and not there.keys().isdisjoint(keys)
                     if len(side.sample) < SAMPLE:
                         side.sample.update(dict.fromkeys(keys[:SAMPLE], time))
-                pairs = self._matches(side, keys, some, there or {}, others.matched(time), keep=keep)
+                pairs = self._matches(side, keys, some, there or {}, time, keep=keep)
                 while not made.take(pairs):
                     yield made.chunk()
                 if there is not None:
@@ -204,7 +204,7 @@ class Pairing:
         keys: Sequence[Hashable],
         values: Sequence[Any],
         there: ValuesByKey,
-        matched: Container[Hashable],
+        time: Any,
         *,
         keep: bool,
     ) -> Iterator[Any]:
@@ -218,6 +218,7 @@ class Pairing:
         if self._how == "semi":
             if is_left:
                 return (value for value, key in each if key in there)
+            matched = cast("MatchState", side.other.kept).matched(time)
             new = (key for key in dict.fromkeys(keys) if key in there and key not in matched)
             return (value for key in new for value in there[key])
         found = zip(values, map(there.get, keys, repeat(nobody)), strict=False)

@@ -3,13 +3,12 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
+from pullstream.engine.sidecar.waiting import Requests
 from pullstream.timely import Antichain
-from pullstream.timely.order import is_total
 
 _FIRST: Final = itemgetter(0)
 
@@ -23,8 +22,7 @@ class MatchState:
     def __init__(self, *, marks: bool = False) -> None:
         self.size = 0
         """Number of kept values."""
-        self._times: dict[Hashable, defaultdict[Hashable, list[Any]]] = {}
-        self._heap: list[Any] | None = []
+        self._times: Requests[defaultdict[Hashable, list[Any]]] = Requests()
         self._matched: dict[Hashable, set[Hashable]] | None = {} if marks else None
         """The matched keys, by time."""
 
@@ -34,10 +32,6 @@ class MatchState:
         first = groups is None
         if groups is None:
             groups = self._times[time] = defaultdict(list)
-            if self._heap is not None and is_total(time):
-                heappush(self._heap, time)
-            else:
-                self._heap = None
         for key, value in zip(keys, values, strict=True):
             groups[key].append(value)
         self.size += len(values)
@@ -61,28 +55,20 @@ class MatchState:
         return time in self._times
 
     def waiting(self) -> list[Any]:
-        """Give the times whose completion allows something to be dropped; in one order, only the first."""
-        return list(self._times) if self._heap is None else self._heap[:1]
+        """Give the times of which one must be complete before anything can be dropped."""
+        return self._times.first
 
     def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
         """Drop the times that no `arriving` value can match any more; give the unmatched values of each."""
-        return [(time, self._drop(time)) for time in self._over(arriving)]
-
-    def _over(self, arriving: Antichain[Any]) -> list[Any]:
-        if self._heap is None:
-            return [time for time in self._times if not arriving.less_equal(time)]
-        over: list[Any] = []
-        while self._heap and not arriving.less_equal(self._heap[0]):
-            over.append(heappop(self._heap))
-        return over
-
-    def _drop(self, time: Any) -> list[Any]:
-        groups = self._times.pop(time)
-        self.size -= sum(map(len, groups.values()))
-        if self._matched is None:
-            return []
-        matched = self._matched.pop(time, ())
-        return [value for key, group in groups.items() if key not in matched for value in group]
+        gone: list[tuple[Any, list[Any]]] = []
+        for time, groups in self._times.pop_over(arriving.less_equal).items():
+            self.size -= sum(map(len, groups.values()))
+            unmatched: list[Any] = []
+            if self._matched is not None:
+                matched = self._matched.pop(time, ())
+                unmatched = [value for key, group in groups.items() if key not in matched for value in group]
+            gone.append((time, unmatched))
+        return gone
 
 
 class KeyRow:
@@ -184,8 +170,8 @@ class Near:
         return self._reaches[self._begin : self._begin + 1]
 
     def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
-        """Drop the values that no `arriving` value can match any more; give the unmatched ones by time, if wanted."""
-        if not self.size or arriving.less_equal(self._reaches[self._begin]):
+        """Drop values, of which there are some, as in `MatchState`; give the unmatched ones by time, if wanted."""
+        if arriving.less_equal(self._reaches[self._begin]):
             return []
         begin, reaches = self._begin, self._reaches
         end = bisect_left(reaches, arriving.elements[0], begin) if arriving.elements else len(reaches)

@@ -155,9 +155,7 @@ class _Ingress(PolledAsking[Any]):
             inside.clear()
             return True
         # A later time cannot be complete before an earlier one.
-        while done := [earlier for earlier in inside.first if self.edge.met(self._finished(earlier))]:
-            for earlier in done:
-                del inside[earlier]
+        inside.pop_over(lambda earlier: not self.edge.met(self._finished(earlier)))
         if time in inside:
             return True
         # Later batches from outside cannot arrive while this one is waiting, so do not wait for them.
