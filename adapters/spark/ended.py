@@ -84,12 +84,17 @@ def _error(code: int) -> JavaEnded:
 
 
 class _Nothing:
-    """A Java in which `SparkSession.stop` clears its defaults: every call does nothing."""
+    """A Java in which `SparkSession.stop` clears its defaults: that does nothing, and a call with arguments raises."""
+
+    def __init__(self, known: JavaEnded) -> None:
+        self._known = known
 
     def __getattr__(self, name: str) -> Self:
         return self
 
-    def __call__(self) -> Self:
+    def __call__(self, *given: object) -> Self:
+        if given:
+            raise again(self._known)
         return self
 
 
@@ -116,7 +121,7 @@ def _bury(context: Any, gateway: Any) -> None:
     if pyspark._gateway is gateway:  # noqa: SLF001
         pyspark._gateway = pyspark._jvm = pyspark._active_spark_context = None  # noqa: SLF001
         for session in {sessions._instantiatedSession, sessions._activeSession} - {None}:  # noqa: SLF001
-            session._jvm = _Nothing()  # noqa: SLF001
+            session._jvm = _Nothing(_graves[context])  # noqa: SLF001
         sessions._instantiatedSession = sessions._activeSession = None  # noqa: SLF001
     # Left-over threads in this process: listeners, and the one that reports garbage.
     with suppress(Exception):

@@ -41,6 +41,7 @@ KILLED = """
 session = killed(lambda session: spark.from_dataframe(session.range(0, 40_000_000, 1, 64), as_="tuples"))
 attempt("composing", lambda: spark.from_dataframe(session.range(10)))
 attempt("action", lambda: session.range(10).count())
+attempt("query", lambda: session.sql("SELECT 1"))
 attempt("stop", session.stop)
 attempt("anew", lambda: spark.session(master="local[2]").range(7).count())
 spark.session().stop()
@@ -86,8 +87,8 @@ def check_lines(*lines):
 @pytest.mark.slow
 def test_a_java_that_is_killed():
     lines, _ = said(KILL + KILLED)
-    run, composing, action, stop, anew, stream, second, struck, again = lines
-    check_lines(run, composing, action, stream, struck)
+    run, composing, action, query, stop, anew, stream, second, struck, again = lines
+    check_lines(run, composing, action, query, stream, struck)
     assert [stop, anew, second] == ["stop None", "anew 7", "anew 7"]
     assert again.startswith("anew [")
 
