@@ -275,6 +275,12 @@ class Later:
         lambda later: [ps.partition(later, {}, other=ps.drain())],
         lambda later: [ps.stamp(later)],
         lambda later: [ps.stamp(later, lateness=1)],
+        lambda later: [ps.stamp_epochs(key=later)],
+        lambda later: [ps.stamp_epochs(begin=later)],
+        lambda later: [ps.timed(lambda _, n: later(n))],
+        lambda later: [ps.probe(later)],
+        lambda later: [ps.reduce(ps.agg.count_unique(later))],
+        lambda later: [ps.reduce(ps.agg.most_common(1, later))],
         lambda later: ps.pipe(ps.join(ps.values([1]), ps.values([1]), on=later), ps.collect()),
     ],
 )

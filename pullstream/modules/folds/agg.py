@@ -22,6 +22,7 @@ import attrs
 from pullstream.blueprint import Call, Example, Positive, Sync, checked
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import A, B, V
+from pullstream.engine.parts.fused import result_of
 from pullstream.late import publish
 from pullstream.modules.folds import sketches
 from pullstream.modules.folds.fold import Fold, folds, itself, one_more
@@ -287,7 +288,8 @@ def _greatest_first(state: list[Any]) -> list[Any]:
 
 
 def _include(of: Callable[[Any], Hashable], seen: set[Hashable], value: Any) -> set[Hashable]:
-    seen.add(of(value))
+    key = of(value)
+    seen.add(key if seen else result_of(of, key))
     return seen
 
 
@@ -297,7 +299,7 @@ def _all_seen(seen: set[Hashable], other: set[Hashable]) -> set[Hashable]:
 
 
 def _count(of: Callable[[Any], Hashable], counts: dict[Hashable, int], value: Any) -> dict[Hashable, int]:
-    key = of(value)
+    key = of(value) if counts else result_of(of, of(value))
     counts[key] = counts.get(key, 0) + 1
     return counts
 

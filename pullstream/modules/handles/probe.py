@@ -13,6 +13,7 @@ from pullstream.blueprint.parts import Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import without_cancelled
 from pullstream.history.diagram import shown
@@ -83,8 +84,11 @@ class _Probe(Kernel[Any]):
     traits = PROMPT
 
     def __init__(self, show: Callable[[Probed], object]) -> None:
-        self._show = show
+        self._function = show
         self._requests = 0
+
+    def _show(self, probed: Probed) -> None:
+        result_of(self._function, self._function(probed))
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:

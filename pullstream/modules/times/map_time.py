@@ -177,7 +177,8 @@ class _Timed(PassOn):
         try:
             for value, time in zip(batch.values, times, strict=True):
                 try:
-                    out.append(self._function(time, value))
+                    made = self._function(time, value)
+                    out.append(made if out else result_of(self._function, made))
                 except Exception as exc:
                     if not self._catches:
                         raise

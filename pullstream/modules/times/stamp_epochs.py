@@ -12,6 +12,7 @@ from pullstream.blueprint import Call, Emits, Positive, Seconds, Sync, Transform
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
+from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
@@ -71,7 +72,9 @@ class _Begun(Clock):
             given = value
             try:
                 said = function(value)
-                if self._before is not _NOTHING and self._begins(said, self._before):
+                if self._before is _NOTHING:
+                    result_of(function, said)
+                elif self._begins(said, self._before):
                     self.hold += 1
                 self._before = said
             except Exception as exc:
