@@ -76,6 +76,26 @@ def test_what_is_late_goes_where_it_was_told_to(limit, bound):
             timed(ps.values(ROWS), ps.stamp(lambda n: n, lateness=bound), limit=limit)
 
 
+class Byte(int):
+    """A number that wraps around, as NumPy's do."""
+
+    def __sub__(self, other):
+        return Byte(int(self) - other & 255)
+
+
+@pytest.mark.parametrize(
+    ("times", "bound"),
+    [
+        ([Byte(5), Byte(3), Byte(20), Byte(9)], 10),
+        ([dt.date(1, 1, 5), dt.date.min, dt.date(1, 2, 5), dt.date(1, 1, 9)], dt.timedelta(10)),
+    ],
+    ids=["bytes", "dates"],
+)
+def test_nothing_is_late_where_no_time_is_so_early(times, bound):
+    stamped = ps.stamp(lambda time: time, lateness=bound, late="drop")
+    assert timed(ps.values(times), stamped) == [(time, time) for time in times[:3]]
+
+
 @pytest.mark.parametrize(
     "stamping",
     [

@@ -202,13 +202,19 @@ class _WithLateness(_ByFunction):
     def _before(self, time: Any, value: Any) -> Any:
         """Compute the least time that may still be assigned after `time`, of this value, has arrived."""
         try:
-            return time - self._lateness
+            before = time - self._lateness
+            if before <= time:
+                return before
+        except OverflowError:
+            pass
         except TypeError as exc:
             known(time, value)
             raise TypeError(
                 f"{self.location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
                 f"{exc}. Use numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
             ) from None
+        # There is no time so early: an exception for dates, and a later number for NumPy's, which wrap around.
+        return self.hold
 
     def _refuse_if_error(self, value: Any, time: Hashable) -> None:
         if self._late == "error":
