@@ -91,6 +91,22 @@ def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
     assert note.endswith("at the value '7'")
 
 
+@pytest.mark.parametrize("below", [ps.take(9), ps.take(lambda _: True), ps.skip(lambda _: False)], ids=str)
+def test_a_failure_above_a_module_that_takes_few_values_comes_after_all_before_it(below, limit):
+    seen = []
+    group = ps.pipe(ps.map(lambda n: 6 // (3 - n)), below)
+    with pytest.raises(ZeroDivisionError) as failed:
+        ps.run(ps.pipe(ps.values(range(9)), ps.group_by(bool, group, capacity=9), ps.drain(seen.append)), limit=limit)
+    assert seen == [(False, 2), (True, 3), (True, 6)]
+    assert failed.value.__notes__[0].startswith("raised in map(")
+
+
+def test_a_failure_behind_the_results_that_a_group_needs_is_none(limit):
+    counts = ps.reduce_by_key(ps.agg.count(), key=lambda n: 6 // (3 - n), eager=True)
+    pipeline = ps.pipe(ps.values(range(9)), ps.group_by(callable, ps.pipe(counts, ps.take(2))), ps.collect())
+    assert ps.run(pipeline, limit=limit) == [(False, (2, 1)), (False, (3, 1))]
+
+
 def test_groups_give_finished_results_when_the_stream_fails(counting, probe):
     """A batch that is not full is a result; a fold whose time is not complete is not."""
     for inner, expected in ((ps.batch(2), [(0, [0, 2]), (0, [4]), (1, [1, 3])]), (ps.count_by_key(), [])):
@@ -99,6 +115,15 @@ def test_groups_give_finished_results_when_the_stream_fails(counting, probe):
         with pytest.raises(Unseen):
             ps.run(ps.pipe(source, ps.group_by(lambda n: n % 2, inner), ps.drain(got.append)))
         assert sorted(got) == expected
+
+
+@pytest.mark.parametrize("row", [ps.take(2), ps.take(lambda n: n < 2, last=True), ps.pipe(ps.batch(2), ps.take(1))])
+def test_a_group_that_needs_few_values_calls_no_function_with_more(row, limit):
+    """The functions could fail there: what is not needed must not fail the stream."""
+    called = []
+    pipeline = ps.pipe(ps.values(range(1, 9)), ps.group_by(bool, ps.pipe(ps.tap(called.append), row)), ps.drain())
+    ps.run(pipeline, limit=limit)
+    assert called == [1, 2]
 
 
 def test_a_fold_below_a_module_that_ends_answers_at_once():

@@ -83,6 +83,8 @@ class InlineRow:
     the input is complete at each member when the members above it have been notified.
     """
 
+    _bounded = False
+    """Whether a member needs only so many values."""
     over = False
     """Whether a member has ended the stream: it takes no more values."""
 
@@ -99,8 +101,12 @@ class InlineRow:
         """The number of the first member that still takes values: those above it have ended."""
         self.times: set[Hashable] = set()
         """The times at which the owner has noted it."""
-        for member, module in members:
+        for number, (member, module) in enumerate(members):
             place.put(member, module)
+            if isinstance(member, PassOn) and member.most < maxsize:
+                self._bounded = True
+                if not member.most:
+                    self._end(number)
 
     def feed(self, time: Hashable, values: Sequence[Any]) -> None:
         """Take values at a time, or drop them if a member has ended the stream."""
@@ -155,30 +161,40 @@ class InlineRow:
         if number == len(self._members):
             self._give(time, values)
             return
-        member = self._members[number]
-        if isinstance(member, Notified):
-            self._at = number
-            try:
-                member.receive(Batch(time, values))
-            finally:
-                self._drain(number, member)
-            return
-        done = 0
+        member, done = self._members[number], 0
+        failure: BaseException | None = None
         while number >= self._first:
-            if not member.most:
+            if failure is not None:
+                self._at = number
+                raise failure
+            if isinstance(member, PassOn) and not member.most:
                 self._end(number)
                 return
             if done == len(values):
                 return
-            part = values if member.most >= len(values) else values[done : done + member.most]
+            most = self._needed(number) if self._bounded else maxsize
+            part = values if most >= len(values) else values[done : done + most]
             done += len(part)
             self._at = number
+            if isinstance(member, Notified):
+                try:
+                    member.receive(Batch(time, part))
+                except Exception as exc:  # noqa: BLE001 - raised after the results before it, unless these are enough
+                    failure = exc
+                finally:
+                    self._drain(number, member)
+                continue
             answer = member.answer(Batch(time, part))
+            failure, self._place.failure = self._place.failure, None
             if answer is not None:
                 self._pass(number + 1, time, answer.values)
-            if (failure := self._place.failure) is not None:
-                self._place.failure, self._at = None, number
-                raise failure
+
+    def _needed(self, number: int) -> int:
+        """The most values for a member at once: with more, it could fail at one that no member below it needs."""
+        most = maxsize
+        for member in reversed(self._members[number:]):
+            most = min(most, member.most) if isinstance(member, PassOn) else member.demand(most)
+        return most
 
     def _drain(self, number: int, member: Notified) -> None:
         while member.ready:
