@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import attrs
@@ -21,7 +21,7 @@ from ..columns import quoted
 from ..errors import refused
 from ..reading.jobs import Jobs
 from ..schemas import arrow_schema, spark_schema, whole_arrays
-from ..types import DataFrame, DataFrameWriter, SparkSession, StructType
+from ..types import DataFrame, DataFrameWriter, SparkSession, StructField, StructType
 from .served_source import ServedSource, row_packing
 from .server import server_for
 
@@ -68,6 +68,7 @@ class TableFolder:
                         self._rename(folder, place)
         self._files.delete(self._hidden, True)  # noqa: FBT003 - Java's
         self._files.mkdirs(self._mark)
+        self._columns = {_column(place) for place in self._folders(self._root)} - {""}
 
     def leave(self) -> None:
         """Remove the mark, and the hidden folder if no one else uses it."""
@@ -88,7 +89,13 @@ class TableFolder:
                 f"this one stops. Let one program at a time write to the table, and run this one again"
             )
         old = self._path_of(self._hidden, f"old-{uuid4().hex}")
-        for folder in self._folders(self._path_of(new)):
+        folders = list(self._folders(self._path_of(new)))
+        if others := sorted(self._columns.difference(map(_column, folders))):
+            raise TableTargetError(
+                f"write_table: {self.name} is partitioned by {others[0]!r}, and Spark cannot read it with partitions "
+                f"by another column: give this name with time=, or write to another folder"
+            )
+        for folder in folders:
             place = self._path_of(self._root, folder.getName())
             before = self._path_of(old, folder.getName())
             replaced: bool = self._files.exists(place)
@@ -122,6 +129,11 @@ class TableFolder:
             for status in self._files.listStatus(path):
                 if status.isDirectory():
                     yield status.getPath()
+
+
+def _column(folder: Any) -> str:
+    """The column in the name of a partition's folder; empty for other folders."""
+    return folder.getName().rpartition("=")[0].partition("=")[0]
 
 
 _KINDS: Mapping[type, str] = {int: "long", dt.date: "date", str: "string"}
@@ -299,27 +311,43 @@ class TablePartitions:
 
     def _location(self) -> str:
         """Get the location of the table, which is created if it does not exist; one of another form is refused."""
-        plan, session = self._plan, self._session
+        plan, session = self._plan, cast("Any", self._session)
         if not session.catalog.tableExists(plan.target):
-            columns = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in self._full)
-            partitioned = f"USING {plan.format} PARTITIONED BY ({quoted(plan.time)})"
-            session.sql(f"CREATE TABLE {plan.target} ({columns}) {partitioned}")
+            empty: DataFrame = session.createDataFrame([], self._full)
+            empty.write.format(plan.format).partitionBy(plan.time).saveAsTable(plan.target)
         # As JSON, because a column may have the name of any of the other rows.
         (described,) = session.sql(f"DESCRIBE TABLE EXTENDED {plan.target} AS JSON").collect()
         table: dict[str, Any] = json.loads(described[0])
         kind = str(table.get("provider", table["type"])).lower()
-        columns, partitioned = [column["name"] for column in table["columns"]], table.get("partition_columns", [])
+        schema: StructType = session.table(plan.target).schema
+        kinds = {field.name.casefold(): field.dataType.simpleString() for field in schema}
+        partitioned = table.get("partition_columns", [])
         if (
             kind not in (plan.format, "hive")
             or list(map(str.casefold, partitioned)) != [plan.time.casefold()]
-            or not {*map(str.casefold, self._full.names)} <= {*map(str.casefold, columns)}
+            or not all(_reads(kinds.get(field.name.casefold()), field, plan.time) for field in self._full)
         ):
             raise TableTargetError(
                 f"write_table({plan.target!r}, catalog=True) needs a table in {plan.format} with the columns "
-                f"{self._full.names}, partitioned by {[plan.time]}, but this one is in {kind}, with the columns "
-                f"{columns}, partitioned by {partitioned}. Write to another name, or drop the table first"
+                f"{_shown(self._full)}, partitioned by {[plan.time]}, but this one is in {kind}, with the columns "
+                f"{_shown(schema)}, partitioned by {partitioned}. Write to another name, or drop the table first"
             )
         return table["location"]
+
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+def _reads(kind: str | None, field: "StructField", time: str) -> bool:
+    """Whether a column of a table has a type as which Spark reads a field, or the text in a partition's name."""
+    given = field.dataType.simpleString()
+    if field.name == time and kind is not None:
+        return "string" in (kind, given) or (kind == "date") == (given == "date")
+    return kind == given or (kind in _WHOLE and given in _WHOLE[: _WHOLE.index(kind)])
+
+
+def _shown(schema: StructType) -> str:
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
 
 
 def _literal(time: Hashable) -> str:

@@ -87,10 +87,10 @@ def folder(opened):
     return opened()
 
 
-def write(folder, content):
+def write(folder, content, column="time"):
     new = Path(folder.new_folder())
     for time in (1, 2, 3):
-        place = new / f"time={time}"
+        place = new / f"{column}={time}"
         place.mkdir(parents=True)
         (place / "part").write_text(content)
     try:
@@ -109,6 +109,13 @@ def test_folders_are_moved_into_place(folder, tmp_path):
     folder.leave()
     assert found(tmp_path) == {f"time={time}/part": "new" for time in (1, 2, 3)}
     assert not (tmp_path / ".pullstream").exists()
+
+
+def test_a_folder_partitioned_by_another_column_is_left_alone(folder, opened, tmp_path):
+    write(folder, "old", "day")
+    with pytest.raises(TableTargetError, match="is partitioned by 'day', and Spark cannot read it with"):
+        write(opened(), "new")
+    assert set(found(tmp_path)) == {f"day={time}/part" for time in (1, 2, 3)}
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -120,6 +120,18 @@ def test_a_table_by_name(chosen, table):
     assert sorted((time, item, n) for item, n, time in chosen.table(table).collect()) == expected()
 
 
+def test_a_table_with_names_of_fields_and_wider_types(session, table):
+    schema = "item STRUCT<`a b`: STRING>, n SMALLINT"
+    for made in ("", "TABLE {} (item STRUCT<`a b`: STRING>, n BIGINT, time STRING) USING orc PARTITIONED BY (time)"):
+        session.sql(f"DROP TABLE IF EXISTS {table}")
+        if made:
+            session.sql(f"CREATE {made.format(table)}")
+        rows = ps.pipe(sales(20), ps.map(lambda row: ({"a b": row[0]}, row[1])))
+        form = "orc" if made else "parquet"
+        ps.run(ps.pipe(rows, spark.write_table(table, schema, catalog=True, format=form, session=session)))
+        assert sorted((int(time), item["a b"], n) for item, n, time in session.table(table).collect()) == expected(20)
+
+
 async def test_a_time_is_complete_when_it_is_in_place(session, tmp_path):
     """Code that waits for the completion of a day can read the day."""
     async with ps.pipe(sales(), spark.write_table(tmp_path, SCHEMA, session=session)).open() as running:
@@ -152,8 +164,13 @@ def test_a_time_with_the_name_of_a_column(session, tmp_path):
         ("TABLE {} (item STRING, n BIGINT, time BIGINT) USING parquet", r"partitioned by \[\]"),
         (
             "TABLE {} (item STRING, time BIGINT) USING parquet PARTITIONED BY (time)",
-            "the columns .'item', 'time'.,",
+            "the columns item string, time bigint,",
         ),
+        (
+            "TABLE {} (item STRING, n INT, time BIGINT) USING parquet PARTITIONED BY (time)",
+            "the columns item string, n bigint, time bigint,.* but .* item string, n int, time",
+        ),
+        ("TABLE {} (item STRING, n BIGINT, time DATE) USING parquet PARTITIONED BY (time)", "n bigint, time date,"),
         ("VIEW {} AS SELECT 1 AS one", "is in view"),
     ],
 )
