@@ -36,7 +36,6 @@ class Trace:
     | frontiers | the places whose frontier has moved by that change, and their new frontiers |
     | awaited, completed, dismissed | place, time: a wait begins, is notified of completion, is given up |
     | rest | nothing can move until something comes from outside, or time passes |
-    | said | place, and its frontier according to the run |
     | untracked | from here on times cannot be compared, and none is complete |
     | edge | an edge of a stream that a module has opened |
     | violation | module, rule, what it did; in an unchecked run, an answer that was refused anyway |
@@ -107,8 +106,6 @@ def with_times(kind: str, about: Sequence[Any], read: Callable[[Any], Any]) -> S
             return [[(place, read(time), delta) for place, time, delta in changes]]
         case (("awaited" | "completed" | "dismissed"), [place, time]):
             return [place, read(time)]
-        case "said", [place, times]:
-            return [place, [read(time) for time in times]]
         case "frontiers", [frontiers]:
             return [[(place, [read(time) for time in times]) for place, times in frontiers]]
         case _:

@@ -151,15 +151,3 @@ class Tracer(Observer, trio.abc.Instrument):
                 self._completed(watch, places)
         self.notes.note("rest")
         self.notes.rested = True
-
-    def say_frontiers(self) -> None:
-        """Write, at a rest, the frontiers according to the run itself."""
-        assert self._sidecar is not None
-        frontiers = self._sidecar.frontiers
-        frontiers.track()
-        lost = frontiers.lost
-        self._sidecar.propagate()
-        if frontiers.lost is lost:
-            for location in self._sidecar.locations:
-                for place in (*(port.place for port in location.ports), location.output):
-                    self.notes.note("said", place, list(frontiers.frontier(place)))

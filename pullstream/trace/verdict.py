@@ -18,7 +18,7 @@ from pullstream.trace.file import Trace, with_times
 from pullstream.trace.times import Json, NotInTrace, decode, encode
 
 AT_HAND: Final = 1_000
-JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "said", "frontiers", "untracked"})
+JUDGED: Final = frozenset({"stamps", "awaited", "completed", "dismissed", "rest", "frontiers", "untracked"})
 """The kinds of events that the model judges."""
 
 
@@ -163,8 +163,6 @@ class Judge:
                 self._replay.see(number, record.Dismissed(self._names[place], time))
             case "rest", []:
                 self._replay.see(number, record.Settled())
-            case "said", [place, times]:
-                self._replay.see(number, record.Frontier(self._names[place], times))
             case "frontiers", [frontiers]:
                 for place, times in frontiers:
                     self._replay.see(number, record.Frontier(self._names[place], times))

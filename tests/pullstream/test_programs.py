@@ -34,7 +34,17 @@ class Looker(trio.abc.Instrument):
         if not trio.lowlevel.current_statistics().tasks_runnable:
             self.tracer.rest()
             if self.rng.random() < 0.2:
-                self.tracer.say_frontiers()
+                self.note_frontiers()
+
+    def note_frontiers(self):
+        """Note every frontier according to the run itself, for the model to compare with its own."""
+        sidecar, frontiers = self.tracer._sidecar, self.tracer._sidecar.frontiers
+        frontiers.track()
+        lost = frontiers.lost
+        sidecar.propagate()
+        if frontiers.lost is lost:
+            places = [place for one in sidecar.locations for place in (*(port.place for port in one.ports), one.output)]
+            self.tracer.notes.note("frontiers", [(place, list(frontiers.frontier(place))) for place in places])
 
 
 def refine(program, seeds):

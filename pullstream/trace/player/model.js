@@ -96,7 +96,6 @@ class Trace {
       case "completed": return `complete: ${about[1]} at ${this.place(about[0])}`;
       case "dismissed": return `no longer awaited: completion of ${about[1]} at ${this.place(about[0])}`;
       case "rest": return "every task waits, for the clock or for something outside";
-      case "said": return `the run reports ${this.place(about[0])}: ${front(about[1])}`;
       case "untracked": return "times cannot be compared any more: nothing is complete from here on";
       case "edge": return `an edge is opened inside: ${about[0].from} → ${about[0].to}`;
       case "deviation": return `deviation: ${about[0]}`;

@@ -245,7 +245,7 @@ def test_bytes_that_are_no_letter_are_refused(tmp_path):
         ["awaited", 1],
         ["completed", 1, {}],
         ["completed", 1, {"date": "never"}],
-        ["said", 1, 7],
+        ["frontiers", [[1, 7]]],
         ["frontiers", [[1]]],
         ["dismissed", 1, 2, 3],
     ],
