@@ -41,18 +41,8 @@ class Probed:
     answer: bool = attrs.field(default=False, kw_only=True)
 
     def __str__(self) -> str:
-        return shown(seen((0, _WHAT[self.what, self.answer], self.number, 0, self.about)))
-
-
-_WHAT: Final = {
-    ("ask", False): Act.ASK,
-    ("abort", False): Act.ABORT,
-    ("error", False): Act.ERROR,
-    ("value", True): Act.VALUE,
-    ("done", True): Act.DONE,
-    ("error", True): Act.FAILURE,
-    ("cancelled", True): Act.CANCELLED,
-}
+        act = Act.FAILURE if self.answer and self.what == "error" else Act(self.what)
+        return shown(seen((0, act, self.number, 0, self.about)))
 
 
 def _label_or_function(call: Call, show: Any) -> Any:
