@@ -68,12 +68,7 @@ class Deferred(Kernel[Any]):
     def __init__(self, later: Later) -> None:
         self._later = later
         self._lane: Lane[Any] | None = None
-        self._source = False
         later.attach(self)
-
-    @override
-    async def acquire(self) -> None:
-        self._source = not self.inputs
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -81,7 +76,7 @@ class Deferred(Kernel[Any]):
             blueprint = await self._later.wait(self.run)
             if not self.edge.open:
                 return DONE
-            feed = None if self._source else Through(cast("Lane[Any]", self.upstream))
+            feed = Through(cast("Lane[Any]", self.upstream)) if self.inputs else None
             self._lane = open_below(self, blueprint, feed)
             follow_inner(self, self._lane, self.mirrored)
         batch = await self._lane.ask_many(limit)

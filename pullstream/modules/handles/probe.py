@@ -41,8 +41,11 @@ class Probed:
     answer: bool = attrs.field(default=False, kw_only=True)
 
     def __str__(self) -> str:
-        act = Act.FAILURE if self.answer and self.what == "error" else Act(self.what)
+        act = Act.FAILURE if self.answer and self.what == "error" else _ACTS[self.what]
         return shown(seen((0, act, self.number, 0, self.about)))
+
+
+_ACTS: Final = {act.value: act for act in Act}
 
 
 def _label_or_function(call: Call, show: Any) -> Any:
