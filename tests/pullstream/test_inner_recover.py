@@ -35,6 +35,7 @@ def test_catch_ends_or_goes_on(limit):
     assert caught() == before
     assert caught(lambda _: None) == before
     assert caught(lambda exc: [type(exc), 2]) == [*before, (3, Unseen), (3, 2)]
+    assert caught(lambda _: {"c": 5}) == [*before, (3, 5)]
     later = ps.values([3, 4, 6], time=lambda n: n)
     assert caught(lambda _: later) == [*before, (3, 3), (4, 4), (6, 6)]
     with pytest.raises(Unseen):

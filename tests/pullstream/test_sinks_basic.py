@@ -1,5 +1,7 @@
 """concat_values, log, find, first, last, on_end: what they give, how much they ask for, how they end."""
 
+from decimal import Decimal
+
 import pytest
 import trio
 
@@ -62,6 +64,7 @@ FRUIT = ["melon", "fig", "plum", "kiwi"]
         (ps.agg.max(len), 5, None),
         (ps.agg.mean(len), 4, None),
         (ps.agg.quantile(0.5, len), 4, None),
+        (ps.agg.quantile(0.25, lambda name: Decimal(len(name))), Decimal("3.75"), None),
         (ps.Fold(list, lambda seen, name: [*seen, name], len), 4, 0),
     ],
 )

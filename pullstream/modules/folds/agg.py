@@ -2,7 +2,8 @@
 
 Every fold except `count` takes `of`, a function that is applied to each value first: `agg.sum(of)` adds up its results.
 All folds have a `merge`, so parts of the values can be folded separately (`Fold.partial`, `Fold.merging`). Unlike in
-SQL, None is not skipped and usually raises a TypeError: `filter` it out first, or let `of` replace it. Without values,
+SQL, None is not skipped and usually raises a TypeError: `filter` it out first, or let `of` replace it. So do with NaN,
+which has no order: with it, `min`, `max`, `top` and `quantile` depend on the order of the values. Without values,
 `count`, `count_unique` and `sum` give 0, `top` and `most_common` give [], and the others raise ValueError.
 
 >>> import pullstream as ps
@@ -14,6 +15,7 @@ SQL, None is not skipped and usually raises a TypeError: `filter` it out first, 
 import heapq
 import operator
 from collections.abc import Callable, Hashable
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Final, TypeAlias, cast, overload
 
@@ -247,8 +249,11 @@ def _quantile(q: float, numbers: list[Any]) -> Any:
     numbers.sort()
     place = q * (len(numbers) - 1)
     below = int(place)
-    part = place - below
-    return numbers[below] + (numbers[below + 1] - numbers[below]) * part if part else numbers[below]
+    part: Any = place - below
+    if not part:
+        return numbers[below]
+    gap = numbers[below + 1] - numbers[below]
+    return numbers[below] + gap * (Decimal(part) if isinstance(gap, Decimal) else part)
 
 
 def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:

@@ -8,7 +8,7 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Module, Natural, Seconds, Source, Sync, Transformer, checks
+from pullstream.blueprint import Blueprint, Call, Natural, Seconds, Source, Sync, Transformer, checks
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import B, V
 from pullstream.decorators import opens, source, transformer
@@ -22,7 +22,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, ReuseError, raised_when_cancelled
 from pullstream.frames import shown
 from pullstream.logger import LOG
-from pullstream.modules.sources.values import Values
+from pullstream.modules.sources.values import values
 from pullstream.protocol import DONE, NOT_YET, WAIT, Batch, Done, Unanswered
 from pullstream.timely import BEGINNING, Antichain, TimeDomainError, less_equal
 
@@ -141,7 +141,7 @@ class Catch(Recovering):
                     f"a collection of values, or raise"
                 )
             self._at = self._time_of_failure()
-            self.begin(Source((Module("instead", Values, (cast("Iterable[Any]", instead),)),)))
+            self.begin(values(cast("Iterable[Any]", instead)))
 
     def _time_of_failure(self) -> Hashable:
         """Return the time at which a collection is delivered; None if every time was complete."""
