@@ -73,6 +73,7 @@ _IN_OUR_CODE: Final = {
 MANY: Final = 8
 """The most names to show in a message."""
 
+_NOT_AWAITABLE: Final = re.compile(r"'(\w+)' object can't be awaited")
 _ASYNCIO_SAYS: Final = re.compile(r"running event loop|asyncio(?!_call)")
 _ASYNCIO: Final = (
     "a module runs under trio, as in trio.sleep(1); to call asyncio code, use from_asyncio(f) as a source, or "
@@ -82,7 +83,8 @@ _ASYNCIO: Final = (
 
 def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
     """Give hints on an exception; `found` holds the value at which it was raised, if it is known."""
-    text = str(exc)
+    # Python 3.14 says in other words what 3.11 does.
+    text = _NOT_AWAITABLE.sub(r"object \1 can't be used in 'await'", str(exc))
     if hasattr(exc, "__notes__"):
         # Another module has added its hints, or the one that raised it.
         return

@@ -22,7 +22,7 @@ _NOTHING: Final = frozenset({"NOP", "CACHE", "EXTENDED_ARG"})
 
 _JUMPS: Final = frozenset([*dis.hasjrel, *dis.hasjabs])
 
-_PAIRS: Final = re.compile(r"((?:LOAD|STORE)_FAST(?:_BORROW)?)_((?:LOAD|STORE)_FAST(?:_BORROW)?)")
+_PAIRS: Final = re.compile(r"((?:LOAD|STORE)_FAST)_((?:LOAD|STORE)_FAST)")
 """Two instructions in one: Python 3.13 combines instructions of the same line."""
 
 _DOCSTRING: Final = 0x4000000
@@ -56,9 +56,11 @@ def _steps(code: CodeType) -> list[dis.Instruction]:
 
 
 def _apart(step: dis.Instruction) -> Sequence[dis.Instruction]:
-    pair = _PAIRS.fullmatch(step.opname)
+    # Python 3.14 has two instructions that load a variable, and takes one or the other depending on the lines.
+    whole = step.opname.replace("_BORROW", "")
+    pair = _PAIRS.fullmatch(whole)
     if pair is None:
-        return (step,)
+        return (step._replace(opname=whole),)
     return [
         step._replace(opname=name, opcode=dis.opmap[name], argval=value, argrepr=value)
         for name, value in zip(pair.groups(), step.argval, strict=True)
