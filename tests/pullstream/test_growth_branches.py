@@ -94,6 +94,9 @@ SHAPES = {
     "fork": lambda n: ps.pipe(times(3), ps.fork(*each(n, late))),
     "Product times": lambda n: ps.pipe(times(n, lambda number: Product(number, number)), ps.count_by_key()),
     "sets as times": lambda n: ps.pipe(times(n, lambda number: frozenset(range(number))), ps.count_by_key()),
+    "stamps in open times": lambda n: ps.pipe(
+        ps.values(range(n)), ps.stamp(int, lateness=n), ps.stamp(int, nest=True), ps.count_by_key()
+    ),
     "tee of folds": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: folds()))),
     "tee of sinks that wait": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda i: ps.pipe(late(i), ps.drain())))),
     "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n)),

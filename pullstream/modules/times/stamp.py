@@ -238,6 +238,8 @@ class Stamping(PassOn):
         self._nest = nest
         self.traits = attrs.evolve(self.traits, counts=counts, lasting=_within if nest else None)
         self._clocks: dict[Hashable, Clock] = {}
+        self._open = 0
+        """The number of clocks when those of complete outer times were last dropped."""
         self._outer: Hashable = BEGINNING
         self._held: Hashable = BEGINNING
 
@@ -276,12 +278,13 @@ class Stamping(PassOn):
         return Batch.of(Ascending(times) if clock.ascends else times, out)
 
     def _enter(self, outer: Hashable) -> None:
-        if self._nest:
-            # Drop the clocks of outer times that are complete.
-            self.mirrored()
-        elif self._clocks:
+        if self._clocks and not self._nest:
             raise several_times(self.location, self._outer, outer)
         if outer not in self._clocks:
+            if len(self._clocks) > 2 * self._open:
+                # Drop the clocks of outer times that are complete.
+                self.mirrored()
+                self._open = len(self._clocks)
             self._clocks[outer] = self._new(self.location)
         self._outer = outer
 
