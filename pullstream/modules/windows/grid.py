@@ -97,7 +97,8 @@ def _instead(size: object, time: object) -> str:
     if isinstance(time, date) and isinstance(size, NUMBERS):
         unit = "seconds" if isinstance(time, datetime) else "days"
         return f"Pass a timedelta: timedelta({unit}={size!r}), if {size!r} is in {unit}"
-    example = "datetime.fromisoformat" if isinstance(time, str) else "..."
+    numpy = "lambda time: time.item()" if hasattr(time, "item") else "..."
+    example = "datetime.fromisoformat" if isinstance(time, str) else numpy
     return f"Put map_time({example}) above it to make such times"
 
 
