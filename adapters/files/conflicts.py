@@ -20,7 +20,7 @@ import attrs
 
 from pullstream import CompositionError
 
-from .names import fsspec, is_aside
+from .names import fsspec, is_aside, passes_over
 
 NAME: Final = "adapters.files"
 """The key under which the modules of a run find their shared `RunFiles`."""
@@ -300,7 +300,5 @@ def _is_data(path: str) -> bool:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern finds a file; hidden and temporary files only if the pattern names them explicitly."""
-    plain = not pattern.rpartition("/")[2].startswith((".", "_"))
     match = re.match(fsspec().utils.glob_translate(pattern), path)
-    return match is not None and not (plain and is_aside(path.rpartition("/")[2]))
+    return match is not None and not passes_over(pattern, path)

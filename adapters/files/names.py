@@ -22,6 +22,15 @@ def is_aside(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(UNFINISHED)
 
 
+def passes_over(pattern: str, path: str) -> bool:
+    """Whether a pattern leaves out a file that it matches, as the name of the file, or of a folder, is one of those.
+
+    A part of the pattern that is such a name itself, as in `_*/*.tmp`, says that they are wanted.
+    """
+    named = [re.compile(fsspec().utils.glob_translate(part)) for part in pattern.split("/") if is_aside(part)]
+    return any(is_aside(name) and not any(each.match(name) for each in named) for name in path.split("/"))
+
+
 def not_a_name(text: str) -> str | None:
     """The reason why a text cannot be a file or folder name on this system, or part of one; None if it can."""
     if text in {"", ".", ".."}:

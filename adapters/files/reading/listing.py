@@ -13,7 +13,7 @@ import attrs
 from pullstream.authoring import LOG, Call
 
 from ..conflicts import ReadPaths
-from ..names import fsspec, is_aside, url_argument
+from ..names import fsspec, is_aside, passes_over, url_argument
 from .errors import FileChangedError, FileReadError, NoFilesError
 from .tree import Info, Tree, no_file
 
@@ -75,13 +75,12 @@ class GivenPath:
     def _matches(self, tree: Tree) -> Mapping[str, Info]:
         if not has_magic(self.key):
             raise NoFilesError(self.given, f"does not exist{self._looked_for}") from None
-        # A file that the pattern names explicitly is read, even if it is hidden.
-        plain = not self.key.rpartition("/")[2].startswith((".", "_"))
         if self.on_disk:
-            return dict(tree.matching(self.key, lambda name: not (plain and is_aside(name))))
+            return dict(tree.matching(self.key))
         entries: dict[str, Info] = self.fs.glob(self.key, detail=True)
-        names = {key: key.rpartition("/")[2] for key in entries if entries[key]["type"] != "directory"}
-        return {key: entries[key] for key, name in names.items() if not (plain and is_aside(name))}
+        return {
+            key: info for key, info in entries.items() if info["type"] != "directory" and not passes_over(self.key, key)
+        }
 
     def _inside(self, tree: Tree) -> Mapping[str, Info]:
         if self.on_disk:
@@ -93,7 +92,7 @@ class GivenPath:
         """Make the error for a path where no files were found."""
         if not has_magic(self.key):
             return NoFilesError(
-                self.given, "is a folder without files (names that begin with . or _, or end in .part, are skipped)"
+                self.given, "is a folder without files (names such as .a, _a, a.part and a.tmp are skipped)"
             )
         folders = any(info["type"] == "directory" for info in self.fs.glob(self.key, detail=True).values())
         return NoFilesError(

@@ -32,12 +32,11 @@ class Options(TypedDict, total=False):
     - `follow`: after all files are read, look for new ones every `every` seconds (of trio's clock; by default 1). This
       goes on until a `take` downstream has enough, or another task calls `running.finish()`, which stops reading and
       completes all times so far, or aborts the run. A missing path, even a folder, is waited for; the status and the
-      log report it. A file is read once two looks in a row find it unchanged. Names that begin with `.` or `_`, or end
-      in `.part` or `.tmp`, are unfinished files and skipped. New files are read in the order of their names. A file
-      that changes after it was found complete is an error. With times from paths, a day is complete when a file of a
-      later day arrives, or at `finish()`; a file of an earlier day is then an error. If late files can arrive and the
-      values contain their times, leave out `time=` and set times below: `ps.map_time(lambda _: 0), ps.stamp(f,
-      lateness=...)`.
+      log report it. A file is read once two looks in a row find it unchanged. Files with the names of unfinished ones
+      are skipped (see `read_text`). New files are read in the order of their names. A file that changes after it was
+      found complete is an error. With times from paths, a day is complete when a file of a later day arrives, or at
+      `finish()`; a file of an earlier day is then an error. If late files can arrive and the values contain their
+      times, leave out `time=` and set times below: `ps.map_time(lambda _: 0), ps.stamp(f, lateness=...)`.
     - `available`: in a run with a journal, read the files that arrived since the last run with it, then end. Use it for
       a job that is started every night (like Spark's `availableNow`). Everything else is as with `follow`: a file that
       is still being written is left to the next run, and files may be removed once they were read. With times from

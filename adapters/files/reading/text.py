@@ -41,7 +41,7 @@ def read_text(
 def read_text(
     paths: Paths, *, encoding: str = "utf-8", on_error: Any = "fail", **options: Unpack[Options]
 ) -> Source[Any]:
-    r"""Read text files line by line, without the line endings (`\n` or `\r\n`).
+    r"""Read text files line by line, without the line endings: `\n`, `\r\n`, or `\r` at the end of a file.
 
     >>> import tempfile, pathlib, pullstream as ps
     >>> from pullstream import files
@@ -53,9 +53,11 @@ def read_text(
     [('2026-03-01', 'day 1'), ('2026-03-02', 'day 2')]
 
     `paths` is a path, a glob, a folder (all files in it, at any depth), a URL that fsspec supports, or a list of these.
-    In a folder, names that begin with `.` or `_`, or end in `.part` or `.tmp`, are skipped. A pattern matches files,
-    not folders. Nothing else is skipped silently. These are errors: an unreadable folder, a link to a folder, a pipe,
-    socket or device, and a compressed file that is empty, truncated, or followed by other data.
+    In a folder, hidden and unfinished files and folders are skipped: their names begin with `.` or `_` (but `_day=1` is
+    data), or end in `.part`, `.tmp`, `.temp`, `.partial`, `.crdownload`, `.filepart`, `.swp` or `~`. A pattern finds
+    them only if it has such a name, as in `_*/*.tmp`, and matches files, not folders. Nothing else is skipped silently.
+    These are errors: an unreadable folder, a link to a folder, a pipe, socket or device, and a compressed file that is
+    empty, truncated, or followed by other data.
 
     All readers share the other options: see `Options`. `on_error` (see `map`) applies to everything that cannot be
     read, which is skipped and counted, revealed or diverted: as bytes, a line that is not valid in `encoding`; as its

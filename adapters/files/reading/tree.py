@@ -7,7 +7,7 @@ Links that a pattern matches by name are followed.
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from glob import has_magic
 from typing import Any
 
@@ -15,7 +15,6 @@ from ..names import fsspec, is_aside
 from .errors import FileReadError
 
 Info = Mapping[str, Any]
-Test = Callable[[str], bool]
 
 
 class Tree:
@@ -26,49 +25,48 @@ class Tree:
 
     def inside(self, folder: str) -> Iterator[tuple[str, Info]]:
         """All files except hidden and unfinished ones."""
-        yield from self._at_any_depth(folder, (), _is_shown, _is_shown)
+        yield from self._at_any_depth(folder, ())
 
-    def matching(self, pattern: str, wanted: Test) -> Iterator[tuple[str, Info]]:
-        """The files that match a pattern and whose names are `wanted`."""
+    def matching(self, pattern: str) -> Iterator[tuple[str, Info]]:
+        """The files that match a pattern."""
         first, *rest = pattern.split("/")
-        seen = dict(self._matching(first or "/", rest, wanted))
+        seen = dict(self._matching(first or "/", rest))
         yield from seen.items()
 
-    def _matching(self, folder: str, parts: Sequence[str], wanted: Test) -> Iterator[tuple[str, Info]]:
+    def _matching(self, folder: str, parts: Sequence[str]) -> Iterator[tuple[str, Info]]:
         part, rest = parts[0], parts[1:]
         if part == "**":
-            yield from self._at_any_depth(folder, rest, wanted)
+            yield from self._at_any_depth(folder, rest)
             return
-        for name, path in self._fitting(folder, part):
+        for path in self._fitting(folder, part):
             if self._is_there(path):
                 if os.path.isdir(path):  # noqa: PTH112 - paths are text here, as in fsspec
-                    yield from self._matching(path, rest, wanted) if rest else ()
-                elif not rest and wanted(name):
+                    yield from self._matching(path, rest) if rest else ()
+                elif not rest:
                     yield from self._file(path)
 
-    def _fitting(self, folder: str, part: str) -> list[tuple[str, str]]:
+    def _fitting(self, folder: str, part: str) -> list[str]:
         """The entries that match one part of a pattern; without wildcards, the folder need not be readable."""
         if not has_magic(part):
-            return [(part, f"{folder.rstrip('/')}/{part}")]
+            return [f"{folder.rstrip('/')}/{part}"]
         fits = re.compile(fsspec().utils.glob_translate(part)).fullmatch
-        return [(name, path) for name, path in self._names(folder) if fits(name)]
+        return [path for name, path in self._names(folder) if fits(name) and (is_aside(part) or not is_aside(name))]
 
-    def _at_any_depth(
-        self, folder: str, rest: Sequence[str], wanted: Test, enters: Test = lambda _: True
-    ) -> Iterator[tuple[str, Info]]:
+    def _at_any_depth(self, folder: str, rest: Sequence[str]) -> Iterator[tuple[str, Info]]:
         if rest:
-            yield from self._matching(folder, rest, wanted)
+            yield from self._matching(folder, rest)
         for name, path in self._names(folder):
+            if is_aside(name):
+                continue
             if os.path.isdir(path):  # noqa: PTH112 - as above
-                if enters(name):
-                    if os.path.islink(path):  # noqa: PTH114 - as above
-                        raise FileReadError(
-                            path,
-                            "is a link to a folder, which is not followed: add that folder to the paths, or remove the "
-                            "link",
-                        )
-                    yield from self._at_any_depth(path, rest, wanted, enters)
-            elif not rest and wanted(name):
+                if os.path.islink(path):  # noqa: PTH114 - as above
+                    raise FileReadError(
+                        path,
+                        "is a link to a folder, which is not followed: add that folder to the paths, or remove the "
+                        "link",
+                    )
+                yield from self._at_any_depth(path, rest)
+            elif not rest:
                 yield from self._file(path)
 
     def _names(self, folder: str) -> list[tuple[str, str]]:
@@ -102,10 +100,6 @@ class Tree:
         if not stat.S_ISREG(status.st_mode):
             raise no_file(path)
         yield path, {"type": "file", "size": status.st_size, "mtime": status.st_mtime}
-
-
-def _is_shown(name: str) -> bool:
-    return not is_aside(name)
 
 
 def no_file(path: str) -> FileReadError:

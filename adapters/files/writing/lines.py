@@ -38,8 +38,8 @@ def write_jsonl(
       day: day.replace(day=1))`.
     - A field fills in one name of a folder or file, or a part of it; nothing is escaped. Text that cannot be part of a
       name is refused (`..`, separators, empty, too long or unencodable text), and so is a name that readers of the
-      folder would skip: one that begins with `.` or `_`, or ends in `.part`. Only a `/` in the format itself makes
-      folders: `{time:%Y/%m}`.
+      folder would skip, as that of a hidden or an unfinished file (see `read_text`). Only a `/` in the format itself
+      makes folders: `{time:%Y/%m}`.
     - A target must not be a file that the same run reads, its journal, a manifest or another sink's target, under any
       path.
     - A file is written in a hidden folder `.pullstream-…` inside the target's folder, and synced. It is renamed into

@@ -15,7 +15,7 @@ from typing_extensions import override
 from pullstream import CompositionError
 from pullstream.authoring import Site
 
-from ..names import UNFINISHED, is_aside, not_a_name, too_long
+from ..names import is_aside, not_a_name, too_long
 from .refusals import FileTargetError
 
 _FIELDS = frozenset({"time", "key"})
@@ -171,8 +171,8 @@ class Target:
             raise ValueError(f"{name!r} is too long for a file name; use shorter times and keys")
         if is_aside(name) and not is_aside(sample):
             raise ValueError(
-                f"{name!r} begins with . or _, or ends in {UNFINISHED[0]}, which marks files that are not data, so "
-                f"readers of the folder would skip it; put text before the field, as in 'k={{key}}'"
+                f"{name!r} is a name of a hidden or an unfinished file, so readers of the folder would skip it; put "
+                f"text before the field, as in 'k={{key}}'"
             )
 
 

@@ -423,6 +423,29 @@ def test_a_folder_is_read_whole(put, folder, read):
     assert read(files.read_text([folder / "in/c.part", folder / "in/b", folder / "in/b/*"])) == ["c.part", "b/1", "b/2"]
 
 
+@pytest.mark.parametrize("store", ["file", "memory"])
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("**", ["_day=1/x", "a", "b/1"]),
+        ("*/*", ["_day=1/x", "b/1"]),
+        ("**/[x1]", ["_day=1/x", "b/1"]),
+        ("_day=*/*", ["_day=1/x"]),
+        ("_*/x", ["_day=1/x", "_tmp/x"]),
+        (".*/**", [".git/x"]),
+        ("*.tmp", ["d.tmp"]),
+        ("**/*~", ["b/2~"]),
+        ("_tmp/*", ["_tmp/x"]),
+    ],
+)
+def test_a_pattern_finds_hidden_files_if_it_says_so(pattern, found, store, tmp_path, read):
+    """A folder of unfinished files, such as Spark's `_temporary`, is none of `**`."""
+    fs = fsspec.filesystem(store, auto_mkdir=True)
+    for name in ("a", "b/1", "b/2~", "b/.y", "_tmp/x", "_day=1/x", "_day=1/.x", ".git/x", "d.tmp"):
+        fs.pipe(f"{tmp_path}/in/{name}", f"{name}\n".encode())
+    assert read(files.read_text(f"{tmp_path}/in/{pattern}", filesystem=fs)) == found
+
+
 def test_a_file_that_vanishes_before_it_is_read(put, failing):
     paths = [put("a", "one\n"), put("b", "two\n")]
     source = ps.pipe(files.read_text(paths, on_error="skip"), ps.tap(lambda _: paths[1].unlink()))
