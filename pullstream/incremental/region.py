@@ -94,8 +94,6 @@ class Iteration(Operator):
         self.body = Region(region.order, self)
         self.limit = limit
         """The number of rounds after which nothing may change any more."""
-        self.visited = 0
-        """The total number of rounds with work to do."""
         self._rounds: dict[Time, list[int]] = {}
 
     def close(self) -> None:
@@ -118,6 +116,5 @@ class Iteration(Operator):
     def work(self, time: Time) -> None:
         rounds = self._rounds.get(time, [])
         while rounds:
-            self.visited += 1
             self.body.run((*time, heappop(rounds)))
         self._rounds.pop(time, None)
