@@ -1,7 +1,7 @@
 """`handshake`: an exchange with the other side before the streams begin."""
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import trio
@@ -28,13 +28,13 @@ class Talk(Held, OfOneRun):
         self._talk = talk
         self._timeout = timeout
         self._directions: dict[type[Kernel[Any]], Kernel[Any]] = {}
-        self._said: deque[Any] = deque()
+        self._out, self.written = trio.open_memory_channel[Any](0)
+        """The values that the conversation writes: each waits until the other side asks for it."""
         self._time: Hashable = 0
         self.unread = Backlog()
         """The rest of what the conversation has read."""
         self.over = Backlog()
         """The ending of the conversation."""
-        self._moved = trio.Event()
 
     @override
     def __repr__(self) -> str:
@@ -82,12 +82,10 @@ class Talk(Held, OfOneRun):
 
         Raises: Ended: the other side no longer reads.
         """
-        self._said.append(value)
-        self._move()
-        while self._said and not self.over.known:
-            await self._wait()
-        if self._said:
-            raise Ended(f"the other side left during the handshake made at {self.site}")
+        try:
+            await self._out.send(value)
+        except trio.ClosedResourceError:
+            raise Ended(f"the other side left during the handshake made at {self.site}") from None
 
     def _put_back(self, rest: bytes) -> None:
         if rest:
@@ -123,25 +121,9 @@ class Talk(Held, OfOneRun):
     def end(self, how: Done | BaseException) -> None:
         """End the conversation; the first call counts."""
         self.over.end(how)
-        self._move()
+        self._out.close()
         if isinstance(listening := self._directions.get(Listening), Listening):
             listening.changed()
-
-    async def said(self, limit: int) -> list[Any]:
-        """Wait for values to write; none once the conversation is over."""
-        while not self._said and not self.over.known:
-            await self._wait()
-        values = [self._said.popleft() for _ in range(min(limit, len(self._said)))]
-        self._move()
-        return values
-
-    def _move(self) -> None:
-        self._moved.set()
-
-    async def _wait(self) -> None:
-        if self._moved.is_set():
-            self._moved = trio.Event()
-        await self._moved.wait()
 
 
 class Listening(TaskKernel[Any]):
@@ -192,9 +174,12 @@ class Speaking(Kernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._talking:
-            values = await self._talk.said(limit)
-            if values:
-                return Batch(self._time, values)
+            with suppress(trio.EndOfChannel):
+                try:
+                    value = self._talk.written.receive_nowait()
+                except trio.WouldBlock:
+                    value = await self._talk.written.receive()
+                return Batch(self._time, [value])
             self._talk.over.reached()
             self._talking = False
             self.location.drop(BEGINNING)
