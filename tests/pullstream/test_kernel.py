@@ -263,6 +263,11 @@ class Later:
         lambda later: [ps.map_time(later)],
         lambda later: [ps.sliding(2, 1, key=later)],
         lambda later: [ps.sessions(2, key=later)],
+        *(
+            lambda later, module=module, on_error=on_error: [module(later, on_error=on_error)]
+            for module in (ps.map, ps.filter, ps.flat_map, ps.map_batches, ps.take, ps.unique)
+            for on_error in ("skip", "result")
+        ),
         lambda later: [ps.group_by(later, ps.map(str))],
         lambda later: [ps.group_by(later, ps.prefetch(2))],
         lambda later: [ps.reduce_by_time(ps.Fold(int, lambda _, n: later(n)))],

@@ -23,7 +23,7 @@ from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import PROMPT, Carries
-from pullstream.failures import Caught, caught
+from pullstream.failures import Caught, Unawaited, caught
 from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
 from pullstream.resuming.interfaces import Resumable
 
@@ -75,7 +75,7 @@ def result_of(function: Callable[..., Any], result: Any) -> Any:
     """Return a function's result; refuse a coroutine. Inspecting a lambda cannot tell whether it returns one."""
     if isinstance(result, CoroutineType):
         result.close()
-        raise TypeError(
+        raise Unawaited(
             f"{shown_callable(function)} returned a coroutine, which is not awaited: use map_async(f, concurrency) "
             f"for an async function"
         )
@@ -103,8 +103,7 @@ def _loop(
     owners = [0] * len(lines)
     for number, (kind, catches) in enumerate(kinds):
         result = f"{names[number]}(value)"
-        if trial and not catches:
-            # A stage that catches would also catch this TypeError, value by value.
+        if trial:
             result = f"result_of({names[number]}, {result})"
         part = [line.format(result=result) for line in kind.value]
         if catches:
@@ -272,7 +271,7 @@ class Segment(PassOn, Inline, Resumable):
 
     def _left_out_above(self, caught: Caught) -> None:
         # The module that caught it is not a stage but the module upstream.
-        self.upstream.edge.location.leave_out(caught.count, caught.error)
+        self.upstream.edge.location.leave_out(caught.count, caught.error, marks=1)
 
     def _left_out(self, caught: Caught) -> None:
         self.location.leave_out(caught.count, caught.error)

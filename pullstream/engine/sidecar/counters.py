@@ -82,6 +82,7 @@ class Metered:
     begun = 0.0
     stopped = 0.0
     _sink = False
+    _marks = 0
 
     @property
     def name(self) -> str:
@@ -92,9 +93,10 @@ class Metered:
         """The module's own status text."""
         raise NotImplementedError
 
-    def leave_out(self, count: int = 1, fault: Exception | None = None) -> None:
-        """Count values that are left out because a function raised."""
+    def leave_out(self, count: int = 1, fault: Exception | None = None, *, marks: int = 0) -> None:
+        """Count values that are left out because a function raised, and their marks among what the module answered."""
         self.skipped += count
+        self._marks += marks
         self.fault = fault or self.fault
 
     def begin(self, *, sink: bool = False) -> None:
@@ -124,7 +126,8 @@ class Metered:
 
     def remark(self) -> str:
         """Say that every value was left out, in a module that left out some; empty if not."""
-        if self.skipped != sum(count.values for count in self.ports) or any(count.values for count in self.outs):
+        answered = sum(count.values for count in self.outs) - self._marks
+        if self.skipped != sum(count.values for count in self.ports) or answered:
             return ""
         last = "" if self.fault is None else f"; the last exception was {self.fault!r}"
         return f"left out all {self.skipped} values, because its function raised for each one (on_error='skip'){last}"

@@ -349,8 +349,8 @@ class Location(Metered):
         return f"{self.name}{where}"
 
     @override
-    def leave_out(self, count: int = 1, fault: Exception | None = None) -> None:
-        super().leave_out(count, fault)
+    def leave_out(self, count: int = 1, fault: Exception | None = None, *, marks: int = 0) -> None:
+        super().leave_out(count, fault, marks=marks)
         # Only the modules of the run itself have rows of counters.
         if self._counts.opener is not None:
             self._counts.opener.leave_out(count, fault)

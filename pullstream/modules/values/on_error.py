@@ -8,6 +8,7 @@ Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import wraps
 from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
@@ -15,7 +16,7 @@ import attrs
 from pullstream.blueprint import Blueprint, Call, Module, OneOf, advice
 from pullstream.blueprint.parts import Into
 from pullstream.blueprint.variables import A
-from pullstream.engine.parts.fused import Kind, Stage
+from pullstream.engine.parts.fused import Kind, Stage, result_of
 from pullstream.errors import blame
 from pullstream.failures import Caught, Failed, caught
 from pullstream.modules.values.side_branch import SideBranch
@@ -116,6 +117,7 @@ def catches(on_error: object) -> bool:
 def guarded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A function that answers a mark instead of raising."""
 
+    @wraps(function)
     def call(value: Any) -> Any:
         try:
             return function(value)
@@ -161,7 +163,7 @@ def guarded_iterable(
         except Exception as exc:  # noqa: BLE001 - the policy's business
             return (caught(value, exc, count(value)),)
         # A stream's failure is not this function's.
-        return iterable if isinstance(iterable, Blueprint) else marked(value, iterable)
+        return iterable if isinstance(iterable, Blueprint) else marked(value, result_of(function, iterable))
 
     def marked(value: Any, iterable: Iterable[Any]) -> Iterator[Any]:
         try:
