@@ -76,12 +76,16 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
             )
         )
     try:
-        why = _looks_further(given)
+        # Of most expressions with several results, polars does not tell more; for fields of a struct it panics.
+        several = given.meta.has_multiple_outputs() and not given.meta.is_column_selection()
+        why = "" if several else _looks_further(given)
     except pl.exceptions.InvalidOperationError:
+        several, why = True, ""
+    if several:
         raise call.refuse(
-            f"got the expression {given!s}, which computes with a selection of columns: write one expression for each, "
-            f"or name each column, as in pl.sum_horizontal('a', 'b')"
-        ) from None
+            f"got the expression {given!s}, which computes with a selection of columns or fields: write one expression "
+            f"for each, or name each column, as in pl.sum_horizontal('a', 'b')"
+        )
     if why:
         raise call.refuse(
             f"got the expression {given!s}, which {why.removesuffix(f', in {given!s}')}. Batches are cut anywhere, so "
