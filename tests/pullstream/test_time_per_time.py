@@ -39,6 +39,9 @@ def test_a_result_that_the_next_step_would_change_is_refused(limit):
             ):
                 run(ps.Fold(dict, in_place), key)
         assert run(ps.Fold(dict, in_place, dict), key)
+    with pytest.raises(TypeError, match="in place a set"):
+        # A step may return the same state for a while before it changes it.
+        run(ps.Fold(set, lambda seen, n: seen.add(n // 6) or seen))
     assert run(ps.Fold(list, lambda seen, n: seen if n > 4 else [*seen, n])) == [[0, 1, 2], [*range(5)], [*range(5)]]
     # What a module below does to the state that it was given is not the step's doing.
     new = ps.pipe(ps.accumulate(ps.Fold(list, lambda _, n: [n])), ps.tap(lambda state: state.append("read")))

@@ -34,6 +34,9 @@ def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
     for scan in (ps.scan(in_place, []), ps.scan(ps.Fold(list, in_place)), ps.group_by(abs, ps.scan(in_place, []))):
         with pytest.raises(TypeError, match=r"scan: .* in place a list .*Fold\(initial, step, list"):
             through([1, 1, 1], scan, limit=limit)
+    # A step may return the same state for a while before it changes it.
+    with pytest.raises(TypeError, match="scan: .* in place a set"):
+        through([1, 1, 1, 2], ps.scan(lambda seen, n: seen.add(n) or seen, set()), limit=limit)
     assert through([1, 2, 3], ps.scan(ps.Fold(list, in_place, list)), limit=limit) == [[1], [1, 2], [1, 2, 3]]
     left = ps.scan(leaving, [], on_error="skip")
     assert through([0, 1, 0, 2, 0, 1], left, limit=limit) == [[1], [1], [1, 1]]

@@ -218,9 +218,13 @@ class _Accumulating(ValuesByTime, Resumable):
 
 
 class _EmittedStates(dict[Hashable, Any]):
-    """The states of keys, which were emitted as results. The first that a step takes further is checked, once."""
+    """The states of keys, which were emitted as results.
+
+    One state is checked: the first that a step takes further, until a step returns another object in its place.
+    """
 
     _first: Emitted | None = None
+    _name: Hashable = None
     _checked = False
 
     def __init__(self) -> None:
@@ -231,16 +235,17 @@ class _EmittedStates(dict[Hashable, Any]):
     @override
     def __getitem__(self, name: Hashable) -> Any:
         state = super().__getitem__(name)
-        if self._first is None and name not in self.restored and may_change(state):
+        if not (self._checked or self._first) and name not in self.restored and may_change(state):
             # As it is now: what a module below does to its own value is no fault of the step.
-            self._first = Emitted(state)
+            self._first, self._name = Emitted(state), name
         return state
 
     def check(self, location: Location) -> None:
         """Check the first state, if a step has taken it further; raises `TypeError` if it was changed."""
-        if self._first is not None and not self._checked:
-            self._checked = True
+        if self._first is not None:
             self._first.check(str(location))
+            self._checked = super().__getitem__(self._name) is not self._first.state
+            self._first = None
 
 
 @overload

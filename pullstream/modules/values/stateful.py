@@ -68,7 +68,7 @@ def _keeping(
     """Make a step that keeps its state, and the memory that saves it."""
     state = NOTHING
     first = NOTHING
-    """The state after the first value, until it is certain that the second step has left it as it was."""
+    """The state after the first value, until a step has left it as it was and returned another."""
 
     def begin(value: Any) -> Any:
         nonlocal state, first
@@ -77,8 +77,9 @@ def _keeping(
             emitted = Emitted(first)
             after = function(first, value)
             emitted.check("scan")
-            state = after
-            return state
+            if after is not first:
+                state = after
+            return after
         after = initial()
         after = value if after is NOTHING else function(after, value)
         if finish is itself and may_change(after):
