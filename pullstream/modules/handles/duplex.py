@@ -14,8 +14,6 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
-from pullstream.engine.sidecar.location import Location
-from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
 from pullstream.modules.handles.handle import Held
@@ -60,11 +58,9 @@ class Joint(Held, OfOneRun):
         self.reason: BaseException | None = None
         self.kernel: PairSource | None = None
         self.upstream: Kernel[Any] | None = None
-        self.writes: Run | None = None
-        """The run of the writing end."""
+        """The kernel above the writing end."""
         self.reader: Lane[Any] | None = None
-        self.location: Location | None = None
-        self.sidecar: Sidecar | None = None
+        """The writing end's own input, from its beginning on."""
         self._asked: Signal | None = None
         self._answered: Signal | None = None
 
@@ -81,6 +77,11 @@ class Joint(Held, OfOneRun):
         """The run of the reading end."""
         return None if self.kernel is None else getattr(self.kernel, "run", None)
 
+    @property
+    def writes(self) -> Run | None:
+        """The run of the writing end."""
+        return None if self.upstream is None else self.upstream.run
+
     def wake(self, *signals: Signal | None) -> None:
         """Make an end check again."""
         for signal in signals:
@@ -93,9 +94,10 @@ class Joint(Held, OfOneRun):
 
     def link(self) -> None:
         """Connect the times once both ends are open: times that may reach the writing end may leave the reading one."""
-        if self.kernel is not None and self.sidecar is not None and self.kernel.acquired:
+        if self.kernel is not None and self.reader is not None and self.kernel.acquired:
             self.kernel.location.steered = False
-            self.kernel.scope.sidecar.nesting.enter(self.kernel.location, self.kernel.mirrored, self.sidecar.nesting)
+            written = self.reader.edge.scope.sidecar.nesting
+            self.kernel.scope.sidecar.nesting.enter(self.kernel.location, self.kernel.mirrored, written)
 
     # ---- the reading end
 
@@ -184,8 +186,8 @@ class PairSource(Kernel[Any]):
 
     def mirrored(self) -> Iterable[Hashable]:
         """Give the times that may still be written."""
-        location = self._joint.location
-        return (BEGINNING,) if location is None else location.frontier
+        reader = self._joint.reader
+        return (BEGINNING,) if reader is None else reader.port.location.frontier
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -207,20 +209,15 @@ class PairSink(Wiring):
         joint = self._joint
         if joint.upstream is not None:
             raise joint.reused("sink")
-        joint.upstream, joint.writes = upstream, assembly.scope.run
+        joint.upstream = upstream
         joint.opened()
 
         async def body(reader: Reader[Any], _: Context) -> None:
-            joint.reader, joint.location, joint.sidecar = (
-                cast("Lane[Any]", reader),
-                consumer.location,
-                assembly.scope.sidecar,
-            )
+            joint.reader = cast("Lane[Any]", reader)
             joint.link()
             await joint.pump(joint.reader)
 
-        consumer = Consumer(assembly.scope, module, body, upstream)
-        return consumer
+        return Consumer(assembly.scope, module, body, upstream)
 
 
 def pair() -> tuple[Source[Any], Sink[Any, None]]:
