@@ -25,7 +25,6 @@ from pullstream.protocol import DONE, Batch, Done, Unanswered
 class _Assignment:
     """A value, from its arrival until its result is answered."""
 
-    number: int
     time: Hashable
     value: Any
     done: bool = False
@@ -60,7 +59,6 @@ class PoolKernel(PolledAsking[Any]):
         self._row: deque[_Assignment] = deque()
         self._ready: deque[_Assignment] = deque()
         self._free: list[_Assignment] = []
-        self._arrived = 0
         self._outer = Backlog()
         self._last_failure: BaseException | None = None
         self._failed: BaseException | None = None
@@ -151,8 +149,7 @@ class PoolKernel(PolledAsking[Any]):
         elif isinstance(answer, Batch):
             for time, value in zip(answer.times, answer.values, strict=True):
                 self.location.hold(time)
-                job = _Assignment(self._arrived, time, value)
-                self._arrived += 1
+                job = _Assignment(time, value)
                 self._row.append(job)
                 self._free.append(job)
             self.upstream.ack()
@@ -175,7 +172,8 @@ class PoolKernel(PolledAsking[Any]):
     def _left(self, worker: _PoolWorker, answer: Done | BaseException) -> None:
         """Give the unfinished jobs of a worker that has left to the others, before any new job."""
         del self._active[worker.lane]
-        self._free = sorted([*worker.jobs, *self._free], key=lambda job: job.number)
+        free = {*worker.jobs, *self._free}
+        self._free = [job for job in self._row if job in free]
         if isinstance(answer, BaseException):
             self._last_failure = answer
         if answer is DONE or self._active:
