@@ -149,7 +149,8 @@ class _MergeSorted(FanIn):
                 self._marks.end(exc)
             else:
                 if values or self._marks:
-                    self.settle((*self._used, *self._lacking()))
+                    # Even with thousands of inputs, there is often only one whose next value is unknown.
+                    self.settle((*self._used, *[self.all[number] for number in self._missing]))
                     self._used.clear()
         if values:
             return Batch.of(times, values) if times else Batch(self._at, values)
@@ -158,10 +159,6 @@ class _MergeSorted(FanIn):
         if self.failure_above is not None:
             raise self.failure_above
         return self.ask_inputs(limit) if self._heads or self._missing else DONE
-
-    def _lacking(self) -> list[Input]:
-        """Give the inputs whose next value is unknown; even with thousands of inputs, often only one."""
-        return [self.all[number] for number in self._missing]
 
     def _gather(self, values: list[Any], times: list[Hashable], limit: int) -> None:
         """Take values in order while the next one of every input is known. `times` stays empty if all are at `_at`."""
