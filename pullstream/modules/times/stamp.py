@@ -53,6 +53,9 @@ class Clock(ABC):
     ascends: bool = False
     """Whether every assigned time is at or after the one before it."""
 
+    location: Location
+    """The location of its module, for errors and counts."""
+
     @abstractmethod
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
         """Append the values to answer, and the time of each: those before an error in a user's function, too."""
@@ -68,11 +71,10 @@ class _ByFunction(Clock):
     A mark is at the least time that may still be assigned.
     """
 
-    def __init__(self, time_of: Callable[[Any], Hashable], on_error: object, location: Location) -> None:
+    def __init__(self, time_of: Callable[[Any], Hashable], on_error: object) -> None:
         self._function = time_of
         self._catches = catches(on_error)
         self._time_of = self._time_or_mark if self._catches else time_of
-        self.location = location
 
     def _time_or_mark(self, value: Any) -> Hashable:
         try:
@@ -141,10 +143,8 @@ class _InOrder(_ByFunction):
 
 
 class _WithLateness(_ByFunction):
-    def __init__(
-        self, time_of: Callable[[Any], Hashable], on_error: object, lateness: Any, late: object, location: Location
-    ) -> None:
-        super().__init__(time_of, on_error, location)
+    def __init__(self, time_of: Callable[[Any], Hashable], on_error: object, lateness: Any, late: object) -> None:
+        super().__init__(time_of, on_error)
         self._lateness = lateness
         self._late = late
         self._latest: Any = BEGINNING
@@ -233,7 +233,7 @@ class Stamping(PassOn):
 
     traits = attrs.evolve(PROMPT, summaries=((),))
 
-    def __init__(self, clock: Callable[[Location], Clock], *, nest: bool = False, counts: bool = False) -> None:
+    def __init__(self, clock: Callable[[], Clock], *, nest: bool = False, counts: bool = False) -> None:
         self._new = clock
         self._nest = nest
         self.traits = attrs.evolve(self.traits, counts=counts, lasting=_within if nest else None)
@@ -285,7 +285,8 @@ class Stamping(PassOn):
                 # Drop the clocks of outer times that are complete.
                 self.mirrored()
                 self._open = len(self._clocks)
-            self._clocks[outer] = self._new(self.location)
+            self._clocks[outer] = clock = self._new()
+            clock.location = self.location
         self._outer = outer
 
     def mirrored(self) -> list[Hashable]:

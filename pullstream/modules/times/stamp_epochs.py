@@ -14,7 +14,6 @@ from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.tasks import TaskKernel
-from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import caught
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
@@ -29,8 +28,7 @@ _NOTHING: Final = object()
 class _Counted(Clock):
     hold: Any = 0
 
-    def __init__(self, count: int, location: Location) -> None:
-        del location
+    def __init__(self, count: int) -> None:
         self._count = count
         self._left = count
 
@@ -53,13 +51,8 @@ class _Begun(Clock):
     hold: Any = 0
 
     def __init__(
-        self,
-        function: Callable[[Any], object],
-        begins: Callable[[object, object], object],
-        on_error: object,
-        location: Location,
+        self, function: Callable[[Any], object], begins: Callable[[object, object], object], on_error: object
     ) -> None:
-        del location
         self._function = function
         self._begins = begins
         self._catches = catches(on_error)
