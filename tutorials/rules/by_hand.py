@@ -1,7 +1,7 @@
 """Hand-written readers and requests that keep or break the rules of a single edge (R1 to R5, R9)."""
 
-from collections.abc import Awaitable, Callable
-from typing import cast
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, cast
 
 import attrs
 import trio
@@ -10,8 +10,10 @@ from typing_extensions import override
 
 import pullstream as ps
 from pullstream.checker import Violation, WatchedReader, watch
+from pullstream.history.events import Batched, Seen
 from pullstream.trace.drawing.edge import draw_messages
-from pullstream.trace.drawing.messages import Message, messages_seen
+from pullstream.trace.drawing.messages import Message, worded
+from pullstream.trace.times import shown, written_batch
 
 
 class Letters(ps.Reader[str]):
@@ -177,13 +179,37 @@ class ByHand:
             except BaseException as exc:  # noqa: BLE001 - a nursery may have put it into a group
                 violation = _violation(exc)
                 offence = f"{violation.rule}: {violation.what}"
-                drawn.append((messages_seen(violation.events, offence), violation.rule))
+                drawn.append((_messages(violation.events, offence), violation.rule))
             else:
-                drawn.append((messages_seen(reader.events), ""))
+                drawn.append((_messages(reader.events), ""))
 
         trio.run(main, clock=MockClock(autojump_threshold=0))
         messages, rule = drawn[0]
         return draw_messages(messages, ["a sink", "a source"], title), rule
+
+
+def _messages(events: Iterable[Seen], offence: str = "") -> list[Message]:
+    """Return the messages on a watched edge; the last is the offence, if there is one."""
+    found: list[Message] = []
+    for event in events:
+        sides = (0, 1) if event.requested else (1, 0)
+        words = worded(event.what.value, [event.lane, event.number, *_content(event.about)])
+        found.append(Message(*sides, words, not event.requested))
+    if offence and found:
+        found[-1] = attrs.evolve(found[-1], offence=offence)
+    return found
+
+
+def _content(about: object) -> list[Any]:
+    match about:
+        case Batched() as batch:
+            return written_batch(batch)
+        case BaseException() as failure:
+            return [shown(failure)]
+        case None:
+            return []
+        case limit:
+            return [limit]
 
 
 def _violation(exc: BaseException) -> Violation:

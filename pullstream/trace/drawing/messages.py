@@ -1,13 +1,13 @@
 """The messages of an edge, or of both sides of a module, in the specification's notation, for drawing."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
-from pullstream.history.events import REQUESTS, Act, Batched, Seen
+from pullstream.history.events import REQUESTS, Act
 from pullstream.trace.file import Trace
-from pullstream.trace.times import Json, shown, told, written_batch
+from pullstream.trace.times import Json, told
 
 ANSWERS = frozenset(act.value for act in Act if act not in REQUESTS)
 """The kinds of events that go downstream."""
@@ -114,30 +114,6 @@ def _notes(
         for place, time, delta in about[0]:
             if place in places:
                 yield places[place], f"{told(time)} {'in flight' if delta > 0 else 'acknowledged'}"
-
-
-def messages_seen(events: Iterable[Seen], offence: str = "") -> list[Message]:
-    """Return the messages of one watched edge (`Violation.events`); the last is the offence, if there is one."""
-    found: list[Message] = []
-    for event in events:
-        sides = (0, 1) if event.requested else (1, 0)
-        words = worded(event.what.value, [event.lane, event.number, *_seen(event)])
-        found.append(Message(*sides, words, not event.requested))
-    if offence and found:
-        found[-1] = attrs.evolve(found[-1], offence=offence)
-    return found
-
-
-def _seen(event: Seen) -> list[Json]:
-    match event.about:
-        case Batched() as batch:
-            return written_batch(batch)
-        case BaseException() as failure:
-            return [shown(failure)]
-        case None:
-            return []
-        case limit:
-            return [limit]
 
 
 def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:
