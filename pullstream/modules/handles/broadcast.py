@@ -27,8 +27,8 @@ class Broadcast(Held, Generic[T]):
         self._drops = drops
         self._listeners: list[_Listener] = []
         self._lock = trio.Lock()
+        """Held while any `send` is in progress."""
         self._room = trio.Event()
-        self._sending = 0
         self.last: Hashable = BEGINNING
         """The time before which nothing will be sent."""
         self._ending: Done | BaseException | None = None
@@ -51,7 +51,6 @@ class Broadcast(Held, Generic[T]):
         a time announced with `advance`.
         """
         self._check()
-        self._sending += 1
         try:
             async with self._lock:
                 while not self._drops and any(listener.full for listener in self._listeners):
@@ -61,7 +60,6 @@ class Broadcast(Held, Generic[T]):
                 for listener in self._listeners:
                     listener.put(time, value)
         finally:
-            self._sending -= 1
             self._end_all(self._listeners)
 
     def advance(self, time: Hashable) -> None:
@@ -90,7 +88,7 @@ class Broadcast(Held, Generic[T]):
 
     def join(self, listener: "_Listener") -> None:
         """Add a listener."""
-        if self._ending is DONE and not self._sending:
+        if self._ending is DONE and not self._lock.locked():
             LOG.warning(
                 "%s, has ended, so a new listener gets nothing: it gets only what is sent after its first ask. Open "
                 "the listeners before you send",
@@ -127,7 +125,7 @@ class Broadcast(Held, Generic[T]):
 
     def _end_all(self, listeners: "list[_Listener]") -> None:
         """End listeners, once no `send` is in progress."""
-        if self._ending is not None and not self._sending:
+        if self._ending is not None and not self._lock.locked():
             for listener in listeners:
                 listener.stored.end(self._ending)
 
