@@ -201,11 +201,14 @@ class _TakeTimes(Notified, Resumable):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
+        # Where times are out of order, one that was not taken may be complete before one that was, and a later run must
+        # take the same.
+        decided = self.memory.ledger
         for run in self.apart(batch):
             time = run.time
-            if time not in self._taken and len(self._taken) < self._count:
+            if time not in self._taken and (len(decided) < self._count or time in decided):
                 self._taken.add(time)
-                self.memory.at(time, ordered=False)[time] = None
+                decided[time] = self.memory.at(time, ordered=False)[time] = None
                 self.remind(time)
             if time in self._taken:
                 self.give(time, run.values)

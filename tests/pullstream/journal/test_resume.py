@@ -78,6 +78,34 @@ def test_take_counts_the_values_of_all_runs(path, limit):
     assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4]}]
 
 
+async def test_take_times_keeps_to_the_times_that_it_took(path, autojump_clock):
+    """One that it left out is complete for one sink, and comes again, earlier, as another sink was behind."""
+    stored = []
+
+    async def slowly(n):
+        await trio.sleep({1: 0, 2: 2, 3: 1}[n] if STOP[0] else n)
+        return n
+
+    async def store(time, _):
+        if time == 3 and STOP[0]:
+            STOP[0].abort_nowait()
+            await trio.sleep_forever()
+        stored.append(time)
+
+    async def behind(_):
+        await trio.sleep(9)
+
+    for first in (True, False):
+        sources = [ps.pipe(ps.values(some, time=int), ps.map_async(slowly, 1)) for some in ([1, 3], [2])]
+        sinks = ps.tee(ps.at_completion(store), ps.pipe(ps.map_async(behind, 1), ps.drain()), capacity=9)
+        pipeline = ps.pipe(ps.merge(*sources), ps.take_times(2), sinks)
+        async with pipeline.open(journal=path) as running:
+            STOP[0] = running if first else None
+            with suppress(ps.errors.Abandoned):
+                await running.result()
+    assert stored == [1, 3]
+
+
 def test_it_is_said_what_a_run_goes_on_from(path, caplog):
     caplog.set_level("INFO", logger="pullstream")
 
