@@ -11,7 +11,7 @@ import trio
 from pullstream.engine.keeping import Keeping
 from pullstream.engine.observer import Observer
 from pullstream.engine.runtime import clocks
-from pullstream.engine.runtime.blocked import own_scope
+from pullstream.engine.runtime.blocked import is_cancelled, own_scope
 from pullstream.engine.runtime.busy import BusyClock, Moment
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.location import Location
@@ -146,6 +146,11 @@ class Run:
     def signal(self) -> Signal:
         """An event that one task of the run waits for and another sets; an inside wait to the deadlock detector."""
         return Signal(self.detector)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the sinks are cancelled, by the run or from outside."""
+        return is_cancelled(self.sinks)
 
     def cancel(self) -> None:
         """Cancel the sinks, also those in streams that modules have opened."""

@@ -484,7 +484,7 @@ class Running(Generic[R]):
                 self._result = cast("R", (await consume_all(self._consumers))[0])
             except BaseException as exc:  # noqa: BLE001 - raised where the run's end is reported
                 # A cancellation from outside is raised there again.
-                abandoned = without_cancelled(exc) is None
+                abandoned = without_cancelled(exc) is None or (isinstance(exc, Abandoned) and self._run.cancelled)
                 if not abandoned:
                     cut(exc)
                     self._failure, self._traceback = exc, exc.__traceback__

@@ -22,7 +22,7 @@ from pullstream.engine.parts.waking import Waking
 from pullstream.engine.sidecar.counters import EdgeCount
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
-from pullstream.errors import blame
+from pullstream.errors import Abandoned, blame
 from pullstream.protocol import DONE, WAIT, Batch, Done, Reader, Unanswered
 
 Dealt = Iterable[tuple["Branch", Batch[Any]]]
@@ -56,12 +56,12 @@ class Branch(Waking[Any], PolledKernel[Any]):
         if not (self._backlog or self._backlog.known):
             self._want(limit)
             self._hub.ask_now()
-        answer = self._backlog.answer(limit)
-        if isinstance(answer, Batch):
+        if self._backlog:
+            answer = self._backlog.take(limit)
             self.count_in(self.wanted, self.wanted - self.kept)
             self._hub.unblock()
             return answer
-        return DONE if self._confirmed else WAIT
+        return (self._backlog.reached() if self._confirmed else None) or WAIT
 
     @override
     async def wait(self) -> None:
@@ -77,7 +77,6 @@ class Branch(Waking[Any], PolledKernel[Any]):
             # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
             await trio.lowlevel.checkpoint_if_cancelled()
             self._confirmed = True
-            self._hub.location.complete()
 
     @override
     def __wakes__(self, wake: Callable[[], object]) -> bool:
@@ -324,7 +323,6 @@ class Hub(ABC):
             branch.count_in(None, None)
             del self.branches[branch]
         if self._over:
-            self.location.abandon()
             return
         if self._closed is not None:
             await self._closed.wait()
@@ -399,20 +397,20 @@ class Hub(ABC):
         self._askers.end()
         self._let(Asks.NOBODY)
         branches, self.branches = self.branches, {}
+        aborted = self._closed is not None and ending is DONE and self._scope.run.cancelled
         for branch in branches:
-            branch.end(ending, at_once=at_once)
+            # No end: a cancellation reaches these later, and at an end they would complete what they have got in part.
+            branch.end(Abandoned("the run was aborted before its end") if aborted else ending, at_once=at_once)
             branch.edge.beyond = ()
         if isinstance(ending, BaseException):
             # The branches have taken over the frozen stamps of the hub, and the hub those of upstream.
             self.location.fail(ending)
             self.location.withdraw_frozen()
             self._reader.edge.location.withdraw_frozen()
-        elif not branches:
-            self.location.abandon()
-        elif self._closed is None:
+        elif branches and not aborted:
             self.location.complete()
-        # Otherwise the branch that keeps the stream going has aborted. It may have been cancelled, as the others may be
-        # before they take their end: then nothing more is complete for them.
+        else:
+            self.location.abandon()
 
 
 class Copies(Hub):

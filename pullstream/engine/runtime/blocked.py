@@ -23,6 +23,12 @@ def own_scope(*, shield: bool = False) -> trio.CancelScope:
     return trio.CancelScope(deadline=NEVER, shield=shield)
 
 
+def is_cancelled(scope: trio.CancelScope) -> bool:
+    """Whether the code in a scope is cancelled, by the scope or from outside; for the latter, if trio tells."""
+    status: Any = getattr(scope, "_cancel_status", None)
+    return scope.cancel_called or bool(getattr(status, "effectively_cancelled", False))
+
+
 def running_program() -> trio.lowlevel.TrioToken | None:
     """The token of the trio program in this thread, if one runs; not every trio has `in_trio_run`."""
     try:

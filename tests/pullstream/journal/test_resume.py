@@ -300,6 +300,29 @@ async def test_a_sink_aside_that_the_cancellation_reaches_last_has_completed_not
     assert len(out) == 4
 
 
+@ps.sink
+async def writing(upstream, ctx, out):
+    """Collects values, each with something that a cancellation does not interrupt."""
+    while (batch := await upstream.ask()) is not ps.DONE:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(1)
+        out.extend(batch.values)
+
+
+async def test_a_buffer_above_a_sink_aside_takes_no_end_from_a_cancellation(path, autojump_clock):
+    """The sink took it for the end of all values, and the next run had nothing left to do for it."""
+    out = []
+    aside = ps.pipe(ps.prefetch(1), writing(out))
+    inverse = ps.map(lambda n: 1 // (n < 1), on_error=aside)
+    pipeline = ps.pipe(numbers(8), ps.map_async(slowly, 1), inverse, ps.drain())
+    async with pipeline.open(journal=path) as running:
+        await trio.sleep(0.5)
+        await running.abort()
+    out.clear()
+    await ps.arun(pipeline, journal=path)
+    assert [failed.value for failed in out] == [*range(2, 8)]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
