@@ -178,7 +178,6 @@ class Hub(ABC):
         self._polls = upstream.edge.depth < DEEP
         """Whether upstream is polled; below a long row of modules, only the task asks, on a stack of its own."""
         self._closed: trio.Event | None = None
-        self._over = False
         self._failed: BaseException | None = None
         self.branches: dict[Branch, None] = {}
         """The branches that have not left."""
@@ -322,10 +321,9 @@ class Hub(ABC):
         if branch in self.branches:
             branch.count_in(None, None)
             del self.branches[branch]
-        if self._over:
-            return
-        if self._closed is not None:
-            await self._closed.wait()
+        if self._askers.ended:
+            if self._closed is not None and not self._closed.is_set():
+                await self._closed.wait()
         elif reason is None and self.needed():
             if self._asks is Asks.WOKEN:
                 self._woken()
@@ -393,7 +391,6 @@ class Hub(ABC):
             return
 
     def _end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
-        self._over = True
         self._askers.end()
         self._let(Asks.NOBODY)
         branches, self.branches = self.branches, {}
