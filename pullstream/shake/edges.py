@@ -72,9 +72,9 @@ class EdgeWatcher(Checker):
             self.sidecar = sidecar
         assert isinstance(edge.run.observer, Tracer)
         self._notes = edge.run.observer.notes
-        self._shake(edge, self._name(edge.location, inside=sidecar.inner))
+        self._shake(edge, self.name_of(edge.location, inside=sidecar.inner))
         if port.location in sidecar.sinks and not sidecar.inner:
-            checked.arrived = partial(self._arrived, self._name(port.location, inside=False))
+            checked.arrived = partial(self._arrived, self.name_of(port.location))
         return checked
 
     def deviated(self, told: str) -> None:
@@ -82,7 +82,7 @@ class EdgeWatcher(Checker):
         if self._notes is not None and self._notes.begun:
             self._notes.note("deviation", told)
 
-    def _name(self, location: Location, *, inside: bool) -> str:
+    def name_of(self, location: Location, *, inside: bool = False) -> str:
         """Return a name of an edge that is the same in every run of the program.
 
         Modules of one name are numbered in the order of the program, and after them those `inside` modules as they are

@@ -9,6 +9,7 @@ import attrs
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.location import Location, above
+from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
 from pullstream.frames import chain
@@ -61,6 +62,8 @@ class Judgement:
             )
         self.cut = like.failure is not None and self.compare == "order" and _cut(like)
         """Whether a failure cuts the undisturbed run short at any value."""
+        self.left = _left(like)
+        """The sinks that others cut short at any value."""
 
     def wrong(self, run: Simulated) -> Wrong | None:
         """Return the first fault of a run, the clearest kind first."""
@@ -117,27 +120,30 @@ class Judgement:
         cut = self.cut or (not complete and run.way and len(self.like.delivered) > 1)
         whole = whole and not run.resumed and not cut
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
-            want, got = self.like.delivered.get(sink, []), run.delivered.get(sink, [])
-            if (what := self._unlike(want, got, whole=whole, anywhere=run.resumed)) is not None:
+            want, got, left = self.like.delivered.get(sink, []), run.delivered.get(sink, []), sink in self.left
+            what = self._unlike(want, got, whole=whole and not left, cut=self.cut or left, anywhere=run.resumed)
+            if what is not None:
                 return Wrong("missing values" if what.startswith("did not") else "values", f"{sink} {what}")
         if complete and not self._same_result(self.like.result, run.result):
             result, expected = _shortened(shown(run.result)), _shortened(shown(self.like.result))
             return Wrong("result", f"the result was {result}, and is {expected} otherwise")
         return None
 
-    def _unlike(self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool, anywhere: bool) -> str | None:
+    def _unlike(
+        self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool, cut: bool, anywhere: bool
+    ) -> str | None:
         """Say how values differ from the expected ones, of which an interrupted run has the first."""
         if self.compare == "order" and not anywhere:
             for number, (one, other) in enumerate(zip(want, got, strict=False)):
                 if not _same(one, other):
                     return f"received {_told(other)} as its value number {number + 1}, and not {_told(one)}"
-            if len(got) > len(want) and not self.cut:
+            if len(got) > len(want) and not cut:
                 return f"received {counted_values(len(got) - len(want))} too many, first {_told(got[len(want)])}"
             if whole and len(got) < len(want):
                 return f"did not receive {counted_values(len(want) - len(got))}, first {_told(want[len(got)])}"
             return None
         wanted, received = _counted(want), _counted(got)
-        if not self.cut and (more := received - wanted):
+        if not cut and (more := received - wanted):
             return f"received {_pair(next(iter(more)))}, which the undisturbed run did not emit"
         if whole and (fewer := wanted - received):
             return f"did not receive {_pair(next(iter(fewer)))}"
@@ -219,17 +225,32 @@ def _cut(like: Simulated) -> bool:
     """
     if like.watcher is None or like.watcher.sidecar is None:
         return False
-    sidecar, trace = like.watcher.sidecar, Trace.of(like.trace.splitlines())
-
-    def below(kind: str) -> set[Location]:
-        edges = {event[3] for event in trace.events if event[2] == kind}
-        return {sidecar.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in edges}
-
-    senders, failed = below("error"), {location for location in below("failed") if len(location.ports) > 1}
+    senders = _below(like, like.watcher.sidecar, "error")
+    failed = {location for location in _below(like, like.watcher.sidecar, "failed") if len(location.ports) > 1}
     waiting = [edge.location for edge in like.watcher.edges.values() if isinstance(edge.module, WAITING)]
-    return any(not senders <= {sink, *above(sink)} for sink in sidecar.sinks) or any(
+    return any(not senders <= {sink, *above(sink)} for sink in like.watcher.sidecar.sinks) or any(
         not failed.isdisjoint((location, *above(location))) for location in waiting
     )
+
+
+def _left(like: Simulated) -> set[str]:
+    """Return the sinks, such as one of `late=`, whose stream is ended by a module beside them that has enough.
+
+    How far their stream has been read by then depends on who asks ahead.
+    """
+    if like.watcher is None or like.watcher.sidecar is None:
+        return set()
+    leaving = _below(like, like.watcher.sidecar, "abort")
+    first = leaving.difference(*map(above, leaving))
+    leading = {like.watcher.name_of(sink): {sink, *above(sink)} for sink in like.watcher.sidecar.sinks}
+    return {name for name, around in leading.items() if around & leaving and not around & first}
+
+
+def _below(like: Simulated, sidecar: Sidecar, kind: str) -> set[Location]:
+    """Return the modules below the edges on which there was an event of a kind."""
+    trace = Trace.of(like.trace.splitlines())
+    edges = {event[3] for event in trace.events if event[2] == kind}
+    return {sidecar.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in edges}
 
 
 def _names(like: Simulated) -> list[str]:

@@ -47,7 +47,13 @@ def failing_source():
     return ps.pipe(ps.join(days, fails, on=lambda _: 0, how="asof", at=lambda n: n), ps.collect())
 
 
-@pytest.mark.parametrize("make", [calls, failing, failing_branch, failing_source])
+def ended_beside():
+    """How many late values are read before `take` has enough depends on how far ahead is read."""
+    stamped = ps.stamp(lambda n: n, lateness=0, late=ps.drain())
+    return ps.pipe(ps.values([5, 1, 6, 2, 7, 3, 8, 4, 9]), stamped, ps.prefetch(2), ps.take(2), ps.collect())
+
+
+@pytest.mark.parametrize("make", [calls, failing, failing_branch, failing_source, ended_beside])
 def test_what_is_right_is_not_accused(make):
     report = shake(make, amount(20, 1000)).check()
 
