@@ -94,6 +94,74 @@ async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, 
     assert seen == [0] if delay == 0.5 else [0, 1]
 
 
+@ps.sink
+async def asks_later(upstream, ctx, limit=1):
+    """Asks once, and for the rest half a second after a scope around the generator's yield was cancelled."""
+    got = [*(await upstream.ask(limit)).values]
+    await trio.sleep(1.5)
+    while (batch := await upstream.ask(limit)) is not ps.DONE:
+        got += batch.values
+    return got
+
+
+async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(autojump_clock):
+    async def lingers():
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(1)
+
+    @ps.source
+    async def source(ctx):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lingers)
+            nursery.start_soon(fails, 1)
+            yield 0
+
+    with pytest.raises(Unseen):
+        async with ps.pipe(source(), asks_later()).open() as running:
+            await running.result()
+
+
+async def around_the_first(ctx):
+    """The scope ends while the first batch has been answered."""
+    with trio.move_on_after(1):
+        yield ps.Batch(0, [0])
+    await trio.sleep(1)
+    for n in (1, 2, 3):
+        yield ps.Batch(0, [n])
+
+
+async def around_one_more(ctx):
+    """The scope ends while a batch is prepared that nobody has asked for yet."""
+    with trio.move_on_after(1):
+        yield ps.Batch(0, [0])
+        await trio.sleep(0.5)
+        yield ps.Batch(0, [1])
+    yield ps.Batch(0, [2])
+    yield ps.Batch(0, [3])
+
+
+@pytest.mark.parametrize(("generator", "limit"), [(around_the_first, 1), (around_one_more, 3)])
+async def test_nothing_is_lost_after_a_scope_that_is_cancelled_around_a_yield(generator, limit, autojump_clock):
+    async with ps.pipe(ps.source(generator)(), asks_later(limit)).open() as running:
+        assert await running.result() == [0, 1, 2, 3]
+
+
+async def test_an_abort_does_not_wait_for_what_follows_a_scope_that_is_cancelled_around_a_yield(autojump_clock):
+    @ps.source
+    async def source(ctx):
+        with trio.move_on_after(1):
+            yield 0
+        await trio.sleep_forever()
+
+    async with ps.pipe(source(), asks_later()).open() as running:
+        await trio.sleep(2)
+        await running.abort()
+    assert trio.current_time() == 2
+
+
 @pytest.mark.parametrize(
     "pipeline",
     [

@@ -64,7 +64,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         self._batch: Batch[Any] | None = None
         """A batch answered exactly as it was yielded; then nothing else is collected."""
         self._next: list[Any] = []
-        """A yield after a dropped hold: it comes with the next answer, after the completions the drop causes."""
+        """Yields after a dropped hold: they come with the next answers, after the completions the drop causes."""
         self._held: Hashable = None
         """The time held last for the collected values; None while there are none."""
         self._ending: Done | BaseException | None = None
@@ -95,7 +95,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         if not (rest or self._asked):
             self._account.drop_waiting()
             if self._next:
-                self._take(self._next.pop())
+                self._take(self._next.pop(0))
         if not (rest or self._values or self._batch or self._ending):
             self._account.limit = self._limit = limit
             self._asked = True
@@ -201,11 +201,13 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
     async def _serve(self, generator: AsyncGenerator[Any, None]) -> None:
         while True:
             await self._demanded(generator)
-            if self._stopping or self._ending is not None:
+            if self._stopping:
                 return
-            self._running = True
-            await self._collect(generator)
-            self._running = False
+            # If the ask came while a cancelled scope around the yield was being left, it gets what followed there.
+            if not (self._ending or self._values or self._batch):
+                self._running = True
+                await self._collect(generator)
+                self._running = False
             # From here on nothing sets the previous signal.
             self._demand = self.run.signal()
             self._answer()
@@ -221,13 +223,22 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
                 raise
             # The cancelled scope is the generator's own, for example of a nursery in which a task has failed. So the
             # cancellation is thrown in at the yield.
+            self._running = True
+            if self._batch is not None:
+                # The generator is advanced before this is answered, and may change its list.
+                self._add_batch(self._batch)
+                self._batch = None
             try:
                 yielded = await generator.athrow(cancelled)
             except BaseException as exc:
                 if not self._ends(exc):
                     raise
             else:
-                self._take(yielded)
+                if self._next or self._account.dropped:
+                    self._next.append(yielded)
+                else:
+                    self._take(yielded)
+            self._running = False
             with trio.CancelScope(shield=True):
                 await self._demand.wait()
 
@@ -343,10 +354,14 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         if not self._values and (2 * len(values) >= self._limit or values.__class__ not in (list, tuple)):
             # Taken as it is: the generator is not advanced before this is answered, and cannot change it until then.
             self._batch = batch
-        elif not batch.uniform:
-            self._add_many(batch.times, values)
         else:
-            self._add(batch.time, values)
+            self._add_batch(batch)
+
+    def _add_batch(self, batch: Batch[Any]) -> None:
+        if batch.uniform:
+            self._add(batch.time, batch.values)
+        else:
+            self._add_many(batch.times, batch.values)
 
     def _add(self, time: Hashable, values: Sequence[Any]) -> None:
         if not self._values:
