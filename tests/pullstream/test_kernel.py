@@ -280,6 +280,7 @@ class Later:
         lambda later: [ps.partition(later, {}, other=ps.drain())],
         lambda later: [ps.stamp(later)],
         lambda later: [ps.stamp(later, lateness=1)],
+        lambda later: [ps.stamp(later, on_error="skip")],
         lambda later: [ps.stamp_epochs(key=later)],
         lambda later: [ps.stamp_epochs(begin=later)],
         lambda later: [ps.timed(lambda _, n: later(n))],

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pullstream.engine.sidecar.location import no_place_in_an_order
 from pullstream.errors import CapabilityError
+from pullstream.failures import Unawaited
 from pullstream.protocol import Batch
 from pullstream.timely import less_equal
 from pullstream.timely.order import Ascending
@@ -97,7 +98,7 @@ def known(time: Hashable, value: Any) -> None:
         raise TypeError(f"{value!r} has no time: the function that computes times returned None")
     if isinstance(time, CoroutineType):
         time.close()
-        raise TypeError(
+        raise Unawaited(
             f"{value!r} has no time: the function that computes times returned a coroutine, which is not awaited here; "
             f"use map_async first"
         )
