@@ -138,8 +138,8 @@ def top(k: Positive, of: Of[V, Any] = None) -> Fold[V, list[V]]:
 def most_common(k: Positive, of: Of[V, Hashable] = None, *, approximate: bool = False) -> Fold[V, list[Any]]:
     """Find the `k` most frequent values and how often they occur, most frequent first; among equal ones, the first.
 
-    Each distinct value is kept until the end. With `approximate=True` at most 3,072 are kept, and a count is too high
-    by at most 0.09 % of the number of all values. That needs the extra `sketches`.
+    Each distinct value is kept until the end. With `approximate=True` at most 3,072 are kept, a count is too high by at
+    most 0.09 % of the number of all values, and equal ones are in any order. That needs the extra `sketches`.
 
     >>> import pullstream as ps
     >>> from pullstream import agg
