@@ -229,7 +229,8 @@ def rows_of(where: str, frame: Frame, form: RowForm) -> ArrowRows:
 def plain(table: Any) -> RecordBatch:
     """A pyarrow table as one record batch."""
     columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+    # Without metadata: the categories of an enum in the first part would hide the values of other parts.
+    return pa.RecordBatch.from_arrays(columns, table.schema.names)
 
 
 def first_line(exc: BaseException) -> str:

@@ -202,3 +202,18 @@ def test_text_may_be_the_time(tmp_path):
     found = ps.run(ps.pipe(files.read_parquet(tmp_path / "t.parquet", time="t"), ps.collect(timed=True)))
 
     assert found == [(text, (text,)) for text in texts]
+
+
+def test_enums_of_several_times_are_categories_of_text():
+    """Their values stay, though the first has no category for them; text orders them, whatever module is above."""
+    rows = ps.values([{"t": t, "s": s} for t, s in [(1, "b"), (1, "a"), (2, "z"), (2, "b")]], time=lambda row: row["t"])
+
+    def as_enum(frame):
+        (kind,) = frame.select(pl.col("s").unique(maintain_order=True).implode()).collect()["s"].to_list()
+        return frame.with_columns(pl.col("s").cast(pl.Enum(kind)))
+
+    made = ps.pipe(rows, columns.per_time(as_enum))
+    later = ps.pipe(made, ps.map_time(lambda _: 3), columns.sort_by_time("s"))
+
+    assert ps.run(ps.pipe(made, columns.collect_table()))["s"].to_list() == ["b", "a", "z", "b"]
+    assert ps.run(ps.pipe(later, columns.collect_table()))["s"].to_list() == ["a", "b", "b", "z"]
