@@ -38,19 +38,8 @@ def place_of_asof(call: Call, wanted: str) -> None:
         raise call.refuse(f"got how={how!r} and at={at!r}: how='asof', and only that, needs at=, {wanted}")
 
 
-@attrs.define(eq=False)
-class KeptByTime:
-    """The values of a source that wait until their time is complete in both."""
-
-    pace: Pace
-    parts: dict[Hashable, list[Sequence[Any]]] = attrs.field(factory=dict[Hashable, list[Sequence[Any]]])
-    size: int = 0
-
-    def take(self, time: Hashable) -> list[Sequence[Any]]:
-        """Remove and return the values of a time."""
-        parts = self.parts.pop(time, [])
-        self.size -= sum(map(len, parts))
-        return parts
+Both: TypeAlias = tuple[list[Sequence[Any]], list[Sequence[Any]]]
+"""The values of both sources at a time, in parts as they arrived."""
 
 
 class JoinByTime(FanIn):
@@ -66,8 +55,12 @@ class JoinByTime(FanIn):
         super().__init__(*both)
         self._ahead = ahead
         self._owes = owing(how)
-        self._open: Requests[None] = Requests()
-        """The times of the values."""
+        self._open: Requests[Both] = Requests()
+        """The values that wait until their time is complete in both sources."""
+        self._complete: dict[Hashable, Both] = {}
+        """The values of complete times, until they are joined."""
+        self.sizes = [0, 0]
+        """The number of values of each source that are kept."""
         self._ready = Backlog(self)
         self._failure: BaseException | None = None
         self._compared = how != "asof"
@@ -98,23 +91,25 @@ class JoinByTime(FanIn):
 
     # ----
 
-    def take(self, time: Hashable) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
+    def take(self, time: Hashable) -> Both:
         """Remove and return the values of both sources at a time."""
-        left, right = (side.take(time) for side in self.kept)
-        self._compared = self._compared or bool(left and right)
-        return left, right
+        both = self._complete.pop(time)
+        for number, parts in enumerate(both):
+            self.sizes[number] -= sum(map(len, parts))
+        self._compared = self._compared or all(both)
+        return both
 
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        self.kept = KeptByTime(Pace(self.run, self.most())), KeptByTime(Pace(self.run, self.most()))
+        self._paces = Pace(self.run, self.most()), Pace(self.run, self.most())
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if self._ready:
             return self._ready.take(limit)
         try:
-            if self._complete():
+            if self._join_complete():
                 return NOT_YET
         except BaseException as exc:  # noqa: BLE001 - raised after the results before it
             self._failure = exc
@@ -144,15 +139,16 @@ class JoinByTime(FanIn):
         return self.until_complete(self._open.first if self.ready() else ())
 
     def _over(self) -> bool:
-        left, right = (each.done and not side.size for each, side in zip(self.all, self.kept, strict=True))
+        left, right = (each.done and not size for each, size in zip(self.all, self.sizes, strict=True))
         return (left and right) or (left and not self._owes[1]) or (right and not self._owes[0])
 
-    def _complete(self) -> bool:
+    def _join_complete(self) -> bool:
         """Join the times that are complete; True if there were any."""
         if not self.ready():
             return False
         fronts = [self.edge.arriving(each.number) for each in self.all if not each.done]
-        times = [*self._open.pop_over(lambda time: any(front.less_equal(time) for front in fronts))]
+        self._complete = self._open.pop_over(lambda time: any(front.less_equal(time) for front in fronts))
+        times = [*self._complete]
         for time, made in zip(times, self.all_joined(times), strict=True):
             if made:
                 self._ready.put(Batch(time, made))
@@ -165,17 +161,17 @@ class JoinByTime(FanIn):
             values, failure = self.converted(each.number, each.head.values)
         except BaseException as exc:  # noqa: BLE001 - raised after the results before it
             return exc
-        side, begin = self.kept[each.number], 0
+        begin = 0
         for run in each.head.runs():
             if begin == len(values):
                 break
             if run.time not in self._open:
                 self.location.hold(run.time)
-                self._open[run.time] = None
+                self._open[run.time] = [], []
             part = values[begin : begin + len(run.values)]
-            side.parts.setdefault(run.time, []).append(part)
+            self._open[run.time][each.number].append(part)
             begin += len(part)
-        side.size += begin
+        self.sizes[each.number] += begin
         if failure is None:
             each.drop()
         else:
@@ -186,16 +182,15 @@ class JoinByTime(FanIn):
 
     def _ask(self) -> bool:
         """Ask the sources, but not the one that is far ahead; True if there is nothing to take then."""
-        for number, (each, side) in enumerate(zip(self.all, self.kept, strict=True)):
-            other, behind = self.all[1 - number], self.kept[1 - number]
-            near = side.size <= max(self._ahead, behind.size) or other.ending is not None
+        for each, other, pace in zip(self.all, reversed(self.all), self._paces, strict=True):
+            near = self.sizes[each.number] <= max(self._ahead, self.sizes[other.number]) or other.ending is not None
             if near and each.ending is None and not self.asked(each):
-                self.ask_beside(each.lane, side.pace.next(each.lane))
+                self.ask_beside(each.lane, pace.next(each.lane))
         return not any(self.all)
 
     @override
     def came(self, each: Input) -> None:
-        self.kept[each.number].pace.took()
+        self._paces[each.number].took()
 
 
 @attrs.frozen
@@ -239,8 +234,8 @@ class AsOf(JoinByTime):
 
     @override
     def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
-        if min(side.size for side in self.kept) >= self._capacity:
-            sizes = " and ".join(str(side.size) for side in self.kept)
+        if min(self.sizes) >= self._capacity:
+            sizes = " and ".join(map(str, self.sizes))
             raise Overflow(
                 f"{self.location} keeps {sizes} values of its two sources, and its capacity is {self._capacity} for "
                 f"each. Values are kept until their time is complete: assign times that complete, or raise capacity="
