@@ -11,6 +11,12 @@ from pullstream.authoring import Call, Site, nearest, of_extra
 UNFINISHED: Final = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
 """Name endings of files that are still being written."""
 
+CODECS: Final = {
+    ".gz": "gzip", ".bgz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli",
+    ".xz": "xz", ".lzma": "lzma",
+}  # fmt: skip
+"""The codecs that readers infer from the suffix of a name."""
+
 LONGEST: Final = 255
 """The maximum bytes of a file name on nearly every file system."""
 

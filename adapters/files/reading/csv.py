@@ -17,13 +17,14 @@ from pullstream import Failed, Source
 from pullstream.authoring import Call, OnError
 
 from ...arrow import pyarrow
+from ..names import CODECS
 from .blocks import BOM, Block, Cutter, Overlong, opened, records
 from .errors import FileReadError, as_packed, by_name
 from .formats import Agreed, Piece, Start, TableFormat, arrow_types, missing_columns, unique
 from .listing import File, Paths, checked_paths
 from .options import Tabular, encoding_argument, tabular_source
 from .parsing import MOST, WIDTH, Sieve, settled, uncounted
-from .streams import CODECS, RawFile, transcoded
+from .streams import RawFile, transcoded
 
 
 @attrs.frozen

@@ -9,13 +9,12 @@ from pullstream import Source
 from pullstream.authoring import Call, Count, Emits, Module, OneOf, seconds, with_policy
 
 from ...arrow import As, schema_argument, shape_argument
-from ..names import compression_argument, known_options
+from ..names import CODECS, compression_argument, known_options
 from .blocks import BLOCK
 from .formats import ReadFormat
 from .listing import Paths, checked_paths
 from .order import ReadPlan
 from .source import FilesSource
-from .streams import CODECS
 from .times import PathTime, time_argument
 
 

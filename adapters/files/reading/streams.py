@@ -21,14 +21,10 @@ from zlib import (
 from typing_extensions import override
 
 from ..conflicts import kind_of
+from ..names import CODECS
 from .errors import FileChangedError, FileReadError, Stopped
 from .listing import File, is_local, vanished
 from .tree import no_file
-
-CODECS: Final = {
-    ".gz": "gzip", ".bgz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".br": "brotli",
-    ".xz": "xz", ".lzma": "lzma",
-}  # fmt: skip
 
 STEP: Final = 64 << 10
 

@@ -14,9 +14,11 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, cast
 import attrs
 from typing_extensions import Buffer, override
 
+from pullstream.authoring import Call
+
 from ...arrow import Columns, DataType, Schema, SchemaError, pyarrow
 from ...arrow.columns import nested
-from ..names import compression_argument
+from ..names import CODECS, compression_argument
 from .disk import Disk, Out
 from .raw import Raw, RawBytes, RawRows
 from .target import suffixes
@@ -31,7 +33,15 @@ def codec_argument(module: str, target: object, compression: object) -> Codec | 
     """The codec of a target: as given, or from the name's suffix; an unknown one is refused."""
     compression_argument(module, compression, BY_SUFFIX.values())
     given: Any = compression
-    return BY_SUFFIX.get((suffixes(str(target)) or [""])[-1]) if given == "infer" else given
+    if given != "infer":
+        return given
+    suffix = (suffixes(str(target)) or [""])[-1].lower()
+    if suffix in CODECS and suffix not in BY_SUFFIX:
+        raise Call(module).refuse(
+            f"got the target {str(target)!r}: readers take {suffix} for compressed data, which it cannot write. Use "
+            f"one of {', '.join(BY_SUFFIX)}, or give compression=None"
+        )
+    return BY_SUFFIX.get(suffix)
 
 
 class Encoder:

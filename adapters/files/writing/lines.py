@@ -52,7 +52,8 @@ def write_jsonl(
       file back to the length in its journal, if the last bytes show that it is still the same file. A run that is not
       resumed replaces an older file when its first time with values is complete. If it ends well without any values,
       an empty file replaces the older one. With a `{key}`, the older file of a key without values stays as it is.
-    - The suffix gives the compression (`.gz`, `.zst`, `.bz2`, `.xz`), unless `compression` does.
+    - The suffix gives the compression (`.gz`, `.zst`, `.bz2`, `.xz`), unless `compression` does. Others that readers
+      take for compression are refused.
     - The same values give the same file, byte for byte, no matter how they were batched.
     - No file stays open. At most 64 MiB of values wait in memory, plus one unit (1 MiB of text, a row group) for each
       of up to `open_files` unfinished files that are compressed, Parquet or Arrow. The values of any further such files

@@ -11,8 +11,9 @@ from pullstream import CompositionError
 from pullstream.authoring import Call, Count, Site
 
 from ...arrow import Schema, pyarrow, schema_argument
+from ..names import CODECS
 from .committing import WriteOptions, writer
-from .formats import BY_SUFFIX, ArrowTable, Compression, CsvTable, ParquetTable, WrittenTable, codec_argument
+from .formats import ArrowTable, Compression, CsvTable, ParquetTable, WrittenTable, codec_argument
 from .target import suffixes
 
 _CSV_UNIT = 1 << 15
@@ -150,7 +151,7 @@ def _writable(format: WrittenTable) -> WrittenTable:
 
 def _no_suffix(module: str, target: str | os.PathLike[str]) -> None:
     last = (suffixes(str(target)) or [""])[-1]
-    if last in BY_SUFFIX:
+    if last.lower() in CODECS:
         raise CompositionError(
             f"{module}() at {Site.here()}: such files are compressed internally; set compression=, and drop {last}"
         )

@@ -75,7 +75,7 @@ def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "opened"), [("gz", gzip), ("bz2", bz2), ("xz", lzma), ("zst", zstandard), ("", None)]
+    ("suffix", "opened"), [("gz", gzip), ("bz2", bz2), ("xz", lzma), ("zst", zstandard), ("GZ", gzip), ("", None)]
 )
 def test_the_suffix_decides_the_compression(suffix, opened, tmp_path):
     lines = [f"line {number} " + "x" * 100 for number in range(20_000)]

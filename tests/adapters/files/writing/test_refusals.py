@@ -39,6 +39,10 @@ class Sale(NamedTuple):
         (files.write_csv, "{time}", {"open_files": 0}, ""),
         *((files.write_text, "{time}", {"manifest": m}, "path of a local file") for m in ("", 7, "s3://bucket/m")),
         (files.write_text, "{time}", {"compression": "lzo"}, "compression='lzo'"),
+        *(
+            (files.write_text, f"{{time}}.{end}", {}, "or give compression=None")
+            for end in ("lz4", "br", "Bgz", "lzma")
+        ),
         (files.write_text, "{time}", {"end": 3}, ""),
         (files.write_parquet, "{time}.parquet.gz", {}, ""),
         (files.write_parquet, "{time}", {"compression": "lzo"}, ""),
