@@ -185,6 +185,10 @@ class Instance:
         return OneShot(value) if self.once else value
 
 
+FAILURE: Final = Instance(BaseException, "needs an exception")
+"""A check for what a stream shall fail with."""
+
+
 def sources(call: Call, value: Any) -> Any:
     """Check that an argument is a source or several."""
     several: Any = cast("object", value) if isinstance(value, tuple) else (value,)

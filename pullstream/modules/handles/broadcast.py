@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Module, OneOf, Positive, Source, checked
+from pullstream.blueprint import Call, Module, OneOf, Positive, Source, checked, checks
 from pullstream.blueprint.variables import T
 from pullstream.errors import CapabilityError, Ended
 from pullstream.logger import LOG
@@ -78,7 +78,7 @@ class Broadcast(Held, Generic[T]):
 
     def fail(self, failure: BaseException) -> None:
         """Fail every listener's stream; otherwise the same as `end`."""
-        self._end(failure)
+        self._end(checks.FAILURE(Call("fail"), failure))
 
     @override
     def __repr__(self) -> str:

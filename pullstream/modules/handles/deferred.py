@@ -6,7 +6,7 @@ from typing import Any, Generic, Literal, cast, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Module, Sink, Site, Source, Transformer
+from pullstream.blueprint import Blueprint, Call, Module, Sink, Site, Source, Transformer, checks
 from pullstream.blueprint.variables import A, B, R, T
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
@@ -123,7 +123,7 @@ class _Placeholder(Handle[Later], Generic[T]):
 
     def fail(self, failure: BaseException) -> None:
         """Fail the stream instead of resolving it."""
-        self._grip.settle(failure)
+        self._grip.settle(checks.FAILURE(Call("fail"), failure))
 
 
 @attrs.frozen(repr=False)

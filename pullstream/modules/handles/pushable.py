@@ -9,7 +9,7 @@ import attrs
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Module, Positive, Source, checked
+from pullstream.blueprint import Call, Module, Positive, Source, checked, checks
 from pullstream.blueprint.variables import T
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
@@ -71,7 +71,7 @@ class Pushable(Handle["Entries"], Source[T]):
 
     def fail(self, failure: BaseException) -> None:
         """Fail the stream after the values pushed so far; otherwise the same as `end`."""
-        self._grip.end(failure)
+        self._grip.end(checks.FAILURE(Call("fail"), failure))
 
     async def aborted(self) -> bool:
         """Wait until the stream is over: True if its reader left before the end, False if it was read to the end."""

@@ -7,7 +7,7 @@ from typing import Any, Generic
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Module, Transformer
+from pullstream.blueprint import Call, Module, Transformer, checks
 from pullstream.blueprint.variables import V
 from pullstream.engine.parts.pass_through import Passing
 from pullstream.modules.handles.handle import Grip, Handle
@@ -135,9 +135,7 @@ class Abortable(Handle[_Switch], Transformer[V, V], Generic[V]):
         opens, it makes the stream end at its first ask; after the stream has ended, it has no effect. Returns
         immediately.
         """
-        if reason is not None and not isinstance(reason, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"the reason of an abort must be an exception, but got {reason!r}")
-        self._grip.abort(reason)
+        self._grip.abort(None if reason is None else checks.FAILURE(Call("abort"), reason))
 
 
 def abortable() -> Abortable[V]:

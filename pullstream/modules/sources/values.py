@@ -11,6 +11,7 @@ import trio
 from typing_extensions import override
 
 from pullstream.blueprint import Call, Emits, Instance, Natural, OneShot, Seconds, Source, Sync, TimeOf, table_advice
+from pullstream.blueprint.checks import FAILURE
 from pullstream.blueprint.parts import Function
 from pullstream.blueprint.variables import S, T
 from pullstream.decorators import opens, source
@@ -124,7 +125,7 @@ class _Fail(Kernel[Any]):
 
 
 @source
-def fail(failure: Annotated[BaseException, Instance(BaseException, "needs an exception")]) -> Source[Any]:
+def fail(failure: Annotated[BaseException, FAILURE]) -> Source[Any]:
     """Fail at the first ask.
 
     >>> import pullstream as ps
