@@ -73,14 +73,17 @@ class Trace:
         verdict: dict[str, Json] | None = None
         events: list[Sequence[Json]] = []
         for number, row in enumerate(rest, 2):
-            if isinstance(row, list) and is_event(cast("list[Json]", row)):
-                events.append(cast("list[Json]", row))
-            elif not isinstance(row, dict):
-                raise TraceError(f"line {number} of the trace is not an event, which has a number, a clock and a kind")
-            elif "sends" in row:
-                sends = cast("dict[str, Sequence[Json]]", row)["sends"]
-            else:
-                verdict = cast("dict[str, Json]", row)
+            match row:
+                case [int(), float() | int(), str(), *_]:
+                    events.append(row)
+                case {"sends": sends}:
+                    pass
+                case dict():
+                    verdict = cast("dict[str, Json]", row)
+                case _:
+                    raise TraceError(
+                        f"line {number} of the trace is not an event, which has a number, a clock and a kind"
+                    )
         return cls(header, events, sends, verdict)
 
     @property
@@ -88,15 +91,6 @@ class Trace:
         """The names of the run's modules, in pipeline order."""
         modules: list[dict[str, str]] = self.header["modules"]
         return [module["name"] for module in modules]
-
-
-def is_event(row: Sequence[Json]) -> bool:
-    """Whether a line of JSON has the form common to all events."""
-    match row:
-        case [int(), float() | int(), str(), *_]:
-            return True
-        case _:
-            return False
 
 
 def with_times(kind: str, about: Sequence[Any], read: Callable[[Any], Any]) -> Sequence[Any]:
