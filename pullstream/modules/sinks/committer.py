@@ -202,7 +202,8 @@ class _Due:
     def __init__(self, ctx: Context, commit: Callable[[Sequence[Hashable]], Awaitable[None]]) -> None:
         self._ctx = ctx
         self._commit = commit
-        self._due: list[tuple[Hashable, ExitStack]] = []
+        self._due: list[Hashable] = []
+        self._held = ExitStack()
         self._changed = trio.Event()
         self._failure: BaseException | None = None
         self._busy = False
@@ -225,9 +226,8 @@ class _Due:
 
     async def put(self, time: Hashable) -> None:
         """Queue a complete time to be committed; wait while too many are queued."""
-        held = ExitStack()
-        held.enter_context(self._ctx.hold(time))
-        self._due.append((time, held))
+        self._held.enter_context(self._ctx.hold(time))
+        self._due.append(time)
         if not self._busy:
             self._busy = True
             self._nursery.start_soon(self._commit_due)
@@ -244,10 +244,10 @@ class _Due:
     async def _commit_due(self) -> None:
         try:
             while due := self._due.copy():
-                await self._commit([time for time, _ in due])
+                held = self._held.pop_all()
+                await self._commit(due)
                 del self._due[: len(due)]
-                for _, held in due:
-                    held.close()
+                held.close()
                 self._changed.set()
                 self._changed = trio.Event()
         except BaseException as exc:  # noqa: BLE001 - raised by the block
