@@ -36,13 +36,17 @@ class Caught:
     count: int = 1
 
 
-class Unawaited(TypeError):
-    """A function returned a coroutine: a mistake of the program, whatever `on_error` says."""
+class Mistake(TypeError):
+    """A mistake of the program, whatever `on_error` says."""
+
+
+class Unawaited(Mistake):
+    """A function returned a coroutine."""
 
 
 def caught(value: Any, error: Exception, count: int = 1) -> Caught:
     """Mark a value. Call it where the error was caught, so that its traceback begins in the user's code."""
-    if isinstance(error, Unawaited):
+    if isinstance(error, Mistake):
         raise error
     traceback = error.__traceback__
     return Caught(value, error.with_traceback(None if traceback is None else traceback.tb_next), count)

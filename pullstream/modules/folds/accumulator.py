@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 from pullstream.engine.parts.fused import result_of
 from pullstream.errors import no_end
 from pullstream.failures import caught
-from pullstream.modules.folds.fold import LISTING, Fold, itself, one_more
+from pullstream.modules.folds.fold import LISTING, Fold, emitting, itself, one_more
 from pullstream.protocol import listed
 
 KeyStates: TypeAlias = dict[Hashable, Any]
@@ -74,9 +74,9 @@ class Accumulator:
         on_error: object = "fail",
     ) -> None:
         fold = LISTING if fold is None else fold
-        self.initial, self.step = fold.initial, fold.step
         # A list that is given while it grows must be a copy.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
+        self.initial, self.step = emitting(fold) if eager and self._finish is itself else (fold.initial, fold.step)
         self.key = key
         self._untried = True
         """Whether no result was looked at yet, to see whether the functions are plain ones."""

@@ -16,6 +16,7 @@ from pullstream.blueprint.parts import Function, Function2
 from pullstream.blueprint.shown import shown_callable
 from pullstream.blueprint.variables import A, R, S
 from pullstream.errors import CompositionError
+from pullstream.failures import Mistake
 
 # Functions by name, and no closures, so that a blueprint can be pickled by name as well.
 
@@ -157,11 +158,11 @@ class Emitted:
         self._parts = self._now()
 
     def check(self, whose: str) -> None:
-        """Compare it with what it was; raises `TypeError` if it was changed."""
+        """Compare it with what it was; raises `Mistake` if it was changed."""
         now = self._now()
         if len(now) != len(self._parts) or not all(map(is_, now, self._parts)):
             kind = type(self.state).__name__
-            raise TypeError(
+            raise Mistake(
                 f"{whose}: the step of its fold has changed in place a {kind} that was already emitted as a result. "
                 f"Let finish copy it, Fold(initial, step, {kind}), or let step return a new one"
             )
@@ -169,6 +170,30 @@ class Emitted:
     def _now(self) -> list[Any]:
         state = self.state
         return [*state, *cast("dict[Any, Any]", state).values()] if isinstance(state, dict) else [*state]
+
+
+def emitting(fold: Fold[Any, Any]) -> tuple[Callable[[], Any], Callable[[Any, Any], Any]]:
+    """Return `initial` and `step` of a fold whose states are all emitted, and checked until a step replaces one."""
+    fresh: Any = None
+    checked = False
+
+    def initial() -> Any:
+        nonlocal fresh
+        fresh = fold.initial()
+        return fresh
+
+    def step(state: Any, value: Any) -> Any:
+        nonlocal checked, fresh
+        new, fresh = state is fresh, None
+        if new or checked or not may_change(state):
+            return fold.step(state, value)
+        emitted = Emitted(state)
+        after = fold.step(state, value)
+        emitted.check("eager=True")
+        checked = after is not state
+        return after
+
+    return initial, step
 
 
 LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)
