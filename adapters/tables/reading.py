@@ -61,8 +61,10 @@ def read_rows(
     `target` is SQLite, DuckDB or PostgreSQL, as in `write_rows`. `query` is any query of that database, with the values
     of `parameters` for $1, $2 and so on, or the name of a table as SQL has it: `'"Daily Sales"'` for a table that
     `write_rows` calls `"Daily Sales"`. `time` is a column of its result. Types of rows and of times are those of
-    `files.read_parquet`; SQLite has no dates, so there they are text. The database sorts the rows, and its cursor
-    delivers them as they are asked for, so memory does not grow with the result. An index on the time column helps.
+    `files.read_parquet`. SQLite has no dates: they are text there. Values of PostgreSQL's numeric are text, too: cast
+    them in the query. The database sorts the rows, and its cursor delivers them as they are asked for, so memory does
+    not grow with the result. An index on the time column helps. Texts as times are compared letter by letter: in
+    PostgreSQL, give them the collation "C" in the query, if the database has another.
 
     By default the source reads what is there, and ends. With a journal, the next run continues after the last complete
     time, and the database skips the rows before. With `follow=True` the source asks for new rows every `every`
@@ -209,8 +211,14 @@ class RowsSource(Kernel[Any], Outside):
 
     def _put(self, batch: RecordBatch) -> None:
         column = batch.column(self._cursor.time)
-        for timed in self._shape.timed(batch, column, f"the column {self._cursor.time!r}"):
-            self._rest.put(timed)
+        try:
+            for timed in self._shape.timed(batch, column, f"the column {self._cursor.time!r}"):
+                self._rest.put(timed)
+        except NotImplementedError:
+            raise TableError(
+                f"{self._plan.module}(): the column {self._cursor.time!r} of {self._cursor.what} is {column.type}, "
+                f"whose values cannot be compared here. CAST it in the query, to a number, a date or text"
+            ) from None
         if self.memory.saves:
             firsts: Any = column.take(run_starts(column))
             times: list[Hashable] = values(firsts)

@@ -120,6 +120,14 @@ def test_what_cannot_be_read(base):
             numbers(tables.read_rows(base.target, rows, time="week"))
 
 
+@pytest.mark.parametrize(("base", "time"), [("duckdb", "[1]"), ("postgresql", "1.5::numeric")], indirect=["base"])
+def test_times_that_cannot_be_compared(base, time):
+    begun(base)
+    rows = tables.read_rows(base.target, f"SELECT {time} AS day", time="day")
+    with pytest.raises(tables.TableError, match=r"read_rows\(\): the column 'day' of .* is .*(list|numeric).* CAST it"):
+        ps.run(ps.pipe(rows, ps.drain()))
+
+
 @pytest.mark.parametrize("name", ["sales.db", "sales.duckdb"])
 def test_a_file_that_is_missing(tmp_path, name):
     with pytest.raises(tables.TableError, match=rf"cannot read 'SELECT 1' in .*{name}: there is no such file"):
