@@ -17,15 +17,14 @@ def values(column: Array) -> list[Any]:
     """Convert a column to Python values, in the fastest way for its type; a null is None.
 
     A timestamp becomes an int (microseconds since 1970, UTC), also inside lists, structs and maps. A timestamp without
-    a zone counts as UTC, and fractions of a microsecond are cut off. All other values are those of `to_pylist`.
+    a zone counts as UTC. Fractions of a microsecond are cut off, also of durations. All other values are those of
+    `to_pylist`.
     """
     pa = pyarrow()
     types = pa.types
     if _holds(column.type):
         column = _in_microseconds(column)
-        column = column.cast(_mapped(column.type, lambda _: pa.int64()))
-    elif types.is_duration(column.type):
-        column = column.cast(pa.duration("us"), safe=column.type.unit != "ns")
+        column = column.cast(_mapped(column.type, lambda kind: kind if types.is_duration(kind) else pa.int64()))
     kind = column.type
     if types.is_date32(kind):
         check(column)
@@ -100,7 +99,7 @@ def _array(column: Array) -> Any:
 def converted(kind: DataType) -> bool:
     """Whether `values` differs from `to_pylist` for a type, or is much faster."""
     types = pyarrow().types
-    return _holds(kind) or types.is_duration(kind) or types.is_date32(kind) or types.is_decimal(kind)
+    return _holds(kind) or types.is_date32(kind) or types.is_decimal(kind)
 
 
 def check(column: Array) -> None:
@@ -108,8 +107,6 @@ def check(column: Array) -> None:
     pa = pyarrow()
     if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
-    elif pa.types.is_duration(column.type):
-        values(column)
     elif pa.types.is_date32(column.type):
         # NumPy would make ints of those for which Python has no date.
         try:
@@ -239,23 +236,25 @@ def in_utc(batch: RecordBatch) -> RecordBatch:
 
 def _in_utc(column: Array) -> Array:
     pa = pyarrow()
-    return column.cast(_mapped(column.type, lambda kind: pa.timestamp(kind.unit, kind.tz and "UTC")))
+    return column.cast(_mapped(column.type, lambda kind: pa.timestamp(kind.unit, "UTC") if _elsewhere(kind) else kind))
 
 
 def _elsewhere(kind: DataType) -> bool:
-    return kind.tz not in (None, "UTC")
+    return getattr(kind, "tz", None) not in (None, "UTC")
 
 
 def _in_microseconds(column: Array) -> Array:
     pa = pyarrow()
-    kind = _mapped(column.type, lambda kind: pa.timestamp("us", kind.tz))
+    kind = _mapped(
+        column.type, lambda kind: pa.duration("us") if pa.types.is_duration(kind) else pa.timestamp("us", kind.tz)
+    )
     return column.cast(kind, safe=not _holds(column.type, lambda kind: kind.unit == "ns"))
 
 
 def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) -> bool:
-    """Whether a type contains a timestamp for which `what` is true."""
+    """Whether a type contains a timestamp or a duration for which `what` is true."""
     types = pyarrow().types
-    if types.is_timestamp(kind):
+    if types.is_timestamp(kind) or types.is_duration(kind):
         return what(kind)
     if types.is_dictionary(kind):
         return _holds(kind.value_type, what)
@@ -264,10 +263,10 @@ def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) ->
 
 
 def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
-    """A type with `of` applied to every timestamp in it; a dictionary becomes plain."""
+    """A type with `of` applied to every timestamp and duration in it; a dictionary becomes plain."""
     pa = pyarrow()
     types = pa.types
-    if types.is_timestamp(kind):
+    if types.is_timestamp(kind) or types.is_duration(kind):
         return of(kind)
     if types.is_dictionary(kind):
         return _mapped(kind.value_type, of)

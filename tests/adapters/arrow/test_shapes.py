@@ -117,6 +117,7 @@ def test_runs_are_the_groups_of_equal_time(times, in_order):
         (pa.array([1], pa.timestamp("s", "UTC")), [1_000_000]),
         (pa.array([1_999], pa.timestamp("ns")), [1]),
         (pa.array([1_999], pa.duration("ns")), [dt.timedelta(microseconds=1)]),
+        (pa.array([[1_999], None], pa.list_(pa.duration("ns"))), [[dt.timedelta(microseconds=1)], None]),
         (pa.array([dt.time(1, 2), None]), [dt.time(1, 2), None]),
         (pa.array([dt.time(1, 2)]), [dt.time(1, 2)]),
         (pa.array([[1], None], pa.list_(pa.timestamp("s", "UTC"))), [[1_000_000], None]),
