@@ -37,7 +37,7 @@ LATER = {
     # Its times are its own, independent of those above, and it notices the end there when it asks.
     "stamp_epochs of 2",
     # It keeps values for a next group, and learns that there is none when it is asked.
-    *("windowed 3, sliding", "windowed by the clock"),
+    "windowed 3, sliding",
     # Its times depend on several inputs together, while a path in the graph begins at one of them.
     *("zip", "zip, strict", "zip, padded", "combine_latest"),
     *("join", "join, left", "join, failures left out", "join, near"),
