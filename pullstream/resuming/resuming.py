@@ -53,6 +53,8 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
         answer = edge.handover.before_a_wrong_time(answer)
     gone = set(filter(drops, (answer.time,) if answer.uniform else dict.fromkeys(answer.times)))
     left = at_times(answer, lambda time: time not in gone) if gone else answer
+    for dropped in edge.location.dropping:
+        dropped(len(answer.values) - (0 if left is None else len(left.values)))
     if left is not None:
         edge.handover.checked = edge.origin and not left.uniform
         return left

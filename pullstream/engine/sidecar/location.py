@@ -318,6 +318,9 @@ class Location(Metered):
     _over = False
     """Whether the stream has ended here: what it held then is frozen, whatever the module does afterwards."""
 
+    dropping: Sequence[Callable[[int], object]] = ()
+    """Called with the number of values that a resumed run drops at the output: an earlier one has completed them."""
+
     def __init__(
         self,
         counts: Counts,

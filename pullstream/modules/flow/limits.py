@@ -238,6 +238,8 @@ class _InFlight(Wiring):
         gate = _Gate(self._capacity)
         assembly.install(gate, [f"into {named(module)}"], module.site, [upstream])
         inside = assembly.stream(self._transformer.modules, gate)
+        for location in assembly.scope.sidecar.locations[gate.location.node :]:
+            location.dropping = (*location.dropping, gate.let_out)
         return assembly.install(_Exit(gate), [named(module)], module.site, [inside])
 
 

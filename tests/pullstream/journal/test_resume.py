@@ -78,6 +78,15 @@ def test_take_counts_the_values_of_all_runs(path, limit):
     assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4]}]
 
 
+def test_what_is_dropped_inside_in_flight_has_left_it(path):
+    """Done times appear inside, where a `stamp` gives them: values that are dropped there take no room for ever."""
+    out = {}
+    for stop in (7, None):
+        stamped = ps.in_flight(ps.pipe(ps.stamp(lambda n: n), ps.map(stopping_at(stop))), 2)
+        run_until(storing(out, stamped, source=ps.values(range(9))), path)
+    assert out == {n: [n] for n in range(9)}
+
+
 async def test_take_times_keeps_to_the_times_that_it_took(path, autojump_clock):
     """One that it left out is complete for one sink, and comes again, earlier, as another sink was behind."""
     stored = []
