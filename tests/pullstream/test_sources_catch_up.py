@@ -17,18 +17,33 @@ def test_old_then_new(limit, capacity, sync):
     assert ps.run(pipeline, limit=limit) == ps.run(pipeline, limit=limit) == expected
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_there_is_no_gap(seed):
+async def same(value):
+    return value
+
+
+NEW = {
+    "alone": lambda new: new,
+    "merged": lambda new: ps.merge(ps.empty(), ps.merge(new, ps.empty())),
+    "below calls": lambda new: ps.pipe(new, *[ps.map_async(same, 2)] * 3),
+    "inside": lambda new: ps.pipe(ps.once(None), ps.flat_map(lambda _: ps.pipe(new, ps.prefetch(1), ps.prefetch(1)))),
+}
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("name", NEW)
+def test_there_is_no_gap(name, seed):
     """What is new is subscribed to before an old value is looked for, whatever order tasks run in."""
-    events = ["a", "b"]
+    events, snapshot = ["a", "b"], []
     listeners = []
 
     def register(emit):
         listeners.append(emit)
+        if snapshot:
+            emit.end()
 
     def read():
         # What happens right after the snapshot is seen by those only who listen already.
-        snapshot = list(events)
+        snapshot.extend(events)
         for emit in listeners:
             emit("c")
             emit.end()
@@ -36,7 +51,7 @@ def test_there_is_no_gap(seed):
 
     trio._core._run._r.seed(seed)
     old = ps.flat_map(lambda _: read())
-    source = ps.catch_up(ps.pipe(ps.once(None), old), ps.from_callback(register))
+    source = ps.catch_up(ps.pipe(ps.once(None), old), NEW[name](ps.from_callback(register)))
     assert ps.run(ps.pipe(source, ps.collect())) == ["a", "b", "c"]
 
 

@@ -63,9 +63,10 @@ class _CatchUp(Prefetch):
             return
         self._listening = True
         self.ask_ahead()
-        # Two turns of the scheduler, so that the subscription to new values exists before the first old one is read.
-        await trio.lowlevel.checkpoint()
-        await trio.lowlevel.checkpoint()
+        # The subscription to new values must exist before the first old one is read. Each module on the way to it may
+        # ask in tasks of its own, also in streams that it opens, and a task takes two turns of the scheduler.
+        for _ in range(8 * (1 + len(above(self.inputs[0].edge.location)))):
+            await trio.lowlevel.checkpoint()
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
