@@ -115,7 +115,7 @@ def _looks_further(expr: Any) -> str:
         return "" if meta.is_scalar() else f"has values of its own for several rows, in {expr!s}"
     try:
         if meta.is_scalar():
-            return f"sums up rows, in {expr!s}"
+            return "" if _of_literals(expr) else f"sums up rows, in {expr!s}"
         if not meta.is_length_preserving():
             return f"changes the number of rows, in {expr!s}"
         alone = meta.is_row_separable()
@@ -127,6 +127,12 @@ def _looks_further(expr: Any) -> str:
     if any(part.meta.root_names() for part in _searched(expr)):
         return f"may look at other rows, in {expr!s} (for lists of a row, use list.contains)"
     return next((why for part in meta.pop() if (why := _looks_further(part))), "")
+
+
+def _of_literals(expr: Any) -> bool:
+    """Whether an expression is computed from literals alone, so that it has one value for all rows."""
+    parts = expr.meta.pop()
+    return all(map(_of_literals, parts)) if parts else expr.meta.is_literal()
 
 
 def _searched(expr: Any) -> Sequence[Any]:

@@ -119,7 +119,8 @@ class _Joining(JoinByTime):
         if left is None or right is None:
             # A source without rows has no columns.
             keeps = ("left", "anti", "asof", "full") if right is None else ("full",)
-            return (left if right is None else right) if self._how in keeps else None
+            made = (left if right is None else right) if self._how in keeps else None
+            return made if made is None or self._at is None else made.sort(self._at, maintain_order=True)
         kinds = {name: self._common(name, left.schema[name], right.schema[name]) for name in self._keys}
         casts = [pl.col(name).cast(kind) for name, kind in kinds.items() if kind is not None]
         before, left, right = left.schema, left.with_columns(casts), right.with_columns(casts)

@@ -159,6 +159,8 @@ def test_literals_and_selections():
 
     assert ps.run(ps.pipe(rows, columns.select(one=pl.lit(1)), ps.collect())) == [{"one": 1}, {"one": 1}]
     assert ps.run(ps.pipe(rows, columns.select(pl.exclude("a")), ps.collect())) == [{"b": 2}, {"b": 4}]
+    made = columns.select(pl.lit(1).cast(pl.Int8).alias("one"), late=pl.col("b") > pl.lit("3").str.to_integer())
+    assert ps.run(ps.pipe(rows, made, ps.collect())) == [{"one": 1, "late": False}, {"one": 1, "late": True}]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])

@@ -302,6 +302,8 @@ def test_a_place_that_is_not_a_number_has_no_match(strategy):
     pairs = [(one["l"], other and other["r"]) for one, other in ps.run(ps.pipe(of_rows, ps.collect()))]
 
     assert found == pairs == [(3, 1.0), (1, 5.0), (0, None), (2, None)]
+    alone = columns.join(left, ps.empty(), how="asof", at="at", strategy=strategy)
+    assert [row["l"] for row in ps.run(ps.pipe(alone, ps.collect()))] == [3, 1, 0, 2]
 
 
 def test_an_asof_join_without_a_common_time_says_so(caplog):
