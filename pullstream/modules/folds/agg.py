@@ -156,7 +156,8 @@ def count_unique(of: Of[V, Hashable] = None, *, approximate: bool = False) -> Fo
     """Count the distinct values. Each one is kept until the end.
 
     With `approximate=True` at most 16 kB are kept, and the result is about 0.8 % off. That needs the extra `sketches`.
-    Values other than numbers and text are then distinguished by their `repr`.
+    Values other than ints, floats and text are then distinguished by their `repr`, so `Decimal("1.0")` and
+    `Decimal("1.00")` count as two.
     """
     if approximate:
         return _sketched(sketches.Unique, of, _estimate)
