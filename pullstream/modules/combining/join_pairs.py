@@ -11,7 +11,7 @@ import attrs
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.sidecar.location import NOTHING, Location, Port
+from pullstream.engine.sidecar.location import Location, Port
 from pullstream.failures import caught
 from pullstream.frames import shown
 from pullstream.modules.combining.join_state import MatchState, Near, ValuesByKey
@@ -73,16 +73,14 @@ class Pairs:
     def __init__(self) -> None:
         self.pairs: list[Any] = []
         self.times: list[Any] = []
-        self.time: Any = NOTHING
-        """The time of the pairs that `take` adds."""
 
-    def take(self, pairs: Iterable[Any]) -> bool:
-        """Take pairs until there are `MANY`; True if these were all of them."""
+    def take(self, time: Any, pairs: Iterable[Any]) -> bool:
+        """Take pairs at a time until there are `MANY`; True if these were all of them."""
         before = len(self.pairs)
         try:
             self.pairs += islice(pairs, max(1, MANY - before))
         finally:
-            self.times += [self.time] * (len(self.pairs) - before)
+            self.times += [time] * (len(self.pairs) - before)
         return len(self.pairs) < MANY
 
     def add(self, times: Sequence[Any], pairs: Sequence[Any]) -> None:
@@ -161,7 +159,7 @@ class Pairing:
         kept, others = cast("tuple[MatchState, MatchState]", (side.kept, side.other.kept))
         for start, end in pairwise((0, *changes, len(values))):
             begin = start
-            made.time = time = batch.time if batch.uniform else batch.times[start]
+            time = batch.time if batch.uniform else batch.times[start]
             if len(side.times) < 2:
                 side.times.add(time)
             keep = arriving.less_equal(time)
@@ -175,7 +173,7 @@ class Pairing:
                     if len(side.sample) < SAMPLE:
                         side.sample.update(dict.fromkeys(keys[:SAMPLE], time))
                 pairs = self._matches(side, keys, some, there or {}, time, keep=keep)
-                while not made.take(pairs):
+                while not made.take(time, pairs):
                     yield made.chunk()
                 if there is not None:
                     others.match(time, keys)
@@ -189,7 +187,7 @@ class Pairing:
                     value, failure = wrong
                     if not (self._catches and isinstance(failure, Exception)):
                         raise failure
-                    made.take([caught(value, failure)])
+                    made.take(time, [caught(value, failure)])
                     begin += 1
 
     def alone(self, side: Side, value: Any) -> Any:
