@@ -200,6 +200,15 @@ class WrittenTable(WriteFormat):
                 return f"{what}; convert it to plain columns or to text with ps.map"
         return None
 
+    def kept(self, table: Any) -> Any:
+        """Return a table, or refuse one whose rows would be lost."""
+        if table.num_columns == 0 < table.num_rows:
+            raise SchemaError(
+                f"{self.module}: the rows have no columns, and it cannot store how many there are. Give them one, or "
+                f"leave out empty rows with ps.filter"
+            )
+        return table
+
 
 def _fixed(raw: Raw) -> Schema:
     """The schema, which is fixed from now on."""
@@ -228,7 +237,7 @@ class CsvTable(WrittenTable):
         return Encoder(out, lambda table: content.write(self._text(table)), content.end)
 
     def _text(self, table: Any) -> Buffer:
-        text = csv_of(table, self.delimiter)
+        text = csv_of(self.kept(table), self.delimiter)
         if _UNTOLD.search(text):
             for field in table.schema:
                 untold = _UNTOLD.search(csv_of(table.select([field.name]), self.delimiter))
@@ -256,7 +265,7 @@ class ParquetTable(WrittenTable):
         writer = import_module("pyarrow.parquet").ParquetWriter(out, schema, **self.options)
 
         def write(table: Any) -> None:
-            writer.write_table(table.cast(schema), row_group_size=max(1, table.num_rows))
+            writer.write_table(self.kept(table).cast(schema), row_group_size=max(1, table.num_rows))
 
         return Encoder(out, write, writer.close)
 

@@ -96,6 +96,10 @@ UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of i
         (["é", "\udcc3\udca9"], JSONL, "{time}{key}", {"key": str}, files.FileTargetError, "would share the file"),
         (["a"], TEXT, "{key}", {"key": lambda _: 1 // 0}, ZeroDivisionError, ""),
         ([{"k": [1]}], JSONL, "{key}", {"key": "k"}, TypeError, "[1] (list) cannot be a key: key= must return text or"),
+        *(
+            ([{}, ()], write, "{time}", {}, files.SchemaError, "have no columns")
+            for write in (files.write_csv, PARQUET)
+        ),
         # A named tuple has methods called count and index, which are not columns.
         ([Sale("a", 1)], JSONL, "{key}", {"key": "count"}, files.SchemaError, "a value has no column 'count'"),
         *(
