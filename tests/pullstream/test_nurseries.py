@@ -1,5 +1,7 @@
 """Nurseries in modules: what a task of one raises arrives as itself, and one around a `yield` is closed clean."""
 
+from contextlib import suppress
+
 import pytest
 import trio
 
@@ -104,7 +106,10 @@ async def asks_later(upstream, ctx, limit=1):
     return got
 
 
-async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(autojump_clock):
+@ps.source
+async def closes_slowly(ctx):
+    """Its nursery, in which a task fails while the generator is suspended, takes a second to be left."""
+
     async def lingers():
         try:
             await trio.sleep_forever()
@@ -112,54 +117,71 @@ async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(a
             with trio.CancelScope(shield=True):
                 await trio.sleep(1)
 
-    @ps.source
-    async def source(ctx):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(lingers)
-            nursery.start_soon(fails, 1)
-            yield 0
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lingers)
+        nursery.start_soon(fails, 1)
+        yield 0
 
+
+@ps.source
+async def goes_on(ctx):
+    """After a scope that is cancelled it cleans up for a second, and then waits."""
+    with trio.move_on_after(1):
+        try:
+            yield 0
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(1)
+    await trio.sleep_forever()
+
+
+async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(autojump_clock):
     with pytest.raises(Unseen):
-        async with ps.pipe(source(), asks_later()).open() as running:
+        async with ps.pipe(closes_slowly(), asks_later()).open() as running:
             await running.result()
 
 
-async def around_the_first(ctx):
+@pytest.mark.parametrize("source", [closes_slowly, goes_on])
+async def test_an_abort_waits_until_a_cancelled_scope_around_a_yield_is_left(source, autojump_clock):
+    with suppress(Unseen):
+        async with ps.pipe(source(), asks_later()).open() as running:
+            await trio.sleep(1.25)
+            await running.abort()
+    assert trio.current_time() == 2
+
+
+@ps.source
+async def around_the_first(ctx, given):
     """The scope ends while the first batch has been answered."""
     with trio.move_on_after(1):
-        yield ps.Batch(0, [0])
+        yield given(0)
     await trio.sleep(1)
     for n in (1, 2, 3):
-        yield ps.Batch(0, [n])
+        yield given(n)
 
 
-async def around_one_more(ctx):
-    """The scope ends while a batch is prepared that nobody has asked for yet."""
+@ps.source
+async def around_one_more(ctx, given):
+    """The scope ends while a batch is prepared that nobody has asked for yet, unless the machine is slow."""
     with trio.move_on_after(1):
-        yield ps.Batch(0, [0])
+        yield given(0)
         await trio.sleep(0.5)
-        yield ps.Batch(0, [1])
-    yield ps.Batch(0, [2])
-    yield ps.Batch(0, [3])
+        yield given(1)
+    yield given(2)
+    yield given(3)
 
 
-@pytest.mark.parametrize(("generator", "limit"), [(around_the_first, 1), (around_one_more, 3)])
-async def test_nothing_is_lost_after_a_scope_that_is_cancelled_around_a_yield(generator, limit, autojump_clock):
-    async with ps.pipe(ps.source(generator)(), asks_later(limit)).open() as running:
-        assert await running.result() == [0, 1, 2, 3]
+@pytest.mark.parametrize(("source", "limit"), [(around_the_first, 1), (around_one_more, 3)])
+async def test_nothing_is_lost_after_a_scope_that_is_cancelled_around_a_yield(source, limit, autojump_clock):
+    numbers = []
 
+    def given(n):
+        numbers.append(n)
+        return ps.Batch(0, [n])
 
-async def test_an_abort_does_not_wait_for_what_follows_a_scope_that_is_cancelled_around_a_yield(autojump_clock):
-    @ps.source
-    async def source(ctx):
-        with trio.move_on_after(1):
-            yield 0
-        await trio.sleep_forever()
-
-    async with ps.pipe(source(), asks_later()).open() as running:
-        await trio.sleep(2)
-        await running.abort()
-    assert trio.current_time() == 2
+    async with ps.pipe(source(given), asks_later(limit)).open() as running:
+        assert await running.result() == numbers
+    assert numbers[-2:] == [2, 3]
 
 
 @pytest.mark.parametrize(

@@ -239,8 +239,9 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
                 else:
                     self._take(yielded)
             self._running = False
-            with trio.CancelScope(shield=True):
-                await self._demand.wait()
+            if not self._stopping:
+                with trio.CancelScope(shield=True):
+                    await self._demand.wait()
 
     async def closed(self) -> None:
         """Hook, called in the generator's task once the generator is closed, also after a cancellation."""
