@@ -152,7 +152,7 @@ def _factory(made: Any, blueprint: type[Blueprint]) -> Any:
     if _is_class(composes, blueprint):
         return factory(made, composes)
     wanted = inspect.iscoroutinefunction if blueprint is Sink else inspect.isasyncgenfunction
-    if wanted(made) and inspect.isroutine(made):
+    if wanted(made) and (inspect.isfunction(made) or inspect.ismethod(made)):
         _takes(kind, made, supplied)
         opening = partial(_Body if blueprint is Sink else _generator, made)
         return factory(made, blueprint, opening, supplied, gives=_given_by(made, kind, blueprint))

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Queue
-from shutil import copy2
+from shutil import copy2, copytree, ignore_patterns
 from time import monotonic
 from typing import Any
 
@@ -29,6 +29,7 @@ from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "tests/breaks.toml"
+FOLDERS = ("pullstream", "timely", "adapters", "tests", "tutorials")
 
 BEGUN = "PULLSTREAM_BREAKS"
 """The environment variable that names the file with the test that was begun last."""
@@ -100,12 +101,13 @@ def load(table: Path = TABLE) -> list[Break]:
 
 
 def copied(target: Path) -> Path:
-    """Copy the checkout as it stands, without the files that git ignores."""
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    for name in subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0"):
-        if (ROOT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            copy2(ROOT / name, target / name)
+    """Copy the project as it stands."""
+    target.mkdir(exist_ok=True)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            copy2(path, target)
+        elif path.name in FOLDERS:
+            copytree(path, target / path.name, ignore=ignore_patterns("__pycache__"))
     return target
 
 

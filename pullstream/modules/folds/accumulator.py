@@ -25,8 +25,8 @@ def keys_of(
 ) -> tuple[list[Hashable], tuple[Any, BaseException] | None]:
     """The keys of values, up to the first that has none, and then that one, and why.
 
-    >>> keys_of(lambda n: 6 // n, [1, 2, 0, 3])
-    ([6, 3], (0, ZeroDivisionError('integer division or modulo by zero')))
+    >>> keys_of(lambda n: 6 / n, [1, 2, 0, 3])
+    ([6.0, 3.0], (0, ZeroDivisionError('division by zero')))
     """
     # Each is hashed as it is found, by a set: what comes after one that has none is found later, and not twice.
     left = iter(listed(values))
