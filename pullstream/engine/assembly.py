@@ -3,7 +3,6 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from itertools import groupby
 from typing import Any, Protocol, cast
 
 import trio
@@ -64,20 +63,25 @@ class Assembly:
     def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Place the modules of a source or transformer; adjacent stateless ones become one kernel."""
         kernel = upstream
-        made = [(module, self.made(module)) for module in modules]
-        for is_stage, group in groupby(made, key=lambda pair: isinstance(pair[1], Stage)):
-            row = list(group)
-            if is_stage:
-                stages, names = [stage for _, stage in row], [module for module, _ in row]
-                kernel = self.place(Segment(stages, names), names, kernel)
+        stages: list[Stage] = []
+        fused: list[Module] = []
+        for module in modules:
+            made = self.made(module)
+            if isinstance(made, Stage):
+                stages.append(made)
+                fused.append(module)
+                continue
+            if stages:
+                kernel = self.place(Segment(stages, fused), fused, kernel)
+                stages, fused = [], []
+            if isinstance(made, Kernel):
+                kernel = self.place(cast("Kernel[Any]", made), [module], kernel)
+            elif isinstance(made, Wiring):
+                kernel = made.wire(self, module, kernel)
             else:
-                for module, it in row:
-                    if isinstance(it, Wiring):
-                        kernel = it.wire(self, module, kernel)
-                    elif isinstance(it, Kernel):
-                        kernel = self.place(cast("Kernel[Any]", it), [module], kernel)
-                    else:
-                        raise _unusable(module, it, "a kernel")
+                raise _unusable(module, made, "a kernel")
+        if stages:
+            kernel = self.place(Segment(stages, fused), fused, kernel)
         assert kernel is not None, "a stream has at least one module"
         return kernel
 
@@ -108,7 +112,7 @@ class Assembly:
     ) -> Kernel[Any]:
         """Give a kernel its location and its inputs."""
         above = [upstream.location for upstream in upstreams]
-        traits = kernel.__overrides__.completed(kernel.traits)
+        traits = traits_of(kernel)
         location = self.scope.sidecar.locate(names, site, above, traits=traits)
         edge = install(kernel, self.scope, location, upstreams)
         if traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):

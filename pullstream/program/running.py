@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, cast
 
 import trio
 from typing_extensions import TypeVar
@@ -41,6 +41,8 @@ from pullstream.trace.every import trace_of_a_run
 
 R = TypeVar("R")
 
+LIMIT: Final = Count(1)
+
 
 def trio_needed() -> None:
     """Raise an error that names the alternatives if no trio program is running."""
@@ -53,7 +55,7 @@ def trio_needed() -> None:
 
 def check_limits(function: str, limit: object, release_timeout: object) -> None:
     """Refuse a wrong `limit` or `release_timeout` of the function that the user called."""
-    Count(1)(Call(function, name="limit"), limit)
+    LIMIT(Call(function, name="limit"), limit)
     if not (isinstance(release_timeout, (int, float)) and release_timeout >= 0):
         raise Call(function).refuse(
             f"needs a number of seconds for its argument 'release_timeout', but got {release_timeout!r}"

@@ -143,8 +143,6 @@ class Overrides:
 
     def completed(self, traits: Traits) -> Traits:
         """Add to an author's traits what holds anyway: it may have a memory, and it is as trusted as its base class."""
-        if not self.by_author:
-            return traits
         carries = Carries.MAYBE if traits.carries is Carries.NOTHING else traits.carries
         return attrs.evolve(traits, carries=carries, trusted=traits.trusted or self.trusted)
 

@@ -57,6 +57,8 @@ T = TypeVar("T")
 
 OPEN: Final = State.OPEN
 
+AT_ONCE: Final = nullcontext()
+
 DEEP: Final = 32
 """Below this many modules in a row, a module that can ask in a task does so instead of polling: the stack of a poll may
 be deeper than `ASK_FRAMES` for each module."""
@@ -82,7 +84,7 @@ class Edge(Generic[T]):
         self.further_ends: WeakSet[End[Edge[Any]]] | None = None
         """The ends below, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
         own = module.__overrides__
-        traits = self.traits = own.completed(module.traits)
+        traits = self.traits = location.traits
         self.origin = not (inputs or traits.follows)
         """Whether this is a source in time order: each of its answers promises that no earlier time will follow."""
         height, depth = 0, scope.depth
@@ -600,7 +602,7 @@ class Edge(Generic[T]):
         # Without anything to wait for, no shield: it would be most of the cost of ending a short stream.
         waits = self.waits or requests.working or not self._dismisses_at_once()
         try:
-            with trio.CancelScope(shield=True) if waits else nullcontext():
+            with trio.CancelScope(shield=True) if waits else AT_ONCE:
                 if requests.working and self._scope is not None:
                     self._scope.cancel()
                 try:

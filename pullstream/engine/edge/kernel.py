@@ -176,14 +176,15 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
 
 
 def traits_of(kernel: Kernel[Any]) -> Traits:
-    """The traits of a module, set by its class or its `__init__`.
+    """The traits of a module, set by its class or its `__init__`; those of an author's with what holds anyway.
 
     Raises: CompositionError: `traits` is something else.
     """
     traits = kernel.traits
     if not isinstance(traits, Traits):  # pyright: ignore[reportUnnecessaryIsInstance] - authors are not all typed
         raise CompositionError(_taken(type(kernel).__name__, "traits"))
-    return traits
+    own = kernel.__overrides__
+    return own.completed(traits) if own.by_author else traits
 
 
 _KINDS: Final = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR

@@ -191,7 +191,7 @@ class Hub(ABC):
     def branch(self, name: str) -> Branch:
         """Add a branch. Must be called while the run is assembled."""
         branch = Branch(self)
-        location = self._scope.sidecar.locate([name], self._module.site, [self.location])
+        location = self._scope.sidecar.locate([name], self._module.site, [self.location], traits=branch.traits)
         edge = install(branch, self._scope, location, [])
         edge.beyond = [self._reader.edge]
         if self._polls:
