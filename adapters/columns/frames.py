@@ -223,7 +223,18 @@ def rows_of(where: str, frame: Frame, form: RowForm) -> ArrowRows:
     for name, kind in frame.schema.items():
         if str(kind) in {"Int128", "UInt128", "Object"}:
             raise ColumnError(f"{where}: the result's column {name!r} is {kind}, which Arrow does not have; cast it")
+        if kind.is_nested() and "Enum(" in str(kind):
+            frame = frame.cast({name: _without_enums(kind)})
     return ArrowRows(plain(frame.to_arrow(compat_level=pl.CompatLevel.oldest())), form)
+
+
+def _without_enums(kind: Any) -> Any:
+    """A type in which enums are categories: Arrow keeps their own in the type, and would lose those of other rows."""
+    if kind == pl.Struct:
+        return pl.Struct({field.name: _without_enums(field.dtype) for field in kind.fields})
+    if kind == pl.List:
+        return pl.List(_without_enums(kind.inner))
+    return pl.Categorical() if kind == pl.Enum else kind
 
 
 def plain(table: Any) -> RecordBatch:

@@ -212,10 +212,13 @@ def test_enums_of_several_times_are_categories_of_text():
 
     def as_enum(frame):
         (kind,) = frame.select(pl.col("s").unique(maintain_order=True).implode()).collect()["s"].to_list()
-        return frame.with_columns(pl.col("s").cast(pl.Enum(kind)))
+        made = frame.with_columns(pl.col("s").cast(pl.Enum(kind)))
+        return made.with_columns(deep=pl.concat_list(pl.struct("s")))
 
     made = ps.pipe(rows, columns.per_time(as_enum))
     later = ps.pipe(made, ps.map_time(lambda _: 3), columns.sort_by_time("s"))
 
-    assert ps.run(ps.pipe(made, columns.collect_table()))["s"].to_list() == ["b", "a", "z", "b"]
+    table = ps.run(ps.pipe(made, columns.collect_table()))
+    assert table["s"].to_list() == ["b", "a", "z", "b"]
+    assert table["deep"].to_list() == [[{"s": text}] for text in table["s"]]
     assert ps.run(ps.pipe(later, columns.collect_table()))["s"].to_list() == ["a", "b", "b", "z"]
