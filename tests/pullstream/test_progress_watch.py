@@ -9,6 +9,7 @@ import trio.testing
 
 import pullstream as ps
 import timely
+from pullstream.engine.observer import Observer
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Claim
 from pullstream.engine.sidecar.sidecar import Sidecar
@@ -153,6 +154,22 @@ async def test_the_module_where_two_domains_meet_fails():
         await progress.completed(3)
     with pytest.raises(timely.TimeDomainError):
         [frontier async for frontier in progress.watch()]
+
+
+async def test_an_observer_hears_once_that_a_wait_that_was_met_has_ended():
+    """The trace counts the waits for a time: it took another one for ended, too."""
+    left = []
+
+    class Noting(Observer):
+        def left(self, watch):
+            left.append(watch)
+
+    sidecar = Sidecar(lambda *_: None, DeadlockDetector(), observer=Noting())
+    source = sidecar.locate(["source"], None, [])
+    sidecar.start()
+    source.drop_capability()
+    await sidecar.until_complete(source, 3)
+    assert len(left) == 1
 
 
 # ---- the tracker

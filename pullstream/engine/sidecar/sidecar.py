@@ -357,22 +357,22 @@ class Sidecar(Counts):
         return met
 
     def leave(self, waiter: Watch) -> None:
-        """Remove a waiter."""
+        """Remove a waiter, unless it has been met, and so removed."""
+        if waiter not in self.waiters:
+            return
         if self._observer is not None:
             self._observer.left(waiter)
-        if waiter in self.waiters:
-            del self.waiters[waiter]
-            self._to_check.pop(waiter, None)
-            for place in waiter.places:
-                table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
-                del table[key][waiter]
-                if not table[key]:
-                    del table[key]
-                    if waiter.in_turn:
-                        self._check_first(place)
+        del self.waiters[waiter], self.waits[waiter]
+        self._to_check.pop(waiter, None)
+        for place in waiter.places:
+            table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
+            del table[key][waiter]
+            if not table[key]:
+                del table[key]
+                if waiter.in_turn:
+                    self._check_first(place)
         if not self.waiters:
             self.nesting.listen(awaited=False)
-        self.waits.pop(waiter, None)
 
     @override
     def begin_looking(self) -> None:
