@@ -26,8 +26,6 @@ class Sides(Waking[Any], PolledKernel[Any]):
         self._over = False
         """Whether the inner stream has ended."""
         self._failure: BaseException | None = None
-        self._cancelled = False
-        """Whether a side sink was cancelled, and so has not got all of its values."""
 
     async def consume(self, consumer: Consuming) -> None:
         """Run one of the side sinks."""
@@ -35,7 +33,6 @@ class Sides(Waking[Any], PolledKernel[Any]):
             await consumer.consume()
         except BaseException as exc:
             if without_cancelled(exc) is None:
-                self._cancelled = True
                 raise
             self._failure = self._failure or exc
         finally:
@@ -56,7 +53,8 @@ class Sides(Waking[Any], PolledKernel[Any]):
             return WAIT
         if self._failure is not None:
             raise self._failure
-        if self._cancelled:
+        if self.run.cancelled:
+            # The side sinks may not have got all of their values.
             raise Abandoned("the run was aborted before its end")
         return DONE
 
