@@ -8,7 +8,7 @@ frontier above and a summary: the least end of a window after a time.
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Annotated, Any, Generic, TypeAlias, TypedDict, Unpack, cast, overload
+from typing import Annotated, Any, TypeAlias, cast, overload
 
 import attrs
 from typing_extensions import override
@@ -169,23 +169,27 @@ class _OnGrid(Windowed):
         self.give(time, self.results(window))
 
 
-class _GridOptions(TypedDict, Generic[A], total=False):
-    """The options that all windows on a grid have."""
-
-    eager: bool
-    on_error: OnError[A]
-    origin: Any
-
-
-@overload
-def tumbling(size: Any, **options: Unpack[_GridOptions[V]]) -> WindowLists[V]: ...
-@overload
-def tumbling(size: Any, *, key: Function[A, K], **options: Unpack[_GridOptions[A]]) -> WindowListsByKey[A, K]: ...
-@overload
-def tumbling(size: Any, fold: Fold[A, R], **options: Unpack[_GridOptions[A]]) -> Transformer[A, Window[R]]: ...
 @overload
 def tumbling(
-    size: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[_GridOptions[A]]
+    size: Any, *, eager: bool = False, on_error: OnError[V] = "fail", origin: Any = None
+) -> WindowLists[V]: ...
+@overload
+def tumbling(
+    size: Any, *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+) -> WindowListsByKey[A, K]: ...
+@overload
+def tumbling(
+    size: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
+) -> Transformer[A, Window[R]]: ...
+@overload
+def tumbling(
+    size: Any,
+    fold: Fold[A, R],
+    *,
+    key: Function[A, K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 @Emits.PER_TIME
@@ -231,18 +235,33 @@ def tumbling(
 
 
 @overload
-def sliding(size: Any, every: Any, **options: Unpack[_GridOptions[V]]) -> WindowLists[V]: ...
+def sliding(
+    size: Any, every: Any, *, eager: bool = False, on_error: OnError[V] = "fail", origin: Any = None
+) -> WindowLists[V]: ...
 @overload
 def sliding(
-    size: Any, every: Any, *, key: Function[A, K], **options: Unpack[_GridOptions[A]]
+    size: Any,
+    every: Any,
+    *,
+    key: Function[A, K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> WindowListsByKey[A, K]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], **options: Unpack[_GridOptions[A]]
+    size: Any, every: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
 ) -> Transformer[A, Window[R]]: ...
 @overload
 def sliding(
-    size: Any, every: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[_GridOptions[A]]
+    size: Any,
+    every: Any,
+    fold: Fold[A, R],
+    *,
+    key: Function[A, K],
+    eager: bool = False,
+    on_error: OnError[A] = "fail",
+    origin: Any = None,
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
 @transformer
 @together(of_one_kind)
