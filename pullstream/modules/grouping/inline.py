@@ -162,12 +162,13 @@ class InlineRow:
             self._give(time, values)
             return
         member, done = self._members[number], 0
+        passing, notified = (None, member) if isinstance(member, Notified) else (member, None)
         failure: BaseException | None = None
         while number >= self._first:
             if failure is not None:
                 self._at = number
                 raise failure
-            if isinstance(member, PassOn) and not member.most:
+            if passing is not None and not passing.most:
                 self._end(number)
                 return
             if done == len(values):
@@ -176,18 +177,18 @@ class InlineRow:
             part = values if most >= len(values) else values[done : done + most]
             done += len(part)
             self._at = number
-            if isinstance(member, Notified):
+            if notified is not None:
                 try:
-                    member.receive(Batch(time, part))
+                    notified.receive(Batch(time, part))
                 except Exception as exc:  # noqa: BLE001 - raised after the results before it, unless these are enough
                     failure = exc
                 finally:
-                    self._drain(number, member)
-                continue
-            answer = member.answer(Batch(time, part))
-            failure, self._place.failure = self._place.failure, None
-            if answer is not None:
-                self._pass(number + 1, time, answer.values)
+                    self._drain(number, notified)
+            elif passing is not None:
+                answer = passing.answer(Batch(time, part))
+                failure, self._place.failure = self._place.failure, None
+                if answer is not None:
+                    self._pass(number + 1, time, answer.values)
 
     def _needed(self, number: int) -> int:
         """The most values for a member at once: with more, it could fail at one that no member below it needs."""
