@@ -1,8 +1,8 @@
 """Growing files, to which complete times are appended."""
 
 import stat
-from collections.abc import Hashable
-from contextlib import nullcontext
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -84,8 +84,28 @@ class GrowingFiles:
             f"another journal"
         )
 
-    def append(self, part: PendingFile) -> int:
-        """Append a complete time, which lasts once it is settled; returns its offset."""
+    def append(self, parts: Sequence[PendingFile]) -> list[int]:
+        """Append a complete time, which lasts once it is settled; returns the offset in each file."""
+        before = {part.target: self.lengths.get(part.target) for part in parts}
+        try:
+            return [self._append(part) for part in parts]
+        except BaseException:
+            # As in `settle`.
+            for target, known in before.items():
+                if known is None:
+                    self._new.pop(target, None)
+                    self.lengths.pop(target, None)
+                elif self.lengths[target] is not known:
+                    with self._at(target) as path:
+                        self._disk.cut(path, known.size)
+                    self.lengths[target] = known
+            raise
+
+    def _at(self, target: str) -> AbstractContextManager[Path]:
+        """The path at which a file is written to."""
+        return nullcontext(self._new[target]) if target in self._new else self._store.beside(target)
+
+    def _append(self, part: PendingFile) -> int:
         head = bytes(memoryview(self._format.head(part.raw)))
         known = self.lengths.get(part.target)
         if known is None:
@@ -98,12 +118,11 @@ class GrowingFiles:
                 )
             start = known.size
         size = start + part.size
-        new = self._new.get(part.target)
-        with self._store.beside(part.target) if new is None else nullcontext(new) as path:
+        with self._at(part.target) as path:
             if known is not None:
                 self._lengthen(part, path, start)
             tail = self._tail(path, size) if self._resumable else b""
-        if new is None:
+        if part.target not in self._new:
             self._longer.setdefault(part.target, start)
         self.lengths[part.target] = Length(size, head, part.key, tail)
         return start

@@ -266,8 +266,8 @@ class FilesWriter:
                 part.finish(self._behind)
             entries = [self._entry(time, part) for part in parts]
             if self._grows:
-                for part, entry in zip(parts, entries, strict=True):
-                    entry["offset"] = self._growing.append(part)
+                for entry, offset in zip(entries, self._growing.append(parts), strict=True):
+                    entry["offset"] = offset
         lengths = {part.target: self._growing.lengths[part.target] for part in parts if self._grows}
         self._made += 1
         return Completion(time, self._made, entries, lengths, held, loose)

@@ -207,6 +207,17 @@ def test_different_columns_do_not_fit(tmp_path):
     assert content(tmp_path) == {"all.csv": b'"n"\n1\n'}
 
 
+@pytest.mark.parametrize("limit", [1, 100])
+def test_a_time_is_in_all_of_its_files_or_in_none(tmp_path, limit):
+    """Some had been appended to, another begun, after the time before had appeared, or together with it."""
+    rows = [(0, "a", "n"), (0, "b", "n"), (1, "a", "n"), (1, "new", "n"), (1, "b", "m")]
+    values = ps.values([{"k": k, column: time} for time, k, column in rows], time=lambda row: min(row.get("n", 1), 1))
+    write = files.write_csv(tmp_path / "{key}.csv", key=lambda row: row["k"])
+    with pytest.raises(files.SchemaError, match='b.csv: the file\'s columns are "k","n"'):
+        ps.run(ps.pipe(values, write), limit=limit)
+    assert content(tmp_path) == {"a.csv": b'"k","n"\n"a",0\n', "b.csv": b'"k","n"\n"b",0\n'}
+
+
 async def test_another_program_writes_to_the_file(tmp_path):
     out = tmp_path / "all.txt"
 
