@@ -110,6 +110,9 @@ class JournalError(PullstreamError):
 class Abandoned(PullstreamError):
     """The stream was aborted before the awaited time was complete."""
 
+    def __init__(self, message: str = "the run was aborted before its end") -> None:
+        super().__init__(message)
+
 
 class LengthError(PullstreamError, ValueError):
     """Streams that must be equally long were not."""

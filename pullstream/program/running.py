@@ -515,7 +515,7 @@ class Running(Generic[R]):
                 elif self._failure is not exc:
                     self._failure.add_note(f"after that, writing the journal failed: {exc}")
         if abandoned and self._failure is None:
-            self._abandoned, self._failure = True, Abandoned("the run was aborted before its end")
+            self._abandoned, self._failure = True, Abandoned()
 
     def _on_deadlock(self) -> None:
         self._run.spawn_watch(self._stall)

@@ -58,6 +58,7 @@ T = TypeVar("T")
 OPEN: Final = State.OPEN
 
 AT_ONCE: Final = nullcontext()
+"""The scope of an ending that waits for nothing."""
 
 DEEP: Final = 32
 """Below this many modules in a row, a module that can ask in a task does so instead of polling: the stack of a poll may

@@ -397,7 +397,7 @@ class Hub(ABC):
         aborted = self._closed is not None and ending is DONE and self._scope.run.cancelled
         for branch in branches:
             # No end: a cancellation reaches these later, and at an end they would complete what they have got in part.
-            branch.end(Abandoned("the run was aborted before its end") if aborted else ending, at_once=at_once)
+            branch.end(Abandoned() if aborted else ending, at_once=at_once)
             branch.edge.beyond = ()
         if isinstance(ending, BaseException):
             # The branches have taken over the frozen stamps of the hub, and the hub those of upstream.

@@ -55,7 +55,7 @@ class Sides(Waking[Any], PolledKernel[Any]):
             raise self._failure
         if self.run.cancelled:
             # The side sinks may not have got all of their values.
-            raise Abandoned("the run was aborted before its end")
+            raise Abandoned
         return DONE
 
     @override

@@ -52,7 +52,7 @@ async def _abandon(upstream: Reader[Any], function: Callable[[BaseException | No
         except BaseException as exc:
             result_of(function, function(exc))
             raise
-    function(Abandoned("the run was aborted before its end"))
+    function(Abandoned())
 
 
 @sink
