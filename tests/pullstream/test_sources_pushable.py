@@ -122,6 +122,17 @@ async def test_times(autojump_clock):
     assert await ps.arun(ps.pipe(pushed, ps.collect(timed=True))) == [(3, "a"), (5, "c")]
 
 
+async def test_what_is_announced_before_the_first_ask_counts(autojump_clock):
+    first, second = ps.pushable(9), ps.pushable(9)
+    first.push_nowait("a", time=4)
+    second.advance(5)
+    async with ps.pipe(ps.concat(first, second), ps.drain()).open() as running:
+        assert running.progress.frontier() == ps.timely.Antichain([4])
+        await trio.testing.wait_all_tasks_blocked()
+        first.end()
+        second.end()
+
+
 @pytest.mark.parametrize("seed", range(30))
 async def test_several_pushers_by_chance(seed, autojump_clock):
     """Whoever is cancelled when, nothing pushed is lost or comes twice, and each pusher's values keep their order."""

@@ -60,6 +60,8 @@ class Sidecar(Counts):
         self.inner = outer is not None
         """Whether it belongs to a stream inside a module."""
         self.started = False
+        self.at_start: list[Callable[[], None]] = []
+        """Lower capabilities to what programs have announced to handles before the start."""
         self._ended = False
         self.frontiers = Frontiers(self.stop_tracking, self.switched)
         self.locations, self.sinks = self.frontiers.locations, self.frontiers.sinks
@@ -173,6 +175,8 @@ class Sidecar(Counts):
                 location.hold(BEGINNING)
         if self._observer is not None:
             self._observer.started(self)
+        for lower in self.at_start:
+            lower()
 
     @override
     def activate(self, at: Location | Port | None = None) -> None:

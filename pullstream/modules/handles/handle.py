@@ -170,10 +170,7 @@ class StoredSource(Kernel[Any]):
     @override
     def placed(self) -> None:
         self.stored.kernel = self
-
-    @override
-    async def acquire(self) -> None:
-        self.stored.lower()
+        self.scope.sidecar.at_start.append(self.stored.lower)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
