@@ -174,7 +174,8 @@ def is_total(time: object) -> bool:
     if kind is tuple:
         return all(is_total(part) for part in cast("tuple[object, ...]", time))
     total: object = getattr(time, "totally_ordered", None)
-    return total if isinstance(total, bool) else isinstance(time, _TOTAL)
+    # NumPy's integers are no subclasses of int.
+    return total if isinstance(total, bool) else isinstance(time, _TOTAL) or hasattr(time, "__index__")
 
 
 def in_one_order(times: Sequence[object]) -> bool:

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import trio
 from hypothesis import given, settings, strategies as st
@@ -251,6 +252,7 @@ NAIVE = AWARE.replace(tzinfo=None)
         (7, 2.5, 5.0, 7.5),
         (Fraction(7, 2), 1, 3, 4),
         (Decimal("-7.5"), Decimal(2), -8, -6),
+        (np.int64(-1), 5, -5, 0),
         (date(2026, 3, 1), timedelta(days=1), date(2026, 3, 1), date(2026, 3, 2)),
         (AWARE, timedelta(hours=1), AWARE.replace(minute=0), AWARE.replace(hour=11, minute=0)),
         (NAIVE, timedelta(hours=2), NAIVE.replace(minute=0), NAIVE.replace(hour=12, minute=0)),

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 import trio
 import trio.lowlevel
@@ -91,6 +92,8 @@ def test_times_of_other_kinds():
         within=timedelta(hours=2),
     )
     assert ps.run(ps.pipe(near, ps.collect(timed=True))) == [(hours[2], (hours[2], hours[1]))]
+    near = ps.join(ps.values([1, 7], time=np.int64), ps.values([5], time=np.int64), on=lambda _: 0, within=2)
+    assert ps.run(ps.pipe(near, ps.collect(timed=True))) == [(7, (7, 5))]
 
 
 @settings(max_examples=amount(20, 300), deadline=None)
@@ -205,9 +208,9 @@ def test_keys_are_asked_for_once(within):
 
 
 def test_times_that_are_not_near_anything_are_refused():
-    for time, within in (("monday", 1), (Product(1, 2), 1), (3, timedelta(1)), ((1, 2), 1)):
+    for time, within in (("monday", 1), (Product(1, 2), 1), (3, timedelta(1)), ((1, 2), 1), (np.int8(127), 1)):
         source = ps.values([1], time=lambda _, time=time: time)
-        with pytest.raises(TimeDomainError, match=r"join.*map_time"):
+        with pytest.raises(TimeDomainError, match=r"join.*map_time"), np.errstate(over="ignore"):
             ps.run(ps.pipe(ps.join(source, source, on=int, within=within), ps.drain()))
 
 

@@ -871,7 +871,7 @@ SLIPS = [
         ]
     ),
     (ps.pipe(ps.once(1), ps.tumbling(timedelta(minutes=5))), "Values without an assigned time are at 0"),
-    (ps.pipe(ps.values([np.int64(3)], time=abs), ps.tumbling(5)), "Put map_time(lambda time: time.item()) above it"),
+    (ps.pipe(ps.values([np.float32(3)], time=abs), ps.tumbling(5)), "Put map_time(lambda time: time.item()) above it"),
     # What a user's function does with a value, or does not return.
     (ps.pipe(ps.values([(1, 2)]), ps.map(lambda one, other: one)), "lambda parts: f(*parts)"),
     (ps.map_async(ps.asyncio_call(str), 2), "'3'. Use map"),

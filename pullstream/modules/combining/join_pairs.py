@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise, repeat, takewhile
+from contextlib import suppress
+from itertools import islice, pairwise, repeat
 from operator import add
 from typing import Any, Final, cast
 
@@ -18,7 +19,7 @@ from pullstream.modules.combining.join_state import MatchState, Near, ValuesByKe
 from pullstream.modules.folds.accumulator import keys_of
 from pullstream.modules.windows.grid import refusal
 from pullstream.protocol import DONE, Batch
-from pullstream.timely import Antichain
+from pullstream.timely import Antichain, TimeDomainError
 from pullstream.timely.order import is_total
 
 SAMPLE: Final = 64
@@ -308,24 +309,23 @@ class Pairing:
     def _reaches(self, batch: Batch[Any]) -> tuple[list[Any], BaseException | None]:
         """Compute the last time that each value matches, up to the first that has none; and its refusal."""
         reaches: list[Any] = []
-        cause: Exception | None = None
+        if batch.in_one_order:
+            with suppress(TypeError, OverflowError):
+                reaches += map(add, batch.times, repeat(self._within))
         try:
-            times = batch.times if batch.in_one_order else takewhile(is_total, batch.times)
-            reaches += map(add, times, repeat(self._within))
-        except (TypeError, OverflowError) as exc:
-            cause = exc
-        if len(reaches) == len(batch.times):
-            return reaches, None
-        refused = refusal(str(self._location), batch.times[len(reaches)], self._within)
-        refused.__cause__ = cause
-        return reaches, refused
+            for time in islice(batch.times, len(reaches), None):
+                reaches.append(reach_of(self._location, time, self._within))
+        except TimeDomainError as refused:
+            return reaches, refused
+        return reaches, None
 
 
 def reach_of(location: Location, time: Any, within: Any) -> Any:
     """Compute the last time that a value at `time` matches."""
     try:
-        if is_total(time):
-            return time + within
+        # NumPy's integers wrap around.
+        if is_total(time) and time <= (reach := time + within):
+            return reach
     except (TypeError, OverflowError) as exc:
         raise refusal(str(location), time, within) from exc
     raise refusal(str(location), time, within)

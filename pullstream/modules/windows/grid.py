@@ -56,6 +56,8 @@ class Grid:
             if is_cut(time, step):
                 raise refusal(self._module, time, step)
         try:
+            # NumPy's integers wrap around.
+            time = checks.as_int(time)
             if self._origin is None:
                 self._origin = _origin(time)
             number = (time - self._origin - self._size) // self._every + 1
@@ -136,6 +138,7 @@ def _origin(time: object) -> Any:
 
 def starting(call: Call, origin: Any) -> Any:
     """Check for an origin to which the size can be added."""
+    origin = checks.as_int(origin)
     try:
         _ = origin is None or origin + call["size"]
     except TypeError as exc:
