@@ -71,6 +71,8 @@ def advice(module: str, value: object, *, wanted: str = "") -> str:
         return f"; {instead}"
     if callable(value):
         return _advice_on_callable(value, wanted)
+    if inspect.iscoroutine(value):
+        return f": {value.__name__} is an async function; await its call, or define it without async"
     if source and (table := table_advice(value)):
         return f"; {table}"
     if isinstance(value, (list, tuple)) and any(isinstance(part, Blueprint) for part in cast("list[object]", value)):

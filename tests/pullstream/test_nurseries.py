@@ -135,14 +135,23 @@ async def goes_on(ctx):
     await trio.sleep_forever()
 
 
+@ps.source
+async def shields_all(ctx):
+    """What it does for a value may not be cut short; it also yields inside the shield."""
+    with trio.CancelScope(shield=True):
+        while True:
+            await trio.sleep(2)
+            yield 0
+
+
 async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(autojump_clock):
     with pytest.raises(Unseen):
         async with ps.pipe(closes_slowly(), asks_later()).open() as running:
             await running.result()
 
 
-@pytest.mark.parametrize("source", [closes_slowly, goes_on])
-async def test_an_abort_waits_until_a_cancelled_scope_around_a_yield_is_left(source, autojump_clock):
+@pytest.mark.parametrize("source", [closes_slowly, goes_on, shields_all])
+async def test_an_abort_waits_until_a_scope_around_a_yield_is_left(source, autojump_clock):
     with suppress(Unseen):
         async with ps.pipe(source(), asks_later()).open() as running:
             await trio.sleep(1.25)

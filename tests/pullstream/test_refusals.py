@@ -200,6 +200,7 @@ CALLS = [
     (lambda: ps.run(SINK), "which has no source: add one in front$"),
     (lambda: ps.pipe(ONE, None), "part 2", "is None, which is not a module$"),
     (lambda: ps.flat_map(partial(yields)), "the async generator function functools.partial(", "yields"),
+    (lambda: ps.run(half(1)), "<coroutine object half at ", ">: half is an async function; await its call, or"),
     (ps.tee, "at least one sink"),
     (lambda: ps.transformer(3), "@transformer", "decorates an async generator"),
     (lambda: ps.sink(partial(half, 3)), "@sink", "not functools.partial", "; decorate the function"),

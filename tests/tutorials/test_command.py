@@ -138,7 +138,7 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
         ("def take_while(:\n", 2, "this is not valid Python"),
         ("import no_such_module\n", 2, "No module named"),
         ("take = 1\n", 2, "has no 'take_while'"),
-        ("raise SystemExit(7)\n", 2, "its process ended with 7"),
+        ("raise SystemExit(7)\n", 2, "take_while.py:1\n  it cannot be loaded: SystemExit: 7"),
         ("import os; os._exit(0)\n", 2, "its process ended"),
     ],
 )

@@ -112,6 +112,9 @@ def test_a_mistake_in_a_table_is_at_the_table(tmp_path):
     answer = answer_named("updates", "forgotten")
     line = verdict_on(answer, tmp_path).line
     assert answer.text.splitlines()[line - 1].startswith("MOVES =")
+    written = answer.written(tmp_path)
+    written.write_text(answer.text, encoding="utf-8-sig")  # as some editors do
+    assert judged(answer.exercise, written).line == line
 
 
 def test_a_missing_return_is_named(tmp_path):
@@ -136,4 +139,5 @@ def test_a_message_without_its_places_is_a_sentence():
     assert told_simply("one, composed at a.py:7, keeps it: b") == "one keeps it: b"
     assert told_simply("one, composed at a.py:7, answered twice") == "one answered twice"
     assert told_simply("run() at /home/judges/one.py:3 needs a sink") == "run() needs a sink"
+    assert told_simply("part 1 of pipe() at /home/judging/module.py:3 is None") == "part 1 of pipe() is None"
     assert told_simply("one, composed at a.py:7, and two, composed at b.py:1: hang") == "one, and two: hang"

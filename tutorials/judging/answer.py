@@ -53,7 +53,7 @@ class Answer:
         try:
             return inspect.getsourcelines(inspect.unwrap(getattr(self.module, name)))[1]
         except (OSError, TypeError):
-            told = ast.parse(self.path.read_text(encoding="utf-8")).body
+            told = ast.parse(self.path.read_bytes()).body  # in the encoding that it names
             return next((statement.lineno for statement in told if name in _names(statement)), 1)
 
     def line(self, exc: BaseException) -> int | None:
@@ -80,7 +80,7 @@ def _loaded(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except SyntaxError as exc:
         raise Unjudgeable(f"this is not valid Python: {exc.msg}", exc.lineno) from exc
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         lines = [frame.lineno for frame in traceback.extract_tb(exc.__traceback__) if Path(frame.filename) == path]
         line = lines[-1] if lines else None
         raise Unjudgeable(f"it cannot be loaded: {type(exc).__name__}: {exc}", line) from exc

@@ -42,7 +42,7 @@ def told_simply(text: str) -> str:
     """Return a message without the judge's internal names and its hints on how to silence it."""
     for name, word in NAMES.items():
         text = text.replace(name, word)
-    text = re.sub(r", composed at \S+?:\d+(,(?! and ))?| at \S+/judges/\w+\.py:\d+", "", text)
+    text = re.sub(r", composed at \S+?:\d+(,(?! and ))?| at \S+/judg(?:es|ing)/\w+\.py:\d+", "", text)
     return re.sub(r" ?\((absorbs|flushes|grows|batches)=True\b[^)]*\)|; if that is meant, say so.*$", "", text)
 
 

@@ -211,7 +211,8 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
             # From here on nothing sets the previous signal.
             self._demand = self.run.signal()
             self._answer()
-            if self._ending is not None:
+            # A shield around the yield keeps a cancellation from the wait for the next ask.
+            if self._ending is not None or self._stopping:
                 return
 
     async def _demanded(self, generator: AsyncGenerator[Any, None]) -> None:
