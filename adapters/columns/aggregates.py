@@ -194,6 +194,7 @@ def count(of: Of = None) -> Aggregate:
 def sum(of: Of) -> Aggregate:
     """Sum a column; without values 0. Integers are summed exactly, and a result beyond 64 bits is an error.
 
+    A sum of decimals, such as `columns.sum(pl.col("n").cast(pl.Decimal(38, 0)))`, has room for 38 digits.
     Floats are summed batch by batch, so the last digits of a result may depend on where batches are cut.
     """
     return Aggregate(SUM, of)

@@ -133,8 +133,9 @@ class Groups:
             most = 2**63 if whole else 10 ** (38 - scale)
             place = next(place for place, sum_ in enumerate(total.to_pylist()) if not -most <= sum_ < most)
             key = ", ".join(f"{key}={partial.column(key)[place].as_py()!r}" for key in self._keys)
+            advice = "; for 38 digits, sum .cast(pl.Decimal(38, 0))" if types.is_integer(of) else ""
             raise ColumnError(
-                f"a sum does not fit into {'64 bits' if whole else '38 digits'}{key and ', for '}{key}"
+                f"a sum does not fit into {'64 bits' if whole else '38 digits'}{key and ', for '}{key}{advice}"
             ) from None
         return made.cast(of) if types.is_duration(of) else made
 
