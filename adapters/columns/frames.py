@@ -228,13 +228,16 @@ def rows_of(where: str, frame: Frame, form: RowForm) -> ArrowRows:
     return ArrowRows(plain(frame.to_arrow(compat_level=pl.CompatLevel.oldest())), form)
 
 
-def _without_enums(kind: Any) -> Any:
+def _without_enums(kind: Any, text: Any = None) -> Any:
     """A type in which enums are categories: Arrow keeps their own in the type, and would lose those of other rows."""
     if kind == pl.Struct:
-        return pl.Struct({field.name: _without_enums(field.dtype) for field in kind.fields})
+        return pl.Struct({field.name: _without_enums(field.dtype, text) for field in kind.fields})
     if kind == pl.List:
-        return pl.List(_without_enums(kind.inner))
-    return pl.Categorical() if kind == pl.Enum else kind
+        return pl.List(_without_enums(kind.inner, text))
+    if kind == pl.Array:
+        # Polars cannot make categories there.
+        return pl.Array(_without_enums(kind.inner, pl.String()), kind.size)
+    return text or pl.Categorical() if kind == pl.Enum else kind
 
 
 def plain(table: Any) -> RecordBatch:
