@@ -12,13 +12,13 @@ from typing import Annotated, Any, Generic, Literal, get_args
 import trio
 from typing_extensions import override
 
-from pullstream.blueprint import Call, OneOf, Positive, Source, Sync, TimeOf
+from pullstream.blueprint import Call, OneOf, Positive, Source, Sync, TimeOf, checks
 from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.traits import Traits
-from pullstream.errors import Overflow
+from pullstream.errors import CompositionError, Overflow
 from pullstream.modules.sources.batcher import Batcher
 from pullstream.protocol import DONE, Batch, Done
 
@@ -113,6 +113,11 @@ class Emit(Generic[T]):
 
     def fail(self, failure: BaseException) -> None:
         """Fail the stream after the values so far. The first `end` or `fail` counts."""
+        try:
+            checks.FAILURE(Call("emit.fail"), failure)
+        except CompositionError as exc:
+            # Raised in another thread, it would end nothing.
+            failure = exc
         self._end(failure)
 
     def _end(self, ending: Done | BaseException) -> None:
