@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import trio
 from typing_extensions import override
 
+from pullstream.blueprint import Site
 from pullstream.checker.edge import Partner, WatchedEdge, Watching
 from pullstream.checker.lanes import RunEdge
 from pullstream.checker.own_calls import watch
@@ -18,7 +19,7 @@ from pullstream.engine.edge.edge import Edge
 from pullstream.engine.observer import Observer
 from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.errors import ReleaseTimeout, ReuseError
+from pullstream.errors import CompositionError, ReleaseTimeout, ReuseError
 from pullstream.history.diagram import module_diagram
 from pullstream.protocol import Event
 
@@ -155,5 +156,5 @@ def checker_for(check: Check) -> Checker | None:
             raise ReuseError("check= was given the Checker of another run: make one for each run")
         return check
     if check not in (True, False, "strict"):
-        raise ValueError(f"check must be True, False or 'strict', not {check!r}")
+        raise CompositionError(f"check= at {Site.here()} needs True, False or 'strict', but got {check!r}")
     return Checker(strict=check == "strict") if check else None

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 
+from pullstream.blueprint import Site
 from pullstream.errors import CompositionError, JournalError
 from pullstream.journal.log import JournalLog
 from pullstream.resuming.memory import MemoryChanges, apply
@@ -47,7 +48,9 @@ class Journal:
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.path, (str, PathLike)) or isinstance(fspath(self.path), bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CompositionError(f"journal= must be the path of a file or a Journal, but got {self.path!r}")
+            raise CompositionError(
+                f"journal= at {Site.here()} needs the path of a file or a Journal, but got {self.path!r}"
+            )
         if not (self.version is None or isinstance(self.version, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise CompositionError(f"Journal(version=...) must be text, such as '2', but got {self.version!r}")
         if self.secret is not None and (not isinstance(self.secret, (str, bytes)) or not self.secret):  # pyright: ignore[reportUnnecessaryIsInstance]

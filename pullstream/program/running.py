@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, cast
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Call, Count, refuse_sharing
+from pullstream.blueprint import Blueprint, Call, Count, Site, refuse_sharing
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope, running_program
@@ -79,8 +79,10 @@ class Running(Generic[R]):
         if beside is not None:
             looker_argument(beside)
         refuse_sharing(pipeline)
-        if isinstance(trace, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
-            raise CompositionError(f"trace= must be the path of a file or an open text file, but got {trace!r}")
+        if not (trace is None or isinstance(trace, (str, PathLike)) or hasattr(trace, "writelines")):
+            raise CompositionError(
+                f"trace= at {Site.here()} needs the path of a file or an open text file, but got {trace!r}"
+            )
         self._pipeline = pipeline
         self._beside = beside
         self._checker = None if check is False else wanted.checker_for(check)

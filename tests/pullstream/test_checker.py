@@ -467,11 +467,6 @@ async def test_a_long_stream_is_watched_in_bounded_memory():
     assert reader.diagram().endswith("D: ask2000(Ans2000) -> U: Ans2000=value(1999)")
 
 
-def test_check_is_one_of_three():
-    with pytest.raises(ValueError, match="'strict'"):
-        ps.run(ps.pipe(ps.empty(), ps.drain()), check="strickt")
-
-
 def test_of_many_events_the_first_and_the_last_are_kept():
     """The gap is after the first ones, also if one of them was taken back, and only if an event is left out."""
     log = EventLog()

@@ -262,7 +262,7 @@ class Retry(Waking[Any], Recovering, Finishing):
             if trio.current_time() - self._opened >= self._reset_after:
                 self._failures, self._next_delay = 0, self._delay
             if self._failures == self._times:
-                failure.add_note(f"retry gave up after {self._failures + 1} attempts")
+                failure.add_note(f"retry gave up after {self._failures + 1} attempt{'s' * (self._failures > 0)}")
                 raise
             self._failure = failure
             self._again(lane)
