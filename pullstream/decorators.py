@@ -196,7 +196,7 @@ class _Body:
 
     __slots__ = ("_args", "_kwargs", "_made")
 
-    def __init__(self, made: Callable[..., Awaitable[Any]], *args: object, **kwargs: object) -> None:
+    def __init__(self, made: Callable[..., Awaitable[Any]], /, *args: object, **kwargs: object) -> None:
         self._made, self._args, self._kwargs = made, args, kwargs
 
     def __call__(self, upstream: Reader[Any], context: Context) -> Awaitable[Any]:

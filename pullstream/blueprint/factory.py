@@ -78,7 +78,7 @@ class Made:
 
     factory: Any
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, /, *args: Any, **options: Any) -> Any:
         """Make a run's work, new for each run."""
         return self.factory.opening(*args, **options)
 

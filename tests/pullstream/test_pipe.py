@@ -58,7 +58,7 @@ def test_an_iterator_is_read_in_one_place(both):
         ps.pipe(ps.values(range(9), time=int), ps.sliding(4, 3, ps.agg.top(2), origin=1), ps.collect()),
         ps.pipe(ps.values(range(9), time=int), ps.sessions(3, ps.agg.quantile(0.5)), ps.collect()),
         *(
-            ps.pipe(ps.values(range(3)), ps.aggregate(key=bool, n=fold()), ps.collect())
+            ps.pipe(ps.values(range(3)), ps.aggregate(key=bool, self=fold()), ps.collect())
             for fold in (ps.agg.count, ps.agg.sum, ps.agg.min, ps.agg.max, ps.agg.mean, ps.agg.count_unique)
         ),
         ps.pipe(
