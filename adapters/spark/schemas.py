@@ -1,6 +1,7 @@
 """Users' schemas in Spark's and in Arrow's form, and variants as dicts, their form in Arrow."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from importlib import import_module
 from inspect import signature
 from typing import Any, cast
@@ -56,7 +57,20 @@ def arrow_schema(schema: "StructType", *, large: bool = False) -> Any:
     convert = _types().to_arrow_schema
     # PySpark 4.1 supports no other zone.
     zone = {"timezone": "UTC"} if "timezone" in signature(convert).parameters else {}
-    return convert(schema, prefers_large_types=large, **zone)
+    return convert(_with_void(schema), prefers_large_types=large, **zone)
+
+
+def _with_void(kind: Any) -> Any:
+    """A type in which what has no type is nullable, as Arrow must have it: Spark's `array()` has no nulls, and none."""
+    kind = copy(kind)
+    parts = {"elementType": "containsNull", "valueType": "valueContainsNull", "dataType": "nullable"}
+    for part, nullable in parts.items():
+        if hasattr(kind, part):
+            setattr(kind, part, _with_void(getattr(kind, part)))
+            setattr(kind, nullable, getattr(kind, nullable) or getattr(kind, part).typeName() == "void")
+    if hasattr(kind, "fields"):
+        kind.fields = [*map(_with_void, kind.fields)]
+    return kind
 
 
 def _types() -> Any:

@@ -56,12 +56,14 @@ def test_values_in_sparks_own_arrow_data(chosen):
             "map('k', cast(id AS tinyint)) AS pairs",
             "interval '1 02' day to hour AS span",
             "if(id = 0, null, x'00ff') AS bytes",
+            "struct(array()) AS empty",
         )
         none, full = read(df.coalesce(1))
         (batch,) = read(df.coalesce(1), as_="batches")
     span = dt.timedelta(days=1, hours=2)
-    assert none == (1234567, 2_000_000, None, [("k", 0)], span, None)
-    assert full == (1234567, 2_000_000, {"x": 5, "y": [dt.date(2020, 2, 29), None]}, [("k", 1)], span, b"\x00\xff")
+    assert none == (1234567, 2_000_000, None, [("k", 0)], span, None, {"col1": []})
+    deep = {"x": 5, "y": [dt.date(2020, 2, 29), None]}
+    assert full == (1234567, 2_000_000, deep, [("k", 1)], span, b"\x00\xff", {"col1": []})
     assert [str(batch.schema.field(name).type) for name in ("at", "wall")] == ["timestamp[us, tz=UTC]", "timestamp[us]"]
 
 
