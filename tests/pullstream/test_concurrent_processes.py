@@ -121,14 +121,17 @@ def test_policies_for_a_value_that_fails(helpers):
 
 
 SCRIPT = """
+import sys
 import pullstream as ps
+
+FACTOR = int(sys.argv[1])
 
 class Price:
     def __init__(self, amount):
         self.amount = amount
 
 def doubled(price):
-    return Price(price.amount * 2)
+    return Price(price.amount * FACTOR)
 
 def main():
     prices = ps.values([Price(1), Price(2)])
@@ -144,12 +147,12 @@ GUARD = 'if __name__ == "__main__": '
 def run_script(tmp_path, guard, *how):
     script = SCRIPT.format(guard=guard)
     (tmp_path / "job.py").write_text(script)
-    return python(*(how or ["job.py"]), cwd=tmp_path, input=script)
+    return python(*(how or ["job.py"]), "2", cwd=tmp_path, input=script)
 
 
 @pytest.mark.parametrize("how", [(), ("-m", "job")], ids=["as a file", "as a module"])
 def test_functions_and_classes_of_the_script_itself_are_taken(tmp_path, how):
-    """The workers import the script, as those of `multiprocessing` do; no other package is needed for that."""
+    """The workers import the script, as those of `multiprocessing` do, with the arguments of the program."""
     done = run_script(tmp_path, GUARD, *how)
     assert (done.stdout, done.returncode) == ("[2, 4]\n", 0), done.stderr
 

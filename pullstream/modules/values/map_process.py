@@ -151,7 +151,7 @@ class MapProcess(MapAsync):
         super().__init__(self._call, concurrency, **options)
         # In the workers, the script's classes are pickled under this module name.
         sys.modules.setdefault("__mp_main__", sys.modules["__main__"])
-        self._hello = dumps((sys.path, _script() if dumps is pickle.dumps else None, dumps(function)))
+        self._hello = dumps((sys.path, sys.argv, _script() if dumps is pickle.dumps else None, dumps(function)))
         self._all: set[Worker] = set()
         self._free: list[Worker] = []
 

@@ -1,8 +1,8 @@
 """The worker process of `map_process`: reads calls, makes them and writes the results. Needs only the standard library.
 
 It runs as a script, so that it starts fast and inherits nothing. A frame is an 8-byte length followed by a pickle. The
-first frame is (sys.path, the script to import or None, the pickled function); every later one is a value. Each value is
-answered by (kind, result, traceback).
+first frame is (sys.path, sys.argv, the script to import or None, the pickled function); every later one is a value.
+Each value is answered by (kind, result, traceback).
 """
 
 import functools
@@ -110,8 +110,8 @@ def main() -> None:
     hello = frames.get()
     if hello is None:
         return
-    path, script, pickled = pickle.loads(hello)  # noqa: S301 - from the process that started this one
-    sys.path[:] = path
+    # The path and the arguments are the program's: its modules may read both when they are imported.
+    sys.path[:], sys.argv[:], script, pickled = pickle.loads(hello)  # noqa: S301 - from the process that started this
     while True:
         idle.set()
         data = frames.get()
