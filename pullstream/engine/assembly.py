@@ -14,7 +14,6 @@ from pullstream.engine.keeping import Keeping
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
-from pullstream.engine.traits import Carries
 from pullstream.errors import CompositionError, blame, failure_in, without_cancelled
 from pullstream.protocol import DONE, Reader
 
@@ -115,7 +114,7 @@ class Assembly:
         traits = traits_of(kernel)
         location = self.scope.sidecar.locate(names, site, above, traits=traits)
         edge = install(kernel, self.scope, location, upstreams)
-        if traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST):
+        if traits.lingers:
             self.scope.keeping.placed(location, kernel)
         frames = edge.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:

@@ -54,7 +54,7 @@ class Keeping(StateSaver):
 
     @abstractmethod
     def placed(self, location: Any, module: object) -> None:
-        """Note a module that keeps something across times."""
+        """Note a module that keeps something across times, or answers at later ones."""
 
     @abstractmethod
     def refuse_inline(self, who: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from pullstream.blueprint import Source
-from pullstream.timely import Summary
+from pullstream.timely import Delay, MapTime, Summary
 
 Lasting = Callable[[int, Any], Iterable[Hashable]]
 """For an input and a time that arrives there: the last times downstream at which it still matters; empty for none."""
@@ -103,6 +103,15 @@ class Traits:
 
     asks_apart: bool = False
     """Whether inputs are asked only in tasks of their own, whose stacks begin anew, at least below a long row."""
+
+    @property
+    def lingers(self) -> bool:
+        """Whether a time still matters downstream when it is complete there: for what is remembered, or comes later.
+
+        In a loop, later rounds are rounds of the same time.
+        """
+        kept = self.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST)
+        return kept or self.later or any(isinstance(row, (Delay, MapTime)) for row in self.summaries)
 
 
 PLAIN: Final = Traits()

@@ -65,8 +65,8 @@ class StreamKeeping(Keeping):
 
     def _refuse(self, who: str) -> NoReturn:
         raise JournalError(
-            f"{who}, keeps state from one time to the next inside another module, where no journal saves it: put it "
-            f"into the pipeline itself, or keep state per time, as reduce_by_key does"
+            f"{who}, keeps state or values from one time for a later one inside another module, where no journal "
+            f"saves them: put it into the pipeline itself, or keep state per time, as reduce_by_key does"
         )
 
     # ---- what follows from a time

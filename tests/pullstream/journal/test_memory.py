@@ -157,7 +157,14 @@ def test_a_state_inside_another_module_is_refused(path):
             memory.at(batch.time)["n"] = memory.get("n", 0) + 1
             yield batch
 
-    for name, module in (("remembering", remembering()), ("scan", ps.scan(agg.sum()))):
+    for name, module in (
+        ("remembering", remembering()),
+        ("scan", ps.scan(agg.sum())),
+        ("delay", ps.delay(1)),
+        ("tumbling", ps.tumbling(2)),
+        ("sliding", lambda _: ps.sliding(4, 2)),
+        ("map_time", ps.map_time(lambda time: time + 1)),
+    ):
         with pytest.raises(ps.errors.JournalError, match=f"{name}.*inside another module"):
             ps.run(ps.pipe(ps.values([1]), ps.group_by(str, module), ps.drain()), journal=path.with_name(name))
     each = ps.flat_map(lambda n: ps.pipe(ps.values(range(n)), ps.scan(agg.sum())))
