@@ -1,6 +1,7 @@
 """Stages that keep one value or none of each: take, skip, filter_not, tap, unique, duplicates, scan."""
 
 import operator
+from functools import partial
 from itertools import dropwhile, takewhile
 
 import more_itertools
@@ -9,6 +10,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
+from pullstream.modules.folds.fold import LOOKS
 from tests.pullstream.common import Leaky, Unseen, finish
 from tests.sampling import amount
 
@@ -47,6 +49,21 @@ def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
     # What a module below does to the state that it was given is not the step's doing.
     new = ps.pipe(ps.scan(lambda _, n: [n], []), ps.tap(lambda state: state.append("read")))
     assert through([1, 2, 3], new, limit=limit) == [[1, "read"], [2, "read"], [3, "read"]]
+
+
+@pytest.mark.parametrize("module", [ps.scan, ps.accumulate, partial(ps.reduce_by_time, eager=True)])
+def test_a_state_that_no_step_replaces_is_looked_at_so_many_times(module):
+    """Each look costs as much as the state is large."""
+    looks = []
+
+    class State(set):
+        def __iter__(self):
+            looks.append(self)
+            return super().__iter__()
+
+    source = ps.values(range(1000), time=lambda n: n if module is ps.accumulate else 0)
+    ps.run(ps.pipe(source, module(ps.Fold(State, lambda state, _: state)), ps.drain()))
+    assert len(looks) == 2 * LOOKS
 
 
 @settings(deadline=None, max_examples=amount(30, 300))

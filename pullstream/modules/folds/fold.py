@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
+from itertools import count
 from operator import is_
 from typing import Any, Final, Generic, cast, overload
 
@@ -147,6 +148,10 @@ def may_change(state: Any) -> bool:
     return isinstance(state, (list, dict, set))
 
 
+LOOKS: Final = 100
+"""Number of steps that leave a state as it is until no more are checked: a check costs as much as it is large."""
+
+
 class Emitted:
     """A state that was emitted as a result, so that the next step must not change it in place.
 
@@ -176,6 +181,7 @@ def emitting(fold: Fold[Any, Any]) -> tuple[Callable[[], Any], Callable[[Any, An
     """Return `initial` and `step` of a fold whose states are all emitted, and checked until a step replaces one."""
     fresh: Any = None
     checked = False
+    looks = count(1)
 
     def initial() -> Any:
         nonlocal fresh
@@ -190,7 +196,7 @@ def emitting(fold: Fold[Any, Any]) -> tuple[Callable[[], Any], Callable[[Any, An
         emitted = Emitted(state)
         after = fold.step(state, value)
         emitted.check("eager=True")
-        checked = after is not state
+        checked = after is not state or next(looks) == LOOKS
         return after
 
     return initial, step

@@ -1,6 +1,7 @@
 """`unique_by_time`, `sort_by_time` and `accumulate`: the values of each time deduplicated, sorted, or folded."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import count
 from operator import itemgetter
 from typing import Annotated, Any, overload
 
@@ -19,7 +20,7 @@ from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
-from pullstream.modules.folds.fold import Emitted, Fold, a_fold, itself, may_change
+from pullstream.modules.folds.fold import LOOKS, Emitted, Fold, a_fold, itself, may_change
 from pullstream.modules.folds.reduce import PerTime, value_by_value
 from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import Batch
@@ -229,6 +230,7 @@ class _EmittedStates(dict[Hashable, Any]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._looks = count(1)
         self.restored: set[Hashable] = set()
         """The keys whose states are an earlier run's, and were not emitted in this one."""
 
@@ -244,7 +246,8 @@ class _EmittedStates(dict[Hashable, Any]):
         """Check the first state, if a step has taken it further; raises `TypeError` if it was changed."""
         if self._first is not None:
             self._first.check(str(location))
-            self._checked = super().__getitem__(self._name) is not self._first.state
+            replaced = super().__getitem__(self._name) is not self._first.state
+            self._checked = replaced or next(self._looks) == LOOKS
             self._first = None
 
 
