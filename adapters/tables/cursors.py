@@ -80,7 +80,13 @@ class SqlCursor(RowCursor):
                 if batch.num_rows:
                     last = batch.slice(batch.num_rows - 1)
                     self._check(batch.schema.names)
-                    self._last = tuple(last.column(name)[0].as_py() for name in self._order)
+                    try:
+                        self._last = tuple(last.column(name)[0].as_py() for name in self._order)
+                    except OverflowError:
+                        raise TableError(
+                            f"read_rows(): a time in the column {self.time!r} of {self.what} is not in the years 1 to "
+                            f"9999. Leave such rows out in the query"
+                        ) from None
                     self._found = True
                     return batch
             self._rows = None

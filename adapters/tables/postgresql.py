@@ -13,10 +13,13 @@ from pullstream.authoring import of_extra
 from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pyarrow
 from .sql import FETCHED, SqlTable
 from .table import COMMON
-from .target import Name
+from .target import Name, TableError, quoted
 
 PATIENCE: Final = 5.0
 """The seconds in which the server notices that a killed program, which held the lock, is gone."""
+
+_EPOCH: Final = {32: 10_957, 64: 946_684_800_000_000}
+"""The beginning of 2000 in the days of dates and the microseconds of timestamps, by the bits of their types."""
 
 _FORMATS: Final = {
     "boolean": "bool", "smallint": "int16", "integer": "int32", "bigint": "int64", "real": "float32",
@@ -116,7 +119,9 @@ class PostgresqlTable(SqlTable):
                     cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
                     cursor.execute(f"FETCH {FETCHED} FROM pullstream_cursor")
                     rows = cursor.fetch_arrow_table().to_batches()
-                yield from rows
+                for batch in rows:
+                    _refuse_infinity(batch)
+                    yield batch
 
     @override
     def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
@@ -138,6 +143,20 @@ class PostgresqlTable(SqlTable):
     @override
     def interrupt(self) -> None:
         self._connection.adbc_cancel()
+
+
+def _refuse_infinity(batch: RecordBatch) -> None:
+    """Refuse infinite dates and timestamps: the driver counts them from 1970, not 2000, and past the end of the type."""
+    pa = pyarrow()
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):
+            bits = field.type.bit_width
+            least = pa.compute.min(column.view(f"int{bits}")).as_py()
+            if least is not None and least <= _EPOCH[bits] - 2 ** (bits - 1):
+                raise TableError(
+                    f"read_rows(): the column {field.name!r} has an infinite date or time, which Arrow lacks. Leave "
+                    f"such rows out in the query, or write nullif({quoted(field.name)}, 'infinity')"
+                )
 
 
 def _key(text: str) -> int:

@@ -128,6 +128,26 @@ def test_times_that_cannot_be_compared(base, time):
         ps.run(ps.pipe(rows, ps.drain()))
 
 
+@pytest.mark.parametrize(
+    "value", [f"{sign}infinity'::{kind}" for sign in ("'", "'-") for kind in ("date", "timestamp")]
+)
+@pytest.mark.parametrize(
+    ("base", "column", "why"),
+    [
+        ("postgresql", "at", r"column 'at' has an infinite date or time.*nullif\(\"at\", 'infinity'\)"),
+        ("postgresql", "day", "column 'day' has an infinite date or time"),
+        ("duckdb", "day", "a time in the column 'day' of .* is not in the years 1 to 9999"),
+    ],
+    indirect=["base"],
+)
+def test_infinite_times(base, column, why, value):
+    """ADBC makes the greatest a number below all others, so it would be read as a time long ago."""
+    begun(base)
+    rows = tables.read_rows(base.target, f"SELECT {value} AS {column}{', 1 AS day' * (column != 'day')}", time="day")
+    with pytest.raises(tables.TableError, match=why):
+        ps.run(ps.pipe(rows, ps.drain()))
+
+
 @pytest.mark.parametrize("name", ["sales.db", "sales.duckdb"])
 def test_a_file_that_is_missing(tmp_path, name):
     with pytest.raises(tables.TableError, match=rf"cannot read 'SELECT 1' in .*{name}: there is no such file"):
