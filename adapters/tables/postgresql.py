@@ -146,7 +146,7 @@ class PostgresqlTable(SqlTable):
 
 
 def _refuse_infinity(batch: RecordBatch) -> None:
-    """Refuse infinite dates and timestamps: the driver counts them from 1970, not 2000, and past the end of the type."""
+    """Refuse infinite dates and timestamps: the driver counts them from 1970, past the end of the type."""
     pa = pyarrow()
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):

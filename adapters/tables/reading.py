@@ -64,8 +64,9 @@ def read_rows(
     `files.read_parquet`. SQLite has no dates: they are text there. Values of PostgreSQL's numeric are text, too: cast
     them in the query. Its infinite dates and timestamps are refused. An interval is a `pyarrow.MonthDayNano`. Give each
     column of the result a name of its own: each database renames equal ones in its way. The database sorts the rows,
-    and its cursor delivers them as they are asked for, so memory does not grow with the result. An index on the time column helps. Texts as times are compared letter by letter: in
-    PostgreSQL, give them the collation "C" in the query, if the database has another.
+    and its cursor delivers them as they are asked for, so memory does not grow with the result. An index on the time
+    column helps. Texts as times are compared letter by letter: in PostgreSQL, give them the collation "C" in the query,
+    if the database has another.
 
     By default the source reads what is there, and ends. With a journal, the next run continues after the last complete
     time, and the database skips the rows before. With `follow=True` the source asks for new rows every `every`

@@ -291,7 +291,9 @@ def read_csv(
     whose header is a single name with a tab or a semicolon is refused, unless `delimiter` is given.
 
     An empty field is None in a column of numbers and "" in a column of text, even one that `write_csv` wrote for None.
-    To tell it from "" in quotes, pass `ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)`.
+    To tell it from "" in quotes, pass `ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)`. In
+    a column of numbers, `NaN`, `nan`, `NA`, `null` and the like are None, too, even NaN that `write_csv` wrote: with
+    `ConvertOptions(null_values=[""])`, NaN is a number.
     Empty lines are skipped. In a file of one column, some programs write None as an empty line:
     `ParseOptions(ignore_empty_lines=False)` makes rows of them.
 
