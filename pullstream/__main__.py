@@ -51,7 +51,7 @@ def _why(exc: Exception) -> str:
         notes = [f"raised at {place}"]
     if not (notes or isinstance(exc, EXPECTED)):
         return ""
-    says_it = isinstance(exc, (PullstreamError, OSError)) or type(exc) in EXPECTED
+    says_it = isinstance(exc, (PullstreamError, OSError)) or (type(exc) in EXPECTED and not notes)
     return "\n  ".join([str(exc) if says_it else f"{type(exc).__name__}: {exc}", *notes])
 
 

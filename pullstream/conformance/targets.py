@@ -59,7 +59,7 @@ def _imported(where: str) -> Any:
         spec.loader.exec_module(module)
     except (ImportError, SyntaxError) as exc:
         raise LookupError(f"{where!r} cannot be imported: {exc}") from exc
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         raised = f"it raises {type(exc).__name__}: {exc}, at {place_of(exc)}"
         raise LookupError(f"{where!r} cannot be imported: {raised}") from exc
     return module

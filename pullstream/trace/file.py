@@ -119,7 +119,7 @@ def _rows(lines: Iterable[str]) -> list[Any]:
             line.encode()  # refuses bytes that are not text
             rows.append(json.loads(line))
         except ValueError as exc:
+            if not rows:
+                break
             broken = TraceError(f"line {number} of the trace is incomplete: {exc}")
-    if broken is not None and not rows:
-        raise broken
     return rows

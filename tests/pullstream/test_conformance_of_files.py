@@ -20,6 +20,10 @@ def strange():
 
 def divided():
     return ps.take(1 / 0)
+
+
+def missing():
+    return ps.take({}["name"])
 """
 
 
@@ -27,8 +31,10 @@ def divided():
     ("text", "told"),
     [
         ("1 / 0", "'own.py' cannot be imported: it raises ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "it raises SystemExit: 3, at own.py:1"),
         ("x = 3\nunknown", "NameError: name 'unknown' is not defined, at own.py:2"),
         (f"{OWN}made = strange", "Wrong: a message of one\n  raised at own.py:9"),
+        (f"{OWN}made = missing", "check: KeyError: 'name'\n  raised at own.py:16"),
         (f"{OWN}made = divided", "ZeroDivisionError: division by zero\n  raised at own.py:12"),
     ],
 )

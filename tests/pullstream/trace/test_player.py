@@ -274,7 +274,7 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert main(["view", str(tmp_path / "none.ndjson")]) == 2
     (tmp_path / "odd.ndjson").write_text("odd")
     assert main(["view", str(tmp_path / "odd.ndjson")]) == 2
-    assert "line 1 of the trace" in capsys.readouterr().err
+    assert "this is not a trace: " in capsys.readouterr().err
     (tmp_path / "run.html").write_text(DAYS)
     assert main(["view", str(tmp_path / "run.html")]) == 2
     assert "would overwrite the trace" in capsys.readouterr().err

@@ -304,7 +304,8 @@ WHOLE = traced(days(), limit=1).splitlines()
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        *((text.splitlines(), "trace") for text in ("", "{}\n", "nothing\n", '{"trace":1}\n[1,')),
+        *((text.splitlines(), "trace") for text in ("", "{}\n", '{"trace":1}\n[1,')),
+        (["nothing", *WHOLE], "this is not a trace"),
         (['{"trace":1}', *WHOLE[1:]], "its first line does not describe its modules"),
         # Only the last line can have been cut by an end.
         ([*WHOLE[:3], WHOLE[3][:-1], *WHOLE[4:]], "line 4 of the trace is incomplete"),
