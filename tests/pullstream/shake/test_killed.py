@@ -25,11 +25,16 @@ def counts(folder):
     return days(ps.accumulate(ps.agg.sum(), key=lambda n: n % 2), ps.collect())
 
 
+def merged(folder):
+    both = ps.merge(ps.values(DAYS, time=lambda n: n // 4), ps.values("abcd"))
+    return ps.pipe(both, ps.map(str), files.write_text(folder / "lines.txt"))
+
+
 def rows(folder):
     return days(ps.map(lambda n: {"n": n}), ps.tee(files.write_jsonl(folder / "out" / "{time}.jsonl"), ps.collect()))
 
 
-@pytest.mark.parametrize("make", [counts, rows])
+@pytest.mark.parametrize("make", [counts, rows, merged])
 def test_what_is_resumed_is_as_if_nothing_had_happened(make):
     shake(make, amount(15, 1000), journal=True).check()
 
