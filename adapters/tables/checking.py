@@ -98,5 +98,7 @@ class CheckedTimes(OpenTimes):
                 row = (
                     f"{self.place(rows + place)} has {column[place].as_py()!r}" if len(column) else "no row has a value"
                 )
+                if len(column) and column[place].as_py() == given[place]:
+                    why += ". Python does not tell the hours apart that clocks show twice: stamp the rows in UTC"
                 raise self.refused(f"{row} in the column {self.column!r}: {why}")
             rows += batch.num_rows

@@ -3,6 +3,7 @@
 import datetime as dt
 import pickle
 from contextlib import nullcontext
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -26,6 +27,14 @@ def test_times_of_another_type_than_the_column(base, day):
         if isinstance(time, str) or isinstance(day, str):
             assert f"is {time!r} ({type(time).__name__}), and the column is " in str(refused.value)
             assert "stamp the rows by the column with ps.stamp, or convert" in str(refused.value)
+
+
+@pytest.mark.parametrize("base", ["duckdb"], indirect=True)
+def test_times_that_python_does_not_tell_apart(base):
+    """In the hour that clocks show twice."""
+    twice = [dt.datetime(2026, 10, 25, 2, fold=fold, tzinfo=ZoneInfo("Europe/Berlin")) for fold in (0, 1)]
+    with pytest.raises(tables.SchemaError, match=r"row 2 of .* has .*fold=1.*: stamp the rows in UTC"):
+        write(ps.values([{"day": day} for day in twice], time=lambda row: row["day"]), base, time="day")
 
 
 @pytest.mark.parametrize(
