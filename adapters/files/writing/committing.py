@@ -72,15 +72,15 @@ class FilesCommitter(Committer[list[Any]]):
     async def ended(self) -> None:
         if self._writing.lacks_its_file:
             await trio.to_thread.run_sync(self._writing.end)
-
-    @override
-    async def close(self) -> None:
         if self._begun and self._untimed and self._writing.result:
             LOG.warning(
                 "%s, got every value at the time 0, which is in the name of its file. Values without an assigned time "
                 "are at 0: assign times with time= in the source or with stamp(...), or leave {time} out of the name",
                 self._plan.where,
             )
+
+    @override
+    async def close(self) -> None:
         with explained("unfinished files could not be removed; the next run will remove them"):
             await trio.to_thread.run_sync(self._writing.close)
 

@@ -38,6 +38,14 @@ def test_files_by_time_of_values_without_times_are_remarked(source, target, rema
     )
 
 
+def test_a_run_that_fails_at_its_second_time_is_not_remarked(tmp_path, caplog):
+    """Only the file at 0 has appeared, but not every value was at 0."""
+    values = ps.pipe(ps.values(["", "a", "b"], time=len), ps.tap(lambda value: 1 // (value < "b")))
+    with pytest.raises(ZeroDivisionError):
+        ps.run(ps.pipe(values, files.write_text(tmp_path / "{time}.txt")), limit=1)
+    assert (content(tmp_path), caplog.messages) == ({"0.txt": b"\n"}, [])
+
+
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("ends", [KeyError, ps.errors.Abandoned])
 async def test_after_an_error_or_abort_there_are_whole_files_only(ends, limit, tmp_path, autojump_clock):
