@@ -16,7 +16,7 @@ import trio.testing
 
 from pullstream.blueprint import Blueprint, Site, nearest
 from pullstream.conformance.apart import Send, apart, can_be_apart
-from pullstream.conformance.cells import Cell, sample
+from pullstream.conformance.cells import VALUES, Cell, sample
 from pullstream.conformance.places import defined
 from pullstream.conformance.report import Finding, Report
 from pullstream.conformance.subject import EXPECTATIONS, Subject
@@ -105,7 +105,7 @@ def conformance(
         CompositionError: there is no module, or an argument is none of these.
         LookupError: a name was not found.
         TypeError: an expectation is unknown.
-        ValueError: `cells`, `seeds` or `limit` is not positive, or `replay` is not a cell.
+        ValueError: `cells`, `seeds` or `limit` is not positive, `replay` is not a cell, or `values` raises.
         PullstreamError: called inside trio; in an async test, call it in a thread.
     """
     site = Site.here()
@@ -117,6 +117,12 @@ def conformance(
     for name, number in {"cells": cells, "seeds": seeds, "limit": limit}.items():
         if number is not None and number <= 0:
             raise ValueError(f"conformance() needs a positive number for {name}, or None, and got {number!r}")
+    given = [each.values for each in subjects if isinstance(each, Subject) and each.values is not None]
+    for make, number in product(given, VALUES):
+        try:
+            make(number)
+        except Exception as exc:
+            raise ValueError(f"values({number}) raised {exc!r}: it is called with the numbers 0 to 5") from exc
     if running_program() is not None:
         raise PullstreamError("conformance() starts a trio program, and one is running here: use a plain function")
     plan = GridPart(cells, seeds, seed, Cell.parse(replay) if isinstance(replay, str) else replay)

@@ -327,6 +327,7 @@ PER_TIME = "tests.pullstream.common:per_time"
         ([NAMES], 1, "make them with --values 'lambda n: ...'"),
         ([NAMES, "--values", "{'name': 1}"], 2, "a function of a number"),
         ([NAMES, "--values", "vals.py:third"], 2, "--values takes an expression of Python"),
+        ([NAMES, "--values", "lambda n: 1 / n"], 2, "values(0) raised ZeroDivisionError"),
         ([NAMES, "--values", "third"], 2, "not third: name 'third' is not defined"),
         ([PER_TIME, "--flushes", "--per-time"], 0, "ok"),
         (["own:mixed", "--flushes"], 0, "depends on the values at other times too"),
