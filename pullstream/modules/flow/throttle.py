@@ -178,8 +178,9 @@ def throttle(seconds: Seconds) -> Same[V]:
     `debounce` waits for a pause, `sample` follows the ticks of a clock, and `rate_limit` drops nothing.
 
     A kept value is emitted no later than the end of the stream, or before its failure. Periods follow trio's clock,
-    even while upstream is silent. Upstream is read continuously, whether values are asked for or not, and a later value
-    replaces one that was not asked for yet: back-pressure ends here.
+    even while upstream is silent. While a function upstream blocks, nothing is emitted, so a value may be late, or
+    replaced by the next one: call such a function with `map_thread`. Upstream is read continuously, whether values are
+    asked for or not, and a later value replaces one that was not asked for yet: back-pressure ends here.
 
     Logical times do not mix: a value is replaced only by a later value at the same time. When a time is complete, its
     last value is emitted, whatever the clock says. A kept value is held at its time.
