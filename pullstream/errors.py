@@ -142,6 +142,13 @@ def without_cancelled(
     return None if isinstance(exc, cancelled) else exc
 
 
+def one_of(cancelled: BaseException) -> BaseException:
+    """Return a cancellation: itself or, of a group of nothing else, as nurseries make them, the first."""
+    while isinstance(cancelled, BaseExceptionGroup):
+        cancelled = cast("BaseExceptionGroup[BaseException]", cancelled).exceptions[0]
+    return cancelled
+
+
 def failure_in(exc: BaseException) -> BaseException | None:
     """Return a module's failure without cancellations, unwrapped from a group of one; None if there is none.
 

@@ -150,6 +150,30 @@ async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(a
             await running.result()
 
 
+@ps.source
+class TwoTasks(ps.authoring.Kernel):
+    async def produce(self, limit):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            nursery.start_soon(trio.sleep_forever)
+
+
+async def test_a_cancelled_ask_raises_a_cancellation_and_no_group_of_them(autojump_clock):
+    raised = []
+
+    @ps.sink
+    async def in_time(upstream, ctx):
+        with trio.move_on_after(1):
+            try:
+                await upstream.ask()
+            except BaseException as exc:
+                raised.append(exc)
+                raise
+
+    await ps.arun(ps.pipe(TwoTasks(), in_time()))
+    assert [type(exc) for exc in raised] == [trio.Cancelled]
+
+
 @pytest.mark.parametrize("source", [closes_slowly, goes_on, shields_all])
 async def test_an_abort_waits_until_a_scope_around_a_yield_is_left(source, autojump_clock):
     with suppress(Unseen):

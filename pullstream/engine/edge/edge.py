@@ -46,6 +46,7 @@ from pullstream.errors import (
     failed_too,
     failure_in,
     is_blame,
+    one_of,
     raised_when_cancelled,
 )
 from pullstream.frames import lead_to
@@ -508,7 +509,7 @@ class Edge(Generic[T]):
             finally:
                 requests.answered()
         if cancelled and exc is not None:
-            raise exc
+            raise one_of(exc)
 
     async def _turn(self) -> bool:
         """Wait for this ask's turn; False if the stream has ended instead, and the ask can be answered with that."""

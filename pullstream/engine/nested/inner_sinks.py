@@ -9,7 +9,7 @@ from pullstream.engine.assembly import Consuming
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
-from pullstream.errors import Abandoned, without_cancelled
+from pullstream.errors import Abandoned, raised_when_cancelled, without_cancelled
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
@@ -73,8 +73,10 @@ class Sides(Waking[Any], PolledKernel[Any]):
 
     @override
     async def release(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        failure = self._failure
+        # In a cancelled run, one that came before the cancellation is too late, as everywhere.
+        if failure is not None and (not self.run.cancelled or raised_when_cancelled(failure)):
+            raise failure
 
     @override
     def relayed(self, exc: BaseException) -> bool:

@@ -6,7 +6,7 @@ from pullstream.shake import shake
 from tests.pullstream.shake.scenes import CHECKS, COMPARED, SCENES, journaled
 from tests.sampling import amount
 
-SEEDS = {"side_inside_fails": 60, "loop_left": 40, "mapped_times": 30, "read_many": 1}
+SEEDS = {"side_inside_fails": 100, "loop_left": 40, "mapped_times": 30, "read_many": 1}
 """The numbers of seeds of scenes that showed faults of the toolkit."""
 
 
