@@ -28,6 +28,12 @@ class Carries(Enum):
     """A state that no journal can save."""
 
 
+def _lingers(traits: "Traits") -> bool:
+    # In a loop, later rounds are rounds of the same time.
+    kept = traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST)
+    return kept or traits.later or any(isinstance(row, (Delay, MapTime)) for row in traits.summaries)
+
+
 @attrs.frozen
 class Traits:
     """The static properties of a module, which follow from its code and its arguments alone.
@@ -104,14 +110,8 @@ class Traits:
     asks_apart: bool = False
     """Whether inputs are asked only in tasks of their own, whose stacks begin anew, at least below a long row."""
 
-    @property
-    def lingers(self) -> bool:
-        """Whether a time still matters downstream when it is complete there: for what is remembered, or comes later.
-
-        In a loop, later rounds are rounds of the same time.
-        """
-        kept = self.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST)
-        return kept or self.later or any(isinstance(row, (Delay, MapTime)) for row in self.summaries)
+    lingers: bool = attrs.field(init=False, repr=False, eq=False, default=attrs.Factory(_lingers, takes_self=True))
+    """Whether a time still matters downstream when it is complete there: for what is remembered, or comes later."""
 
 
 PLAIN: Final = Traits()

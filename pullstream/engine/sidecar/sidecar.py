@@ -60,7 +60,7 @@ class Sidecar(Counts):
         self.inner = outer is not None
         """Whether it belongs to a stream inside a module."""
         self.started = False
-        self.at_start: list[Callable[[], None]] = []
+        self.at_start: Sequence[Callable[[], None]] = ()
         """Lower capabilities to what programs have announced to handles before the start."""
         self._ended = False
         self.frontiers = Frontiers(self.stop_tracking, self.switched)

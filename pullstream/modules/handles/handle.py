@@ -170,7 +170,7 @@ class StoredSource(Kernel[Any]):
     @override
     def placed(self) -> None:
         self.stored.kernel = self
-        self.scope.sidecar.at_start.append(self.stored.lower)
+        self.scope.sidecar.at_start = (*self.scope.sidecar.at_start, self.stored.lower)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
