@@ -18,9 +18,11 @@ def pytest_configure():
     """Show every frame of what fails, and let programs that tests start be of this checkout, and be interrupted.
 
     What is installed beside it has no adapters at its top, and may be older. In the background tests run with
-    interrupts ignored, which those programs would take over. Each Java of Spark starts with half the work if it does
-    not optimize what runs for seconds only; the full run has Java as users have it.
+    interrupts ignored, which those programs would take over. They keep what Python compiles, even where the run itself
+    does not: half of a small program's time is compiling the toolkit. Each Java of Spark starts with half the work if
+    it does not optimize what runs for seconds only; the full run has Java as users have it.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PULLSTREAM_TRACEBACK"] = "full"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     if FULL not in os.environ:
