@@ -169,11 +169,9 @@ class Judgement:
                 return Wrong("files", f"there is a file {name}, which the undisturbed run did not leave")
             if name not in got:
                 return Wrong("files", f"there is no file {name}")
-            one, other = got[name], want.get(name, got[name])
-            if one != other and (self.compare == "order" or Counter(one.splitlines()) != Counter(other.splitlines())):
-                return Wrong(
-                    "files", f"{name} has {_shortened(repr(got[name]))}, and not {_shortened(repr(want[name]))}"
-                )
+            has, wanted = got[name], want.get(name, got[name])
+            if has != wanted and (self.compare == "order" or Counter(has.splitlines()) != Counter(wanted.splitlines())):
+                return Wrong("files", f"{name} has {_shortened(repr(has))}, and not {_shortened(repr(wanted))}")
         return None
 
     def _left(self, run: Simulated) -> Wrong | None:
