@@ -10,7 +10,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
-from pullstream.modules.folds.fold import LOOKS
+from pullstream.modules.folds.fold import CHECKS
 from tests.pullstream.common import Leaky, Unseen, finish
 from tests.sampling import amount
 
@@ -63,7 +63,7 @@ def test_a_state_that_no_step_replaces_is_looked_at_so_many_times(module):
 
     source = ps.values(range(1000), time=lambda n: n if module is ps.accumulate else 0)
     ps.run(ps.pipe(source, module(ps.Fold(State, lambda state, _: state)), ps.drain()))
-    assert len(looks) == 2 * LOOKS
+    assert len(looks) == 2 * CHECKS
 
 
 @settings(deadline=None, max_examples=amount(30, 300))

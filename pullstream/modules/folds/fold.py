@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
-from itertools import count
 from operator import is_
 from typing import Any, Final, Generic, cast, overload
 
@@ -148,40 +147,57 @@ def may_change(state: Any) -> bool:
     return isinstance(state, (list, dict, set))
 
 
-LOOKS: Final = 100
+CHECKS: Final = 100
 """Number of steps that leave a state as it is until no more are checked: a check costs as much as it is large."""
 
 
 class Emitted:
-    """A state that was emitted as a result, so that the next step must not change it in place.
+    """The check that a step does not change a state in place which was emitted as a result.
 
-    Otherwise this result would change too, wherever it is kept or waits.
+    Otherwise this result would change too, wherever it is kept or waits. It ends when a step returns another object in
+    a state's place, or after `CHECKS` steps.
     """
 
-    def __init__(self, state: Any) -> None:
-        self.state = state
-        self._parts = self._now()
+    ended = False
 
-    def check(self, whose: str) -> None:
-        """Compare it with what it was; raises `Mistake` if it was changed."""
-        now = self._now()
-        if len(now) != len(self._parts) or not all(map(is_, now, self._parts)):
-            kind = type(self.state).__name__
+    def __init__(self) -> None:
+        self._checks = 0
+        self._state: Any = None
+        self._parts: list[Any] | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether `before` noted a state that `after` has not checked yet."""
+        return self._parts is not None
+
+    def before(self, state: Any) -> None:
+        """Note a state as it is before the step: what a module below did to its own value is no fault of the step."""
+        self._state, self._parts = state, _parts(state) if may_change(state) else None
+
+    def after(self, state: Any, whose: str) -> None:
+        """Compare the noted state with what it was, given the one after the step; raises `Mistake` if it changed."""
+        parts, self._parts = self._parts, None
+        if parts is None:
+            return
+        now = _parts(self._state)
+        if len(now) != len(parts) or not all(map(is_, now, parts)):
+            kind = type(self._state).__name__
             raise Mistake(
                 f"{whose}: the step of its fold has changed in place a {kind} that was already emitted as a result. "
                 f"Let finish copy it, Fold(initial, step, {kind}), or let step return a new one"
             )
+        self._checks += 1
+        self.ended = state is not self._state or self._checks == CHECKS
 
-    def _now(self) -> list[Any]:
-        state = self.state
-        return [*state, *cast("dict[Any, Any]", state).values()] if isinstance(state, dict) else [*state]
+
+def _parts(state: Any) -> list[Any]:
+    return [*state, *cast("dict[Any, Any]", state).values()] if isinstance(state, dict) else [*state]
 
 
 def emitting(fold: Fold[Any, Any]) -> tuple[Callable[[], Any], Callable[[Any, Any], Any]]:
     """Return `initial` and `step` of a fold whose states are all emitted, and checked until a step replaces one."""
     fresh: Any = None
-    checked = False
-    looks = count(1)
+    emitted = Emitted()
 
     def initial() -> Any:
         nonlocal fresh
@@ -189,14 +205,13 @@ def emitting(fold: Fold[Any, Any]) -> tuple[Callable[[], Any], Callable[[Any, An
         return fresh
 
     def step(state: Any, value: Any) -> Any:
-        nonlocal checked, fresh
+        nonlocal fresh
         new, fresh = state is fresh, None
-        if new or checked or not may_change(state):
+        if new or emitted.ended:
             return fold.step(state, value)
-        emitted = Emitted(state)
+        emitted.before(state)
         after = fold.step(state, value)
-        emitted.check("eager=True")
-        checked = after is not state or next(looks) == LOOKS
+        emitted.after(after, "eager=True")
         return after
 
     return initial, step

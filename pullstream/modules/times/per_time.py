@@ -1,7 +1,6 @@
 """`unique_by_time`, `sort_by_time` and `accumulate`: the values of each time deduplicated, sorted, or folded."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import count
 from operator import itemgetter
 from typing import Annotated, Any, overload
 
@@ -20,7 +19,7 @@ from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
-from pullstream.modules.folds.fold import LOOKS, Emitted, Fold, a_fold, itself, may_change
+from pullstream.modules.folds.fold import Emitted, Fold, a_fold, itself
 from pullstream.modules.folds.reduce import PerTime, value_by_value
 from pullstream.modules.values.on_error import OnError, catches, guarded
 from pullstream.protocol import Batch
@@ -221,34 +220,29 @@ class _Accumulating(ValuesByTime, Resumable):
 class _EmittedStates(dict[Hashable, Any]):
     """The states of keys, which were emitted as results.
 
-    One state is checked: the first that a step takes further, until a step returns another object in its place.
+    At each time, the first one that a step takes further is checked.
     """
 
-    _first: Emitted | None = None
     _name: Hashable = None
-    _checked = False
 
     def __init__(self) -> None:
         super().__init__()
-        self._looks = count(1)
+        self._emitted = Emitted()
         self.restored: set[Hashable] = set()
         """The keys whose states are an earlier run's, and were not emitted in this one."""
 
     @override
     def __getitem__(self, name: Hashable) -> Any:
         state = super().__getitem__(name)
-        if not (self._checked or self._first) and name not in self.restored and may_change(state):
-            # As it is now: what a module below does to its own value is no fault of the step.
-            self._first, self._name = Emitted(state), name
+        if not (self._emitted.ended or self._emitted.waits) and name not in self.restored:
+            self._emitted.before(state)
+            self._name = name
         return state
 
     def check(self, location: Location) -> None:
         """Check the first state, if a step has taken it further; raises `TypeError` if it was changed."""
-        if self._first is not None:
-            self._first.check(str(location))
-            replaced = super().__getitem__(self._name) is not self._first.state
-            self._checked = replaced or next(self._looks) == LOOKS
-            self._first = None
+        if self._emitted.waits:
+            self._emitted.after(super().__getitem__(self._name), str(location))
 
 
 @overload

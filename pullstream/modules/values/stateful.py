@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, MutableMapping
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from typing import Annotated, Any, Literal, cast, overload
 
 from pullstream.blueprint import Emits, Key, Positive, Transformer
@@ -12,7 +12,7 @@ from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory, result_of
 from pullstream.failures import Failed
-from pullstream.modules.folds.fold import LOOKS, NOTHING, Emitted, Fold, fresh, itself, may_change, step_or_fold
+from pullstream.modules.folds.fold import NOTHING, Emitted, Fold, fresh, itself, may_change, step_or_fold
 from pullstream.modules.values.on_error import Handled, OnError, catches
 
 
@@ -68,17 +68,16 @@ def _keeping(
     """Make a step that keeps its state, and the memory that saves it."""
     state = NOTHING
     first = NOTHING
-    """The state after the first value, until a step has left it as it was and returned another, or `LOOKS` did not."""
-    looks = count(1)
+    """The state after the first value, until the check of the steps has ended."""
+    emitted = Emitted()
 
     def begin(value: Any) -> Any:
         nonlocal state, first
         if first is not NOTHING:
-            # As it is now: what a module below does to its own value is no fault of the step.
-            emitted = Emitted(first)
+            emitted.before(first)
             after = function(first, value)
-            emitted.check("scan")
-            if after is not first or next(looks) == LOOKS:
+            emitted.after(after, "scan")
+            if emitted.ended:
                 state = after
             return after
         after = initial()
