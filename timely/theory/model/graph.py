@@ -61,11 +61,16 @@ class ModelGraph:
     edges: tuple[Edge, ...]
     incoming: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, eq=False)
     outgoing: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, eq=False)
+    locations: tuple[str, ...] = field(init=False, repr=False, eq=False)
+    """All places a pointstamp can be at: the nodes, then the edges."""
+    rank: dict[str, int] = field(init=False, repr=False, eq=False)
+    """An order of the locations: the nodes as they are given, and before each of them the edges that lead there."""
     _successors: dict[str, tuple[str, ...]] = field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        if len(set(self.locations)) != len(self.locations):
-            raise ModelError(f"a name is used twice among {self.locations}")
+        locations = (*self.nodes, *(edge.name for edge in self.edges))
+        if len(set(locations)) != len(locations):
+            raise ModelError(f"a name is used twice among {locations}")
         for edge in self.edges:
             for end in (edge.source, edge.destination):
                 if end is not None and end not in self.nodes:
@@ -76,12 +81,12 @@ class ModelGraph:
         object.__setattr__(self, "outgoing", outgoing)
         after = {node: tuple(edge.name for edge in edges) for node, edges in self.outgoing.items()}
         after |= {edge.name: () if edge.destination is None else (edge.destination,) for edge in self.edges}
+        rank = {node: 2 * i + 1 for i, node in enumerate(self.nodes)}
+        beyond = 2 * len(rank)
+        rank |= {e.name: beyond if e.destination is None else rank[e.destination] - 1 for e in self.edges}
+        object.__setattr__(self, "locations", locations)
+        object.__setattr__(self, "rank", rank)
         object.__setattr__(self, "_successors", after)
-
-    @property
-    def locations(self) -> tuple[str, ...]:
-        """All places a pointstamp can be at: the nodes, then the edges."""
-        return (*self.nodes, *(edge.name for edge in self.edges))
 
     def edge(self, name: str) -> Edge:
         """Look up an edge by name; KeyError if there is none."""

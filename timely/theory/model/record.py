@@ -28,6 +28,7 @@ nodes. A run that counts pointstamps at ports, as `timely`'s graphs do, makes ev
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
+from heapq import heapify, heappop, heappush
 from typing import Final, TypeAlias
 
 from attrs import Factory, field, frozen
@@ -183,20 +184,29 @@ def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ..
     >>> clock(loop, [Pointstamp("q", 3)])
     {'p': (4,), 'q': (3,), 'a': (4,), 'b': (4,)}
     """
-    least: dict[str, tuple[Time, ...]] = dict.fromkeys(plan.graph.locations, ())
-    agenda = list(pending)
-    budget = 10_000 + 1_000 * len(least) + 100 * len(agenda)
+    graph = plan.graph
+    least: dict[str, tuple[Time, ...]] = dict.fromkeys(graph.locations, ())
+    found: dict[str, list[Time]] = {}
+    for location, time in pending:
+        found.setdefault(location, []).append(time)
+    budget = 10_000 + 1_000 * len(least) + 100 * len(found)
+    # Downstream, where the plan names its nodes in this order: then each location is visited once.
+    agenda = [(graph.rank[location], location) for location in found]
+    heapify(agenda)
     while agenda:
         budget -= 1
         if budget < 0:
             raise ModelError("Clock has no finite description: some cycle of the plan does not advance time")
-        location, time = agenda.pop()
-        if any(known <= time for known in least[location]):
-            continue
-        least[location] = minimal((*least[location], time)) if least[location] else (time,)
-        for onward in plan.graph.successors(location):
-            sends = plan.sends.get(onward, same) if location in plan.graph.outgoing else same
-            agenda += [Pointstamp(onward, later) for later in sends(time)]
+        _, location = heappop(agenda)
+        before = least[location]
+        least[location] = minimal((*before, *found.pop(location)))
+        new = [time for time in least[location] if time not in before]
+        for onward in graph.successors(location) if new else ():
+            if onward not in found:
+                found[onward] = []
+                heappush(agenda, (graph.rank[onward], onward))
+            sends = plan.sends.get(onward, same)
+            found[onward] += [later for time in new for later in sends(time)]
     return least
 
 

@@ -59,6 +59,8 @@ def minimal(times: Iterable[Time]) -> tuple[Time, ...]:
     (3,)
     """
     distinct = tuple(dict.fromkeys(times))
+    if len(distinct) == 1:
+        return distinct
     return tuple(t for t in distinct if not any(other <= t and other != t for other in distinct))
 
 
