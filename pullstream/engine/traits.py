@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from pullstream.blueprint import Source
-from pullstream.timely import Delay, MapTime, Summary
+from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Summary
 
 Lasting = Callable[[int, Any], Iterable[Hashable]]
 """For an input and a time that arrives there: the last times downstream at which it still matters; empty for none."""
@@ -28,10 +28,14 @@ class Carries(Enum):
     """A state that no journal can save."""
 
 
+SAME_TIME: Final = (IDENTITY, ENTER, LEAVE, FEEDBACK)
+"""The summaries of a module that answers at the times it receives: later rounds of a loop are rounds of one time."""
+
+
 def _lingers(traits: "Traits") -> bool:
-    # In a loop, later rounds are rounds of the same time.
     kept = traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST)
-    return kept or traits.later or any(isinstance(row, (Delay, MapTime)) for row in traits.summaries)
+    rows = ((row,) if isinstance(row, Summary) else row for row in traits.summaries)
+    return kept or traits.later or any(summary not in SAME_TIME for row in rows for summary in row)
 
 
 @attrs.frozen

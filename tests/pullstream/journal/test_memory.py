@@ -12,7 +12,9 @@ import trio
 
 import pullstream as ps
 from pullstream import agg
+from pullstream.authoring import PassOn, Traits
 from pullstream.resuming.memory import Ledger, Memory
+from pullstream.timely import Delay
 from tests.pullstream.journal.test_resume import check, run_until, stopping_at, storing
 
 
@@ -157,8 +159,16 @@ def test_a_state_inside_another_module_is_refused(path):
             memory.at(batch.time)["n"] = memory.get("n", 0) + 1
             yield batch
 
+    @ps.transformer
+    class Later(PassOn):
+        traits = Traits(summaries=[(Delay(1), Delay(2))])
+
+        def answer(self, batch):
+            raise NotImplementedError
+
     for name, module in (
         ("remembering", remembering()),
+        ("Later", Later()),
         ("scan", ps.scan(agg.sum())),
         ("delay", ps.delay(1)),
         ("tumbling", ps.tumbling(2)),
