@@ -7,6 +7,15 @@ UNKNOWN = "it is unknown whether it was committed. The next run asks the table, 
 """How the error of a commit ends if the connection was lost while it committed."""
 
 
+def modes(key):
+    """The options of each mode, where the key or the time is the column `key` or `day`."""
+    return {
+        "append": {},
+        "upsert": {"mode": "upsert", "key": key},
+        "replace_time": {"mode": "replace_time", "time": "day"},
+    }
+
+
 def sales(count, days=3):
     rows = [{"day": n // days, "item": f"item {n % 4}", "sold": n} for n in range(count)]
     return ps.values(rows, time=lambda row: row["day"])

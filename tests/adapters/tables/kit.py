@@ -7,8 +7,9 @@ from types import SimpleNamespace
 from pullstream import tables
 from pullstream.conformance import kills
 from tests.adapters.tables.conftest import ServerBase, base_of
+from tests.adapters.tables.helpers import modes
 
-MODES = {"append": {}, "upsert": {"key": "n"}, "replace_time": {"time": "day"}}
+MODES = modes("n")
 
 
 def judged(base, mode, number):
@@ -18,7 +19,7 @@ def judged(base, mode, number):
         return "t" + folder.parent.name
 
     def sink(folder):
-        return tables.write_rows(base.target, base.name(of(folder)), mode=mode, **MODES[mode])
+        return tables.write_rows(base.target, base.name(of(folder)), **MODES[mode])
 
     def read(folder):
         if not base.has(of(folder)):

@@ -9,7 +9,7 @@ from adapters.tables.sqlite import PATIENCE
 from pullstream import tables
 from pullstream.modules.sinks import committer
 from tests.adapters.tables.conftest import PACKAGES
-from tests.adapters.tables.helpers import sales, sold, write
+from tests.adapters.tables.helpers import modes, sales, sold, write
 
 
 @pytest.mark.parametrize("base", ["delta"], indirect=True)
@@ -55,7 +55,7 @@ def test_records_of_another_journal(base, tmp_path):
     assert sold(base) == sorted([*kept, *range(9)])
 
 
-MODES = {"append": {}, "upsert": {"key": "sold"}, "replace_time": {"time": "day"}}
+MODES = modes("sold")
 
 
 def add_a_column(base, table):
@@ -89,7 +89,7 @@ def compact(base, table):
 )
 def test_a_table_that_others_change(base, change, always, mode, kept, monkeypatch):  # noqa: PLR0917
     """Before the first commit of a run, or before every one, after it has read the table's state."""
-    sink = tables.write_rows(base.target, "sales", mode=mode, **MODES[mode])
+    sink = tables.write_rows(base.target, "sales", **MODES[mode])
     ps.run(ps.pipe(sales(9), sink))
     changed = []
 

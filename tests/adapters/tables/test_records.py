@@ -1,6 +1,7 @@
 """`write_rows`: whether a table, its records and the journal belong together, and who may write."""
 
 import shutil
+from functools import partial
 
 import pytest
 
@@ -38,44 +39,40 @@ def test_a_table_that_is_gone(base):
         write(sales(12), base)
 
 
-def test_a_table_that_was_restored(base, tmp_path):
-    """The journal says that times are done which the database does not have."""
-    journal = tmp_path / "journal"
+def stopped(base, journal, time):
+    """Stop a run when a time is complete; return the function that goes on with it."""
 
-    async def stopped(running):
-        await running.progress.completed(0)
+    async def stop(running):
+        await running.progress.completed(time)
         await running.abort()
 
     pipeline = ps.pipe(sales(900), ps.rate_limit(3, per=0.01), tables.write_rows(base.target, base.name("sales")))
     with pytest.raises(ps.errors.Abandoned):
-        ps.run(pipeline, journal=journal, beside=stopped)
+        ps.run(pipeline, journal=journal, beside=stop)
+    return partial(ps.run, pipeline, journal=journal)
+
+
+def test_a_table_that_was_restored(base, tmp_path):
+    """The journal says that times are done which the database does not have."""
+    go_on = stopped(base, tmp_path / "journal", 0)
     base.clear("sales")
     with pytest.raises(tables.TableError, match="the database has no record of them.*Start over with a new journal"):
-        ps.run(pipeline, journal=journal)
+        go_on()
 
 
 @pytest.mark.parametrize("base", ["sqlite", "delta"], indirect=True)
 def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
     """The journal would skip the times that the table has lost."""
-    journal, place = tmp_path / "journal", base.target.removeprefix(f"{base.kind}:///")
-    stop = {0: 0, 1: 25}
-
-    async def stopped(running):
-        await running.progress.completed(stop[run])
-        await running.abort()
-
-    pipeline = ps.pipe(sales(900), ps.rate_limit(3, per=0.01), tables.write_rows(base.target, base.name("sales")))
+    place = base.target.removeprefix(f"{base.kind}:///")
     copied = shutil.copytree if base.kind in PACKAGES else shutil.copy
-    for run in stop:
-        with pytest.raises(ps.errors.Abandoned):
-            ps.run(pipeline, journal=journal, beside=stopped)
-        if run == 0:
-            copied(place, tmp_path / "copy")
+    stopped(base, tmp_path / "journal", 0)
+    copied(place, tmp_path / "copy")
+    go_on = stopped(base, tmp_path / "journal", 25)
     if base.kind in PACKAGES:
         shutil.rmtree(place)
     copied(tmp_path / "copy", place)
     with pytest.raises(tables.TableError, match=r"says that \d+ times were committed there, and the database has \d+"):
-        ps.run(pipeline, journal=journal)
+        go_on()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import pullstream as ps
 from pullstream import CompositionError, tables
 from tests.adapters.tables.conftest import SQL
-from tests.adapters.tables.helpers import sales, sold, write
+from tests.adapters.tables.helpers import modes, sales, sold, write
 from tests.programs import printed
 
 
@@ -290,11 +290,8 @@ def test_passwords_appear_nowhere(made, tmp_path, caplog):
     assert PASSWORD.encode() in pickle.dumps(made)
 
 
-WRITES = {}, {"mode": "upsert", "key": "sold"}, {"mode": "replace_time", "time": "day"}
-
-
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("options", WRITES, ids=lambda options: options.get("mode", "append"))
+@pytest.mark.parametrize("options", modes("sold").values(), ids=modes("sold"))
 @pytest.mark.parametrize("first", [4, 14, 10_000])
 @pytest.mark.parametrize("bad", ["text", float("nan"), 2**70, "another day"])
 def test_times_before_a_refused_row_are_committed(base, options, first, bad, monkeypatch):

@@ -14,7 +14,7 @@ import pullstream as ps
 from adapters.tables.entries import encoded
 from pullstream import tables
 from pullstream.timely import Lexicographic, Product
-from tests.adapters.tables.helpers import write
+from tests.adapters.tables.helpers import modes, write
 from tests.programs import printed
 
 MOMENT = dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)
@@ -65,13 +65,14 @@ def test_columns_that_an_upsert_has(base):
         assert write(source, base, "plain") in ([0], [])
 
 
-@pytest.mark.parametrize("mode", ["append", "upsert", "replace_time"])
+@pytest.mark.parametrize("mode", modes("n"))
 def test_columns_in_another_order_and_fewer(base, mode):
     """By name, also where a driver matches them by position; in a row that is replaced, the others stay."""
-    options = {"mode": mode, **{"upsert": {"key": "n"}, "replace_time": {"time": "day"}}.get(mode, {})}
 
     def put(day, row, schema):
-        return write(ps.values([row], time=lambda _: day), base, schema=dict.fromkeys(schema, "int64"), **options)
+        return write(
+            ps.values([row], time=lambda _: day), base, schema=dict.fromkeys(schema, "int64"), **modes("n")[mode]
+        )
 
     put(1, {"day": 1, "n": 5, "other": 7}, ["day", "n", "other"])
     put(2, (8, 6, 2), ["other", "n", "day"])

@@ -12,7 +12,7 @@ from adapters.arrow import OpenTimes, spools
 from adapters.tables import sqlite, writing
 from pullstream import tables
 from tests.adapters.tables.conftest import SQL
-from tests.adapters.tables.helpers import sales, sold, write
+from tests.adapters.tables.helpers import modes, sales, sold, write
 
 DAY = dt.date(2020, 1, 1)
 MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5, 678)  # noqa: DTZ001 - one without a zone
@@ -139,9 +139,7 @@ def test_decimals_may_have_more_digits_than_the_first(base):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize(
-    "options", [{}, {"mode": "upsert", "key": "item"}, {"mode": "replace_time", "time": "day"}], ids=str
-)
+@pytest.mark.parametrize("options", modes("item").values(), ids=modes("item"))
 def test_batches_without_rows(base, options):
     """They are times without rows, in a new table and in one that exists; "replace_time" then removes the old ones."""
     full = pa.record_batch({"day": [1], "item": ["a"], "sold": [3]})
