@@ -10,6 +10,7 @@ import pullstream as ps
 from pullstream.engine.parts.pace import Size
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.busy import BREATH
+from tests.pullstream.common import per_time
 
 
 @ps.transformer
@@ -20,20 +21,8 @@ async def few(upstream, ctx):
             yield ps.Batch(batch.time, chosen)
 
 
-@ps.transformer
-async def one(upstream, ctx):
-    total = 0
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Completed(time):
-                yield ps.Batch(time, [total])
-            case ps.Batch(time, values):
-                ctx.notify_at(time)
-                total += sum(values)
-
-
 @pytest.mark.parametrize(
-    "module", [ps.filter(lambda n: n % 25_000 == 0), ps.batch(25_000), ps.skip(75_000), few(), one()]
+    "module", [ps.filter(lambda n: n % 25_000 == 0), ps.batch(25_000), ps.skip(75_000), few(), per_time()]
 )
 def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe):
     ps.run(ps.pipe(counting(probe, 100_000), module, ps.drain()))
@@ -66,37 +55,6 @@ def hand(monkeypatch, autojump_clock):
     for clock in ("monotonic", "thread_time"):
         monkeypatch.setattr(clocks, clock, lambda: HAND.now)
     return autojump_clock
-
-
-@ps.transformer
-async def dozing(upstream, ctx):
-    async for batch in ctx.batches(upstream):
-        for _ in batch.values:
-            doze()
-        yield batch
-
-
-@ps.sink
-async def dozing_sink(upstream, ctx):
-    async for batch in ctx.batches(upstream):
-        for _ in batch.values:
-            doze()
-
-
-@pytest.mark.parametrize(
-    "rest",
-    [
-        ps.pipe(dozing(), ps.drain()),
-        dozing_sink(),
-        ps.pipe(ps.unique(lambda _: doze(), capacity=1), ps.drain()),
-        ps.pipe(ps.map(lambda _: doze()), ps.fork(ps.map(str), ps.map(str)), ps.drain()),
-        ps.pipe(ps.map(lambda _: doze()), ps.prefetch(1_000), ps.drain()),
-    ],
-    ids=repr,
-)
-def test_whoever_keeps_others_waiting_is_asked_for_little(rest, counting, probe):
-    ps.run(ps.pipe(counting(probe, 200), rest))
-    assert max(probe.asked) <= 64
 
 
 @ps.transformer
@@ -212,55 +170,72 @@ def test_a_source_with_one_value_at_a_time_is_not_asked_for_more_when_it_is_slow
 
 
 @ps.transformer
+async def dozing(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        for _ in batch.values:
+            doze()
+        yield batch
+
+
+@ps.sink
+async def dozing_sink(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        for _ in batch.values:
+            doze()
+
+
+@ps.transformer
 async def passing(upstream, ctx):
     async for batch in ctx.batches(upstream):
         yield batch
 
 
-@pytest.mark.parametrize(
-    "rest",
-    [
-        lambda slow: ps.pipe(slow, ps.timeout(60)),
-        lambda slow: ps.zip(slow, ps.integers()),
-        lambda slow: ps.combine_latest(slow, ps.once(0)),
-        lambda slow: ps.combine_latest(slow, ps.values(range(100_000))),
-        lambda slow: ps.merge(slow, ps.values(range(100_000))),
-        lambda slow: ps.merge_sorted(slow, ps.once(0)),
-        lambda slow: ps.catch_up(slow, ps.empty()),
-        lambda slow: ps.pipe(slow, ps.group_by(lambda n: n % 4, passing())),
-        lambda slow: ps.pipe(slow, ps.stamp(lambda n: n // 2), ps.group_by(lambda n: n % 4, passing())),
-    ],
-    ids=[
-        "timeout",
-        "zip",
-        "combine_latest",
-        "with a quick one",
-        "merge",
-        "merge_sorted",
-        "catch_up",
-        "group_by",
-        "group_by at many times",
-    ],
-)
-def test_slow_work_above_a_module_that_asks_in_its_own_step_is_given_little(rest):
-    """Also where it lets others run only when upstream has answered."""
-    lengths = []
+def noting(lengths):
+    """Note how many values pass at a time."""
 
     def note(values):
         lengths.append(len(values))
         return values
 
-    ps.run(ps.pipe(rest(ps.pipe(ps.values(range(400)), ps.map_batches(note), ps.tap(lambda _: doze()))), ps.drain()))
+    return ps.map_batches(note)
+
+
+def slow(given):
+    return ps.pipe(given, ps.tap(lambda _: doze()))
+
+
+PACED = {
+    "a generator": lambda given: ps.pipe(given, dozing()),
+    "a sink": lambda given: ps.pipe(given, dozing_sink()),
+    "unique": lambda given: ps.pipe(given, ps.unique(lambda _: doze(), capacity=1)),
+    "fork": lambda given: ps.pipe(slow(given), ps.fork(ps.map(str), ps.map(str))),
+    "prefetch": lambda given: ps.pipe(slow(given), ps.prefetch(1_000)),
+    "timeout": lambda given: ps.pipe(slow(given), ps.timeout(60)),
+    "zip": lambda given: ps.zip(slow(given), ps.integers()),
+    "combine_latest": lambda given: ps.combine_latest(slow(given), ps.once(0)),
+    "with a quick one": lambda given: ps.combine_latest(slow(given), ps.values(range(100_000))),
+    "merge": lambda given: ps.merge(slow(given), ps.values(range(100_000))),
+    "merge_sorted": lambda given: ps.merge_sorted(slow(given), ps.once(0)),
+    "catch_up": lambda given: ps.catch_up(slow(given), ps.empty()),
+    "group_by": lambda given: ps.pipe(slow(given), ps.group_by(lambda n: n % 4, passing())),
+    "group_by at many times": lambda given: ps.pipe(
+        slow(given), ps.stamp(lambda n: n // 2), ps.group_by(lambda n: n % 4, passing())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PACED)
+def test_whoever_keeps_others_waiting_is_given_little(name):
+    """Also where it lets others run only when upstream has answered."""
+    lengths = []
+    stream = PACED[name](ps.pipe(ps.values(range(400)), noting(lengths)))
+    ps.run(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.drain()))
     assert max(lengths) <= 64
 
 
 async def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_it_down(hand):
     """Asking for less would not help the others, and the pipeline would hardly move."""
     lengths = []
-
-    def note(values):
-        lengths.append(len(values))
-        return values
 
     def quick(value):
         HAND.work(5e-6)
@@ -273,9 +248,7 @@ async def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_i
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(beside)
-        await ps.arun(
-            ps.pipe(ps.values(range(10_000)), ps.map_batches(note), ps.map(quick), ps.timeout(60), ps.drain())
-        )
+        await ps.arun(ps.pipe(ps.values(range(10_000)), noting(lengths), ps.map(quick), ps.timeout(60), ps.drain()))
         nursery.cancel_scope.cancel()
     assert len(lengths) < 50
 
@@ -348,17 +321,7 @@ async def of_batches(upstream, ctx):
         pass
 
 
-@ps.transformer
-async def of_completions(upstream, ctx):
-    async for event in ctx.events(upstream):
-        match event:
-            case ps.Batch(time):
-                ctx.notify_at(time)
-            case ps.Completed(time):
-                yield ps.Batch(time, [time])
-
-
-@pytest.mark.parametrize("rest", [of_events(), of_batches(), ps.pipe(of_completions(), ps.drain())], ids=repr)
+@pytest.mark.parametrize("rest", [of_events(), of_batches(), ps.pipe(per_time(), ps.drain())], ids=repr)
 def test_slow_work_with_a_time_a_value_is_given_in_small_batches(rest):
     """One answer may make hundreds of events or batches, each dealt with in a moment: the next ask is no larger."""
     asked = []

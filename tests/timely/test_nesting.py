@@ -11,7 +11,6 @@ from timely import (
     FEEDBACK,
     IDENTITY,
     LEAVE,
-    Antichain,
     CapabilityError,
     CycleError,
     Delay,
@@ -177,45 +176,6 @@ def test_nested_equals_flattened():
             assert list(pair.differences(pair.top)) == []
         subgraphs += sum(isinstance(operator, Subgraph) for operator in pair.operators.values())
     assert subgraphs > 10
-
-
-def around_a_scope():
-    """An outer loop through a region: source -> scope -> feedback -> scope; level, leaves and scope."""
-    source, body, back = Leaf("source", 0, 1, initial=0), Leaf("body", 2, 1), Leaf("back", 1, 1, {(0, 0): (Delay(1),)})
-    edges = [(Source(0, 0), Target(1, 0)), (Source(0, 1), Target(1, 1)), (Source(1), Target(0, 0))]
-    scope = Subgraph("scope", 2, 1, [body], edges)
-    level = Operators(
-        [source, scope, back], [(Source(0), Target(1, 0)), (Source(1), Target(2)), (Source(2), Target(1, 1))]
-    )
-    settle(level)
-    return level, source, body, scope
-
-
-def test_the_outside_is_not_echoed_and_an_outer_loop_comes_to_an_end():
-    level, source, _, _ = around_a_scope()
-    assert level.frontier(Target(1, 1)) == Antichain([1])
-    source.change(0, 0, -1)
-    settle(level)
-    assert level.frontier(Target(1, 0)) == Antichain()
-    assert level.frontier(Target(1, 1)) == Antichain()
-
-
-@pytest.mark.parametrize("checked", [True, False])
-def test_echoing_the_outside_stalls_an_outer_loop(checked, monkeypatch):
-    """A subgraph that also reports the outside's capability breaks the contract; unchecked, the loop never ends."""
-    if not checked:
-        monkeypatch.setattr("timely.theory.nesting.check_contract", lambda *_: None)
-    level, source, _, scope = around_a_scope()
-    scope._inside = scope.inner.tracker
-    scope._inside.observe(scope._outs[0])
-    source.change(0, 0, -1)
-    if checked:
-        with pytest.raises(CapabilityError, match="scope claims"):
-            settle(level)
-        return
-    for _ in range(20):
-        level.step()
-    assert level.frontier(Target(1, 1)) != Antichain()
 
 
 def test_a_loop_around_a_subgraph_that_does_not_advance_is_refused():
