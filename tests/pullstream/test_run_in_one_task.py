@@ -8,6 +8,7 @@ import trio
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from tests.pullstream.common import Leaky, Unseen, after, in_virtual_time
+from tests.pullstream.test_stalls_scenes import dead_end
 
 
 class Log(list):
@@ -107,9 +108,8 @@ async def test_a_stall_is_noticed(way, autojump_clock):
         nursery.start_soon(trio.sleep, 100)
 
         async def stalls():
-            # Two values go in, and none comes out: a third is not let in.
             with pytest.raises(ps.StalledError, match="in_flight"):
-                await way(ps.pipe(ps.values(range(9)), ps.in_flight(ps.filter(lambda n: n > 6), 1), ps.collect()))
+                await way(ps.pipe(ps.values(range(9)), dead_end(), ps.collect()))
             assert trio.current_time() < 100
             nursery.cancel_scope.cancel()
 
@@ -127,7 +127,7 @@ async def test_a_stall_is_noticed_where_a_sink_begins_to_wait_for_its_own_tasks(
             await trio.sleep(1)
 
     with trio.fail_after(100), pytest.raises(ps.StalledError, match="in_flight"):
-        await way(ps.pipe(ps.values(range(9)), ps.in_flight(ps.filter(lambda n: n > 6), 1), waiting()))
+        await way(ps.pipe(ps.values(range(9)), dead_end(), waiting()))
     assert trio.current_time() == 1
 
 

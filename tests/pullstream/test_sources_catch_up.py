@@ -4,7 +4,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, after_a_moment
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 100])
@@ -17,14 +17,10 @@ def test_old_then_new(limit, capacity, sync):
     assert ps.run(pipeline, limit=limit) == ps.run(pipeline, limit=limit) == expected
 
 
-async def same(value):
-    return value
-
-
 NEW = {
     "alone": lambda new: new,
     "merged": lambda new: ps.merge(ps.empty(), ps.merge(new, ps.empty())),
-    "below calls": lambda new: ps.pipe(new, *[ps.map_async(same, 2)] * 3),
+    "below calls": lambda new: ps.pipe(new, *[ps.map_async(after_a_moment, 2)] * 3),
     "inside": lambda new: ps.pipe(ps.once(None), ps.flat_map(lambda _: ps.pipe(new, ps.prefetch(1), ps.prefetch(1)))),
 }
 

@@ -15,35 +15,15 @@ import pullstream as ps
 from pullstream.engine.runtime import blocked, rounds
 from pullstream.logger import LOG
 from tests.pullstream.common import after, timed
-
-
-async def awaiting(upstream, ctx, running):
-    """The classic: it waits for the completion of the batch that it still has in hand."""
-    async for batch in ctx.batches(upstream):
-        await running[0].progress.completed(batch.time)
-
-
-async def fate(pipeline, running):
-    with trio.fail_after(100):
-        async with pipeline.open() as running[0]:
-            return await running[0].result()
-
-
-class Box(list):
-    """Where a sink finds the run that it is part of."""
-
-    def __setitem__(self, _, value):
-        super().__setitem__(slice(None), [value])
+from tests.pullstream.test_stalls_scenes import awaiting, dead_end, result
 
 
 async def test_the_classic_is_named(autojump_clock):
-    running = Box()
-    pipeline = ps.pipe(timed(1, 2, 3), ps.map(str), ps.sink(awaiting)(running))
+    box = []
     with pytest.raises(ps.StalledError) as caught:
-        await fate(pipeline, running)
+        await result(ps.pipe(timed(1, 2, 3), ps.map(str), awaiting(box)), box)
     text = str(caught.value)
     assert "awaiting, composed at" in text
-    assert "test_stalls.py" in text
     assert "waits until 1 is complete" in text
     assert "awaiting has not acknowledged a batch at 1, and is the module that waits" in text
 
@@ -56,9 +36,9 @@ async def after_a_wait(ctx):
 
 async def test_a_clock_that_is_not_set_moves_nothing(autojump_clock):
     """The timeout has had its answer, so its clock does not run any more."""
-    running = Box()
+    box = []
     with pytest.raises(ps.StalledError):
-        await fate(ps.pipe(after_a_wait(), ps.timeout(20), ps.sink(awaiting)(running)), running)
+        await result(ps.pipe(after_a_wait(), ps.timeout(20), awaiting(box)), box)
     assert trio.current_time() < 20
 
 
@@ -69,11 +49,6 @@ def test_a_stall_is_noticed_by_run_as_well(check):
     pool = ps.worker_pool(ps.filter(lambda n: n % 2))
     with pytest.raises(ps.StalledError, match=r"worker_pool, .* \(values without a result: 1, .* exactly one result\)"):
         ps.run(ps.pipe(ps.values(range(8)), pool, ps.collect()), check=check)
-
-
-def dead_end():
-    """Two values go in, and none comes out: a third is not let in."""
-    return ps.in_flight(ps.filter(lambda n: n > 6), 1)
 
 
 # ---- read from outside
@@ -288,9 +263,9 @@ async def test_where_trio_does_not_tell_nothing_is_seen_and_that_is_said_once(mo
     monkeypatch.setattr(blocked, "supported", lambda *_: False)
     rounds._warn.cache_clear()
     for _ in range(2):
-        assert await fate(ps.pipe(ps.values("abc"), ps.prefetch(1), ps.collect()), Box()) == ["a", "b", "c"]
-        with pytest.raises(trio.TooSlowError):
-            await fate(ps.pipe(ps.values(range(8)), dead_end(), ps.collect()), Box())
+        assert await result(ps.pipe(ps.values("abc"), ps.prefetch(1), ps.collect()), []) == ["a", "b", "c"]
+        with pytest.raises(trio.TooSlowError), trio.fail_after(100):
+            await result(ps.pipe(ps.values(range(8)), dead_end(), ps.collect()), [])
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("pullstream", "WARNING")
     assert "StalledError" in record.getMessage()

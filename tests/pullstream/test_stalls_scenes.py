@@ -9,11 +9,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.conformance.ready import TRANSFORMERS
-from tests.pullstream.common import READY, per_time
-
-
-def timed():
-    return ps.values([1, 2, 3], time=lambda time: time)
+from tests.pullstream.common import READY, per_time, timed
 
 
 def dead_end():
@@ -42,7 +38,7 @@ def through_a_pair(source):
 
 def below(box):
     """Pipelines of a source, with one more dead end where there are several."""
-    other = ps.pipe(timed(), dead_end())
+    other = ps.pipe(timed(1, 2, 3), dead_end())
     return {
         "collect": lambda source: ps.pipe(source, ps.collect()),
         "awaiting": lambda source: ps.pipe(source, awaiting(box)),
@@ -90,8 +86,8 @@ async def read(source):
 def scenes(module):
     """Every scene with a module: its name, and what comes of it."""
     for where, source in [
-        ("above", ps.pipe(timed(), module, dead_end())),
-        ("below", ps.pipe(timed(), dead_end(), module)),
+        ("above", ps.pipe(timed(1, 2, 3), module, dead_end())),
+        ("below", ps.pipe(timed(1, 2, 3), dead_end(), module)),
     ]:
         box = []
         for name, pipeline in below(box).items():
@@ -111,7 +107,7 @@ def test_a_dead_end_is_told(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_without_a_dead_end_nothing_is_told(name):
     box = []
-    source = ps.pipe(timed(), MODULES[name])
+    source = ps.pipe(timed(1, 2, 3), MODULES[name])
     assert isinstance(outcome(result, ps.pipe(source, ps.collect()), box), list)
     assert isinstance(outcome(read, source), list)
     assert isinstance(outcome(result, through_a_pair(source), box), tuple)

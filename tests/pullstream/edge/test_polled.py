@@ -7,16 +7,7 @@ import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, Kernel, Notified, PolledKernel
 from pullstream.engine.traits import PROMPT
 from pullstream.resuming.resuming import drop_in
-
-
-@ps.source
-async def slow_to_close(ctx):
-    try:
-        for number in range(10):
-            yield number
-    finally:
-        with trio.CancelScope(shield=True):
-            await trio.sleep(1)
+from tests.pullstream.shake.scenes import slow_to_close
 
 
 @ps.source

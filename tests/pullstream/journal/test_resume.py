@@ -15,6 +15,7 @@ import pullstream as ps
 from pullstream.authoring import Outside
 from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import JournalStore
+from tests.pullstream.common import after
 
 OVER = (
     " is the journal of a finished run: returning its result again, without reading anything. To process data that "
@@ -60,22 +61,20 @@ def run_until(pipeline, path, **options):
         return None
 
 
-def test_a_run_goes_on_after_the_last_complete_time(path, limit):
+@pytest.mark.parametrize(
+    ("above", "stops", "found"),
+    [
+        ((), (3, 7, 7, None), [{0: [0, 1]}, {1: [2, 3], 2: [4, 5]}, {}, {3: [6, 7], 4: [8, 9]}]),
+        ((ps.take(5),), (3, None), [{0: [0, 1]}, {1: [2, 3], 2: [4]}]),
+    ],
+    ids=["all", "take"],
+)
+def test_a_run_goes_on_after_the_last_complete_time(path, limit, above, stops, found):
     done = []
-    for stop in (3, 7, 7, None):
-        out = {}
-        run_until(storing(out, ps.map(stopping_at(stop))), path, limit=limit)
-        done.append(out)
-    assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4, 5]}, {}, {3: [6, 7], 4: [8, 9]}]
-
-
-def test_take_counts_the_values_of_all_runs(path, limit):
-    done = []
-    for stop in (3, None):
-        out = {}
-        run_until(storing(out, ps.take(5), ps.map(stopping_at(stop))), path, limit=limit)
-        done.append(out)
-    assert done == [{0: [0, 1]}, {1: [2, 3], 2: [4]}]
+    for stop in stops:
+        done.append({})
+        run_until(storing(done[-1], *above, ps.map(stopping_at(stop))), path, limit=limit)
+    assert done == found
 
 
 def test_what_is_dropped_inside_in_flight_has_left_it(path):
@@ -268,17 +267,20 @@ async def test_two_runs_at_once_are_refused(path):
     await ps.arun(pipeline, journal=path)
 
 
-async def slowly(n):
-    await trio.sleep(0.2)
-    return n
-
-
 def early(n):
     return 1 // (n < 4)
 
 
 def then_late(n):
     return n + 10 if n < 4 else n
+
+
+async def aborted_and_resumed(pipeline, path, out):
+    async with pipeline.open(journal=path) as running:
+        await trio.sleep(0.5)
+        await running.abort()
+    out.clear()
+    await ps.arun(pipeline, journal=path)
 
 
 @ps.sink
@@ -295,17 +297,13 @@ async def test_a_sink_aside_that_the_cancellation_reaches_last_has_completed_not
     """The main branch has left by then: that was no end, at which the times of the values aside would be complete."""
     out = []
     sink = ps.pipe(ps.map(str), opening(out))
-    source = ps.pipe(numbers(8), ps.map_async(slowly, 1))
+    source = ps.pipe(numbers(8), ps.map_async(after(0.2), 1))
     pipeline = {
         "on_error of map": ps.pipe(source, ps.map(early, on_error=sink), ps.drain()),
         "on_error of partition": ps.pipe(source, ps.partition(early, {1: ps.drain()}, on_error=sink)),
         "late": ps.pipe(source, ps.map_time(lambda _: 0), ps.stamp(then_late, lateness=1, late=sink), ps.drain()),
     }[aside]
-    async with pipeline.open(journal=path) as running:
-        await trio.sleep(0.5)
-        await running.abort()
-    out.clear()
-    await ps.arun(pipeline, journal=path)
+    await aborted_and_resumed(pipeline, path, out)
     assert len(out) == 4
 
 
@@ -323,12 +321,8 @@ async def test_a_buffer_above_a_sink_aside_takes_no_end_from_a_cancellation(path
     out = []
     aside = ps.pipe(ps.prefetch(1), writing(out))
     inverse = ps.map(lambda n: 1 // (n < 1), on_error=aside)
-    pipeline = ps.pipe(numbers(8), ps.map_async(slowly, 1), inverse, ps.drain())
-    async with pipeline.open(journal=path) as running:
-        await trio.sleep(0.5)
-        await running.abort()
-    out.clear()
-    await ps.arun(pipeline, journal=path)
+    pipeline = ps.pipe(numbers(8), ps.map_async(after(0.2), 1), inverse, ps.drain())
+    await aborted_and_resumed(pipeline, path, out)
     assert [failed.value for failed in out] == [*range(2, 8)]
 
 

@@ -9,16 +9,11 @@ import trio
 
 import pullstream as ps
 from pullstream import files, incremental
-from tests.pullstream.common import per_time
+from tests.pullstream.common import after_a_moment, per_time
 
 
 async def slowly(value):
     await trio.sleep(value % 3)
-    return value
-
-
-async def quickly(value):
-    await trio.lowlevel.checkpoint()
     return value
 
 
@@ -127,7 +122,7 @@ def lanes():
 
 
 def lanes_that_leave():
-    return ps.pipe(slow_to_close(), ps.map_async(quickly, 1), three_lanes())
+    return ps.pipe(slow_to_close(), ps.map_async(after_a_moment, 1), three_lanes())
 
 
 def zipped():
@@ -183,7 +178,7 @@ def side_inside():
 
     def stream(n):
         side = ps.pipe(ps.map_async(note, 1), ps.drain())
-        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
+        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(after_a_moment, 1))
 
     counted = ps.map(lambda n: (n, len(seen)))
     return ps.pipe(ps.values([1, 2, 3], time=lambda n: n), ps.flat_map(stream), counted, ps.collect())
@@ -194,7 +189,7 @@ def side_inside_fails():
 
     def stream(n):
         side = ps.drain(lambda failed: [][failed.value])
-        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(quickly, 1))
+        return ps.pipe(ps.values([n, 0]), ps.map(lambda m: 1 // m, on_error=side), ps.map_async(after_a_moment, 1))
 
     failing = ps.pipe(ps.values([1, 2]), ps.flat_map(stream))
     return ps.pipe(failing, ps.catch(lambda exc: [type(exc).__name__]), ps.collect())
@@ -203,7 +198,7 @@ def side_inside_fails():
 def looped():
     body = ps.pipe(
         told_complete(),
-        ps.map_async(quickly, 2),
+        ps.map_async(after_a_moment, 2),
         ps.map(lambda n: ps.Again(n - 1) if isinstance(n, int) and n % 3 else n),
     )
     return ps.pipe(numbers(6, 2), ps.loop(body), ps.filter(lambda n: n != "complete"), per_time(), ps.drain())
@@ -217,7 +212,7 @@ def loop_left():
 
 def groups_round():
     """Streams inside a loop: what they hold comes round to them again."""
-    body = ps.pipe(ps.group_by(lambda n: n % 2, ps.pipe(ps.map_async(quickly, 2), per_time())), ps.map(halved))
+    body = ps.pipe(ps.group_by(lambda n: n % 2, ps.pipe(ps.map_async(after_a_moment, 2), per_time())), ps.map(halved))
     return ps.pipe(numbers(8, 2), ps.loop(body), told_complete(), ps.drain())
 
 
@@ -311,7 +306,7 @@ def patient():
             while await upstream.ask(9) is not ps.DONE:
                 pass
 
-    return ps.pipe(numbers(), ps.map_async(quickly, 2), ps.in_flight(per_time(), 2), ps.prefetch(2), waits())
+    return ps.pipe(numbers(), ps.map_async(after_a_moment, 2), ps.in_flight(per_time(), 2), ps.prefetch(2), waits())
 
 
 def branches_fail():
