@@ -1,7 +1,6 @@
 """Stages that keep one value or none of each: take, skip, filter_not, tap, unique, duplicates, scan."""
 
 import operator
-from functools import partial
 from itertools import dropwhile, takewhile
 
 import more_itertools
@@ -10,7 +9,6 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
-from pullstream.modules.folds.fold import CHECKS
 from tests.pullstream.common import Leaky, Unseen, finish
 from tests.sampling import amount
 
@@ -21,49 +19,6 @@ bounds = st.integers(0, 6)
 
 def through(data, *modules, limit=4096):
     return ps.run(ps.pipe(ps.values(data), *modules, ps.collect()), limit=limit)
-
-
-def test_a_state_that_the_next_step_of_a_scan_would_change_is_refused(limit):
-    """One that `finish` copies, or the function leaves alone, may stay; a value for which it raises changes nothing."""
-
-    def in_place(seen, n):
-        seen.append(n)
-        return seen
-
-    def leaving(seen, n):
-        return [*seen, 1 // n] if n < 2 else seen
-
-    for scan in (
-        ps.scan(in_place, []),
-        ps.scan(ps.Fold(list, in_place)),
-        ps.group_by(abs, ps.scan(in_place, [], on_error="skip")),
-    ):
-        with pytest.raises(TypeError, match=r"scan: .* in place a list .*Fold\(initial, step, list"):
-            through([1, 1, 1], scan, limit=limit)
-    # A step may return the same state for a while before it changes it.
-    with pytest.raises(TypeError, match="scan: .* in place a set"):
-        through([1, 1, 1, 2], ps.scan(lambda seen, n: seen.add(n) or seen, set()), limit=limit)
-    assert through([1, 2, 3], ps.scan(ps.Fold(list, in_place, list)), limit=limit) == [[1], [1, 2], [1, 2, 3]]
-    left = ps.scan(leaving, [], on_error="skip")
-    assert through([0, 1, 0, 2, 0, 1], left, limit=limit) == [[1], [1], [1, 1]]
-    # What a module below does to the state that it was given is not the step's doing.
-    new = ps.pipe(ps.scan(lambda _, n: [n], []), ps.tap(lambda state: state.append("read")))
-    assert through([1, 2, 3], new, limit=limit) == [[1, "read"], [2, "read"], [3, "read"]]
-
-
-@pytest.mark.parametrize("module", [ps.scan, ps.accumulate, partial(ps.reduce_by_time, eager=True)])
-def test_a_state_that_no_step_replaces_is_looked_at_so_many_times(module):
-    """Each look costs as much as the state is large."""
-    looks = []
-
-    class State(set):
-        def __iter__(self):
-            looks.append(self)
-            return super().__iter__()
-
-    source = ps.values(range(1000), time=lambda n: n if module is ps.accumulate else 0)
-    ps.run(ps.pipe(source, module(ps.Fold(State, lambda state, _: state)), ps.drain()))
-    assert len(looks) == 2 * CHECKS
 
 
 @settings(deadline=None, max_examples=amount(30, 300))
