@@ -27,3 +27,10 @@ def in_arrow(*batches, form="dicts", times=None):
             yield ps.Batch(0, values) if times is None else ps.Batch.of(times, values)
 
     return rows()
+
+
+@ps.sink
+async def answers(upstream, ctx, log, limit=None):
+    """Note each answer to an ask for so many values; the log lives on when the run fails."""
+    while (answer := await upstream.ask(limit or ctx.limit)) is not ps.DONE:
+        log.append(answer)

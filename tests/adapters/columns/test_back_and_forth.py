@@ -11,12 +11,6 @@ def folds(*parts):
     return in_arrow(*(pa.record_batch({"t": times, "n": texts}) for times, texts in cells))
 
 
-def test_keys_of_a_time_keep_their_order():
-    source = folds([(0, "rice"), (1, "tea"), (0, "figs"), (1, "salt")])
-    found = ps.run(ps.pipe(source, columns.stamp("t", lateness=1), columns.distinct("n"), ps.collect()))
-    assert [row["n"] for row in found] == ["rice", "figs", "tea", "salt"]
-
-
 @pytest.mark.parametrize("together", [1, 2, 100])
 @pytest.mark.parametrize(
     "parts",

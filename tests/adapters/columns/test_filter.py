@@ -4,7 +4,7 @@ import pytest
 
 import pullstream as ps
 from pullstream.authoring import PassOn
-from tests.adapters.columns.kit import columns, in_arrow, pa, pl
+from tests.adapters.columns.kit import answers, columns, in_arrow, pa, pl
 from tests.pullstream.counting import stop_clocks
 
 
@@ -23,40 +23,35 @@ def test_a_filter_asks_for_more_and_more_rows(most, found, monkeypatch):
     stop_clocks(monkeypatch.setattr)
     batch = pa.record_batch({"n": range(60_000)})
     asked, got = [], []
+    some = columns.filter((pl.col("n") < most) | (pl.col("n") == 59_999))
 
-    @ps.sink
-    async def few(upstream, ctx):
-        while (answer := await upstream.ask(100)) is not ps.DONE:
-            got.append(len(answer.values))
-
-    above = ps.transformer(Sizes)(asked)
-    ps.run(
-        ps.pipe(
-            in_arrow(batch, form="tuples"), above, columns.filter((pl.col("n") < most) | (pl.col("n") == 59_999)), few()
-        ),
-        check=True,
-    )
+    ps.run(ps.pipe(in_arrow(batch), ps.transformer(Sizes)(asked), some, answers(got, 100)), check=True)
 
     assert sum(asked) == 60_000
     assert len(asked) < 300
-    assert sum(got) == found
-    assert max(got) <= 100
+    sizes = [len(answer.values) for answer in got]
+    assert sum(sizes) == found
+    assert max(sizes) <= 100
 
 
-@pytest.mark.parametrize("times", [[0] * 3000, [place // 7 for place in range(3000)]])
-def test_all_rows_before_a_failure_are_delivered(times):
+def is_above_nine(text):
+    if text == "many":
+        raise ValueError("no number")
+    return int(text) > 9
+
+
+@pytest.mark.parametrize(
+    "above_nine",
+    [pl.col("n").cast(pl.Int64) > 9, pl.col("n").map_elements(is_above_nine, return_dtype=pl.Boolean)],
+    ids=["expression", "function"],
+)
+@pytest.mark.parametrize("times", [[0] * 3000, [place // 7 for place in range(3000)]], ids=["one time", "many"])
+def test_all_rows_before_a_failure_are_delivered(times, above_nine):
     batch = pa.record_batch({"n": [str(place) if place != 2500 else "many" for place in range(3000)]})
     got = []
+    table = in_arrow(batch, form="tuples", times=times)
 
-    @ps.sink
-    async def few(upstream, ctx):
-        while (answer := await upstream.ask(2)) is not ps.DONE:
-            got.extend(answer.values)
+    with pytest.raises(ValueError, match=r"for row 2501, \('many',\)"):
+        ps.run(ps.pipe(table, columns.filter(above_nine), answers(got, 2)), check=True)
 
-    with pytest.raises(columns.ColumnError, match=r"for row 2501, \('many',\)"):
-        ps.run(
-            ps.pipe(in_arrow(batch, form="tuples", times=times), columns.filter(pl.col("n").cast(pl.Int64) > 9), few()),
-            check=True,
-        )
-
-    assert got == [(str(place),) for place in range(10, 2500)]
+    assert [row for answer in got for row in answer.values] == [(str(place),) for place in range(10, 2500)]

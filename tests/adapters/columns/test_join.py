@@ -312,38 +312,6 @@ def test_an_asof_join_without_a_common_time_says_so(caplog):
     assert "have no time in common" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"on": []}, "needs on=, the names of the columns"),
-        ({"on": ["a", "a"]}, "a list of distinct names"),
-        ({"on": pl.col("a")}, "needs on= to be a column's name, or a list"),
-        ({"on": "a", "how": "outer"}, "'outer'"),
-        ({"on": "a", "how": "asof"}, "needs at=, a column's name"),
-        ({"on": "a", "at": "t"}, "needs at=, a column's name"),
-        ({"left_on": "a"}, "no argument 'left_on'; on= is for both sources: in columns.join, rename a column"),
-        ({"left_on": "a", "right_on": "b"}, "no argument 'left_on'; on= is for both"),
-    ],
-)
-def test_wrong_options_are_refused_when_composing(options, why):
-    with pytest.raises(ps.CompositionError, match=f"join\\(\\) at .*{why}"):
-        columns.join(ps.values([]), ps.values([]), **options)
-
-
-@pytest.mark.parametrize(
-    ("given", "hint"),
-    [
-        (pl.DataFrame({"a": range(9)}), r"DataFrame: values\(df.iter_rows\(named=True\)\) makes a source of its rows$"),
-        (pa.record_batch({"a": range(9)}), r"RecordBatch: values\(batch.to_pylist\(\)\) makes a source of its rows$"),
-        ([pa.record_batch({"a": range(9)})] * 2, r"list: values\(batch.to_pylist\(\)\) makes a source of its rows$"),
-        ([ps.values([])] * 2, r"list: pass them one by one, join\(\*sources\)$"),
-    ],
-)
-def test_a_table_that_is_no_source(given, hint):
-    with pytest.raises(ps.CompositionError, match=f"needs sources, but got a {hint}"):
-        columns.join(ps.values([]), given, on="a")
-
-
 def test_a_missing_key_names_the_source():
     joined = columns.join(ps.values([{"a": 1}]), ps.values([{"b": 1}]), on="a")
 

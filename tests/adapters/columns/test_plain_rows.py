@@ -85,24 +85,6 @@ def test_names_of_columns_that_modules_add_are_refused(name):
         ps.run(ps.pipe(rows, columns.reduce_by_key(name, n=columns.count()), ps.collect()))
 
 
-def test_a_python_function_in_an_expression():
-    rows = ps.values([{"n": n} for n in (1, 2, 0, 4)])
-
-    def inverse_of(n):
-        if n == 0:
-            raise ValueError("no inverse")
-        return 4 // n
-
-    inverse = columns.select(m=pl.col("n").map_elements(inverse_of, return_dtype=pl.Int64))
-    found = []
-
-    with pytest.raises(ValueError, match="no inverse") as info:
-        ps.run(ps.pipe(rows, inverse, ps.drain(found.append)))
-
-    assert "for row 3, {'n': 0}" in info.value.__notes__
-    assert found == [{"m": 4}, {"m": 2}]
-
-
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 def test_a_column_keeps_its_type_where_all_its_values_are_null(limit):
     """Plain rows are converted batch by batch, and an expression gives the same wherever they are cut."""

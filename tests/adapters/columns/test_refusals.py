@@ -7,6 +7,12 @@ import pytest
 import pullstream as ps
 from tests.adapters.columns.kit import columns, in_arrow, pa, pl
 
+BATCH = pa.record_batch({"a": range(9)})
+
+
+def joined(*others, **options):
+    return columns.join(ps.values([]), *(others or [ps.values([])]), **options)
+
 
 @pytest.mark.parametrize(
     ("make", "why"),
@@ -43,6 +49,51 @@ from tests.adapters.columns.kit import columns, in_arrow, pa, pl
         (lambda: columns.select(["key", "n"]), "without brackets: 'key', 'n'$"),
         (lambda: columns.tumbling(5, "end", at="day", lateness=0, n=columns.count()), "a column 'end' of their own"),
         (lambda: columns.sessions(5, "start", at="day", lateness=0, n=columns.count()), "column 'start' of their own"),
+        (lambda: columns.tumbling("1d", at="t", lateness=0, n=columns.count()), "positive timedelta .* 'size'"),
+        (lambda: columns.sliding(4, 0, at="t", lateness=0, n=columns.count()), "positive timedelta .* 'every'"),
+        (lambda: columns.sessions(-1, at="t", lateness=0, n=columns.count()), "positive timedelta .* 'gap'"),
+        (lambda: columns.tumbling(4, at="t", lateness=-1, n=columns.count()), "lateness that is not negative"),
+        (lambda: columns.stamp("t", late="drop"), "without lateness="),
+        (lambda: columns.stamp(["t"], lateness=0), r"needs a column's name for its argument 'at', but got \['t'\]"),
+        (
+            lambda: columns.tumbling(4, at=pl.col("t"), lateness=0, n=columns.count()),
+            r"needs a column's name for its argument 'at', but got <Expr.*compute another column with with_columns",
+        ),
+        (
+            lambda: columns.sliding(4, 2, at="t", lateness=0, origin=1, n=columns.count()),
+            "has no origin=: windows start at multiples",
+        ),
+        (
+            lambda: columns.sessions(4, at="t", lateness=0, origin=1, n=columns.count()),
+            "has no origin=: a session starts at its first row",
+        ),
+        (lambda: joined(on=[]), "needs on=, the names of the columns"),
+        (lambda: joined(on=["a", "a"]), "a list of distinct names"),
+        (lambda: joined(on=pl.col("a")), "needs on= to be a column's name, or a list"),
+        (lambda: joined(on="a", how="outer"), r"join\(\) at .*'outer'"),
+        (lambda: joined(on="a", how="asof"), "needs at=, a column's name"),
+        (lambda: joined(on="a", at="t"), "needs at=, a column's name"),
+        (
+            lambda: joined(left_on="a"),
+            "no argument 'left_on'; on= is for both sources: in columns.join, rename a column",
+        ),
+        (lambda: joined(left_on="a", right_on="b"), "no argument 'left_on'; on= is for both"),
+        (
+            lambda: joined(pl.DataFrame({"a": range(9)}), on="a"),
+            r"needs sources, but got a DataFrame: values\(df.iter_rows\(named=True\)\) makes a source of its rows$",
+        ),
+        (
+            lambda: joined(BATCH, on="a"),
+            r"needs sources, but got a RecordBatch: values\(batch.to_pylist\(\)\) makes a source of its rows$",
+        ),
+        (
+            lambda: joined([BATCH] * 2, on="a"),
+            r"needs sources, but got a list: values\(batch.to_pylist\(\)\) makes a source of its rows$",
+        ),
+        (
+            lambda: joined([ps.values([])] * 2, on="a"),
+            r"needs sources, but got a list: pass them one by one, join\(\*sources\)$",
+        ),
         (lambda: columns.quantile(2, "n"), "needs q from 0 to 1"),
         (lambda: columns.quantile("n", 0.5), "from 0 to 1, but got .n.: its arguments are in the wrong order"),
     ],

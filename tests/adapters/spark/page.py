@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[3] / "tutorials" / "spark_errors.md"
 
 _CELL = re.compile(r"^(`+) ?(.*?) ?\1$", re.DOTALL)
@@ -25,3 +27,13 @@ def check_row(cause, name, message):
     assert name == error.rpartition(".")[2]
     pattern = ".*".join(re.escape(part.strip()) for part in text.split("…"))
     assert re.fullmatch(rf"{pattern}\s*", message, re.DOTALL), f"{message}\nis not\n{text}"
+
+
+def compare(cause, function):
+    """Fail unless the function raises the error of a cause; return it."""
+    try:
+        function()
+    except Exception as exc:
+        check_row(cause, type(exc).__name__, str(exc))
+        return exc
+    pytest.fail(f"nothing was raised: {cause}")

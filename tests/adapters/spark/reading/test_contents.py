@@ -171,18 +171,6 @@ def days(chosen):
     )
 
 
-@ps.sink
-async def batches(upstream, ctx):
-    found = {}
-    async for batch in ctx.batches(upstream):
-        found.setdefault(batch.time, []).extend(row.id for row in batch.values)
-    return found
-
-
-def numbered(make):
-    return {make(n): [i for i in range(1000) if i * 7 % 10 == n] for n in range(10)}
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("column", "make"),
@@ -195,10 +183,11 @@ def numbered(make):
 )
 @on_both
 def test_every_row_arrives_at_its_time_in_order(days, column, make):
-    found = ps.run(ps.pipe(spark.from_dataframe(days, time=column), batches()))
-    assert {time: sorted(ids) for time, ids in found.items()} == numbered(make)
-    assert list(found) == sorted(found)
-    assert {type(time) for time in found} == {type(make(0))}
+    found = ps.run(ps.pipe(spark.from_dataframe(days, time=column), ps.collect(timed=True)))
+    times = [time for time, _ in found]
+    assert sorted((time, row.id) for time, row in found) == sorted((make(n * 7 % 10), n) for n in range(1000))
+    assert times == sorted(times)
+    assert {type(time) for time in times} == {type(make(0))}
 
 
 @on_both

@@ -67,21 +67,20 @@ def test_a_bad_file_fails_the_stream(landing):
     assert landing.commits == [0]
 
 
-def test_a_query_that_cannot_start_explains(landing):
-    landing.arrive(1)
-    source = landing.source(landing.frame().groupBy("key").count())
-    with pytest.raises(spark.SparkStreamError, match="(?i)output mode"):
-        ps.run(ps.pipe(source, ps.collect()))
-
-
-def test_a_failure_of_the_query_is_reported_without_its_plan(session, landing):
+@pytest.mark.parametrize(
+    ("frame", "message", "details"),
+    [
+        (lambda frame: frame.groupBy("key").count(), "(?i)output mode", "STREAMING_OUTPUT_MODE"),
+        (lambda frame: frame.union(frame), "and now there are \\[2\\] sources", "Logical Plan"),
+    ],
+)
+def test_a_query_that_cannot_go_on_explains_without_its_plan(landing, frame, message, details):
     landing.arrive(1)
     ps.run(ps.pipe(landing.source(), ps.drain()))
     landing.arrive(1)
-    twice = landing.frame().union(landing.frame())
-    with pytest.raises(spark.SparkStreamError, match="and now there are \\[2\\] sources") as caught:
-        ps.run(ps.pipe(landing.source(twice), ps.drain()))
-    assert "Logical Plan" in caught.value.details
+    with pytest.raises(spark.SparkStreamError, match=message) as caught:
+        ps.run(ps.pipe(landing.source(frame(landing.frame())), ps.drain()))
+    assert details in caught.value.details
     assert "=== Streaming Query" not in str(caught.value)
     assert "Logical Plan" not in str(caught.value)
 

@@ -4,21 +4,22 @@ import datetime as dt
 from decimal import Decimal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType, VariantVal
 
 import pullstream as ps
-from adapters import files, spark
+from adapters import spark
 from tests.adapters.spark.helpers import on_both, settings
 
 pytestmark = pytest.mark.spark
+
+MOMENTS = pa.timestamp("us", "UTC")
 
 
 @on_both
 def test_rows_of_every_form_arrive(chosen):
     rows = [(1, "tea", dt.date(2013, 1, 1), 0), {"n": 2, "item": None, "day": None, "at": 1_000_000}]
-    schema = "n BIGINT, item STRING, day DATE, at TIMESTAMP"
+    schema = pa.schema([("n", pa.int64()), ("item", pa.string()), ("day", pa.date32()), ("at", MOMENTS)])
     with settings(chosen, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
         frame = spark.to_dataframe(ps.values(rows), schema, session=chosen)
         found = frame.selectExpr("n", "item", "day", "unix_micros(at)").collect()
@@ -125,26 +126,9 @@ def test_a_stream_computes_what_a_micro_batch_holds_and_continues_where_it_faile
         writer.trigger(availableNow=True).start().awaitTermination(120)
 
     source = ps.pipe(ps.values(range(300)), ps.tap(made.append))
-    with spark.register_source("made", source, "n BIGINT", session=session):
+    with spark.register_source("made", source, pa.schema([("n", pa.int64())]), session=session):
         with pytest.raises(Exception, match="the second fails once"):
             query()
         query()
     assert [rows for rows, _ in seen if rows] == [list(range(start, start + 100)) for start in range(0, 300, 100)]
     assert [count for _, count in seen] == [100, 200, 200, 300]
-
-
-COLUMNS = pa.schema([("item", pa.string()), ("sold", pa.int32()), ("at", pa.timestamp("us", tz="UTC"))])
-
-
-def test_an_arrow_schema_is_accepted_everywhere(session, tmp_path):
-    (tmp_path / "sales.csv").write_text("item,sold,at\ntea,3,2026-03-02T10:00:00Z\n")
-    read = files.read_csv(tmp_path / "sales.csv", schema=COLUMNS)
-    frame = spark.to_dataframe(read, COLUMNS, session=session)
-    twice = spark.on_executors(ps.map(lambda row: (row.item, 2 * row.sold, row.at)), schema=COLUMNS)
-    expected = frame.transform(twice).collect()
-    assert [(row.item, row.sold) for row in expected] == [("tea", 6)]
-    ps.run(ps.pipe(read, spark.write_table(tmp_path / "sales", COLUMNS, session=session)))
-    assert pq.read_table(tmp_path / "sales").select(["item", "sold"]).to_pylist() == [{"item": "tea", "sold": 3}]
-    with spark.register_source("arrow_sales", read, COLUMNS, session=session):
-        (row,) = session.read.format("pullstream").load("arrow_sales").collect()
-    assert (row.item, row.sold, row.at) == ("tea", 3, expected[0].at)
