@@ -22,6 +22,7 @@ from pullstream.logger import LOG
 from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
 from pullstream.resuming.interfaces import Outside
 from pullstream.resuming.keeping import StreamKeeping
+from pullstream.resuming.later import refuse_undeclared
 from pullstream.resuming.memory import Memory, MemoryChanges, pickled
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import BEGINNING, Antichain, Tracker
@@ -142,6 +143,7 @@ class Keeper(StateSaver):
         self._stream.save_in(self)
         self._run.journal = self.path
         self.resumed = bool(entries)
+        refuse_undeclared(sidecar, self._memories)
         if entries:
             drop_done(sidecar, self._cut, self._frontiers)
         for module in self._stream.resumable:

@@ -1,6 +1,7 @@
 """Going on from what an earlier run has left: which modules cannot, and what is dropped where it appears again."""
 
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable
+from functools import partial
 from typing import Any, cast
 
 from pullstream.engine.edge.answers import mistake
@@ -18,30 +19,38 @@ from pullstream.timely import Summary
 Drops = Callable[[Hashable], bool]
 """Whether to drop values at a time."""
 
+Left = Callable[[Batch[Any], int], Batch[Any] | None]
+"""The part of an answer, to an ask with a limit, that passes; None if there is none."""
 
-def drop_in(edge: Edge[Any], drops: Drops) -> None:
-    """Let a module's values at some times pass no more: it is asked again until it answers others."""
+
+def pass_through(edge: Edge[Any], left: Left) -> None:
+    """Let only a part of each of a module's answers pass: where nothing is left, it is asked again."""
     polled = edge.polled
     if polled is not None:
 
-        def undropped_now(limit: int) -> Batch[Any] | Done | Unanswered:
+        def passed_now(limit: int) -> Batch[Any] | Done | Unanswered:
             answer = polled(limit)
-            return (_not_dropped(edge, drops, answer, limit) or NOT_YET) if isinstance(answer, Batch) else answer
+            return (left(answer, limit) or NOT_YET) if isinstance(answer, Batch) else answer
 
-        edge.polled = undropped_now
+        edge.polled = passed_now
         return
     produce: Callable[[int], Awaitable[Batch[Any] | Done]] = edge.produce
 
-    async def undropped(limit: int) -> Batch[Any] | Done:
+    async def passed(limit: int) -> Batch[Any] | Done:
         while isinstance(answer := await produce(limit), Batch):
-            left = _not_dropped(edge, drops, answer, limit)
-            if left is not None:
-                return left
+            part = left(answer, limit)
+            if part is not None:
+                return part
             if not (await edge.breathe() and edge.goes_on):
                 return DONE
         return answer
 
-    edge.produce = undropped
+    edge.produce = passed
+
+
+def drop_in(edge: Edge[Any], drops: Drops) -> None:
+    """Let a module's values at some times pass no more."""
+    pass_through(edge, partial(_not_dropped, edge, drops))
 
 
 def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) -> Batch[Any] | None:

@@ -77,6 +77,29 @@ def test_a_run_goes_on_after_the_last_complete_time(path, limit, above, stops, f
     assert done == found
 
 
+@pytest.mark.parametrize("few", [1, 1_000])
+def test_an_answer_at_a_time_of_which_nothing_came_is_refused(path, monkeypatch, few):
+    """A later run could not make it again; times that may still be answered are not forgotten."""
+    monkeypatch.setattr("pullstream.resuming.later.FEW", few)
+
+    @ps.transformer
+    async def ahead(upstream, ctx, by, remembers):
+        async for event in ctx.events(upstream):
+            if isinstance(event, ps.Completed):
+                yield ps.Batch(event.time, [event.time])
+            elif event.time % 3 == 0:
+                if remembers:
+                    ctx.memory.at(event.time)["last"] = event.time
+                ctx.notify_at(event.time + by)
+
+    for by, remembers in ((0, False), (1, True)):
+        out = {}
+        ps.run(storing(out, ahead(by, remembers), source=numbers(60)), journal=path.with_name(f"by{by}"))
+        assert out == {n + by: [n + by] for n in range(0, 30, 3)}
+    with pytest.raises(ps.errors.JournalError, match=r"ahead.*answered at 30, a time at which it has received nothing"):
+        ps.run(storing({}, ahead(3, False), source=numbers(60)), journal=path)
+
+
 def test_what_is_dropped_inside_in_flight_has_left_it(path):
     """Done times appear inside, where a `stamp` gives them: values that are dropped there take no room for ever."""
     out = {}

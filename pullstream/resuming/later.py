@@ -1,0 +1,75 @@
+"""Answers at times at which a module received nothing: after a kill, no later run would make them again.
+
+What a time leads to follows from what modules declare. If one answers at a later time and does not say so, the earlier
+time counts as complete before that answer is: a resumed run drops the values that it came from.
+"""
+
+from collections.abc import Collection, Hashable
+from typing import Any, cast
+
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.engine.traits import Carries
+from pullstream.errors import JournalError
+from pullstream.protocol import Batch
+from pullstream.resuming.resuming import pass_through
+
+FEW = 1_000
+"""The number of times that are noted before those that cannot be answered any more are looked for."""
+
+
+def refuse_undeclared(sidecar: Sidecar, remembering: Collection[Location]) -> None:
+    """Let modules without a memory fail if they answer at a time at which they received nothing."""
+    lanes = [
+        cast("Lane[Any]", port.claim)
+        for location in sidecar.locations
+        for port in location.ports
+        if isinstance(port.claim, Lane)
+    ]
+    received = {location: ReceivedTimes(location, remembering) for location in sidecar.locations if _unknown(location)}
+    for lane in lanes:
+        below = received.get(lane.port.location)
+        if below is not None:
+            pass_through(lane.edge, below.note)
+    for edge in dict.fromkeys(lane.edge for lane in lanes):
+        if edge.location in received:
+            pass_through(edge, received[edge.location].check)
+
+
+def _unknown(location: Location) -> bool:
+    """Whether it is not known at which times a module answers: one of a user's own, that is no source."""
+    traits, ports = location.traits, location.ports
+    known = traits.carries is not Carries.MAYBE or bool(traits.summaries) or not ports
+    return not known and all(isinstance(port.claim, Lane) for port in ports)
+
+
+class ReceivedTimes:
+    """The times at which a module has received values, and may still answer."""
+
+    def __init__(self, location: Location, remembering: Collection[Location]) -> None:
+        self._location = location
+        self._remembering = remembering
+        self._times: set[Hashable] = set()
+        self._most = FEW
+
+    def note(self, batch: Batch[Any], _: int) -> Batch[Any]:
+        """Note the times of a batch from upstream."""
+        self._times.update((batch.time,) if batch.uniform else batch.times)
+        if len(self._times) > self._most:
+            frontier = self._location.frontier
+            self._times = {time for time in self._times if frontier.less_equal(time)}
+            self._most = max(FEW, 2 * len(self._times))
+        return batch
+
+    def check(self, batch: Batch[Any], _: int) -> Batch[Any]:
+        """Refuse an answer at a time that was not noted."""
+        for time in (batch.time,) if batch.uniform else batch.times:
+            if time not in self._times and self._location not in self._remembering:
+                raise JournalError(
+                    f"{self._location}, answered at {time!r}, a time at which it has received nothing. If this run is "
+                    f"killed, a later one with its journal may not make that answer again. Answer at the times of the "
+                    f"values, and move the results with delay() or map_time() below; a kernel may declare the "
+                    f"summaries of its inputs instead"
+                )
+        return batch
