@@ -11,6 +11,7 @@ from pullstream.engine.parts.pace import Size
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.busy import BREATH
 from tests.pullstream.common import per_time
+from tests.pullstream.edge.test_times_raise import until_complete
 
 
 @ps.transformer
@@ -309,19 +310,12 @@ def test_a_value_does_not_wait_for_the_next_of_a_slow_iterator(time_of, slow, th
 
 
 @ps.sink
-async def of_events(upstream, ctx):
-    async for event in ctx.events(upstream):
-        if isinstance(event, ps.Batch):
-            ctx.notify_at(event.time)
-
-
-@ps.sink
 async def of_batches(upstream, ctx):
     async for _ in ctx.batches(upstream):
         pass
 
 
-@pytest.mark.parametrize("rest", [of_events(), of_batches(), ps.pipe(per_time(), ps.drain())], ids=repr)
+@pytest.mark.parametrize("rest", [until_complete(), of_batches(), ps.pipe(per_time(), ps.drain())], ids=repr)
 def test_slow_work_with_a_time_a_value_is_given_in_small_batches(rest):
     """One answer may make hundreds of events or batches, each dealt with in a moment: the next ask is no larger."""
     asked = []

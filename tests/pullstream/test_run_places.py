@@ -51,30 +51,25 @@ def test_asyncios_signals_are_passed_on(parts, during):
     assert then == heard + 1
 
 
-def test_ctrl_c_in_an_asyncio_program(counting, probe):
+@pytest.mark.parametrize("handled", [False, True], ids=["", "with asyncio's own handler"])
+def test_ctrl_c_in_an_asyncio_program(handled, counting, probe):
+    """It is dealt with once: not by asyncio as well."""
+
     async def main():
+        got = []
+        if handled:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, got.append, "asyncio's")
         before = signal.getsignal(signal.SIGINT)
         parts = [ps.map(raising(signal.SIGINT)), ps.map_async(after(0.001), 1), ps.drain()]
         with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="await arun"):
             ps.run(ps.pipe(counting(probe, 1_000_000, timed=True), *parts))
         assert signal.getsignal(signal.SIGINT) is before
-        return await asyncio.sleep(0.001, "went on")
-
-    assert asyncio.run(main()) == "went on"
-    assert probe.balanced
-    assert probe.reasons == [None]
-
-
-def test_ctrl_c_is_dealt_with_once():
-    async def main():
-        got = []
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, got.append, "asyncio's")
-        with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="await arun"):
-            ps.run(ps.pipe(ps.integers(), ps.map(raising(signal.SIGINT)), ps.map_async(after(0.001), 1), ps.drain()))
         await asyncio.sleep(0.05)
         return got
 
     assert asyncio.run(main()) == []
+    assert probe.balanced
+    assert probe.reasons == [None]
 
 
 def test_in_worker_threads():

@@ -78,24 +78,14 @@ def conforming_models(seed=27):
         yield recursion, recursion.model(tuple(step for step in steps if rng.random() < 0.5))
 
 
-@pytest.fixture(scope="module")
-def models():
-    return list(conforming_models())
+def test_propositions_4_to_6():
+    """Could-result-in implies the stack relation, between different nodes times bear their own tags, it is transitive.
 
-
-def test_proposition_4_could_result_in_implies_the_stack_relation(models):
-    """If (p, [f]_p) could result in (p', [f']_p') then (p, f) leads to (p', f'): cyclic bodies included."""
-    assert all(proposition_4(recursion, leads) is None for recursion, leads in models)
-
-
-def test_proposition_5_between_different_nodes_times_bear_their_own_tags(models):
-    """If (p, [f]_q) could result in (p', [f']_q') and p is not p' then q = p and q' = p'."""
-    assert all(proposition_5(recursion, leads) is None for recursion, leads in models)
-
-
-def test_proposition_6_could_result_in_is_transitive(models):
-    """By Theorem 1, for Condition 2 holds: nobody can return to an earlier stack at the same place."""
-    for _, leads in models:
+    Cyclic bodies are included. It is transitive by Theorem 1: nobody can return to an earlier stack at the same place.
+    """
+    for recursion, leads in conforming_models():
+        assert proposition_4(recursion, leads) is None
+        assert proposition_5(recursion, leads) is None
         assert condition_2(leads) is None
         assert proposition_6(leads) is None
 

@@ -12,6 +12,7 @@ import trio
 
 import pullstream as ps
 from tests.pullstream.common import Unseen, run
+from tests.pullstream.shake.scenes import two_lanes
 from tests.sampling import amount
 
 FAILURES = (Unseen, SystemExit, KeyboardInterrupt)
@@ -68,19 +69,6 @@ class Holding(ps.authoring.Kernel):
     async def release(self):
         await trio.sleep(0.1)
         self.held.pop()
-
-
-@ps.sink
-async def two_lanes(upstream, ctx):
-    """Asks on two lanes, and tries again where one is told of a failure."""
-
-    async def ask(lane):
-        while await lane.ask() is not ps.DONE:
-            pass
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(ask, upstream)
-        nursery.start_soon(ask, upstream.lane())
 
 
 @ps.sink

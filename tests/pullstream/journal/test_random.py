@@ -5,16 +5,57 @@ from functools import partial
 from itertools import accumulate
 
 import attrs
+import pytest
 import trio
 from hypothesis import example, given, settings, strategies as st
 
 import pullstream as ps
+from pullstream.conformance.ready import READY
 from pullstream.journal.log import sync_folder
 from pullstream.shake import shake
-from tests.pullstream.journal.test_ready import JOURNAL_REFUSES
 from tests.pullstream.programs import OWN, QUIET, ROWS, Program, number, programs
 from tests.pullstream.test_programs import ALONE, FREE_JOINS, IN_ANY_ORDER
 from tests.sampling import amount
+
+_BY_THE_CLOCK = "has no place in a run with a journal"
+_ACROSS_TIMES = "pairs values of different times"
+_INSIDE = "inside another module"
+
+JOURNAL_REFUSES = {
+    "stamp_epochs by the clock": _BY_THE_CLOCK,
+    "combine_latest": _BY_THE_CLOCK,
+    "zip": _ACROSS_TIMES,
+    "zip, strict": _ACROSS_TIMES,
+    "zip, padded": _ACROSS_TIMES,
+    "group_by, one at a time": _INSIDE,
+    "worker_pool, as ready": _INSIDE,
+    "worker_pool, dynamic": _INSIDE,
+}
+"""Rows that keep state across times without a journal, and why a run with a journal refuses them.
+
+`zip` is refused when it pairs such values; the last three because of the `take` inside them. All other rows keep
+nothing across times, receive their input again, or save their state.
+"""
+
+
+def timed_numbers(seed=0):
+    """0, 1, ..., at times of which each has one or two."""
+    return ps.values(range(9), time=lambda n: (n + seed) // 2 + n // 3)
+
+
+@pytest.mark.parametrize("subject", [s for s in READY if s.name in JOURNAL_REFUSES], ids=lambda s: s.name)
+def test_what_is_refused(path, subject):
+    """A module that keeps something of which no journal knows is refused, by name, with what to do instead."""
+    given = [timed_numbers(seed) for seed in range(subject.inputs)]
+    module = subject.make(*([lambda n: 10 * n] if subject.around else []), *given)
+    source = module if subject.inputs else ps.pipe(timed_numbers(), module)
+    with pytest.raises(ps.errors.JournalError) as refused:
+        ps.run(ps.pipe(source, ps.drain()), journal=path)
+    assert JOURNAL_REFUSES[subject.name] in str(refused.value)
+
+
+def test_all_that_are_refused_are_there():
+    assert set(JOURNAL_REFUSES) <= {subject.name for subject in READY}
 
 
 @ps.transformer

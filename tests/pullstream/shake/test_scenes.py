@@ -1,8 +1,10 @@
-"""The scenes are right under every schedule; each of these was wrong under some, once."""
+"""The scenes are right under every schedule; faults that the project has had are found again when they are put back."""
 
 import pytest
 
 from pullstream.shake import shake
+from tests.breaks import ROOT, copied
+from tests.pullstream.shake.faults import load, outcome
 from tests.pullstream.shake.scenes import CHECKS, COMPARED, SCENES, journaled
 from tests.sampling import amount
 
@@ -19,3 +21,20 @@ def test_no_schedule_breaks_a_scene(name):
     shake(
         scene, amount(SEEDS.get(name, 3), 1000), journal=journaled(scene), compare=compare, checks=CHECKS.get(name, ())
     ).check()
+
+
+FAULTS = {each.name: each for each in load()}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_can_be_put_back(name):
+    assert not FAULTS[name].refused(ROOT)
+    assert FAULTS[name].scene in SCENES
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name, tmp_path):
+    found = outcome(FAULTS[name], copied(tmp_path), 600)
+
+    assert found.good, found.detail
