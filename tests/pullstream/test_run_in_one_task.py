@@ -8,6 +8,7 @@ import trio
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from tests.pullstream.common import Leaky, Unseen, after, in_virtual_time
+from tests.pullstream.test_short_runs import opened
 from tests.pullstream.test_stalls_scenes import dead_end
 
 
@@ -67,11 +68,6 @@ SHAPES = {
 }
 
 
-async def by_block(pipeline):
-    async with pipeline.open() as running:
-        return await running.result()
-
-
 def history(shape, way, deadline, seed):
     """What happens when, in a task of a program in which others run."""
     log = Log()
@@ -97,12 +93,12 @@ def history(shape, way, deadline, seed):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_happens_and_when(shape, deadline):
     """At whatever moment the run is cancelled from outside, and whether it ends or fails."""
-    by_blocks = [history(shape, by_block, deadline, seed) for seed in range(2)]
+    openeds = [history(shape, opened, deadline, seed) for seed in range(2)]
     in_one_task = [history(shape, ps.arun, deadline, seed) for seed in range(2)]
-    assert in_one_task == by_blocks
+    assert in_one_task == openeds
 
 
-@pytest.mark.parametrize("way", [by_block, ps.arun])
+@pytest.mark.parametrize("way", [opened, ps.arun])
 async def test_a_stall_is_noticed(way, autojump_clock):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.sleep, 100)
@@ -116,7 +112,7 @@ async def test_a_stall_is_noticed(way, autojump_clock):
         nursery.start_soon(stalls)
 
 
-@pytest.mark.parametrize("way", [by_block, ps.arun])
+@pytest.mark.parametrize("way", [opened, ps.arun])
 async def test_a_stall_is_noticed_where_a_sink_begins_to_wait_for_its_own_tasks(way, autojump_clock):
     """Trio tells nothing when that wait begins, so the run is looked at until then."""
 
@@ -155,7 +151,7 @@ def detectors():
     return sum(isinstance(each, DeadlockDetector) for each in gc.get_objects())
 
 
-@pytest.mark.parametrize("way", [by_block, ps.arun])
+@pytest.mark.parametrize("way", [opened, ps.arun])
 async def test_nothing_stays_of_a_run_that_has_ended(way, autojump_clock):
     """A task may run thousands, one after another, which wait and are looked at meanwhile."""
     before = detectors()

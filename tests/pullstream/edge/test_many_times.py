@@ -10,40 +10,14 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.resuming.resuming import drop_in
 from tests.pullstream.common import run
+from tests.pullstream.test_whole_and_cut import Rows
 from timely import Product, TimeDomainError
 from timely.order import minimal
-
-
-@ps.source
-class Answers(ps.authoring.Kernel):
-    """Gives 0, 1, ... at these times, as many as are asked for, and holds every time until its last value is given."""
-
-    traits = Traits(trusted=True, follows=True)
-
-    def __init__(self, times):
-        self.times, self.given = times, 0
-
-    async def acquire(self):
-        for time in self.times:
-            self.location.hold(time)
-        self.location.drop_capability()
-
-    async def produce(self, limit):
-        if not (times := self.times[self.given : self.given + limit]):
-            return ps.DONE
-        for time in times:
-            self.location.drop(time)
-        start, self.given = self.given, self.given + len(times)
-        return ps.Batch.of(times, [*range(start, self.given)])
 
 
 def by_hand(function, *above, check=False):
     """Let a sink's function ask."""
     run(ps.pipe(*above, ps.sink(function)()), check=check)
-
-
-def pairs(batch):
-    return list(zip(batch.times, batch.values, strict=True))
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -57,7 +31,8 @@ def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
 
     async def asks(upstream, ctx):
         while True:
-            got.extend(pairs(await (upstream.ask_many(9) if whole else upstream.ask(9))))
+            batch = await (upstream.ask_many(9) if whole else upstream.ask(9))
+            got.extend(zip(batch.times, batch.values, strict=True))
 
     with pytest.raises(TimeDomainError, match=r"4 \(int\) and 'a' \(str\)"):
         by_hand(asks, Mixed())
@@ -86,7 +61,7 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
         async def produce(self, limit):
             upstream = self.upstream
             lane = upstream.lane() if other else upstream
-            seen.append(pairs(await upstream.ask(9)))
+            seen.append((await upstream.ask(9)).values)
             if how == "end":
                 upstream.edge.end_here()
             elif how == "abort":
@@ -104,9 +79,9 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
 
     reason = OSError("enough")
     with pytest.raises(OSError, match="enough") if how == "error" else nullcontext():
-        by_hand(drain, Answers(TIMES[domain]), Terminates(), check=check)
+        by_hand(drain, Rows([(time,) for time in TIMES[domain]]), Terminates(), check=check)
     # What an error has ended is not complete, and what an abort has ended is nobody's.
-    assert seen == [[(TIMES[domain][0], 0)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
+    assert seen == [[(TIMES[domain][0],)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
 
 
 async def drain(upstream, ctx):
@@ -129,14 +104,14 @@ async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
             if kept is ps.DONE:
                 return ps.DONE
             batch = await one.ask_many(9)
-            assert batch == ps.Batch.of([3, 4], [0, 1])
+            assert batch == ps.Batch.of([3, 4], [(3,), (4,)])
             assert await one.lane().ask(9) is ps.DONE
             await trio.sleep(1)
             await one.abort()
             await trio.sleep(9)
             return kept
 
-    two = Leaves(Answers([3, 4]), Answers([9]))
+    two = Leaves(Rows([(3,), (4,)]), Rows([(9,)]))
     async with ps.pipe(two, ps.drain()).open() as running:
 
         async def wait():
