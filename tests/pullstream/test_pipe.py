@@ -69,7 +69,6 @@ def test_an_iterator_is_read_in_one_place(both):
     ],
 )
 def test_blueprints_of_importable_functions_pickle(pipeline):
-    """What comes back is shown the same, composed at the same line, and gives the same result."""
     copy = pickle.loads(pickle.dumps(pipeline))
     assert repr(copy) == repr(pipeline)
     assert [module.site for module in copy.modules] == [module.site for module in pipeline.modules]

@@ -146,7 +146,6 @@ def several(parameter, value):
 
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS, ids=lambda part: getattr(part, "name", part))
 def test_every_argument_refuses_what_it_cannot_be(name, parameter):
-    """In the name of the function, at the user's line, with the value."""
     here, full, signature = parameter.name, f"{name}.{parameter.name}", inspect.signature(getattr(ps, name))
     needed = {each.name: each for each in signature.parameters.values() if each.default is each.empty}
     given = {each: several(needed[each], NEEDS.get(f"{name}.{each}", NEEDS.get(each, str))) for each in needed}

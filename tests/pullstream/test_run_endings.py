@@ -1,4 +1,4 @@
-"""run() and open(): results, exceptions as themselves, leaving early, running twice, Ctrl-C."""
+"""How runs end: by themselves, from outside, by Ctrl-C, or by a task of the run's own, beside the stream."""
 
 import signal
 import subprocess
@@ -99,3 +99,150 @@ async def test_trouble_at_the_very_end_is_told(monkeypatch):
     with trio.fail_after(300), pytest.raises(ZeroDivisionError, match="in the sidecar"):
         async with ps.pipe(ps.values("ab"), ps.collect()).open() as running:
             await running.result()
+
+
+# ---- from outside
+
+
+@ps.sink
+async def writer(upstream, ctx, written):
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, _):
+                ctx.notify_at(time)
+                await trio.sleep(0.05)
+            case ps.Completed(time):
+                written.append(time)
+
+
+@ps.source
+async def slowly(ctx):
+    for n in range(20):
+        await trio.sleep(0.05)
+        yield ps.Batch(n // 4, [n])
+
+
+@pytest.mark.parametrize("deadline", [0.02, 0.1, 0.3, 0.55])
+async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_clock):
+    written = []
+    running = ps.pipe(slowly(), writer(written)).open()
+
+    with trio.move_on_after(deadline) as scope:
+        async with running:
+            try:
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await trio.sleep(0.2)
+
+    assert scope.cancelled_caught
+    complete = int((deadline + 0.2) / 0.2) - 1
+    assert written == list(range(max(0, len(written))))
+    assert len(written) <= complete + 1
+    with pytest.raises(ps.errors.Abandoned):
+        await running.progress.completed(len(written) + 1)
+
+
+async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
+    """The run's own tasks go on as long as the block does, so a shielded wait in it comes to an end."""
+
+    async def double(n):
+        await trio.sleep(0.1)
+        return 2 * n
+
+    with trio.move_on_after(0.15):
+        async with ps.pipe(ps.values(range(5)), ps.map_async(double, 1), ps.collect()).open() as running:
+            with trio.fail_after(100) as scope:
+                scope.shield = True
+                assert await running.result() == [0, 2, 4, 6, 8]
+
+
+async def test_progress_before_opening_says_so():
+    running = ps.pipe(ps.values([1]), ps.collect()).open()
+
+    with pytest.raises(ps.PullstreamError, match="async with"):
+        running.progress.frontier()
+
+
+def test_a_source_is_not_notified():
+    @ps.source
+    async def asks(ctx):
+        ctx.notify_at(0)
+        yield 1
+
+    with pytest.raises(ps.errors.CapabilityError, match="is a source"):
+        ps.run(ps.pipe(asks(), ps.collect()))
+
+
+# ---- by tasks of the run's own
+
+
+class Planted(ps.authoring.Kernel[int]):
+    """Gives numbers, and has a task of the run's own fail: at once, or when it is let go of."""
+
+    def __init__(self, fail):
+        self._fail = fail
+
+    async def acquire(self):
+        self.run.spawn(self._fail)
+
+    async def produce(self, limit):
+        await trio.sleep(0.001)
+        return ps.Batch(0, [1])
+
+
+def planted(*fails):
+    return ps.merge(*(ps.Source((ps.blueprint.Module("planted", Planted, (fail,)),)) for fail in fails))
+
+
+async def fails():
+    await trio.sleep(0.01)
+    raise Unseen("of the toolkit's own")
+
+
+async def fails_at_the_end():
+    try:
+        await trio.sleep_forever()
+    finally:
+        raise Unseen("at the end")
+
+
+def test_what_a_task_raises_is_the_runs_failure(counting, probe):
+    with pytest.raises(Unseen, match="of the toolkit's own") as caught:
+        ps.run(ps.pipe(ps.merge(planted(fails), counting(probe, 1_000_000, timed=True)), ps.drain()))
+    assert caught.value.__notes__ == ["raised in a task of the run's own, beside the stream"]
+    assert probe.balanced
+
+
+def test_the_second_is_not_lost():
+    with pytest.raises(Unseen) as caught:
+        ps.run(ps.pipe(planted(fails, fails_at_the_end), ps.drain()))
+    assert any("at the end" in note for note in caught.value.__notes__)
+
+
+def test_one_that_fails_when_all_is_done():
+    with pytest.raises(Unseen, match="at the end"):
+        ps.run(ps.pipe(planted(fails_at_the_end), ps.take(3), ps.collect()))
+
+
+async def test_a_block_hears_of_it():
+    with trio.fail_after(5), pytest.raises(Unseen):
+        async with ps.pipe(planted(fails), ps.drain()).open():
+            await trio.sleep_forever()
+
+
+async def test_a_clean_up_that_raises_a_group_is_told():
+    """Also where that group is raised from None: it came of the cancellation."""
+    begun = trio.Event()
+
+    async def untidy(_):
+        begun.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ExceptionGroup("of its clean-up", [Unseen("one"), Unseen("two")]) from None
+
+    with pytest.raises(ExceptionGroup, match="of its clean-up"):
+        async with ps.pipe(ps.once(1), ps.map_async(untidy, concurrency=1), ps.drain()).open() as running:
+            await begun.wait()
+            await running.abort()

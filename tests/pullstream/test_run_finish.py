@@ -24,8 +24,6 @@ async def generated(ctx, probe, count, *, delay, timed):
 @pytest.mark.parametrize("kind", ["kernel", "generator"])
 @pytest.mark.parametrize("limit", [1, 7])
 async def test_what_is_under_way_completes(kind, limit, counting, probe, autojump_clock):
-    """No value is asked for any more; those on their way arrive, their times complete, and the run has a result."""
-
     source = (counting if kind == "kernel" else generated)(probe, 1000, delay=1.0, timed=True)
     counting_up = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: "all")
     async with ps.pipe(source, ps.map_async(after(10), 2), counting_up, ps.collect(timed=True)).open(

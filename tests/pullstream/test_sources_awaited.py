@@ -102,7 +102,6 @@ def test_from_awaitable_refuses_what_it_cannot_await():
 
 
 async def test_from_channel(limit, autojump_clock):
-    """Everything sent, in order, each at its time; what waits in the channel comes in one batch."""
     send, receive = trio.open_memory_channel(100)
     for n in range(10):
         send.send_nowait(n)

@@ -24,7 +24,6 @@ def collatz(n):
     ],
 )
 def test_values(source, timed, limit):
-    """The same at every limit, in every run."""
     pipeline = ps.pipe(source, ps.collect(timed=True))
     assert ps.run(pipeline, limit=limit) == ps.run(pipeline) == timed
 

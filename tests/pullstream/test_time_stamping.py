@@ -176,7 +176,6 @@ async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock
 
 
 def test_epochs(limit):
-    """By count, by a test, by change of key; the first value begins none."""
     source = ps.values([1, 1, 2, 2, 2, 1])
 
     def numbers(module):
@@ -205,7 +204,6 @@ async def test_epochs_of_the_clock_end_without_values(autojump_clock):
 
 
 def test_restamp_is_monotone_or_fails():
-    """A function that goes back where its times go on is refused, and what it raises is raised."""
     source = ps.values([1, 2], time=lambda n: n)
     with pytest.raises(ps.errors.CapabilityError, match=r"mapped 1 to -1, but the later time 2 to -2"):
         timed(source, ps.map_time(lambda n: -n))

@@ -60,7 +60,6 @@ def windows(values, count, step):
 @settings(deadline=None, max_examples=amount(30, 300))
 @given(pairs, st.integers(1, 5), st.integers(1, 6), limits)
 def test_groups_of_each_time_are_those_of_more_itertools(given, count, step, limit):
-    """Whether times come in order, or mixed."""
     in_order = ps.pipe(ps.values(sorted(given, key=first), time=first), ps.map(lambda pair: pair[1]))
     for module, groups in (
         (ps.batch(count), lambda values: more_itertools.chunked(values, count)),
@@ -133,7 +132,6 @@ async def test_groups_by_the_clock(name, edge, autojump_clock):
 
 
 async def test_a_window_is_bounded(edge, counting, probe, autojump_clock):
-    """When a window holds `capacity` values upstream is asked for no more before the next tick."""
     start = trio.current_time()
     async with edge(ps.pipe(counting(probe, 99), ps.windowed(seconds=10, capacity=4))) as reader:
         assert await reader.ask(3) == ps.Batch(0, [[0, 1, 2, 3]])

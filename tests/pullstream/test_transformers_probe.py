@@ -27,7 +27,6 @@ def test_every_request_and_answer_is_shown():
 
 
 async def test_terminations_are_shown_in_the_order_in_which_they_pass(edge, counting, probe, autojump_clock):
-    """An abort that overtakes an ask is seen before that is answered, and confirmed after it (R5)."""
     events = []
     source = counting(probe, 9, delay=5)
     async with edge(ps.pipe(source, ps.probe(events.append))) as reader, trio.open_nursery() as nursery:

@@ -28,7 +28,6 @@ def tenfold(seconds=0.0, *, fails_after=None, failure=None):
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_clock):
-    """At every limit, and though workers fail, each value has one result; in order unless `ordered=False`."""
     pool = ps.worker_pool(
         tenfold(1),
         tenfold(0.3, fails_after=3),
@@ -45,7 +44,6 @@ async def test_every_value_has_one_result(limit, concurrency, ordered, autojump_
 
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_when_all_have_failed(ordered, counting, probe, autojump_clock):
-    """The last failure arrives as itself, after the results before it, and the source is notified."""
     last, given = Unseen("last"), []
     pool = ps.worker_pool(
         tenfold(1, fails_after=1), tenfold(1, fails_after=2, failure=last), concurrency=1, ordered=ordered
@@ -69,7 +67,6 @@ def test_workers_that_end_or_give_too_much():
 
 
 async def test_workers_join_while_it_runs(autojump_clock):
-    """An empty pool waits; a worker that is added gets the waiting values, also after another has failed."""
     pool = ps.worker_pool(concurrency=2, dynamic=True)
     async with ps.pipe(ps.values(range(6)), pool, ps.collect()).open() as running:
         await trio.sleep(3)

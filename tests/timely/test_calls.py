@@ -11,7 +11,6 @@ BODY = Body(("a",), ("c",), EDGES)
 
 
 def test_call_times_are_ordered_per_node():
-    """Times at one node follow the relation, at different nodes they are incomparable, of other bodies unlike."""
     first, inner = CallTime(BODY, "a"), CallTime(BODY, "a", ("c",))
     out, returning = CallTime(BODY, "out"), CallTime(BODY, "out", ("c",))
     assert first < inner

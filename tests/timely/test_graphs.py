@@ -93,7 +93,6 @@ def test_the_cycle_check_agrees_with_the_query():
 
 
 def test_loop_contexts_must_nest():
-    """Entering without leaving, seen on a second path, is refused."""
     builder = building({"start": (0, 1), "enter": ENTER, "end": (1, 0)}, [(0, 1), (1, 2), (0, 2)])
     with pytest.raises(GraphError, match="do not nest"):
         builder.build()
@@ -127,7 +126,6 @@ def test_every_place_has_its_location():
 
 
 def test_unconnected_loop_handles_are_refused():
-    """A node declared to close a loop, and never connected, is named at build time."""
     builder = GraphBuilder()
     builder.add_node("feedback", 1, 1, {(0, 0): FEEDBACK}, connected=True)
     with pytest.raises(GraphError, match="feedback, input"):
@@ -135,7 +133,6 @@ def test_unconnected_loop_handles_are_refused():
 
 
 def test_summarize_is_the_minimum_over_paths(random_graph):
-    """Every enumerated path is covered by a minimal summary, and every minimal summary acts like some path."""
     for seed in range(25):
         made = random_graph(seed, size=2)
         graph = made.graph

@@ -113,7 +113,6 @@ def test_graphs_are_composed_over_shared_edges_only():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_composed_one_way_with_the_whole_clock_it_is_the_flat_graph(shape):
-    """Side by side under the Clock of the whole, the two specifications reach exactly the flat machine's states."""
     rng = random.Random(33)
     for _ in range(amount(10, 25)):
         first, second = one_way(rng, SHAPES[shape])

@@ -76,7 +76,6 @@ def test_not_waits_until_no_incoming_edge_can_bring_the_time():
 
 
 def test_proposition_7_every_state_is_explained_by_local_histories():
-    """Recomputing each node's state and requests with g from the events it consumed gives the machine's own."""
     for rng, machine in sound_machines(7, amount(150, 600), inputs="any"):
         start = begin(rng, machine)
         walk = list(random_walk(start, machine.steps, 12, rng))
@@ -125,7 +124,6 @@ def past_senders(**options):
 
 
 def test_proposition_8_needs_condition_1():
-    """Where nodes request notifications in the past, Clock grows."""
     assert violations_of_8(wild_machines(9, amount(80, 300), Wild(past_requests=0.6), lacks_condition_1)) > 0
 
 
@@ -161,7 +159,6 @@ def test_proposition_9_and_theorem_2_what_has_left_clock_never_returns(inputs, r
 
 
 def test_theorem_2_needs_inputs_that_stay_within_clock():
-    """An environment that adds what it likes brings messages at times already announced complete."""
     graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     machine = machine_of(Program(graph, {"p": relation_node(initial_requests={0})}, (0, 1)), inputs="any")
     (start,) = machine.initial()
@@ -169,7 +166,6 @@ def test_theorem_2_needs_inputs_that_stay_within_clock():
 
 
 def test_theorem_2_needs_condition_1():
-    """A node that requests a notification in the past sends, when told, at a time already complete downstream."""
     graph = ModelGraph(("p",), (Edge("o", "p"),))
     node = relation_node(emits={0: [("o", 0)]}, requests={1: {0}}, initial_requests={1})
     machine = machine_of(Program(graph, {"p": node}, (0, 1)))

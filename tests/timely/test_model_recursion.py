@@ -56,7 +56,6 @@ def test_bodies_exclude_what_the_section_assumes_away():
 
 
 def test_the_first_difference_test_decides_on_acyclic_bodies():
-    """On bodies without a cycle it agrees with the relation on every pair of points with up to two calls."""
     some = [body for body in some_bodies(22, 150, (0, 1), (1, 1), (2, 1), (0, 2), (1, 2)) if body.is_acyclic]
     assert some
     assert not any(disagreements(body, 2) for body in [*some, TREE])

@@ -106,7 +106,6 @@ AHEAD = [Held("source", 5), Released("source", 0)]
     ],
 )
 def test_rules(record, broken):
-    """A record breaks these rules of the model, and no others."""
     assert rules(LINE, record) == broken
 
 

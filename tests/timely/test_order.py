@@ -55,7 +55,6 @@ every_domain = pytest.mark.parametrize("domain", DOMAINS)
 @every_domain
 @given(data=st.data())
 def test_times_are_partially_ordered(domain, data):
-    """Every domain, with BEGINNING below it, is reflexive, antisymmetric and transitive, and `<` is strict."""
     a, b, c = (data.draw(st.one_of(st.just(BEGINNING), DOMAINS[domain])) for _ in range(3))
     assert less_equal(a, a)
     assert not (less_equal(a, b) and less_equal(b, a)) or a == b
@@ -123,7 +122,6 @@ def test_unlike_times_are_refused_by_name(a, b):
 @every_domain
 @given(data=st.data())
 def test_antichains_keep_what_is_minimal(domain, data):
-    """Elements are pairwise incomparable, cover exactly what was given, and order does not matter."""
     times = data.draw(st.lists(DOMAINS[domain], max_size=5))
     chain = Antichain(times)
     assert all(not less_equal(a, b) for a, b in itertools.permutations(chain, 2))

@@ -54,7 +54,6 @@ def letters(summary):
 
 
 def test_all_words_have_the_normal_form_that_rewriting_gives():
-    """All 3,280 words of length at most 7 reduce to e^k f^a (i f^b)*, and reducing again changes nothing."""
     for word in WORDS:
         normal = letters(LoopSummary.word(word))
         assert normal == rewrite(word)
@@ -77,7 +76,6 @@ def brute(p, q, below):
 
 
 def test_comparison_is_pointwise_in_both_orders():
-    """Over all pairs of normal forms to length 4, comparing summaries is comparing what they do to every time."""
     orders = {
         LoopSummary: lambda a, b: all(x <= y for x, y in zip(a, b, strict=True)),
         NaiadSummary: lambda a, b: a <= b,

@@ -134,7 +134,6 @@ async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
     [([5, 1], [5]), ([1, 5, 2], [5]), ([3, 0, 1, 4], [3]), ([1, 0, 5], []), ([1, 3, 2, 6], [3]), ([0, 2, 4], [4])],
 )
 def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, given):
-    """What comes before the one that does is answered (R8)."""
     got = []
 
     @ps.source

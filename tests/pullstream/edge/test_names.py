@@ -102,7 +102,6 @@ def outcome(module, source=None, **options):
 
 @pytest.mark.parametrize("check", [False, True])
 def test_free_names_change_nothing(check):
-    """Of what a module sets when it is made or while it runs, and of what its class has, nothing is looked at."""
     names = names_of_the_machine()
     free = dict.fromkeys(names - set(METHODS) - set(GIVEN) - {"traits"}, Mine())
     assert len(names) > 50
@@ -136,6 +135,5 @@ def test_other_names_are_refused(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_no_method_by_the_name_of_one_is_refused(name):
-    """The methods that the machine calls are the class's to override, by methods."""
     with pytest.raises(ps.CompositionError, match=f"^Named has a '{name}' that is not a method"):
         type("Named", (ps.authoring.Kernel,), {name: 7})

@@ -95,7 +95,6 @@ async def test_the_wait_of_an_author_is_cut_short(autojump_clock):
 
 
 def test_a_failure_follows_values_that_are_dropped():
-    """It is not overtaken by the values after it (R8)."""
     called = []
 
     def fails_at_two(number):

@@ -1,6 +1,7 @@
 """A program as a module: times, completion, demand, failures, what it refuses."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 import trio
@@ -12,6 +13,7 @@ from pullstream.errors import CompositionError
 from pullstream.incremental import (
     DivergenceError,
     MultiplicityError,
+    change_of,
     explain,
     integrate,
     iterate,
@@ -235,3 +237,29 @@ def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
 def test_a_record_that_is_not_there_has_no_explanation():
     with pytest.raises(LookupError, match=r"\(99, 99\) is not in the program's output for this input"):
         explain(lambda edges: edges.distinct(), {"edges": [(1, 2)]}, (99, 99))
+
+
+# ---- rows of a change feed
+
+
+@pytest.mark.parametrize(
+    ("kind", "diff"), [("insert", 1), ("update_postimage", 1), ("update_preimage", -1), ("delete", -1)]
+)
+def test_a_row_comes_or_goes_as_the_feed_says(kind, diff):
+    row = {"_commit_version": 3, "id": 7, "_change_type": kind, "item": "tea", "_commit_timestamp": 1}
+    assert change_of(row) == ((7, "tea"), diff)
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "words"),
+    [
+        ({"id": 7, "_change_type": "upsert"}, ValueError, "_change_type must be one of insert, update_postimage"),
+        ({"id": 7, "_change_type": None}, ValueError, "_change_type must be one of insert, update_postimage"),
+        ({"id": 7, "item": "tea"}, TypeError, "a row with the columns id, item is not from a change feed"),
+        ((7, "insert"), TypeError, r"needs the names of columns, but \(7, 'insert'\) has none"),
+        (SimpleNamespace(id=7), TypeError, "needs the names of columns"),
+    ],
+)
+def test_what_is_no_row_of_a_feed_is_refused(row, error, words):
+    with pytest.raises(error, match=words):
+        change_of(row)

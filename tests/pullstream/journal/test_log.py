@@ -277,7 +277,6 @@ def test_what_is_said_of_a_journal_is_checked(given):
 
 
 def test_a_journal_keeps_itself_short(path, monkeypatch):
-    """What is changed again and again takes little more room than what holds, and notes are all kept."""
     monkeypatch.setattr(store, "SMALL", 4096)
     monkeypatch.setattr(log, "_sync", lambda file: None)
 

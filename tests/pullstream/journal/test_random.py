@@ -45,7 +45,6 @@ def timed_numbers(seed=0):
 
 @pytest.mark.parametrize("subject", [s for s in READY if s.name in JOURNAL_REFUSES], ids=lambda s: s.name)
 def test_what_is_refused(path, subject):
-    """A module that keeps something of which no journal knows is refused, by name, with what to do instead."""
     given = [timed_numbers(seed) for seed in range(subject.inputs)]
     module = subject.make(*([lambda n: 10 * n] if subject.around else []), *given)
     source = module if subject.inputs else ps.pipe(timed_numbers(), module)

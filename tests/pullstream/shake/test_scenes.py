@@ -14,7 +14,6 @@ SEEDS = {"side_inside_fails": 100, "loop_left": 40, "mapped_times": 30, "read_ma
 
 @pytest.mark.parametrize("name", SCENES)
 def test_no_schedule_breaks_a_scene(name):
-    """Values, progress, rules and what is left behind are as in the undisturbed run."""
     scene = SCENES[name]
     compare = COMPARED.get(name, "auto")
 

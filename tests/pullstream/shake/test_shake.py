@@ -333,7 +333,6 @@ def test_another_trio_is_refused(monkeypatch):
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
-    """It prints the difference and how to see it again, and writes a page."""
     monkeypatch.syspath_prepend(ROOT)
     target = "tests.pullstream.shake.test_shake:races"
 
