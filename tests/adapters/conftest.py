@@ -4,6 +4,8 @@ No test requires an end within seconds, because a busy machine may take much lon
 would otherwise run for an hour.
 """
 
+import shutil
+import subprocess
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -35,6 +37,18 @@ def public_folder():
         folder = Path(name)
         folder.chmod(0o755)
         yield folder
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of eight megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.fixture

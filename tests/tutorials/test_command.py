@@ -19,6 +19,7 @@ import pytest
 
 from tests.programs import printed, started
 from tests.tutorials.patches import answer_named
+from tutorials.command import commands
 from tutorials.command.line import main
 from tutorials.command.terminal import show
 from tutorials.exercises import EXERCISES, exercise_named
@@ -262,12 +263,15 @@ def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
     assert [path.name for path in tmp_path.glob("*.html")] == []
 
 
-def test_a_section_to_read(tutorials):
+def test_a_section_to_read(tutorials, monkeypatch):
     done = tutorials("read", "4.8")
     assert done.returncode == 0
     assert "8. Ending without notifying upstream" in done.stdout
+    told = []
+    monkeypatch.setattr(commands, "tell", lambda *given: told.append(given))
     assert "How do I write a module?" in tutorials("read", "3").stdout
     assert "The introduction is that of chapter 7: learn read 7" in tutorials("read", "8").stdout
+    assert told == [("tutorials.writing_your_own", (1, 2, 3, 12)), ("tutorials.when_is_it_done", (7, 8, 9))]
 
 
 def test_every_exercise_is_somewhere_to_be_read_for():

@@ -23,7 +23,6 @@ def directed(graph):
 
 
 def compare(graph, start, **options):
-    """All four algorithms agree with networkx."""
     known, neighbours = directed(graph), both_ways(graph)
     undirected = known.to_undirected()
 

@@ -21,7 +21,6 @@ from tutorials.site.tree import DeadLinkError, assemble, places_of
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """The pages, put together."""
     folder = tmp_path_factory.mktemp("pages")
     assemble(folder)
     return folder
@@ -166,7 +165,6 @@ def test_a_docstring_that_is_wrong_fails_the_build(docstring, told, tmp_path, mo
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built and served."""
     if find_spec("zensical") is None:
         pytest.skip("there is no Zensical here: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("site")

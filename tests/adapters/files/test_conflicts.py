@@ -60,26 +60,26 @@ def test_an_output_that_is_a_manifest(target, other, tmp_path):
 TWO = r"1.txt is also written by write_\w+\(\) at .*test_conflicts.py.*: give each of the two"
 
 
-@pytest.mark.parametrize("other", ["o/{key}.txt", "{key}/1.txt", "link/{key}.txt", "o/./{key}.txt", "o/1.txt"])
+@pytest.mark.parametrize(
+    ("other", "key"),
+    [
+        ("o/{key}.txt", "1"),
+        ("{key}/1.txt", "o"),
+        ("link/{key}.txt", "1"),
+        ("o/./{key}.txt", "1"),
+        ("o/1.txt", None),
+        ("memory:///o/{time}{key}", ".txt"),
+    ],
+)
 @pytest.mark.parametrize("first", [False, True])
-def test_two_sinks_with_one_file(other, first, tmp_path):
+def test_two_sinks_with_one_file(other, key, first, tmp_path):
     """One would replace or extend the other's file: the second one is refused when it begins the file."""
     (tmp_path / "o").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "o")
-    key = {"key": lambda _: "o" if other.startswith("{key}") else "1"} if "{key}" in other else {}
-    writes = [files.write_text(tmp_path / "o" / "{time}.txt"), files.write_jsonl(f"{tmp_path}/{other}", **key)]
+    one, other = ("memory://o/{time}.txt", other) if ":" in other else (tmp_path / "o" / "{time}.txt", tmp_path / other)
+    writes = [files.write_text(one), files.write_jsonl(other, key=key and (lambda _: key))]
     with pytest.raises(files.FileTargetError, match=TWO):
         ps.run(ps.pipe(ps.values("a", time=lambda _: 1), ps.tee(*(writes if first else reversed(writes)))))
-
-
-def test_two_sinks_with_one_file_in_a_store():
-    fsspec.filesystem("memory").store.clear()
-    writes = [
-        files.write_text("memory://o/{time}.txt"),
-        files.write_jsonl("memory:///o/{time}{key}", key=lambda _: ".txt"),
-    ]
-    with pytest.raises(files.FileTargetError, match=TWO):
-        ps.run(ps.pipe(ps.values("a", time=lambda _: 1), ps.tee(*writes)))
 
 
 @pytest.fixture
@@ -137,14 +137,23 @@ def test_a_target_next_to_an_input(read, target, inbox, tmp_path):
     ps.run(ps.pipe(files.read_text(f"{tmp_path}/{read}"), files.write_text(f"{tmp_path}/{target}", **key)))
 
 
-@pytest.mark.parametrize("read", ["in/a.txt", "in/[ab].txt", "in"])
-def test_a_key_whose_path_is_an_input(read, inbox, tmp_path):
+@pytest.mark.parametrize(
+    ("read", "target", "key"),
+    [
+        ("in", "{key}/x.txt", "in"),
+        *((read, "in/{key}.txt", "a") for read in ("in/a.txt", "in/[ab].txt")),
+        *((f"memory://{read}", "memory://in/{time}{key}.txt", "a") for read in ("in", "in/*.txt", "in/0a.txt")),
+    ],
+)
+def test_a_key_whose_path_is_an_input(read, target, key, inbox, tmp_path):
+    store = fsspec.filesystem("memory")
+    store.pipe({"/in/0a.txt": b"a\n"})
     before = content(tmp_path)
-    target = tmp_path / ("{key}/x.txt" if read == "in" else "in/{key}.txt")
-    key = {"key": lambda _: "in" if read == "in" else "a"}
-    with pytest.raises(files.FileTargetError, match="is among what is read"):
-        ps.run(ps.pipe(files.read_text(f"{tmp_path}/{read}"), files.write_text(target, **key)))
+    read, target = (path if ":" in path else f"{tmp_path}/{path}" for path in (read, target))
+    with pytest.raises((ps.CompositionError, files.FileTargetError), match="is among what is read"):
+        ps.run(ps.pipe(files.read_text(read), files.write_text(target, key=lambda _: key)))
     assert content(tmp_path) == before
+    assert store.cat("/in/0a.txt") == b"a\n"
 
 
 def test_a_manifest_and_a_journal_among_the_inputs(inbox, tmp_path):
@@ -153,18 +162,6 @@ def test_a_manifest_and_a_journal_among_the_inputs(inbox, tmp_path):
         ps.run(ps.pipe(files.read_text(inbox), write))
     with pytest.raises(ps.CompositionError, match="the journal .* is among the files that are read"):
         ps.run(ps.pipe(files.read_text(inbox), ps.collect()), journal=inbox / "j")
-
-
-@pytest.mark.parametrize("read", ["memory://in", "memory://in/*.txt", "memory://in/0a.txt"])
-def test_in_a_store(read):
-    fs = fsspec.filesystem("memory")
-    fs.store.clear()
-    fs.pipe({"/in/0a.txt": b"a\n"})
-    write = files.write_text("memory://in/{time}{key}.txt", key=lambda _: "a")
-    with pytest.raises((ps.CompositionError, files.FileTargetError), match="is among what is read"):
-        ps.run(ps.pipe(files.read_text(read), write))
-    assert fs.cat("/in/0a.txt") == b"a\n"
-    fs.store.clear()
 
 
 def test_a_store_that_another_thread_has_opened():

@@ -72,7 +72,6 @@ async def test_new_rows_are_followed(base, options, steps):
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 async def test_a_followed_time_completes_when_a_later_one_is_there(base):
-    """Without an answer at the later time, which is not read yet."""
     begun(base, [(1, 1), (5, 2)])
     pipeline = ps.pipe(read(base, follow=True, every=0.01), ps.collect())
     with trio.fail_after(30):

@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -15,17 +14,6 @@ from adapters.arrow import spools
 from adapters.spark.writing.replay import ReplayFile
 from pullstream import tables
 from tests.adapters.tables.conftest import base_of
-
-
-@pytest.fixture
-def disk(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("a small disk cannot be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "iceberg"])

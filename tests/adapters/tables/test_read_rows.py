@@ -201,7 +201,6 @@ def test_what_is_refused_when_composing(function, given, says):
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monkeypatch):
-    """It fails, or is cancelled, after it has connected."""
     events, scope = [], trio.CancelScope()
     connect, disconnect = SqliteTable.connect, SqliteTable.disconnect
 

@@ -226,18 +226,6 @@ def test_truncated_tables(kind, tries, put, folder):
         assert isinstance(found[-1], ps.Failed), (kind, behind[:4], len(found))
 
 
-MACS = [b"a,b\r1,2\r3,4\r", b"a,b\r1,2\n3,4\n", b"skipped\ra,b\n1,2\n", b"\r\ra,b\r1,2\r"]
-
-
-@pytest.mark.parametrize("data", MACS)
-def test_single_carriage_returns(data, put, failing):
-    options = {"read_options": pa.csv.ReadOptions(skip_rows=1)} if data.startswith(b"skip") else {}
-    rows, error = failing(files.read_csv(put("a.csv", data), **options), files.FileReadError)
-    assert rows == []
-    assert "has lines that end in a bare carriage return" in str(error)
-    assert r"tr '\r' '\n'" in str(error)
-
-
 @pytest.mark.sampled
 @pytest.mark.parametrize("lines", [1, 3, 500])
 @pytest.mark.parametrize(

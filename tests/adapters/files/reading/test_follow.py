@@ -8,7 +8,6 @@ import trio
 
 import pullstream as ps
 from adapters import files
-from tests.programs import until
 
 QUICK = {"follow": True, "every": 0.01}
 
@@ -121,19 +120,6 @@ async def test_files_that_were_read_may_be_deleted(following):
             await running.progress.completed(2 * number + 1)
         await running.abort()
     assert run.got == [(0, "0"), (2, "1"), (4, "2")]
-
-
-@pytest.mark.parametrize("path", ["later", "later/*.log", "later/a.log"])
-async def test_missing_paths_are_waited_for(path, folder):
-    run = Followed(files.read_text(folder / path, **QUICK))
-    async with run.open() as running:
-        told = "waiting for new ones" if "*" in path else f"waiting for {folder / path}, which does not exist"
-        await until(lambda: running.counters()[0].status == f"0 files read, {told}")
-        (folder / "later").mkdir()
-        rename_into(folder / "later", "a.log", "1\n")
-        await running.progress.completed(0)
-        await running.finish()
-    assert run.got == [(0, "1")]
 
 
 def put(following, **contents):

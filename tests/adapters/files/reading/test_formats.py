@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import pickle
 
 import polars as pl
 import pyarrow as pa
@@ -52,26 +51,14 @@ def test_the_forms_and_options_of_a_table(kind, folder, read):
 
 
 QUOTED = pc.ParseOptions(newlines_in_values=True, delimiter=";")
-
-
 BROKEN_LINES = pc.ParseOptions(newlines_in_values=True)
 ODD = '# said by a machine\n1;"x\n""y"\n\n2;z\n'
 ODD_ROWS = [(1, 'x\n"y'), (2, "z")]
 NAMED = pc.ReadOptions(column_names=["n", "text"], skip_rows=1)
-
-
 NUMBERED = pc.ReadOptions(autogenerate_column_names=True, skip_rows=1)
-
-
 HEADLESS = pc.ReadOptions(autogenerate_column_names=True)
-
-
 SKIPPING = pc.ReadOptions(skip_rows=2, skip_rows_after_names=1)
-
-
 INTEGER = pc.ConvertOptions(column_types={"f0": pa.int64()})
-
-
 MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
 
 
@@ -129,14 +116,6 @@ def test_compression(put, read):
     blocks = read(files.read_bytes(path, block_size=1000))
     assert b"".join(blocks) == data
     assert {len(block) for block in blocks[:-1]} == {1000}
-
-
-def test_blueprints_are_data(put, read):
-    source = files.read_csv(put("a.csv", "x\n1\n"), time="x", delimiter=";", schema={"x": "int32"})
-    again = pickle.loads(pickle.dumps(source))
-
-    assert read(source) == read(source) == read(again) == [(1,)]
-    assert repr(source).startswith("read_csv(")
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -137,27 +138,27 @@ def test_permitted_links(tmp_path):
         assert ps.run(ps.pipe(files.read_text(f"{tmp_path}/{given}"), ps.collect())) == ["a", "a"]
 
 
-async def test_a_missing_followed_folder(tmp_path, caplog):
-    folder = tmp_path / "in"
-    source = files.read_text(folder, follow=True, every=0.01)
+@pytest.mark.parametrize("given", ["in", "in/a.txt", "in/*.txt"])
+async def test_missing_paths_are_waited_for(given, tmp_path, caplog):
+    folder, path = tmp_path / "in", tmp_path / given
+    missing = "waiting for new ones" if "*" in given else f"waiting for {path}, which does not exist"
+    source = files.read_text(path, follow=True, every=0.01)
     with caplog.at_level(logging.WARNING, "pullstream"):
         async with ps.pipe(source, ps.take(2), ps.collect()).open() as running:
 
             async def told(words):
                 await until(lambda: words in str(running.counters()[0].status))
 
-            await told(f"waiting for {folder}, which does not exist")
-            folder.mkdir()
-            (folder / "a.txt").write_text("a\n")
-            await told("1 files read, waiting for new ones")
-            (folder / "a.txt").unlink()
-            folder.rmdir()
-            await told(f"waiting for {folder}, which does not exist")
-            folder.mkdir()
-            (folder / "b.txt").write_text("b\n")
+            for number, text in enumerate("ab"):
+                await told(f"{number} files read, {missing}")
+                folder.mkdir()
+                (folder / path.name.replace("*", text)).write_text(f"{text}\n")
+                if text == "a":
+                    await told("1 files read, waiting for new ones")
+                    shutil.rmtree(folder)
             assert await running.result() == ["a", "b"]
     logged = [record.getMessage() for record in caplog.records]
-    assert logged == [f"{folder} does not exist: follow=True waits for it"] * 2
+    assert logged == [f"{path} does not exist: follow=True waits for it"] * (2 * ("*" not in given))
 
 
 def test_columns_without_valid_times(tmp_path):

@@ -307,7 +307,6 @@ def test_types_are_those_of_the_first_run(put, folder, journal):
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [4, 7, 20, 50])
 def test_bad_lines_keep_their_times(size, put, folder, journal):
-    """Diverted lines have the same times, wherever a run resumes."""
     rows = [f"{n // 10},{n}" if n % 10 else "bad" for n in range(100)]
     path = put("a.csv", "\n".join(["t,n", *rows]) + "\n")
 

@@ -16,7 +16,6 @@ import pullstream as ps
 from adapters.files.conflicts import RunFiles
 from adapters.files.reading import parsing, reader, streams
 from pullstream import files
-from pullstream.engine.runtime import clocks
 from tests.programs import printed
 from tests.pullstream.counting import stop_clocks
 
@@ -59,13 +58,10 @@ ROWS = {"parquet": 2, "arrow": 2}
 @pytest.mark.parametrize("journal", [False, True])
 @pytest.mark.parametrize("slow", [False, True])
 def test_a_thread_reads_small_files_together(put, folder, monkeypatch, kind, journal, slow):  # noqa: PLR0917
-    # On a slow machine a sink would ask for fewer values, which end a step.
+    # On a slow machine the run would ask for fewer values, and so end a step earlier.
     stop_clocks(monkeypatch.setattr)
     read, content = SOURCES[kind]
     clock = MockClock(rate=1e-6)
-    for name in ("monotonic", "thread_time"):
-        # On a busy machine, the run would ask for fewer values, and so end a step earlier.
-        monkeypatch.setattr(clocks, name, lambda: 0.0)
     for number in range(SIZE):
         put(f"read/2026-03-{number + 1:02}.txt", content(number))
     steps, run_sync = [], trio.to_thread.run_sync
@@ -151,17 +147,23 @@ def test_csv_takes_no_thread_of_pyarrow_for_a_file(put, folder, monkeypatch):
     assert len(headers) == 1
 
 
-def test_csv_files_do_not_need_pandas(put):
+def test_packages_are_imported_when_they_are_needed(put):
     path = put("days.csv", "n,day,ok,x,item\n1,2026-03-01,true,0.5,tea\n2,2026-03-02,false,1,tea\n")
     program = f"""
 import sys
 import pullstream as ps
 from pullstream import files
+
+def imported():
+    print([name for name in ("fsspec", "pyarrow", "pandas") if name in sys.modules])
+
+ps.run(ps.pipe(ps.values("ab"), files.write_text({str(path.parent / "{time}.gz")!r})))
+imported()
 days = files.read_csv({str(path)!r}, time="day")
 print(ps.run(ps.pipe(days, ps.collect())))
 ps.run(ps.pipe(days, files.write_csv({str(path.parent / "copy.csv")!r})))
-print([name for name in ("pyarrow", "pandas") if name in sys.modules])
+imported()
 """
-    rows, imported = printed("-c", program).splitlines()
+    of_text, rows, of_tables = printed("-c", program).splitlines()
     assert rows.count("Row(") == 2
-    assert imported == "['pyarrow']"
+    assert (of_text, of_tables) == ("[]", "['fsspec', 'pyarrow']")

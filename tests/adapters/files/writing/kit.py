@@ -4,6 +4,8 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
+
 import pullstream as ps
 from tests.adapters.descriptors import opened
 from tests.programs import wait
@@ -39,3 +41,20 @@ def left_behind():
 
 def written(values, write, limit=4096, time=None):
     return ps.run(ps.pipe(ps.values(values, time=time), write), limit=limit)
+
+
+def fails_once(at):
+    """A transformer that fails at a value, but only the first time."""
+    left = [at]
+
+    def check(value):
+        if value in left:
+            left.clear()
+            raise ZeroDivisionError
+
+    return ps.tap(check)
+
+
+def stopped(pipeline, journal):
+    with pytest.raises(ZeroDivisionError):
+        ps.run(pipeline, journal=journal, limit=1)

@@ -1,6 +1,5 @@
 """Another user of the machine plants links, folders and files under names that a run uses: nothing is touched."""
 
-import errno
 import hashlib
 import json
 import os
@@ -13,11 +12,10 @@ import pytest
 import pullstream as ps
 from adapters import files
 from adapters.files.writing import staging
-from adapters.files.writing.disk import Disk
 from adapters.files.writing.store import Local
 from tests.programs import until
 
-from .kit import content, left_behind, written
+from .kit import content, fails_once, left_behind, stopped, written
 
 NOBODY = 65534
 
@@ -197,15 +195,9 @@ def test_a_link_in_place_of_a_growing_file(precious, tmp_path):
 @pytest.mark.parametrize("longer", [0, 7])
 def test_another_file_in_place_of_a_growing_one(size, longer, tmp_path):
     thesis = tmp_path / "thesis.txt"
-
-    def fail(value):
-        if value == "c":
-            raise KeyError
-
-    source = ps.pipe(ps.values("abc", time=ord), ps.map_batches(list), ps.tap(fail), ps.map(lambda text: text * size))
-    write = files.write_text(tmp_path / "all.txt")
-    with pytest.raises(KeyError):
-        ps.run(ps.pipe(source, write), journal=tmp_path / "journal", limit=1)
+    texts = ps.pipe(ps.values("abc", time=ord), fails_once("c"), ps.map(lambda text: text * size))
+    pipeline = ps.pipe(texts, files.write_text(tmp_path / "all.txt"))
+    stopped(pipeline, tmp_path / "journal")
     thesis.write_bytes(b"t" * ((tmp_path / "all.txt").stat().st_size + longer))
     (tmp_path / "all.txt").unlink()
     os.link(thesis, tmp_path / "all.txt")
@@ -214,21 +206,8 @@ def test_another_file_in_place_of_a_growing_one(size, longer, tmp_path):
     with pytest.raises(
         files.FileTargetError, match=r"all\.txt is not the file that the run that is resumed had written"
     ):
-        ps.run(ps.pipe(source, write), journal=tmp_path / "journal", limit=1)
+        ps.run(pipeline, journal=tmp_path / "journal", limit=1)
     assert thesis.read_bytes() == there
-
-
-def test_a_manifest_that_may_not_be_replaced(tmp_path, monkeypatch):
-    """It belongs to another user, in a folder that all may write to: nothing else is left there."""
-    (tmp_path / "m").touch()
-
-    def rename(_, old, new):
-        raise PermissionError(errno.EPERM, "Operation not permitted", str(new))
-
-    monkeypatch.setattr(Disk, "rename", rename)
-    with pytest.raises(PermissionError, match="write_text cannot write its manifest"):
-        written("a", files.write_text(tmp_path / "out" / "{time}", manifest=tmp_path / "m"))
-    assert sorted(content(tmp_path)) == ["m"]
 
 
 @pytest.mark.parametrize("plant", [link, broken_link, file, pipe, renamed, *map(lines_with, LIKE_MANIFESTS)])

@@ -143,6 +143,8 @@ def test_arrow_batches_keep_their_types(suffix, parts, tmp_path):
     assert read(path).equals(plain)
     (whole,) = written([TABLE], write(tmp_path / f"w{{time}}.{suffix}"))
     assert whole.read_bytes() == path.read_bytes()
+    (without_rows,) = written([EMPTY], write(tmp_path / f"e{{time}}.{suffix}"))
+    assert read(without_rows).schema == EMPTY.schema
 
 
 def test_files_of_decimals_have_one_type(tmp_path):
@@ -251,10 +253,3 @@ def test_csv_tells_a_missing_text_from_an_empty_one(tmp_path):
     assert ps.run(ps.pipe(files.read_csv(path, as_="dicts", convert_options=told), ps.collect())) == rows
     plain = ps.run(ps.pipe(files.read_csv(path, as_="dicts"), ps.collect()))
     assert [row["item"] for row in plain] == ["tea", "", "", "NULL"]
-
-
-@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-def test_a_batch_without_rows_makes_a_file_without_rows(suffix, tmp_path):
-    write = {"parquet": files.write_parquet, "arrow": files.write_arrow}[suffix]
-    (path,) = written([EMPTY], write(tmp_path / f"{{time}}.{suffix}"))
-    assert read(path).schema == EMPTY.schema

@@ -81,6 +81,24 @@ JSONL, TEXT, PARQUET = files.write_jsonl, files.write_text, files.write_parquet
 UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of its range; name the type"
 
 
+MIXED = [
+    ([7], "value 1, 7 (int), is not a row: rows are dicts, named tuples, tuples, or Arrow record batches"),
+    (
+        [{"a": 1}, {5: 2}],
+        "value 2, {5: 2} (dict), is not a row: it has a column 5 (int), but names must be str",
+    ),
+    ([(1,), (1, 2)], "value 2, (1, 2) (tuple), is not a row: it has 2 columns instead of 1"),
+    ([([],), ([1],), (["x"],)], "the column 'f0' cannot hold ['x'] (list), value 3"),
+    ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and cannot hold True (bool), value 2"),
+    (
+        [pa.table({"n": pa.array([1], pa.timestamp("us"))}), {"n": 1}],
+        "the column 'n' is timestamp[us], and cannot hold 1 (int), value 2: Unable to merge: Field n has",
+    ),
+    ([{"n": 2**60 + 1}, pa.table({"n": [0.5]})], "is double, and cannot hold 1152921504606846977 (int), value 1"),
+    ([{"n": 1.5}, {"n": True}], "the column 'n' cannot hold True (bool), value 2: a bool is not a number"),
+]
+
+
 @pytest.mark.parametrize(
     ("values", "write", "target", "options", "kind", "message"),
     [
@@ -111,6 +129,7 @@ UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of i
         *((["ü", value], TEXT, "{time}", {}, NO_TEXT, "") for value in (7, "\ud800", b"x")),
         (["x"], files.write_bytes, "{time}", {}, NO_TEXT, ""),
         ([{"n": {}}], PARQUET, "{time}", {}, files.SchemaError, "struct<>, which write_parquet cannot write"),
+        *((values, PARQUET, "{time}", {}, files.SchemaError, told) for values, told in MIXED),
         # Microseconds, as seconds.
         ([{"at": 1 << 50}], files.write_csv, "{time}", {"schema": {"at": "timestamp[s]"}}, files.SchemaError, UNTOLD),
     ],
@@ -132,31 +151,6 @@ def test_a_text_that_looks_like_a_value_out_of_range(tmp_path):
     write = files.write_csv(tmp_path / "{time}", schema={"text": "string", "at": "timestamp[s]"})
     (path,) = written([{"text": text, "at": 1}], write)
     assert path.read_text().splitlines()[1] == f'"{text}",1970-01-01 00:00:01'
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([7], "value 1, 7 (int), is not a row: rows are dicts, named tuples, tuples, or Arrow record batches"),
-        (
-            [{"a": 1}, {5: 2}],
-            "value 2, {5: 2} (dict), is not a row: it has a column 5 (int), but names must be str",
-        ),
-        ([(1,), (1, 2)], "value 2, (1, 2) (tuple), is not a row: it has 2 columns instead of 1"),
-        ([([],), ([1],), (["x"],)], "the column 'f0' cannot hold ['x'] (list), value 3"),
-        ([{"n": 1}, pa.table({"n": [True]})], "the column 'n' is int64, and cannot hold True (bool), value 2"),
-        (
-            [pa.table({"n": pa.array([1], pa.timestamp("us"))}), {"n": 1}],
-            "the column 'n' is timestamp[us], and cannot hold 1 (int), value 2: Unable to merge: Field n has",
-        ),
-        ([{"n": 2**60 + 1}, pa.table({"n": [0.5]})], "is double, and cannot hold 1152921504606846977 (int), value 1"),
-        ([{"n": 1.5}, {"n": True}], "the column 'n' cannot hold True (bool), value 2: a bool is not a number"),
-    ],
-)
-def test_rows_that_do_not_go_together(values, message, tmp_path):
-    with pytest.raises(files.SchemaError) as caught:
-        written(values, files.write_parquet(tmp_path / "{time}"))
-    assert message in str(caught.value)
 
 
 def test_two_times_for_one_file(tmp_path):

@@ -11,36 +11,23 @@ from adapters import files
 from tests.programs import until
 from timely import Product
 
-from .kit import content, written
+from .kit import content, fails_once, stopped, written
 
 
-def growing(folder, stop=None):
-    def check(n):
-        if n == stop:
-            raise ZeroDivisionError
-        return str(n)
-
-    return ps.pipe(
-        ps.values(range(10), time=lambda n: n // 2),
-        ps.map(check),
-        files.write_text(folder / "all", manifest=folder / "m"),
-    )
-
-
-def stopped(folder, stop):
-    with pytest.raises(ZeroDivisionError):
-        ps.run(growing(folder, stop), journal=ps.Journal(folder / "j", version="1"), limit=1)
+def growing(folder):
+    numbers = ps.values(range(10), time=lambda n: n // 2)
+    return ps.pipe(numbers, fails_once(7), ps.map(str), files.write_text(folder / "all", manifest=folder / "m"))
 
 
 def test_a_growing_file_is_truncated(tmp_path):
     """What was not recorded as complete is removed, and written again; also in the manifest and the result."""
-    stopped(tmp_path, 7)
+    stopped(pipeline := growing(tmp_path), tmp_path / "j")
     assert (tmp_path / "all").read_text() == "0\n1\n2\n3\n4\n5\n"
     with (tmp_path / "all").open("a") as file:
         file.write("6\n7")
     with (tmp_path / "m").open("a") as file:
         file.write('{"time"')
-    assert ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1")) == [tmp_path / "all"]
+    assert ps.run(pipeline, journal=tmp_path / "j") == [tmp_path / "all"]
     assert (tmp_path / "all").read_text() == "".join(f"{n}\n" for n in range(10))
     assert len((tmp_path / "m").read_text().splitlines()) == 5
 
@@ -48,10 +35,10 @@ def test_a_growing_file_is_truncated(tmp_path):
 @pytest.mark.parametrize("change", [lambda path: path.write_text("0\n"), lambda path: path.unlink()])
 def test_a_growing_file_that_was_truncated_elsewhere(change, tmp_path):
     """It is refused with an explanation, because its content cannot be restored."""
-    stopped(tmp_path, 7)
+    stopped(pipeline := growing(tmp_path), tmp_path / "j")
     change(tmp_path / "all")
     with pytest.raises(files.FileTargetError, match="had written 12: another program changed it"):
-        ps.run(growing(tmp_path), journal=ps.Journal(tmp_path / "j", version="1"))
+        ps.run(pipeline, journal=tmp_path / "j")
 
 
 def test_partially_ordered_times_and_a_growing_file(tmp_path):
@@ -85,19 +72,10 @@ class Odd(int):
     ],
 )
 def test_conflicts_with_files_of_the_resumed_run(target, key, message, tmp_path):
-    """Two times or keys with one file are refused as in a single run."""
     days = {"a": date(2026, 1, 1), "b": date(2026, 1, 2), "c": date(2026, 2, 1)}
-    stops = ["c"]
-
-    def stop(text):
-        return 1 / 0 if text in stops else text
-
-    pipeline = ps.pipe(
-        ps.values(sorted(days), time=days.get), ps.map(stop), files.write_text(tmp_path / target, key=key)
-    )
-    with pytest.raises(ZeroDivisionError):
-        ps.run(pipeline, journal=tmp_path / "j", limit=1)
-    stops.clear()
+    texts = ps.values(sorted(days), time=days.get)
+    pipeline = ps.pipe(texts, fails_once("c"), files.write_text(tmp_path / target, key=key))
+    stopped(pipeline, tmp_path / "j")
     with pytest.raises(files.FileTargetError, match=f"{message}.* would share the file"):
         ps.run(pipeline, journal=tmp_path / "j")
 
@@ -176,19 +154,9 @@ async def test_a_run_that_does_not_end_well_and_wrote_nothing_keeps_the_older_fi
 
 
 def test_a_resumed_run_that_writes_nothing_more_keeps_the_file(tmp_path):
-    broken = [True]
-
-    def test(n):
-        if n == 2 and broken:
-            broken.clear()
-            raise ZeroDivisionError
-        return n < 2
-
-    pipeline = ps.pipe(
-        ps.values(range(3), time=lambda n: n), ps.filter(test), ps.map(str), files.write_text(tmp_path / "all")
-    )
-    with pytest.raises(ZeroDivisionError):
-        ps.run(pipeline, journal=tmp_path / "j")
+    numbers = ps.pipe(ps.values(range(3), time=lambda n: n), fails_once(2), ps.filter(lambda n: n < 2))
+    pipeline = ps.pipe(numbers, ps.map(str), files.write_text(tmp_path / "all"))
+    stopped(pipeline, tmp_path / "j")
     ps.run(pipeline, journal=tmp_path / "j")
     assert (tmp_path / "all").read_text() == "0\n1\n"
 
@@ -235,7 +203,6 @@ async def test_another_program_writes_to_the_file(tmp_path):
 
 
 def test_manifest(tmp_path):
-    """It belongs to one run."""
     values = [{"k": "ab"[n % 2], "n": n} for n in (1, 2, 3, 11)]
     manifest = tmp_path / "lists" / "manifest.jsonl"
     write = files.write_jsonl(tmp_path / "{time}{key}.jsonl", key="k", manifest=manifest)

@@ -85,13 +85,21 @@ async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatc
         assert "200 files written, 0 under way" in str(running.counters())
 
 
+@pytest.fixture
+def synced(monkeypatch):
+    """The inode of each file that was synced, and its size then."""
+    found = []
+    monkeypatch.setattr(os, "fsync", lambda file: found.append((os.fstat(file).st_ino, os.fstat(file).st_size)))
+    return found
+
+
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_file_that_has_appeared_survives_a_power_cut(durable, tmp_path, monkeypatch):
+def test_a_file_that_has_appeared_survives_a_power_cut(durable, synced, tmp_path, monkeypatch):
     """Its content is flushed to disk before it appears, and its name after that; so is each line of the manifest.
 
     A sync is left out on request.
     """
-    steps, synced = [], []
+    steps, manifest = [], tmp_path / "manifest"
 
     def noted(name, real):
         def operation(disk, *paths):
@@ -102,8 +110,6 @@ def test_a_file_that_has_appeared_survives_a_power_cut(durable, tmp_path, monkey
 
     for name in ("flush", "rename"):
         monkeypatch.setattr(Disk, name, noted(name, getattr(Disk, name)))
-    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
-    manifest = tmp_path / "manifest"
     sink = files.write_text(tmp_path / "{time}.txt", manifest=manifest, durable=durable)
     ps.run(ps.pipe(ps.values(["0", "1"], time=int), sink))
     renames = [(number, step[1]) for number, step in enumerate(steps) if step[0] == "rename" and step[2] != manifest]
@@ -113,38 +119,25 @@ def test_a_file_that_has_appeared_survives_a_power_cut(durable, tmp_path, monkey
         assert ("flush", tmp_path) in steps[number:]
     assert bool(synced) is durable
     # When it is made, and for its lines.
-    assert (synced.count(manifest.stat().st_ino) > 1) is durable
+    assert ([inode for inode, _ in synced].count(manifest.stat().st_ino) > 1) is durable
 
 
-def test_what_a_growing_file_has_got_survives_a_power_cut(tmp_path, monkeypatch):
+def test_what_a_growing_file_has_got_survives_a_power_cut(synced, tmp_path):
     """Each time's values are on the disk before the manifest, and whoever waits for the time, is told."""
-    synced, fsync = [], os.fsync
-
-    def noted(file):
-        synced.append((os.fstat(file).st_ino, os.fstat(file).st_size))
-        fsync(file)
-
-    monkeypatch.setattr(os, "fsync", noted)
     target, manifest = tmp_path / "all", tmp_path / "manifest"
     ps.run(ps.pipe(ps.values("ab", time=ord), files.write_text(target, manifest=manifest)))
     listed = synced.index((manifest.stat().st_ino, manifest.stat().st_size))
     assert (target.stat().st_ino, 4) in synced[:listed]
 
 
-def test_the_files_of_many_keys_are_synced_together(tmp_path, monkeypatch):
+def test_the_files_of_many_keys_are_synced_together(synced, tmp_path):
     """As those of many times are: their folder once, and a file once for several times."""
-    synced, fsync = [], os.fsync
-
-    def noted(file):
-        synced.append(os.fstat(file).st_ino)
-        fsync(file)
-
-    monkeypatch.setattr(os, "fsync", noted)
     rows = ps.values([{"n": n % 20, "day": n // 20} for n in range(100)], time=lambda row: row["day"])
     made = ps.run(ps.pipe(rows, files.write_jsonl(tmp_path / "{key}.jsonl", key="n")))
     assert [path.read_text().count("\n") for path in made] == [5] * 20
-    assert synced.count(tmp_path.stat().st_ino) == 1
-    assert all(synced.count(path.stat().st_ino) < 5 for path in made)
+    inodes = [inode for inode, _ in synced]
+    assert inodes.count(tmp_path.stat().st_ino) == 1
+    assert all(inodes.count(path.stat().st_ino) < 5 for path in made)
 
 
 async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
