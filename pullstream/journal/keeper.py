@@ -22,9 +22,9 @@ from pullstream.logger import LOG
 from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
 from pullstream.resuming.interfaces import Outside
 from pullstream.resuming.keeping import StreamKeeping
-from pullstream.resuming.later import refuse_undeclared
 from pullstream.resuming.memory import Memory, MemoryChanges, pickled
 from pullstream.resuming.resuming import drop_done, refuse_lost
+from pullstream.resuming.undeclared import refuse_undeclared
 from pullstream.timely import BEGINNING, Antichain, Tracker
 
 SHARE: Final = 0.2

@@ -80,7 +80,7 @@ def test_a_run_goes_on_after_the_last_complete_time(path, limit, above, stops, f
 @pytest.mark.parametrize("few", [1, 1_000])
 def test_an_answer_at_a_time_of_which_nothing_came_is_refused(path, monkeypatch, few):
     """A later run could not make it again; times that may still be answered are not forgotten."""
-    monkeypatch.setattr("pullstream.resuming.later.FEW", few)
+    monkeypatch.setattr("pullstream.resuming.undeclared.FEW", few)
 
     @ps.transformer
     async def ahead(upstream, ctx, by, remembers):
