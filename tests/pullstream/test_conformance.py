@@ -202,6 +202,31 @@ def test_what_is_not_a_module_is_refused():
         conformance(17)
 
 
+@pytest.mark.parametrize(("error", "told"), [("OSError", "here"), ("PullstreamError", "Local: here")])
+def test_what_is_raised_comes_out_of_the_other_process_with_its_line(error, told):
+    class Local(Exception):
+        """What cannot be sent."""
+
+    def fails():
+        raise OSError("here") if error == "OSError" else Local("here")
+
+    with pytest.raises((OSError, ps.PullstreamError), match=told) as caught:
+        conformance(fails)
+    assert type(caught.value).__name__ == error
+    assert "test_conformance.py:" in caught.value.__notes__[0]
+
+
+async def test_cells_that_are_run_to_tell_what_was_found_show_that_something_happens():
+    """Their time counts each by itself, as that of other cells does; they are no cells more."""
+    trial = Trial(Subject("one batch", wrong.OneBatch))
+    found = await trial.run(Cell(values=5, limit=2, timed=True))
+    assert found is not None
+    tried = []
+    simplest = await trial.simplest(found, tried.append)
+    assert simplest.cell in tried or simplest == found
+    assert tried
+
+
 async def test_inside_trio_it_says_what_to_do():
     with pytest.raises(ps.PullstreamError, match="plain function"):
         conformance(ps.take(1))
@@ -217,51 +242,64 @@ def test_the_command_prints_a_table(capsys):
     assert out[1].split() == ["take", "2", "5", "0", "ok"]
 
 
-def test_the_command_draws_what_it_found(capsys, tmp_path, monkeypatch):
-    (tmp_path / "own.py").write_text(
-        "import pullstream as ps\n"
-        "@ps.transformer\n"
-        "class Loud(ps.authoring.Kernel):\n"
-        "    async def produce(self, limit):\n"
-        "        batch = await self.upstream.ask(limit)\n"
-        "        return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)\n"
-        "def rename(function):\n"
-        "    return ps.map(function)\n"
-    )
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with the files of an author, from which the command is called."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
 
+
+@pytest.mark.usefixtures("own")
+def test_the_command_draws_what_it_found(capsys):
     assert main(["check", "--cells", "20", "own:Loud"]) == 1
     out = capsys.readouterr().out
     assert "R2" in out
-    assert "own:Loud, own.py:2" in out
+    assert "own:Loud, own.py:3" in out
     assert "D: ask1(Ans1" in out
     again = next(line for line in out.splitlines() if "Again:" in line)
     words = shlex.split(again.partition("pullstream ")[2])
     assert words[:2] == ["check", "own:Loud"]
     assert main(words) == 1
     assert "R2 x 1" in capsys.readouterr().out
-    assert main(["check", "--cells", "20", "--around", "own:rename"]) == 0
 
 
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("nowhere", "not a ready-made module"),
+        ("nowhere.py:every", "no file nowhere.py"),
         ("no.such.package:name", "cannot be imported"),
         ("pullstream:nothing", "has no 'nothing'"),
         ("pullstream:__all__", "neither a blueprint"),
         ("tests.sampling:nothing", "has no 'nothing'; it has "),
         ("pullstream:map", "around=True"),
         ("builtins:int", "but got 0"),
+        # What a file raises when it is read, or makes a module, is told with its line: it is no fault of the kit's.
+        ("divides.py:made", "'divides.py' cannot be imported: it raises ZeroDivisionError: division by zero"),
+        ("exits.py:made", "it raises SystemExit: 3, at exits.py:1"),
+        ("misspelt.py:made", "NameError: name 'unknown' is not defined, at misspelt.py:2"),
+        ("raising.py:strange", "Wrong: a message of one\n  raised at raising.py:9"),
+        ("raising.py:divided", "ZeroDivisionError: division by zero\n  raised at raising.py:12"),
+        ("raising.py:missing", "check: KeyError: 'name'\n  raised at raising.py:15"),
     ],
 )
-def test_the_command_explains_a_wrong_name(capsys, name, told):
+def test_the_command_explains_what_it_cannot_test(capsys, name, told):
     assert main(["check", name]) == 2
     assert told in capsys.readouterr().err
 
 
 OWN = """
 import pullstream as ps
+@ps.transformer
+class Loud(ps.authoring.Kernel):
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
+
+def rename(function):
+    return ps.map(function)
 
 @ps.transformer
 async def every(upstream, ctx, number, *, last=False):
@@ -306,6 +344,29 @@ async def mixed(upstream, ctx):
                 yield ps.Batch(time, [total])
                 total = 0
 """
+RAISING = """
+import pullstream as ps
+
+class Wrong(Exception):
+    def __init__(self, one, two):
+        super().__init__("a message of one")
+
+def strange():
+    raise Wrong(1, 2)
+
+def divided():
+    return ps.take(1 / 0)
+
+def missing():
+    return ps.take({}["name"])
+"""
+FILES = {
+    "own.py": OWN,
+    "raising.py": RAISING,
+    "divides.py": "1 / 0",
+    "exits.py": "raise SystemExit(3)",
+    "misspelt.py": "x = 3\nunknown",
+}
 
 
 NAMES = "tests.pullstream.test_conformance:names"
@@ -313,6 +374,7 @@ PER_TIME = "tests.pullstream.common:per_time"
 
 
 @pytest.mark.sampled(6)
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
@@ -335,19 +397,16 @@ PER_TIME = "tests.pullstream.common:per_time"
         (["own:forgets", "--flushes"], 2, "so nothing was tested\n  To fix it"),
         ([PER_TIME], 1, "say so with --flushes"),
         (["own:save", "--calls"], 0, "ok"),
+        (["own:rename", "--around"], 0, "ok"),
         (["pullstream:zip", "--inputs", "2"], 0, "ok"),
         (["pullstream:merge", "--inputs", "2", "--no-ordered"], 0, "ok"),
         (["own:every(2)", "--replay", "values=9 limit=1"], 0, "1 "),
         (["own:every(2)", "--replay", "values"], 2, "name=value"),
-        (["nowhere.py:every"], 2, "no file nowhere.py"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_everything_can_be_said_in_the_shell(capsys, tmp_path, monkeypatch, words, code, told):  # noqa: PLR0917
+def test_everything_can_be_said_in_the_shell(capsys, words, code, told):
     """What a module takes, and what may be expected of it; 2 is for what was not tested."""
-    (tmp_path / "own.py").write_text(OWN)
-    monkeypatch.chdir(tmp_path)
-
     assert main(["check", *words, "--cells", "60"]) == code
     captured = capsys.readouterr()
     assert told in captured.out + captured.err
