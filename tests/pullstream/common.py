@@ -205,6 +205,21 @@ async def per_time(upstream, ctx, function=lambda value: value):
 
 
 @ps.source
+async def script(ctx, *parts):
+    """Yield values and batches; a float is a pause in seconds, and a completion how far the clock moves."""
+    for part in parts:
+        match part:
+            case float():
+                await trio.sleep(part)
+            case ps.Completed(time):
+                ctx.advance(time)
+            case Exception():
+                raise part
+            case _:
+                yield part
+
+
+@ps.source
 async def steps(ctx, number):
     """Emit a value at each time, one second after the time before."""
     for time in range(number):

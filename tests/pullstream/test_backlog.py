@@ -3,9 +3,9 @@
 import tracemalloc
 
 import pytest
-import trio
 
 import pullstream as ps
+from tests.pullstream.common import script
 
 MANY = 20_000
 """So many values are owed at one time, ..."""
@@ -22,12 +22,6 @@ def again(value):
     return (ps.Again(number) for number in range(1, MANY + 1)) if value == 0 else [value]
 
 
-@ps.source
-async def later(ctx):
-    await trio.sleep(1)
-    yield 0
-
-
 def everything(value):
     return [value for _ in range(MANY)]
 
@@ -42,7 +36,7 @@ OWING = {
     "flatten beside": ps.pipe(ps.once(list(range(MANY))), ps.flatten(concurrency=2)),
     "group_by": ps.pipe(ps.values(range(MANY)), ps.group_by(lambda _: 0, ps.count_by_key())),
     "loop": ps.pipe(ps.once(0), ps.loop(ps.flat_map(again))),
-    "join": ps.join(later(), ps.values(range(MANY)), on=lambda _: 0),
+    "join": ps.join(script(1.0, 0), ps.values(range(MANY)), on=lambda _: 0),
     "left join": ps.join(ps.values(range(MANY)), ps.empty(), on=lambda n: n, how="left"),
     "prefetch": ps.pipe(ps.values(range(MANY)), ps.count_by_key(), ps.prefetch(MANY)),
 }

@@ -1,10 +1,12 @@
 """One stream, several ways: `tee` with a capacity, `partition`, and what goes aside, to a sink beside the main one."""
 
+import math
+
 import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, answer, aside, kept, run
+from tests.pullstream.common import Unseen, answer, aside, kept, run, script
 
 
 @pytest.mark.sampled(18)
@@ -221,14 +223,10 @@ async def test_the_last_branch_leaves_while_upstream_ends(enough, autojump_clock
                 await going.wait()
             await trio.lowlevel.checkpoint()
 
-    @ps.source
-    async def stuck(ctx):
-        yield ps.Batch(0, [*range(20)])
-        await trio.sleep_forever()
-
+    stuck = script(ps.Batch(0, [*range(20)]), math.inf)
     main_branch = ps.pipe(ps.take(enough), ps.map_batches(list), step_by_step())
     split = ps.partition(lambda n: 0, {0: main_branch}, on_error=ps.drain(), capacity=30)
-    async with ps.pipe(stuck(), stop, split).open(check=True) as running:
+    async with ps.pipe(stuck, stop, split).open(check=True) as running:
         await trio.sleep(1)
         going.set()
         stop.abort()

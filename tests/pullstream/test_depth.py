@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import script
 
 
 def row(make, count):
@@ -68,16 +69,10 @@ async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump
 async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe, autojump_clock):
     """It cancels an ask that goes through all of it, which is not taken for an abort where the reason comes later."""
 
-    @ps.source
-    async def failing(ctx):
-        await trio.sleep(1)
-        raise ZeroDivisionError
-        yield
-
     patient = ps.pipe(counting(probe, 1, delay=10), row(Asks, 40))
 
     with pytest.raises(ZeroDivisionError) as caught:
-        await ps.arun(ps.pipe(ps.merge(patient, failing()), ps.drain()), check=check)
+        await ps.arun(ps.pipe(ps.merge(patient, script(1.0, ZeroDivisionError())), ps.drain()), check=check)
     assert probe.balanced
     assert probe.reasons == [caught.value]
 

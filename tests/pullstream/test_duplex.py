@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, answer, completions
+from tests.pullstream.common import Unseen, answer, completions, script
 
 
 @asynccontextmanager
@@ -106,15 +106,8 @@ async def test_the_reading_end_lets_go(  # noqa: PLR0917 - fixtures
 async def test_completions_pass_through(runs, autojump_clock):
     """A time is complete behind the pair when it is before it, also when the source knows it without a value."""
 
-    @ps.source
-    async def telling(ctx):
-        yield ps.Batch(1, ["a"])
-        await trio.sleep(1)
-        ctx.advance(5)
-        await trio.sleep(3)
-        yield ps.Batch(5, ["b"])
-
-    async with paired(telling(), ps.collect().named("got"), runs) as running:
+    telling = script(ps.Batch(1, ["a"]), 1.0, ps.Completed(5), 3.0, ps.Batch(5, ["b"]))
+    async with paired(telling, ps.collect().named("got"), runs) as running:
         assert await completions(running, (0, 1, 4, 5), at="got") == {0: 0, 1: 1, 4: 1, 5: 4}
 
 

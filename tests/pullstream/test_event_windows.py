@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 import pullstream as ps
 from pullstream.conformance.ready import resolved
 from pullstream.modules.windows import sessions
-from tests.pullstream.common import Together, answer, delayed, run
+from tests.pullstream.common import Together, answer, delayed, run, script
 from tests.sampling import amount
 from timely import Product, TimeDomainError
 
@@ -179,15 +179,9 @@ WAITING = [
 async def test_a_result_comes_when_nothing_before_the_end_can(module, autojump_clock):
     """As soon as the source has reached the end of the window, though it may still give values there; also inside."""
 
-    @ps.source
-    async def reaches(ctx):
-        yield ps.Batch(1, ["a"])
-        await trio.sleep(1)
-        ctx.advance(5)
-        await trio.sleep(9)
-
+    reaches = script(ps.Batch(1, ["a"]), 1.0, ps.Completed(5), 9.0)
     came = []
-    await ps.arun(ps.pipe(reaches(), module, ps.drain(lambda _: came.append(trio.current_time()))))
+    await ps.arun(ps.pipe(reaches, module, ps.drain(lambda _: came.append(trio.current_time()))))
     assert came == [1]
 
 

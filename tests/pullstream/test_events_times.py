@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import completions, in_virtual_time, steps
+from tests.pullstream.common import after, completions, in_virtual_time, script, steps
 
 
 @ps.sink
@@ -214,12 +214,6 @@ def test_a_part_is_left_only_of_what_is_in_flight(case):
 # ---- an ask goes on while its module is busy
 
 
-@ps.source
-async def two_later(ctx, value):
-    await trio.sleep(2)
-    yield value
-
-
 @ps.transformer
 async def tidies(upstream, ctx):
     """Work for three seconds on each completion."""
@@ -239,7 +233,7 @@ async def rests(upstream, ctx):
         await trio.sleep(5)
 
 
-INNER = ps.pipe(steps(3), ps.map(two_later), ps.flatten())
+INNER = ps.pipe(steps(3), ps.map(lambda value: script(2.0, value)), ps.flatten())
 
 
 @pytest.mark.parametrize(
@@ -259,15 +253,6 @@ async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojum
     async with ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))).open(limit=1) as running:
         await running.result()
     assert moments == expected
-
-
-@ps.source
-async def two_behind(ctx):
-    yield ps.Batch(0, [0])
-    ctx.advance(1)
-    for values in ([1, 2], [3]):
-        await trio.sleep(1)
-        yield ps.Batch(1, values)
 
 
 @ps.transformer
@@ -290,34 +275,22 @@ async def rests_after_one(upstream, ctx):
 async def test_an_ask_that_waits_is_not_made_smaller(autojump_clock):
     """The source is asked for many, and then, while that waits, for one: nothing comes later or in parts."""
     log = []
-    await ps.arun(ps.pipe(two_behind(), notified_of_0(log), rests_after_one(), ps.drain()))
+    two_behind = script(0, ps.Completed(1), 1.0, ps.Batch(1, [1, 2]), 1.0, ps.Batch(1, [3]))
+    await ps.arun(ps.pipe(two_behind, notified_of_0(log), rests_after_one(), ps.drain()))
     assert log == [(0, [0]), (6, [1, 2]), (16, [3])]
 
 
-@ps.source
-async def after(ctx, *pauses):
-    """A number after each pause."""
-    for number, pause in enumerate(pauses):
-        await trio.sleep(pause)
-        yield number
-
-
-async def in_half_a_second(value):
-    await trio.sleep(0.5)
-    return value
-
-
-HALVES = ps.pipe(after(0.5, 0.5, 0.5), ps.filter(lambda number: number != 1))
-SLOWLY = ps.map_async(in_half_a_second, 1)
+HALVES = ps.pipe(script(0.5, 0, 0.5, 1, 0.5, 2), ps.filter(lambda number: number != 1))
+SLOWLY = ps.map_async(after(0.5), 1)
 
 
 @pytest.mark.parametrize(
     ("source", "limit", "second"),
     [
-        (ps.pipe(ps.values([ps.pipe(HALVES, ps.skip(1)), after(1)]), ps.flatten(concurrency=2)), 1, 6),
-        (ps.pipe(HALVES, ps.map(lambda number: after(0.5)), ps.flatten(concurrency=3)), 1, 6.5),
+        (ps.pipe(ps.values([ps.pipe(HALVES, ps.skip(1)), script(1.0, 0)]), ps.flatten(concurrency=2)), 1, 6),
+        (ps.pipe(HALVES, ps.map(lambda number: script(0.5, 0)), ps.flatten(concurrency=3)), 1, 6.5),
         (ps.pipe(HALVES, ps.group_by(lambda number: number, SLOWLY)), 1, 6.5),
-        (ps.combine_latest(HALVES, after(1)), 1, 6),
+        (ps.combine_latest(HALVES, script(1.0, 0)), 1, 6),
         (ps.pipe(HALVES, ps.worker_pool(SLOWLY, SLOWLY)), 4, 6.5),
     ],
     ids=["streams of flatten", "flatten", "group_by", "combine_latest", "worker_pool"],

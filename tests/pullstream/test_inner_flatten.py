@@ -11,7 +11,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, script
 
 
 def nested(value):
@@ -153,13 +153,8 @@ def test_an_iterable_that_cannot_be_opened_is_not_tried_again():
 
 
 async def test_a_time_is_open_while_streams_wait_for_room(autojump_clock):
-    @ps.source
-    async def slow(ctx, value):
-        await trio.sleep(1)
-        yield value
-
     # Short streams first: after them, many are asked for at a time.
-    streams = [(0, [n]) for n in range(1000)] + [(1, slow(n)) for n in range(10)] + [(2, [])]
+    streams = [(0, [n]) for n in range(1000)] + [(1, script(1.0, n)) for n in range(10)] + [(2, [])]
     source = ps.pipe(ps.values(streams, time=lambda pair: pair[0]), ps.map(lambda pair: pair[1]))
     async with ps.pipe(source, ps.flatten(concurrency=2), ps.drain()).open() as running:
         start = trio.current_time()

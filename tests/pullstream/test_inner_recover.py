@@ -7,19 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, completions
-
-
-@ps.source
-async def failing(ctx, values, failure, *, delay=0.0):
-    """Emits (time, value) pairs, then fails."""
-    for time, value in values:
-        if delay:
-            await trio.sleep(delay)
-        yield ps.Batch(time, [value])
-    if failure is not None:
-        raise failure
-
+from tests.pullstream.common import Unseen, completions, script
 
 # ---- catch
 
@@ -28,7 +16,7 @@ def test_catch_ends_or_goes_on(limit):
     """A failure becomes an end, other values at its time, or another source at times of its own."""
 
     def caught(*handler, **options):
-        broken = failing([(1, "a"), (3, "b")], Unseen())
+        broken = script(ps.Batch(1, ["a"]), ps.Batch(3, ["b"]), Unseen())
         return ps.run(ps.pipe(broken, ps.catch(*handler, **options), ps.collect(timed=True)), limit=limit)
 
     before = [(1, "a"), (3, "b")]
@@ -190,14 +178,16 @@ async def test_an_attempt_that_has_lasted_resets_the_count_and_the_wait(reset_af
     assert "retry gave up after 3 attempts" in caught.value.__notes__
 
 
+TWO = (1.0, ps.Batch(1, ["a"]), 1.0, ps.Batch(2, ["b"]))
+
+
 def caught_later():
-    instead = failing([(2, "x"), (3, "y")], None, delay=10)
-    return ps.pipe(failing([(1, "a"), (2, "b")], Unseen(), delay=1), ps.catch(lambda _: instead))
+    instead = script(10.0, ps.Batch(2, ["x"]), 10.0, ps.Batch(3, ["y"]))
+    return ps.pipe(script(*TWO, Unseen()), ps.catch(lambda _: instead))
 
 
 def tried_again():
-    again = failing([(1, "a"), (2, "b"), (3, "c")], None, delay=1)
-    return ps.retry(failing([(1, "a"), (2, "b")], Unseen(), delay=1), delay=10, resume=lambda _: again)
+    return ps.retry(script(*TWO, Unseen()), delay=10, resume=lambda _: script(*TWO, 1.0, ps.Batch(3, ["c"])))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import math
 import operator
 import re
 import signal
@@ -26,7 +27,7 @@ from pullstream.authoring import Notified
 from pullstream.blueprint import Emits
 from pullstream.conformance.ready import TRANSFORMERS
 from pullstream.program.endless import never_gives
-from tests.pullstream.common import after, run
+from tests.pullstream.common import after, run, script
 from timely import TimelyError
 
 
@@ -593,12 +594,6 @@ def test_a_traceback_is_the_user_s(how, monkeypatch):
     assert frames_of(full.value).count("pullstream") > 8
 
 
-@ps.source
-async def one_and_no_more(ctx):
-    yield 1
-    await trio.sleep_forever()
-
-
 def interrupts(value):
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
     return value
@@ -613,7 +608,7 @@ def in_the_body(_):
 def test_the_traceback_of_ctrl_c_is_the_user_s(how, monkeypatch):
     monkeypatch.delenv("PULLSTREAM_TRACEBACK")
     with pytest.raises(KeyboardInterrupt) as caught:
-        how(ps.pipe(one_and_no_more(), ps.map(interrupts)))
+        how(ps.pipe(script(1, math.inf), ps.map(interrupts)))
     kept = frames_of(caught.value)
     assert kept[0] == "tests"
     assert "pullstream" not in kept
@@ -682,11 +677,6 @@ ZONES = [datetime(2026, 1, 1), datetime(2026, 1, 2, tzinfo=UTC)]  # noqa: DTZ001
 ZONELESS = ps.values(ZONES[:1], time=lambda time: time)
 MICROSECONDS = ps.values([60_000_000, 70_000_000], time=lambda n: n)
 """Times as a TIMESTAMP column has them."""
-
-
-@ps.source
-async def gives(ctx, answer):
-    yield answer
 
 
 @ps.transformer
@@ -809,8 +799,8 @@ SLIPS = [
         f"its input is at LoopTime(1, (0,)), and {LOOPS}",
     ),
     # What a module answers.
-    (gives(ps.Batch(("tea", "rice"), "monday")), "the time comes first, Batch('monday', ('tea', 'rice'))"),
-    (gives(ps.Batch("monday", "tea")), "letter by letter: ", "a list of one, Batch('monday', ['tea'])"),
+    (script(ps.Batch(("tea", "rice"), "monday")), "the time comes first, Batch('monday', ('tea', 'rice'))"),
+    (script(ps.Batch("monday", "tea")), "letter by letter: ", "a list of one, Batch('monday', ['tea'])"),
     (Produces(lambda _: ps.Batch(0, "tea")), "letter by letter: ", "a list of one, Batch(0, ['tea'])"),
     (NotAsync(ps.Batch(0, [1])), "write `async def produce(self, limit):`"),
     (NotAsync(ps.DONE), "write `async def produce(self, limit):`"),
@@ -819,9 +809,9 @@ SLIPS = [
     (Produces(lambda upstream: upstream.ask()), "answered a coroutine: write `await` before the call of Lane.ask"),
     (Produces(lambda _: ps.Batch(0, [0] * 5000)), "answered 5000 values to an ask for 1 to 16"),
     (Produces(lambda _: ps.Batch(0, [])), "0 values to an ask ", "Ask upstream again"),
-    (gives(ps.Batch([1], 0)), "Batch(0, [1])"),
-    (gives(ps.Batch(0, iter([7]))), "Batch(0, list(...))"),
-    (gives(ps.Batch((0, 1), {"tea": 7})), "Batch((0, 1), [{'tea': 7}])"),
+    (script(ps.Batch([1], 0)), "Batch(0, [1])"),
+    (script(ps.Batch(0, iter([7]))), "Batch(0, list(...))"),
+    (script(ps.Batch((0, 1), {"tea": 7})), "Batch((0, 1), [{'tea': 7}])"),
     (
         answers(lambda batch: ps.Batch(batch.time - 1, [1])),
         "at 2, but may not: ",
