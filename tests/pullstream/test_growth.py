@@ -121,30 +121,31 @@ AT_ONCE = {
     "late": of_times(ps.map_time(lambda _: 0), ps.stamp(lambda n: n, lateness=5)),
 }
 """Streams of modules that take thousands of times at once."""
-A_FEW = {
-    **{name: of_times(make()) for name, make in READY.items() if not name.startswith(("take", "several"))},
+A_FEW = {name: of_times(make()) for name, make in READY.items() if not name.startswith(("take", "several"))}
+"""Streams of ready-made modules that read everything, asked for a few values at a time, ..."""
+OTHERS = {
     "stamps": of_times(ps.stamp(lambda n: n, nest=True), ps.stamp_epochs(1, nest=True)),
     "sessions of sessions": of_times(
         ps.sessions(1), ps.map(lambda window: window.start), ps.sessions(1, key=lambda n: n % 2)
     ),
     **{f"join, {how}, {within}": joined(how, within) for how in ("inner", "left") for within in (None, 2)},
 }
-"""Streams of ready-made modules that read everything, asked for a few values at a time."""
+"""... and those of others."""
+SAMPLED = [*product(AT_ONCE, [None, idle]), *product([name for name in A_FEW if name not in AT_ONCE], [None])]
 BY_VALUE = ("accumulate, by key", "group_by, failures left out")
 """Modules that keep something for every value that differs."""
 
 
-@pytest.mark.sampled(30)
 @pytest.mark.parametrize(
     ("name", "beside"),
-    [*product(AT_ONCE, [None, idle]), *product(A_FEW, [None])],
+    [*(pytest.param(*row, marks=pytest.mark.sampled(26)) for row in SAMPLED), *product(OTHERS, [None])],
     ids=lambda part: getattr(part, "__name__", part),
 )
 def test_no_entry_stays_for_a_time(name, beside, kept, monkeypatch):
     if name not in AT_ONCE:
         stop_clocks(monkeypatch.setattr)  # a slow machine would let one input of a join go further than the other
     looks = []
-    made, times, limit = (AT_ONCE[name], MORE, 4096) if name in AT_ONCE else (A_FEW[name], FEW, 20)
+    made, times, limit = (AT_ONCE[name], MORE, 4096) if name in AT_ONCE else ((A_FEW | OTHERS)[name], FEW, 20)
     stream = made(looked_at(times * 2, lambda: looks.append(kept())))
 
     async def main():
