@@ -124,6 +124,13 @@ AT_ONCE = {
 A_FEW = {name: of_times(make()) for name, make in READY.items() if not name.startswith(("take", "several"))}
 """Streams of ready-made modules that read everything, asked for a few values at a time, ..."""
 OTHERS = {
+    "folds": of_times(
+        ps.unique_by_time(lambda _: 0),
+        ps.sort_by_time(),
+        ps.accumulate(ps.agg.count()),
+        ps.reduce_by_time(ps.agg.sum()),
+    ),
+    "windows": of_times(ps.tumbling(1), ps.map(lambda window: window.start), ps.sliding(4, 2)),
     "stamps": of_times(ps.stamp(lambda n: n, nest=True), ps.stamp_epochs(1, nest=True)),
     "sessions of sessions": of_times(
         ps.sessions(1), ps.map(lambda window: window.start), ps.sessions(1, key=lambda n: n % 2)
