@@ -38,6 +38,22 @@ def frozen():
     gc.freeze()
 
 
+@pytest.fixture(scope="session")
+def session():
+    """The shared Spark session; starting one takes seconds. Each shuffle has as many parts as there is work for."""
+    from pyspark import SparkContext
+
+    from adapters import spark
+    from tests.adapters.spark.helpers import QUICK_WORKERS
+
+    was_active = SparkContext._active_spark_context is not None
+    config = None if was_active else {"spark.sql.shuffle.partitions": "4", **QUICK_WORKERS}
+    found = spark.session(app_name="tests", config=config)
+    yield found
+    if not was_active:
+        found.stop()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark as slow every case outside the sample of a test that is marked `sampled`; begin with Spark.

@@ -1,4 +1,4 @@
-"""Fixtures for all tests of the adapters: a shared Spark session, a wait until Spark is idle, rows that stay in Arrow.
+"""Fixtures for all tests of the adapters: folders and disks, a wait until Spark is idle, rows that stay in Arrow.
 
 No test requires an end within seconds, because a busy machine may take much longer. Instead, a test cancels work that
 would otherwise run for an hour.
@@ -12,22 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters import spark
-from tests.adapters.spark.helpers import QUICK_WORKERS
 from tests.programs import wait
-
-
-@pytest.fixture(scope="session")
-def session():
-    """The shared Spark session; starting one takes seconds. Each shuffle has as many parts as there is work for."""
-    from pyspark import SparkContext
-
-    was_active = SparkContext._active_spark_context is not None
-    config = None if was_active else {"spark.sql.shuffle.partitions": "4", **QUICK_WORKERS}
-    found = spark.session(app_name="tests", config=config)
-    yield found
-    if not was_active:
-        found.stop()
 
 
 @pytest.fixture

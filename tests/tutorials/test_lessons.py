@@ -20,20 +20,20 @@ from tutorials.lesson import code, parts_of, pieces, promised, tell
 
 ROOT = Path(__file__).parents[2]
 
-CHAPTERS = sorted({chapter.module for chapter in CONTENTS} - {"tutorials.spark_as_a_source"})
-"""All but the one that needs a session, which `test_spark_chapter.py` has."""
+CHAPTERS = sorted({chapter.module for chapter in CONTENTS})
 
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
 
+# A Spark program that is killed starts a Java of its own; the tests of streams kill some, too.
+SLOW = ("again_and_again", "the_kit_kills_it", "spark_as_a_source: killed")
+
+NAMED = {f"{chapter}: {piece.__name__}": piece for chapter in CHAPTERS for piece in pieces(chapter)}
 PIECES = [
     pytest.param(
-        piece,
-        id=f"{chapter}: {piece.__name__}",
-        marks=[pytest.mark.slow] * (piece.__name__ in {"again_and_again", "the_kit_kills_it"}),
+        piece, id=name, marks=[pytest.mark.slow] * name.endswith(SLOW) + [pytest.mark.spark] * ("spark" in name)
     )
-    for chapter in CHAPTERS
-    for piece in pieces(chapter)
+    for name, piece in NAMED.items()
 ]
 
 OF_OTHERS = {"who_came_first", "again_and_again", "killed", "the_kit_kills_it"}
@@ -49,8 +49,10 @@ def allowed(files):
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_a_piece_prints_what_it_says(piece, capsys):
+def test_a_piece_prints_what_it_says(piece, request, capsys):
     """The comment that ends a piece is its output, line for line; whatever goes wrong in it, its times are right."""
+    if "spark" in piece.__module__:
+        request.getfixturevalue("session")
     with nullcontext([]) if piece.__name__ in OF_OTHERS else traced_runs() as runs:
         piece()
     assert promised(piece)
@@ -80,6 +82,7 @@ def told(part):
 def test_a_chapter_is_a_lesson_to_read(chapter, capsys, monkeypatch):
     """It tells its pieces in their order, and prints all that their code uses."""
     monkeypatch.setattr(lesson, "parts_of", lambda chapter: map(told, parts_of(chapter)))
+    monkeypatch.setattr(sys, "argv", [chapter])
     module = importlib.import_module(chapter)
     module.main()
     printed = capsys.readouterr().out

@@ -12,18 +12,10 @@ from adapters import files
 QUICK = {"follow": True, "every": 0.01}
 
 
-class Followed:
-    def __init__(self, source, **options):
-        self.got = []
-        self.pipeline = ps.pipe(source, ps.sink(self.take)())
-        self.options = options
-
-    async def take(self, upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            self.got += [(batch.time, value) for value in batch.values]
-
-    def open(self):
-        return self.pipeline.open(check=True, **self.options)
+def followed(source):
+    """A pipeline, and the list of times and values into which it puts what is read."""
+    got = []
+    return ps.pipe(source, ps.timed(), ps.drain(got.append)), got
 
 
 @pytest.fixture
@@ -41,49 +33,49 @@ def rename_into(following, name, text):
 async def test_new_files_become_new_times(following):
     rename_into(following, "b", "2\n3\n")
     rename_into(following, "a", "1\n")
-    run = Followed(files.read_text(following, **QUICK))
-    async with run.open() as running:
+    pipeline, got = followed(files.read_text(following, **QUICK))
+    async with pipeline.open(check=True) as running:
         await running.progress.completed(1)
-        assert run.got == [(0, "1"), (1, "2"), (1, "3")]
+        assert got == [(0, "1"), (1, "2"), (1, "3")]
         rename_into(following, "0", "4\n")
         await running.progress.completed(2)
-        assert run.got[3:] == [(2, "4")]
+        assert got[3:] == [(2, "4")]
         rename_into(following, "empty", "")
         await running.progress.completed(3)
         await running.finish()
         await running.result()
-    assert len(run.got) == 4
+    assert len(got) == 4
 
 
 async def test_a_file_counts_when_it_no_longer_changes(following):
-    run = Followed(files.read_text(following, follow=True, every=0.05))
-    async with run.open() as running:
+    pipeline, got = followed(files.read_text(following, follow=True, every=0.05))
+    async with pipeline.open(check=True) as running:
         with (following / "slow").open("w") as file:
             for _ in range(10):
                 file.write("x\n")
                 file.flush()
                 await trio.sleep(0.02)
-                assert run.got == []
+                assert got == []
         for name in (".hidden", "x.part", "x.tmp", "_temporary/x"):
             (following / name).parent.mkdir(exist_ok=True)
             (following / name).write_text("no\n")
         await running.progress.completed(0)
-        assert run.got == [(0, "x")] * 10
+        assert got == [(0, "x")] * 10
         (following / "x.part").rename(following / "y")
         await running.progress.completed(1)
-        assert run.got[10:] == [(1, "no")]
+        assert got[10:] == [(1, "no")]
         await running.abort()
 
 
 async def test_a_file_with_an_earlier_time(following):
     rename_into(following, "2.log", "b\n")
-    run = Followed(files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK))
+    pipeline, got = followed(files.read_text(following, time=files.name_time("[0-9](?=[.]log)", int), **QUICK))
     with pytest.raises(ps.errors.CapabilityError, match=r"1\.log: goes back in time, to 1 after 2.*map_time"):
-        async with run.open() as running:
+        async with pipeline.open(check=True) as running:
             await running.progress.completed(1)
             rename_into(following, "1.log", "a\n")
             await running.result()
-    assert run.got == [(2, "b")]
+    assert got == [(2, "b")]
 
 
 @pytest.mark.parametrize(
@@ -99,18 +91,18 @@ async def test_a_file_with_an_earlier_time(following):
 )
 async def test_a_followed_file_that_shrinks_or_changes(change, told, following):
     rename_into(following, "a", "x\nx\n")
-    run = Followed(files.read_text(following, **QUICK))
+    pipeline, got = followed(files.read_text(following, **QUICK))
     with pytest.raises(files.FileChangedError, match=told):
-        async with run.open() as running:
+        async with pipeline.open(check=True) as running:
             await running.progress.completed(0)
             change(following / "a")
             await running.result()
-    assert run.got == [(0, "x")] * 2
+    assert got == [(0, "x")] * 2
 
 
 async def test_files_that_were_read_may_be_deleted(following):
-    run = Followed(files.read_text(following, **QUICK))
-    async with run.open() as running:
+    pipeline, got = followed(files.read_text(following, **QUICK))
+    async with pipeline.open(check=True) as running:
         for number in range(3):
             rename_into(following, "same", f"{number}\n")
             await running.progress.completed(2 * number)
@@ -119,7 +111,7 @@ async def test_files_that_were_read_may_be_deleted(following):
             rename_into(following, f"empty-{number}", "")
             await running.progress.completed(2 * number + 1)
         await running.abort()
-    assert run.got == [(0, "0"), (2, "1"), (4, "2")]
+    assert got == [(0, "0"), (2, "1"), (4, "2")]
 
 
 def put(following, **contents):

@@ -3,7 +3,8 @@
 import os
 import random
 import threading
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -134,28 +135,20 @@ def test_leftovers_of_a_dead_run_are_removed_at_once(tmp_path):
 
 def test_one_of_several_simultaneous_runs_continues(tmp_path):
     barrier = threading.Barrier(8)
-    done, busy = [], []
 
-    def work(number):
+    def goes_on(_):
         workshop = StagingFolder(Disk(durable=False), Target.of("write_text", f"{tmp_path}/{{time}}.txt"))
         barrier.wait()
         try:
-            workshop.open()
-        except files.FileBusyError:
-            busy.append(number)
-        else:
-            done.append(number)
-        barrier.wait()
-        workshop.close()
+            with suppress(files.FileBusyError):
+                workshop.open()
+                return True
+            return False
+        finally:
+            barrier.wait()
+            workshop.close()
 
-    for _ in range(20):
-        done.clear()
-        busy.clear()
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(done) == 1
-        assert len(busy) == 7
-        assert list(tmp_path.iterdir()) == []
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            assert sum(pool.map(goes_on, range(8))) == 1
+            assert list(tmp_path.iterdir()) == []
