@@ -310,10 +310,3 @@ def test_an_asof_join_without_a_common_time_says_so(caplog):
     one, other = (ps.values([{"at": 1}], time=lambda _, time=time: time) for time in (1, 2))
     ps.run(ps.pipe(columns.join(one, other, how="asof", at="at"), ps.drain()))
     assert "have no time in common" in caplog.text
-
-
-def test_a_missing_key_names_the_source():
-    joined = columns.join(ps.values([{"a": 1}]), ps.values([{"b": 1}]), on="a")
-
-    with pytest.raises(columns.ColumnError, match=r"in source 2: there is no column 'a'; the columns are 'b'"):
-        ps.run(ps.pipe(joined, ps.collect()))

@@ -157,9 +157,8 @@ async def test_it_is_redrawn_a_few_times_a_second(autojump_clock):
 
 async def test_a_known_total_shows_a_bar(autojump_clock):
     paper = await shown(ps.pipe(slowly(*range(1, 5)), ps.collect()), paper=Paper(terminal=True), times=4)
-    assert "1 of 4 times done" in paper.written
-    assert [part in paper.written for part in (" 25%", " 50%", " 75%")] == [True] * 3
-    assert "━" in paper.written
+    for part in ("1 of 4 times done", " 25%", " 50%", " 75%", "━"):
+        assert part in paper.written
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])

@@ -90,10 +90,9 @@ def interrupts(session):
     made, released = [], threading.Event()
     fed = spark.to_dataframe(endless(made, released), "id BIGINT", session=session)
     return [
-        interrupted(session, rows.toArrow),
+        interrupted(session, rows.toArrow, times=2),
         interrupted(session, fed.count, lambda: len(made) > 3),
         released.wait(60),
-        interrupted(session, rows.count, times=2),
         signal.getsignal(signal.SIGINT) is signal.default_int_handler,
     ]
 

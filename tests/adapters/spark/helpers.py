@@ -46,13 +46,14 @@ def ran(program, *arguments, timeout=280, cwd=None):
     return json.loads(printed(*command, *arguments, timeout=timeout, cwd=cwd).splitlines()[-1])
 
 
-def killed(module, *arguments, ready, after, java=False):
-    """Kill a module of these tests up to `after` seconds after `ready()`; False if it had finished before.
+def killed(program, *arguments, ready, after, java=False):
+    """Kill a program, a module of these tests or text, up to `after` seconds after `ready()`; False if it has ended.
 
     Java outlives a killed Python for a moment, unless it is killed as well, with `java`.
     """
     how = {"stderr": subprocess.STDOUT, "start_new_session": java}
-    process = started("-m", f"tests.adapters.spark.{module}", *arguments, **how)
+    command = ["-c", program] if "\n" in program else ["-m", f"tests.adapters.spark.{program}"]
+    process = started(*command, *arguments, **how)
     try:
         deadline = time.monotonic() + 300
         while not ready():

@@ -63,7 +63,7 @@ def test_a_machine_without_java_runs_a_job_quietly(alone, no_java):
 
 def test_ctrl_c_in_an_action_cancels_its_jobs(alone):
     found, errors = alone
-    assert found["interrupts"] == [10, 10, True, 10, True]
+    assert found["interrupts"] == [10, 10, True, True]
     quiet(errors.partition("interrupts are over")[0])
 
 

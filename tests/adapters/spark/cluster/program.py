@@ -17,11 +17,21 @@ from tests.adapters.spark.listening import children, listened_by
 ROWS = 20_000
 
 
+def was_sent(row):
+    import pullstream
+
+    return "pullstream_packages.zip" in pullstream.__file__
+
+
 def main(master, folder, pids):
     session = spark.session(
         master=master,
         config={"spark.executor.memory": "512m", "spark.cores.max": "2", "spark.sql.shuffle.partitions": "4"},
     )
+    if pids:
+        # The executors of the standalone cluster get the packages; the others find this checkout.
+        for _ in range(2):
+            spark.send_packages(session)
     frame = session.range(0, ROWS, 1, 4).selectExpr("id", "id * 7 % 10 AS day", "concat('n', id % 13) AS name")
     results = {}
 
@@ -32,6 +42,10 @@ def main(master, folder, pids):
     doubled = spark.on_executors(ps.map(lambda row: (row.id * 2, row.name)), schema="id bigint, name string")
     rows = frame.transform(doubled).selectExpr("sum(id)", "max(name)", "count(*)").collect()
     results["on_executors"] = [list(row) for row in rows]
+    sent = frame.transform(spark.on_executors(ps.map(was_sent), schema="sent BOOLEAN")).distinct()
+    results["sent"] = [row.sent for row in sent.collect()]
+    counts = spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: row.name)
+    results["reduce_by_key"] = sorted(ps.run(ps.pipe(counts, ps.collect())))
     given = ps.pipe(ps.values(range(ROWS)), ps.map(lambda n: (n, f"n{n % 13}")))
     into = spark.to_dataframe(given, "id BIGINT, name STRING")
     results["to_dataframe"] = sorted(list(row) for row in into.groupBy("name").sum("id").collect())

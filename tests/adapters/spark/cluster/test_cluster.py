@@ -17,10 +17,8 @@ def local(tmp_path_factory):
     return ran(HERE / "program.py", "local[*]", folder, cwd=folder)
 
 
-def same(found, local, executors):
-    assert found.pop("executors") == executors
-    assert found.pop("listening") == local["listening"]
-    assert found == {key: value for key, value in local.items() if key not in {"executors", "listening"}}
+def same(found, local, **different):
+    assert found == {**local, **different}
 
 
 def test_a_local_master(local):
@@ -28,16 +26,18 @@ def test_a_local_master(local):
     assert local["on_executors"] == [[19_999 * 20_000, "n9", 20_000]]
     assert local["read"] == [[n, n * 7 % 10, f"n{n % 13}"] for n in range(0, 20_000, 1000)]
     assert sum(total for _, total in local["to_dataframe"]) == 19_999 * 10_000
+    assert local["sent"] == [False]
+    assert local["reduce_by_key"] == [[f"n{n}", len(range(n, 20_000, 13))] for n in (0, 1, 10, 11, 12, *range(2, 10))]
     assert (local["write_table"], local["written"]) == ([0, 1, 2, 3], 4950)
 
 
 def test_executor_processes_of_a_local_cluster(local, tmp_path):
     """`local-cluster` has two executor processes; this project cannot be imported from their folder."""
-    same(ran(HERE / "program.py", "local-cluster[2,1,1024]", tmp_path, cwd=tmp_path), local, 2)
+    same(ran(HERE / "program.py", "local-cluster[2,1,1024]", tmp_path, cwd=tmp_path), local, executors=2)
 
 
 def test_a_standalone_cluster(local, cluster, tmp_path):
-    same(ran(HERE / "program.py", cluster.url, tmp_path, *cluster.pids, cwd=tmp_path), local, 2)
+    same(ran(HERE / "program.py", cluster.url, tmp_path, *cluster.pids, cwd=tmp_path), local, executors=2, sent=[True])
 
 
 @pytest.mark.parametrize(("times", "what"), [(6, "executors"), (200, "executors"), (200, "files")])

@@ -14,39 +14,6 @@ import pullstream as ps
 from adapters.spark.executing.shipping import pickled, shipped
 from tests.programs import python
 
-SCRIPT = """
-import os
-import pullstream as ps
-from adapters import spark
-
-session = spark.session(master="local-cluster[2,1,1024]", config={
-    "spark.executor.memory": "1g", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"})
-spark.send_packages(session)
-spark.send_packages(session)
-
-def where(row):
-    import os, pullstream
-    return os.getppid(), pullstream.__file__, row.id
-
-frame = session.range(0, 1000, 1, 4)
-rows = frame.transform(spark.on_executors(ps.map(where), schema="pid long, file string, id long")).collect()
-print(len({row.pid for row in rows}), {row.file for row in rows}, sorted(row.id for row in rows) == list(range(1000)))
-counts = spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: row.id % 3)
-print(sorted(ps.run(ps.pipe(counts, ps.collect()))))
-session.stop()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_executor_processes_run_the_packages_that_were_sent(tmp_path):
-    done = python("-c", SCRIPT)
-    message = [line for line in done.stdout.splitlines() if "zip" in line or "[(" in line]
-    assert message == [
-        "2 {'./pullstream_packages.zip/pullstream/__init__.py'} True",
-        "[(0, 334), (1, 333), (2, 333)]",
-    ], done.stderr
-
 
 def test_workers_next_to_a_checkout_find_it(tmp_path):
     """The Python there finds only the installed package, which has one name, as after the commands in README."""

@@ -130,10 +130,10 @@ def test_unsorted_rows_arrive_as_after_stamp(session):
     assert ps.run(ps.pipe(source, answers()), limit=1000) <= 30
 
 
-def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(session):
+@pytest.mark.parametrize(("options", "lateness"), [({}, 0), ({"lateness": 3}, 3)], ids=["sorted", "late"])
+def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(session, options, lateness):
     """Not before, because another row at that time may arrive, and not only at the end of the stream."""
-    df = session.range(0, 100, 1, 1).selectExpr("id")
-    source = spark.from_dataframe(df, time="id", lateness=3)
+    source = spark.from_dataframe(session.range(0, 100, 1, 1), time="id", **options)
 
     @ps.sink
     async def completions(upstream, ctx):
@@ -147,7 +147,7 @@ def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(sessio
         return events
 
     found = ps.run(ps.pipe(source, completions()), limit=1)
-    assert found[:90] == [(time, time + 3) for time in range(90)]
+    assert found[:90] == [(time, time + lateness) for time in range(90)]
 
 
 def test_a_row_of_sparks_change_feed_is_a_change():
@@ -197,14 +197,6 @@ def test_an_expression_gives_the_time_and_is_not_in_the_row(days):
     rows = read(days, time=-sql.col("number"))
     assert [row.number for row in rows] == sorted((row.number for row in rows), reverse=True)
     assert list(rows[0]._fields) == days.columns
-
-
-async def test_a_time_completes_when_the_next_begins(days):
-    source = spark.from_dataframe(days, time="day")
-    day = dt.date(2013, 1, 3)
-    async with ps.pipe(source, ps.drain()).open() as running:
-        await running.progress.completed(day)
-        assert not running.progress.frontier().less_equal(day)
 
 
 def test_a_column_whose_name_contains_a_dot(session):

@@ -366,12 +366,11 @@ def test_a_wait_for_a_forgotten_stage_is_no_end(kept, task, context):
     handle.close()
 
 
-def test_it_leaves_no_file(context, tmp_path, monkeypatch):
+def test_it_leaves_no_file(server, kept, task, tmp_path, monkeypatch):
     """Neither during a read, nor after the server has ended, even with an open connection."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    server = SourceServer(context)
-    server.sources["x"] = ServedSource("x", ps.integers(), NUMBERS, replay=1 << 20, shown="x")
-    batches = remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")
+    kept(ps.integers())
+    batches = task()
     next(batches)
     assert list(tmp_path.iterdir()) == []
     server.close()
@@ -398,14 +397,14 @@ def test_a_wrong_token_is_refused_and_logged(server, served, caplog):
     assert "a wrong token" in caplog.text
 
 
-def test_invalid_messages_do_not_close_it(server, served, caplog):
+def test_invalid_messages_do_not_close_it(server, served, task, caplog):
     served(ps.values(range(3)))
     for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
         with socket.create_connection(("127.0.0.1", server._port)) as connection:
             connection.sendall(struct.pack("!cQ", b"H", len(said)) + said)
             assert connection.recv(1) == b""
     assert len(caplog.records) == 4
-    assert rows(remote._batches(("127.0.0.1", server._port, server._secret), op="read", name="x")) == [0, 1, 2]
+    assert rows(task()) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -431,9 +430,8 @@ def test_it_listens_on_the_loopback_and_leaves_nothing(context):
     assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
 
 
-def test_an_offer_to_a_server_that_has_ended_is_over(context):
+def test_an_offer_to_a_server_that_has_ended_is_over(server):
     """The session may be stopped between the check and the offer: no wait may last forever."""
-    server = SourceServer(context)
     replaced = ServedSource("x", ps.values([1]), NUMBERS, shown="x")
     given = ServedSource("x", ps.values([2]), NUMBERS, shown="x")
     server.offer(replaced)
@@ -447,15 +445,12 @@ def test_an_offer_to_a_server_that_has_ended_is_over(context):
     waiting.start()
     waiting.join(5)
     assert not waiting.is_alive()
-    server.close()
 
 
-def test_an_unreachable_driver_is_reported(context):
-    server = SourceServer(context)
-    address = ("127.0.0.1", server._port, server._secret)
+def test_an_unreachable_driver_is_reported(server, task):
     server.close()
     with pytest.raises(remote.PullSourceError, match="the driver does not answer"):
-        list(remote._batches(address, op="read", name="x"))
+        list(task())
 
 
 def test_the_source_is_asked_for_planned_micro_batches(served, query):

@@ -1,11 +1,8 @@
 """`write_table` with Spark: partitions are always complete."""
 
 import datetime as dt
-import os
 import re
 import shutil
-import signal
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,8 +16,7 @@ import pullstream as ps
 from adapters import files, spark
 from adapters.spark.writing import table_partitions
 from adapters.stopping import stoppably
-from tests.adapters.spark.helpers import on_both, settings
-from tests.programs import started
+from tests.adapters.spark.helpers import killed, on_both, settings
 
 pytestmark = pytest.mark.spark
 
@@ -248,34 +244,33 @@ async def test_an_abort_before_spark_writes():
     assert done == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
-def test_a_kill_leaves_complete_partitions(session, tmp_path, seconds):
-    program = f"""
+def many():
+    return ps.values([(f"item {n}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
+
+
+AGAIN_AND_AGAIN = """
+import sys
 import pullstream as ps
 from adapters import spark
-session = spark.session()
-print("ready", flush=True)
-rows = ps.values([(f"item {{n}}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
+from tests.adapters.spark.writing.test_write_table import SCHEMA, many
+
+spark.session()
 while True:
-    ps.run(ps.pipe(rows, spark.write_table({str(tmp_path)!r}, "item STRING, n BIGINT")), limit=500)
+    ps.run(ps.pipe(many(), spark.write_table(sys.argv[1], SCHEMA)), limit=500)
 """
-    process = started("-c", program, start_new_session=True)
-    try:
-        assert process.stdout.readline() == "ready\n"
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob("time=*")) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(seconds)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-    whole = {n // 1000: 1000 for n in range(20_000)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", range(6))
+def test_a_kill_leaves_complete_partitions(session, tmp_path, kill):
+    assert killed(AGAIN_AND_AGAIN, tmp_path, ready=lambda: [*tmp_path.glob("time=*")], after=3, java=True)
+
+    def counts():
+        return dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect()))
+
+    whole = dict.fromkeys(range(20), 1000)
     if list(tmp_path.glob("time=*")):
-        counts = dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect()))
-        assert counts.items() <= whole.items()
-    rows = ps.values([(f"item {n}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
-    ps.run(ps.pipe(rows, spark.write_table(tmp_path, SCHEMA, session=session)))
-    assert dict(map(tuple, session.read.parquet(str(tmp_path)).groupBy("time").count().collect())) == whole
+        assert counts().items() <= whole.items()
+    ps.run(ps.pipe(many(), spark.write_table(tmp_path, SCHEMA, session=session)))
+    assert counts() == whole
     assert not (tmp_path / ".pullstream").exists()
