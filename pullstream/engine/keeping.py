@@ -57,6 +57,10 @@ class Keeping(StateSaver):
         """Note a module that keeps something across times, or answers at later ones."""
 
     @abstractmethod
+    def opened(self) -> None:
+        """Note that all modules of the stream are in their places."""
+
+    @abstractmethod
     def refuse_inline(self, who: str) -> None:
         """Refuse a module that keeps something across times, and that its owner runs without an edge."""
 

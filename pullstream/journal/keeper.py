@@ -24,7 +24,6 @@ from pullstream.resuming.interfaces import Outside
 from pullstream.resuming.keeping import StreamKeeping
 from pullstream.resuming.memory import Memory, MemoryChanges, pickled
 from pullstream.resuming.resuming import drop_done, refuse_lost
-from pullstream.resuming.undeclared import refuse_undeclared
 from pullstream.timely import BEGINNING, Antichain, Tracker
 
 SHARE: Final = 0.2
@@ -141,9 +140,9 @@ class Keeper(StateSaver):
                     self._for_now.setdefault(sink, []).append(source.location)
         self._cut = Cut(self._stream.consequences, dict(self._frontiers))
         self._stream.save_in(self)
+        self._stream.opened()
         self._run.journal = self.path
         self.resumed = bool(entries)
-        refuse_undeclared(sidecar, self._memories)
         if entries:
             drop_done(sidecar, self._cut, self._frontiers)
         for module in self._stream.resumable:

@@ -186,6 +186,7 @@ class InstalmentRun(StateSaver):
             ended.set()
 
     def _begin(self) -> None:
+        self._stream.opened()
         self.sidecar.start()
         if self._kept is not FRESH:
             drop_done(self.sidecar, self._cut(self._kept.frontiers), [self.end])

@@ -13,6 +13,7 @@ from pullstream.errors import Abandoned, JournalError, PullstreamError
 from pullstream.resuming.consequences import Consequences, fulfilled, fulfilment
 from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.memory import Memory
+from pullstream.resuming.undeclared import refuse_undeclared
 
 
 class StreamKeeping(Keeping):
@@ -53,6 +54,11 @@ class StreamKeeping(Keeping):
             self.resumable.append(module)
 
     @override
+    def opened(self) -> None:
+        if self.saves or self.loses:
+            refuse_undeclared(self._sidecar)
+
+    @override
     def refuse_inline(self, who: str) -> None:
         if self.saves or self.loses:
             self._refuse(who)
@@ -61,6 +67,7 @@ class StreamKeeping(Keeping):
     def memory(self, location: Location) -> Memory:
         if self.loses:
             self._refuse(str(location))
+        location.has_memory = True
         return Memory(location) if self._saving is None else self._saving.memory(location)
 
     def _refuse(self, who: str) -> NoReturn:

@@ -1,10 +1,10 @@
-"""Answers at times at which a module received nothing: after a kill, no later run would make them again.
+"""Answers at times at which a module received nothing: where a stream is resumed, they could be lost.
 
 What a time leads to follows from what modules declare. If one answers at a later time and does not say so, the earlier
-time counts as complete before that answer is: a resumed run drops the values that it came from.
+time counts as complete before that answer is. The values that it came from are not read again.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable
 from typing import Any, cast
 
 from pullstream.engine.edge.lane import Lane
@@ -19,7 +19,7 @@ FEW = 1_000
 """The number of times that are noted before those that cannot be answered any more are looked for."""
 
 
-def refuse_undeclared(sidecar: Sidecar, remembering: Collection[Location]) -> None:
+def refuse_undeclared(sidecar: Sidecar) -> None:
     """Let modules without a memory fail if they answer at a time at which they received nothing."""
     lanes = [
         cast("Lane[Any]", port.claim)
@@ -27,7 +27,7 @@ def refuse_undeclared(sidecar: Sidecar, remembering: Collection[Location]) -> No
         for port in location.ports
         if isinstance(port.claim, Lane)
     ]
-    received = {location: ReceivedTimes(location, remembering) for location in sidecar.locations if _unknown(location)}
+    received = {location: ReceivedTimes(location) for location in sidecar.locations if _unknown(location)}
     for lane in lanes:
         below = received.get(lane.port.location)
         if below is not None:
@@ -47,9 +47,8 @@ def _unknown(location: Location) -> bool:
 class ReceivedTimes:
     """The times at which a module has received values, and may still answer."""
 
-    def __init__(self, location: Location, remembering: Collection[Location]) -> None:
+    def __init__(self, location: Location) -> None:
         self._location = location
-        self._remembering = remembering
         self._times: set[Hashable] = set()
         self._most = FEW
 
@@ -65,11 +64,11 @@ class ReceivedTimes:
     def check(self, batch: Batch[Any], _: int) -> Batch[Any]:
         """Refuse an answer at a time that was not noted."""
         for time in (batch.time,) if batch.uniform else batch.times:
-            if time not in self._times and self._location not in self._remembering:
+            if time not in self._times and not self._location.has_memory:
                 raise JournalError(
-                    f"{self._location}, answered at {time!r}, a time at which it has received nothing. If this run is "
-                    f"killed, a later one with its journal may not make that answer again. Answer at the times of the "
-                    f"values, and move the results with delay() or map_time() below; a kernel may declare the "
-                    f"summaries of its inputs instead"
+                    f"{self._location}, answered at {time!r}, a time at which it has received nothing. When a run is "
+                    f"resumed from its journal, or a stream is stored until more rows arrive, that answer can be lost. "
+                    f"Answer at the times of the values, and move the results with delay() or map_time() below; a "
+                    f"kernel may declare the summaries of its inputs instead"
                 )
         return batch

@@ -208,8 +208,15 @@ async def test_what_a_module_would_forget_is_refused():
                 case ps.Completed(time):
                     yield ps.Batch(time, ["full"])
 
+    @ps.transformer
+    async def at_once(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            yield ps.Batch(batch.time + 1, batch.values)
+
     with pytest.raises(ps.errors.JournalError, match=r"in_tens.* holds 10, a time at which no row has.*map_time"):
         await Stored(in_tens()).come([(3, "a")], 4)
+    with pytest.raises(ps.errors.JournalError, match=r"at_once.* answered at 4, a time at which it has received noth"):
+        await Stored(at_once()).come([(3, "a")], 4)
 
 
 class _Beside(ps.authoring.Kernel[int]):

@@ -47,6 +47,7 @@ def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | Non
         kernel = assembly.install(sides, owner.location.names, owner.location.site, [kernel])
     location = scope.sidecar.locate(owner.location.names, owner.location.site, [kernel.location], sink=True)
     lane = first_lane(kernel.edge, location.ports[0])
+    scope.keeping.opened()
     scope.sidecar.start()
     if isinstance(feed, Feed):
         scope.sidecar.nesting.enter(feed.location, feed.mirrored, owner.scope.sidecar.nesting, owner.location)
@@ -94,6 +95,7 @@ async def consume_below(outer: Scope, location: Location, reader: Lane[Any], sin
     feed = Through(reader)
     assembly.install(feed, [f"into {location.names[-1]}"], location.site, [])
     consumers = [assembly.sink(sink, feed), *assembly.beside]
+    inner.keeping.opened()
     inner.sidecar.start()
     inside, outside = inner.sidecar.nesting, outer.sidecar.nesting
     inside.enter(feed.location, feed.mirrored, outside, location)

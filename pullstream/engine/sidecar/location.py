@@ -297,6 +297,8 @@ class Location(Metered):
     """The status text that a module written as a function gives."""
     summaries: Sequence[Summary | Sequence[Summary]] = ()
     """The summaries of the traits, guarded against exceptions of functions of times."""
+    has_memory = False
+    """Whether the module has taken its memory."""
     superseded = False
     """Whether another source goes on where this one ends, and so brings what may come of its data later."""
     cuts = False

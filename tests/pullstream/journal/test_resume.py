@@ -96,8 +96,9 @@ def test_an_answer_at_a_time_of_which_nothing_came_is_refused(path, monkeypatch,
         out = {}
         ps.run(storing(out, ahead(by, remembers), source=numbers(60)), journal=path.with_name(f"by{by}"))
         assert out == {n + by: [n + by] for n in range(0, 30, 3)}
-    with pytest.raises(ps.errors.JournalError, match=r"ahead.*answered at 30, a time at which it has received nothing"):
-        ps.run(storing({}, ahead(3, False), source=numbers(60)), journal=path)
+    for name, module in ("itself", ahead(3, False)), ("inside", ps.group_by(lambda _: 0, ahead(3, False))):
+        with pytest.raises(ps.errors.JournalError, match=r"ahead.*answered at \d+, .* it has received nothing"):
+            ps.run(storing({}, module, source=numbers(60)), journal=path.with_name(name))
 
 
 def test_what_is_dropped_inside_in_flight_has_left_it(path):
