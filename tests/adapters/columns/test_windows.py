@@ -3,16 +3,16 @@
 import datetime as dt
 import random
 from functools import partial
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pullstream as ps
 from adapters.arrow import ArrowRows
-from pullstream.errors import CapabilityError
 from tests.adapters.columns.kit import aggregate_together, answers, columns, in_arrow, pa, pl
 from tests.adapters.columns.test_aggregates import inverse_of
-from tests.adapters.columns.test_random import AGGREGATES, get, listed, noted, plain, result
+from tests.adapters.columns.test_random import AGGREGATES, get, listed, outcome, plain, result
 from tests.sampling import amount
 
 NAMES = ["size", "count", "sum", "total", "least", "first", "last", "unique", "median", "variance"]
@@ -31,17 +31,13 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@ps.source
-async def table(ctx, rows, cuts, kind):
+def table(rows, cuts, kind):
     schema = pa.schema([("t", pa.int32()), ("key", pa.string()), ("n", pa.int64()), ("price", pa.decimal128(9, 2))])
     whole = pa.RecordBatch.from_pylist(rows, schema)
     times = whole.column("t") if kind == "date" else whole.column("t").cast(pa.int64())
     whole = whole.set_column(0, "t", times.cast(KINDS[kind][0]))
-    begin = 0
-    for end in sorted({*cuts, len(rows)}):
-        if begin < min(end, len(rows)):
-            yield ps.Batch(0, ArrowRows(whole.slice(begin, end - begin), "dicts"))
-            begin = end
+    ends = sorted({0, *(cut for cut in cuts if cut < len(rows)), len(rows)})
+    return in_arrow(*(whole.slice(begin, end - begin) for begin, end in pairwise(ends)))
 
 
 def by_rows(kind, shape, keys, options):
@@ -65,15 +61,6 @@ def by_columns(kind, shape, keys, options):
     named = {name: AGGREGATES[name][0] for name in NAMES}
     numbers = [KINDS[kind][1](number) for number in shape[1:]]
     return getattr(columns, shape[0])(*numbers, *(["key"] if keys else []), at="t", **options, **named)
-
-
-def outcome(source, program, limit, *, check):
-    events = {"met": [], "complete": []}
-    try:
-        rows = ps.run(ps.pipe(source, program, noted(events), ps.collect(timed=True)), limit=limit, check=check)
-    except CapabilityError:
-        return CapabilityError
-    return [(time, plain(row)) for time, row in rows], events
 
 
 @settings(max_examples=amount(30, 2000), deadline=None, suppress_health_check=list(HealthCheck))

@@ -391,22 +391,26 @@ def test_the_module_that_keeps_the_run_busy_is_named(blocks, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"times": 0}, {"times": "many"}, {"shown": "date"}, {"every": 0}, {"console": sys.stderr}], ids=list
+    ("compose", "why"),
+    [
+        (lambda: display(times=0), "times"),
+        (lambda: display(times="many"), "times"),
+        (lambda: display(shown="date"), "shown"),
+        (lambda: display(every=0), "every"),
+        (lambda: display(console=sys.stderr), "console"),
+        (
+            lambda: ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=display),
+            r"got display; call it: beside=display\(\)",
+        ),
+        (
+            lambda: ps.pipe(ps.values("a"), display(), ps.collect()),
+            r"is display\(\), which is not a module; it runs beside a pipeline: run\(pipeline, beside=display\(\)\)$",
+        ),
+    ],
 )
-def test_invalid_arguments_are_refused(wrong):
-    with pytest.raises(ps.CompositionError, match=next(iter(wrong))):
-        display(**wrong)
-
-
-def test_a_display_that_was_not_called():
-    with pytest.raises(ps.CompositionError, match=r"got display; call it: beside=display\(\)"):
-        ps.run(ps.pipe(ps.values("a"), ps.collect()), beside=display)
-
-
-def test_a_display_that_was_taken_for_a_module():
-    told = r"is display\(\), which is not a module; it runs beside a pipeline: run\(pipeline, beside=display\(\)\)$"
-    with pytest.raises(ps.CompositionError, match=told):
-        ps.pipe(ps.values("a"), display(), ps.collect())
+def test_wrong_arguments_and_places_are_refused(compose, why):
+    with pytest.raises(ps.CompositionError, match=why):
+        compose()
 
 
 def test_without_rich_the_error_names_the_extra():

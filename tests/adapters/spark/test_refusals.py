@@ -58,6 +58,13 @@ def transforming(*transformers):
     return lambda _: spark.on_executors(*transformers, schema="a long")
 
 
+def writing(schema):
+    """DDL is parsed when there is a session."""
+    return lambda given: ps.run(
+        ps.pipe(ps.values([(1,)]), spark.write_table(given.folder, schema, time="n", session=given.session))
+    )
+
+
 def kept(*transformers, frame="marked", **how):
     options = {"schema": "n long", "by": "value", "time": "timestamp", **how}
     return lambda given: spark.on_executors(*(transformers or [ps.map(len)]), **options)(getattr(given, frame))
@@ -141,7 +148,9 @@ MISTAKES = {
         "already has a column 'n'": [
             {"schema": pa.schema([("n", pa.int64())]), "time": "n"},
             {"schema": StructType().add("n", LongType()), "time": "n"},
+            writing("n LONG"),
         ],
+        "cannot read the schema": writing("item STRUNG"),
     },
     "to_dataframe": {
         "needs a Spark session, .* but got 3": {"session": 3},
@@ -211,15 +220,6 @@ def test_a_source_is_not_pickled(name, given):
     """A DataFrame belongs to its driver; the message names it."""
     with pytest.raises(TypeError, match=rf"{name}\(DataFrame\[.*cannot be pickled"):
         pickle.dumps(CALLS[name](given))
-
-
-@pytest.mark.parametrize(
-    ("schema", "message"), [("item STRUNG", "cannot read the schema"), ("n LONG", "already has a column 'n'")]
-)
-def test_a_tables_schema_is_parsed_when_there_is_a_session(schema, message, given):
-    table = spark.write_table(given.folder, schema, time="n", session=given.session)
-    with pytest.raises(ps.CompositionError, match=rf"write_table\(\) at {re.escape(__file__)}:\d+.* {message}"):
-        ps.run(ps.pipe(ps.values([(1,)]), table))
 
 
 @pytest.mark.parametrize("rows", ["0", "-1", "many"])

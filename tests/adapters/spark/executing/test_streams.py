@@ -38,8 +38,8 @@ class Arrivals:
         for number in range(files):
             seconds = range(max(1, 3 * number - 6), 3 * number + 8)
             self.files.append([(dice.choice("abcd"), dice.choice(seconds), dice.randrange(9)) for _ in range(12)])
-        # A last row, which completes all others.
-        self.files.append([("end", END, 0)])
+        # A row that is late, whatever came before, and a last one, which completes all others.
+        self.files.append([("a", 0, 5), ("end", END, 0)])
 
     def arrive(self, first=0, end=None):
         """Write the files with some numbers."""
@@ -117,11 +117,11 @@ def read_all(session, arrivals, root):
 @on_both
 def test_keyed_streams_equal_one_run(stateful, tmp_path):
     """Windows, folds, running folds, a user's transformer; several keys per micro-batch, late rows, and a restart."""
-    arrivals = Arrivals(tmp_path / "in", 1, 3)
-    arrivals.arrive(end=3)
+    arrivals = Arrivals(tmp_path / "in", 1, 2)
+    arrivals.arrive(end=2)
     read_all(stateful, arrivals, tmp_path)
     begun = written(stateful, tmp_path / "out")
-    arrivals.arrive(3)
+    arrivals.arrive(2)
     read_all(stateful, arrivals, tmp_path)
     whole = in_one_run(arrivals, tmp_path / "state")
     assert written(stateful, tmp_path / "out") == whole
