@@ -10,7 +10,7 @@ import trio
 
 import pullstream as ps
 from adapters.tables.sqlite import SqliteTable
-from pullstream import CompositionError, tables
+from pullstream import tables
 from pullstream.incremental import integrate, upserts
 from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import add, begun, numbers, query, read
@@ -160,43 +160,6 @@ def test_a_file_that_is_missing(tmp_path, name):
     with pytest.raises(tables.TableError, match=rf"cannot read 'SELECT 1' in .*{name}: there is no such file"):
         ps.run(ps.pipe(tables.read_rows(str(tmp_path / name), "SELECT 1", time="day"), ps.drain()))
     assert list(tmp_path.iterdir()) == []
-
-
-CALLS = {
-    tables.read_rows: {"target": "sales.db", "query": "SELECT 1", "time": "day"},
-    tables.read_changes: {"target": "delta:///lake", "table": "sales"},
-    tables.write_rows: {"target": "sales.db", "table": "sales"},
-}
-
-
-@pytest.mark.parametrize(
-    ("function", "given", "says"),
-    [
-        (tables.read_rows, {"target": "delta:///lake"}, "For Delta Lake, use read_changes"),
-        (tables.read_rows, {"every": 60}, "got every=60, which needs follow=True"),
-        (tables.read_rows, {"target": "x.txt"}, "got 'x.txt'"),
-        (tables.read_rows, {"query": " "}, "needs text for its argument 'query', but got ' '"),
-        (tables.read_rows, {"time": None}, "needs text for its argument 'time', but got None"),
-        (tables.read_rows, {"key": 5}, "needs text for its argument 'key', but got 5"),
-        (tables.read_rows, {"parameters": "60"}, "needs a list of values as parameters, but got '60': write \\$1, "),
-        (tables.read_rows, {"parameters": {"n": 60}}, "needs a list of values as parameters, but got {'n': 60}"),
-        (tables.read_rows, {"parameters": 60}, "needs a list of values as parameters, but got 60"),
-        (tables.read_rows, {"lateness": 1}, "need follow=True"),
-        (tables.read_rows, {"every": 0}, "needs a positive number of seconds for its argument 'every'"),
-        (tables.read_rows, {"as_": "sets"}, "got as_='sets'"),
-        (tables.read_rows, {"query": ...}, r"needs the argument 'query'\. Write read_rows\(target, query, time"),
-        (tables.read_rows, {"time": ...}, r"needs the argument 'time'\. Write read_rows\("),
-        (tables.read_changes, {"target": "sales.db"}, "got 'sales.db': only Delta Lake has a change feed here, .*"),
-        (tables.read_changes, {"target": "postgresql://ann:x1@h/x"}, r"got 'postgresql://ann:\*\*\*@h/x': only"),
-        (tables.read_changes, {"begin": -1}, "for its argument 'begin', but got -1"),
-        (tables.read_changes, {"table": ...}, r"needs the argument 'table'\. Write read_changes\(target, table, "),
-        (tables.write_rows, {"table": ...}, r"needs the argument 'table'\. Write write_rows\(target, table, mode="),
-        (tables.write_rows, {"keys": "a"}, r"has no argument 'keys'"),
-    ],
-)
-def test_what_is_refused_when_composing(function, given, says):
-    with pytest.raises(CompositionError, match=says):
-        function(**{name: value for name, value in {**CALLS[function], **given}.items() if value is not ...})
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)

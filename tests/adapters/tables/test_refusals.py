@@ -37,38 +37,68 @@ def test_times_that_python_does_not_tell_apart(base):
         write(ps.values([{"day": day} for day in twice], time=lambda row: row["day"]), base, time="day")
 
 
+WRITES = [
+    ({"table": ""}, "needs the name of a table, or a pair"),
+    ({"table": "a\0b"}, "needs the name of a table, or a pair"),
+    ({"table": ("a", "b", "c")}, "needs the name of a table, or a pair"),
+    ({"table": "PULLSTREAM_TARGETS"}, "are for its own records"),
+    ({"table": "pullstream_times"}, "are for its own records"),
+    ({"target": "mysql://host/x"}, "got the scheme 'mysql': give the path of a file that ends with .sqlite"),
+    ({"target": "sales.txt"}, "got 'sales.txt': give the path"),
+    ({"target": 5}, "got 5: give the path"),
+    ({"target": "sqlite://"}, "needs a database that lasts, but got 'sqlite://'"),
+    ({"target": "delta://lake"}, "got 'delta://lake': for the path 'lake', write delta:///lake"),
+    ({"target": "delta:///lake", "table": "../sales"}, "must have no slashes or control characters"),
+    ({"target": "iceberg:///lake", "table": ("..", "sales")}, "begin with no dot or underscore"),
+    ({"target": "postgresql://host/x", "table": "a" * 64}, "PostgreSQL cuts names off after 63 bytes"),
+    ({"table": ("a", "b")}, "SQLite has no schema but 'main'"),
+    ({"table": "main.sales"}, r"give the schema and the name as a pair, \('main', 'sales'\)"),
+    ({"table": "q1.sales"}, r"as a pair, \('main', 'q1.sales'\)"),
+    ({"table": ".sales"}, r"as a pair, \('main', '.sales'\)"),
+    ({"target": "s.duckdb", "table": "sales."}, r"the name as a pair also for"),
+    ({"target": "s.duckdb", "table": "db.main.sales"}, r"as a pair, \('db.main', 'sales'\)"),
+    ({"mode": "insert"}, "got mode='insert': use 'append', 'upsert' or 'replace_time'"),
+    ({"mode": "upsert"}, "mode='upsert' needs the key's column"),
+    ({"key": "a"}, "and the other modes take none"),
+    ({"mode": "replace_time"}, "give the name of the column with the time"),
+    ({"schema": {"a": "int65"}}, "got schema="),
+]
+CALLS = {
+    tables.read_rows: {"target": "sales.db", "query": "SELECT 1", "time": "day"},
+    tables.read_changes: {"target": "delta:///lake", "table": "sales"},
+    tables.write_rows: {"target": "sales.db", "table": "sales"},
+}
+
+
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("function", "given", "says"),
     [
-        ({"table": ""}, "needs the name of a table, or a pair"),
-        ({"table": "a\0b"}, "needs the name of a table, or a pair"),
-        ({"table": ("a", "b", "c")}, "needs the name of a table, or a pair"),
-        ({"table": "PULLSTREAM_TARGETS"}, "are for its own records"),
-        ({"table": "pullstream_times"}, "are for its own records"),
-        ({"target": "mysql://host/x"}, "got the scheme 'mysql': give the path of a file that ends with .sqlite"),
-        ({"target": "sales.txt"}, "got 'sales.txt': give the path"),
-        ({"target": 5}, "got 5: give the path"),
-        ({"target": "sqlite://"}, "needs a database that lasts, but got 'sqlite://'"),
-        ({"target": "delta://lake"}, "got 'delta://lake': for the path 'lake', write delta:///lake"),
-        ({"target": "delta:///lake", "table": "../sales"}, "must have no slashes or control characters"),
-        ({"target": "iceberg:///lake", "table": ("..", "sales")}, "begin with no dot or underscore"),
-        ({"target": "postgresql://host/x", "table": "a" * 64}, "PostgreSQL cuts names off after 63 bytes"),
-        ({"table": ("a", "b")}, "SQLite has no schema but 'main'"),
-        ({"table": "main.sales"}, r"give the schema and the name as a pair, \('main', 'sales'\)"),
-        ({"table": "q1.sales"}, r"as a pair, \('main', 'q1.sales'\)"),
-        ({"table": ".sales"}, r"as a pair, \('main', '.sales'\)"),
-        ({"target": "s.duckdb", "table": "sales."}, r"the name as a pair also for"),
-        ({"target": "s.duckdb", "table": "db.main.sales"}, r"as a pair, \('db.main', 'sales'\)"),
-        ({"mode": "insert"}, "got mode='insert': use 'append', 'upsert' or 'replace_time'"),
-        ({"mode": "upsert"}, "mode='upsert' needs the key's column"),
-        ({"key": "a"}, "and the other modes take none"),
-        ({"mode": "replace_time"}, "give the name of the column with the time"),
-        ({"schema": {"a": "int65"}}, "got schema="),
+        (tables.read_rows, {"target": "delta:///lake"}, "For Delta Lake, use read_changes"),
+        (tables.read_rows, {"every": 60}, "got every=60, which needs follow=True"),
+        (tables.read_rows, {"target": "x.txt"}, "got 'x.txt'"),
+        (tables.read_rows, {"query": " "}, "needs text for its argument 'query', but got ' '"),
+        (tables.read_rows, {"time": None}, "needs text for its argument 'time', but got None"),
+        (tables.read_rows, {"key": 5}, "needs text for its argument 'key', but got 5"),
+        (tables.read_rows, {"parameters": "60"}, "needs a list of values as parameters, but got '60': write \\$1, "),
+        (tables.read_rows, {"parameters": {"n": 60}}, "needs a list of values as parameters, but got {'n': 60}"),
+        (tables.read_rows, {"parameters": 60}, "needs a list of values as parameters, but got 60"),
+        (tables.read_rows, {"lateness": 1}, "need follow=True"),
+        (tables.read_rows, {"every": 0}, "needs a positive number of seconds for its argument 'every'"),
+        (tables.read_rows, {"as_": "sets"}, "got as_='sets'"),
+        (tables.read_rows, {"query": ...}, r"needs the argument 'query'\. Write read_rows\(target, query, time"),
+        (tables.read_rows, {"time": ...}, r"needs the argument 'time'\. Write read_rows\("),
+        (tables.read_changes, {"target": "sales.db"}, "got 'sales.db': only Delta Lake has a change feed here, .*"),
+        (tables.read_changes, {"target": "postgresql://ann:x1@h/x"}, r"got 'postgresql://ann:\*\*\*@h/x': only"),
+        (tables.read_changes, {"begin": -1}, "for its argument 'begin', but got -1"),
+        (tables.read_changes, {"table": ...}, r"needs the argument 'table'\. Write read_changes\(target, table, "),
+        *((tables.write_rows, *row) for row in WRITES),
+        (tables.write_rows, {"table": ...}, r"needs the argument 'table'\. Write write_rows\(target, table, mode="),
+        (tables.write_rows, {"keys": "a"}, r"has no argument 'keys'"),
     ],
 )
-def test_what_is_refused_when_composing(given, says):
+def test_what_is_refused_when_composing(function, given, says):
     with pytest.raises(CompositionError, match=says):
-        tables.write_rows(**{"target": "sales.db", "table": "sales", **given})
+        function(**{name: value for name, value in {**CALLS[function], **given}.items() if value is not ...})
 
 
 def test_values_that_do_not_fit(base):

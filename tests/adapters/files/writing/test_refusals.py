@@ -102,10 +102,7 @@ MIXED = [
 @pytest.mark.parametrize(
     ("values", "write", "target", "options", "kind", "message"),
     [
-        *(
-            ([key], TEXT, "{time}/{key}", {"key": str}, files.FileTargetError, "write_text")
-            for key in ("", "..", "a/b", "a\0b", "x" * 300)
-        ),
+        (["x" * 300], TEXT, "{time}/{key}", {"key": str}, files.FileTargetError, NAME),
         (["\ud800"], TEXT, "{time}{key}", {"key": str}, files.FileTargetError, "write_text: the time 0 and "),
         (["\ud800"], TEXT, "{time}{key}", {"key": str}, files.FileTargetError, NAME),
         (["a"], TEXT, "{time:%Y}", {}, files.FileTargetError, "'int'. The times must be dates or datetimes: make"),
