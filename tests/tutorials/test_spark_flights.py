@@ -7,11 +7,9 @@ import subprocess
 from datetime import date
 from pathlib import Path
 
-import attrs
 import pandas as pd
 import pytest
 
-from adapters import spark
 from tests.programs import ROOT, started, wait
 from tutorials.flights.__main__ import main
 
@@ -93,23 +91,13 @@ def assert_same(path, expected):
             assert one[field] == same, (path.name, one["carrier"], field)
 
 
-@attrs.frozen
-class Finished:
-    folder: Path
-    code: int
-    out: str
-    err: str
+def days_in(folder):
+    return sorted(path.name for path in folder.glob("*.jsonl"))
 
-    @property
-    def days(self):
-        return sorted(path.name for path in self.folder.glob("*.jsonl"))
 
-    @property
-    def leftovers(self):
-        """Whatever is there beside days' files and the page."""
-        return sorted(
-            path.name for path in self.folder.iterdir() if path.suffix != ".jsonl" and path.name != "index.html"
-        )
+def leftovers(folder):
+    """Whatever is there beside days' files and the page."""
+    return sorted({path.name for path in folder.iterdir()} - {*days_in(folder), "index.html"})
 
 
 def flights_job(folder, ended_by=None):
@@ -119,54 +107,53 @@ def flights_job(folder, ended_by=None):
             wait(lambda: process.poll() is None and len(list(folder.glob("*.jsonl"))) < 3)
             process.send_signal(ended_by)
         out, err = process.communicate(timeout=300)
-    return Finished(folder, process.returncode, out, err)
+    return process.returncode, out, err
 
 
 @pytest.mark.slow
 def test_every_day_of_the_year_equals_pandas(oracle, tmp_path):
-    done = flights_job(tmp_path / "delays")
+    folder = tmp_path / "delays"
+    code, out, err = flights_job(folder)
 
-    assert done.code == 0, done.err
-    assert done.days == sorted(oracle)
+    assert code == 0, err
+    assert days_in(folder) == sorted(oracle)
     assert len(oracle) == 365
     for name, expected in oracle.items():
-        assert_same(done.folder / name, expected)
-    assert sum(line["flights"] for name in oracle for line in lines(done.folder / name)) == 336_776
-    assert "365 days, 336,776 flights" in done.out
-    assert done.leftovers == []
-    assert (done.folder / "index.html").read_text().count('data-carrier="') == 16
-    assert not {"\x1b", "\r"} & {*done.out, *done.err}
+        assert_same(folder / name, expected)
+    assert sum(line["flights"] for name in oracle for line in lines(folder / name)) == 336_776
+    assert "365 days, 336,776 flights" in out
+    assert leftovers(folder) == []
+    assert (folder / "index.html").read_text().count('data-carrier="') == 16
+    assert not {"\x1b", "\r"} & {*out, *err}
 
 
-def test_ten_days_are_the_first_ten(tmp_path, monkeypatch):
-    expected = computed(10)
-    session = spark.session(app_name="tests")
+def test_ten_days_are_the_first_ten(session, tmp_path, monkeypatch):
+    expected, folder = computed(10), tmp_path / "a{b}"
     monkeypatch.setattr(type(session), "stop", lambda _: None)
-    code = main(["--out", str(tmp_path / "a{b}"), "--days", "10"])
-    done = Finished(tmp_path / "a{b}", code, "", "")
 
-    assert code == 0
-    assert done.days == sorted(expected)
+    assert main(["--out", str(folder), "--days", "10"]) == 0
+    assert days_in(folder) == sorted(expected)
     assert len(expected) == 10
-    assert done.leftovers == []
-    for name in done.days:
-        assert_same(done.folder / name, expected[name])
+    assert leftovers(folder) == []
+    for name, lines_of_day in expected.items():
+        assert_same(folder / name, lines_of_day)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
 def test_a_job_that_is_ended_leaves_whole_files_only(oracle, tmp_path, ended_by):
-    done = flights_job(tmp_path, ended_by=ended_by)
+    code, _, err = flights_job(tmp_path, ended_by=ended_by)
+    days = days_in(tmp_path)
 
-    assert 3 <= len(done.days) < 365
-    for name in done.days:
-        assert_same(done.folder / name, oracle[name])
+    assert 3 <= len(days) < 365
+    for name in days:
+        assert_same(tmp_path / name, oracle[name])
     if ended_by == signal.SIGKILL:
-        assert done.code == -signal.SIGKILL
+        assert code == -signal.SIGKILL
         return
-    assert done.code == 130, done.err
-    assert done.days == sorted(oracle)[: len(done.days)]
-    assert done.leftovers == []
-    following = sorted(oracle)[len(done.days)].removesuffix(".jsonl")
-    assert f"stopped; Spark's job is cancelled; the days before {following} are in" in done.err
-    assert "Traceback" not in done.err
+    assert code == 130, err
+    assert days == sorted(oracle)[: len(days)]
+    assert leftovers(tmp_path) == []
+    following = sorted(oracle)[len(days)].removesuffix(".jsonl")
+    assert f"stopped; Spark's job is cancelled; the days before {following} are in" in err
+    assert "Traceback" not in err
