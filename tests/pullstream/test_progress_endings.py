@@ -227,14 +227,10 @@ async def test_explain_names_the_parts_that_hold_a_time():
         await running.abort()
 
 
-async def test_a_source_answers_at_its_holds_in_any_order():
+async def test_a_source_answers_at_its_holds_in_any_order_and_at_nothing_before():
     """Without a capability it may go back and forth between its holds, which stay until they are dropped."""
-    source = ps.source(Parts)([5, 1, 6])
-    async with ps.pipe(source, ps.take(3), ps.collect(timed=True)).open() as running:
-        assert [time for time, _ in await running.result()] == [5, 1, 6]
-
-
-async def test_a_source_answers_at_nothing_before_its_holds():
+    source = ps.source(Parts)([5, 1, 6, 0])
+    got = []
     with pytest.raises(ps.errors.CapabilityError, match=r"answered at 0, and holds \[1, 5\]"):
-        async with ps.pipe(ps.source(Parts)([0]), ps.drain()).open():
-            pass
+        await ps.arun(ps.pipe(source, ps.timed(), ps.drain(got.append)))
+    assert [time for time, _ in got] == [5, 1, 6]

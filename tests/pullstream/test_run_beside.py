@@ -1,5 +1,7 @@
 """What looks on while a pipeline runs: it sees how many times are done, and changes nothing but by failing."""
 
+from contextlib import nullcontext
+
 import pytest
 import trio
 import trio.testing
@@ -132,26 +134,17 @@ async def test_what_it_raises_at_the_end_is_raised(autojump_clock):
     assert {type(exc) for exc in caught.value.exceptions} == {LookupError, ZeroDivisionError}
 
 
-async def test_it_may_end_early_or_abort(autojump_clock):
-    async def returning(running):
-        pass
+@pytest.mark.parametrize(("ends", "found"), [(None, [1, 2, 3]), ("finish", [1, 2]), ("abort", None)])
+async def test_it_may_end_early_or_end_the_run(ends, found, autojump_clock):
+    async def ending(running):
+        if ends is not None:
+            await trio.sleep(1.5)
+            await getattr(running, ends)()
 
-    async def stopping(running):
-        await trio.sleep(1.5)
-        await running.finish()
-
-    async def aborting(running):
-        await trio.sleep(1.5)
-        await running.abort()
-
-    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=returning) as running:
-        assert await running.result() == [1, 2, 3]
-    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=stopping) as running:
-        assert await running.result() == [1, 2]
-    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=aborting) as running:
-        with pytest.raises(ps.errors.Abandoned):
-            await running.result()
-    assert isinstance(running.failure, ps.errors.Abandoned)
+    async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=ending) as running:
+        with pytest.raises(ps.errors.Abandoned) if ends == "abort" else nullcontext():
+            assert await running.result() == found
+    assert isinstance(running.failure, ps.errors.Abandoned) == (ends == "abort")
 
 
 async def without_it():

@@ -72,20 +72,6 @@ def test_reading_asks_for_many_times_at_once(read, monkeypatch):
     assert len(asks) < 100
 
 
-async def test_aiterate_fails_as_the_stream_does(counting, probe, autojump_clock):
-    failure = Unseen()
-    got = []
-    async with ps.aiterate(counting(probe, 3, failure=failure)) as values:
-        with pytest.raises(Unseen) as caught:
-            async for value in values:
-                got.append(value)  # noqa: PERF401 - a comprehension loses what came before the failure
-    assert got == [0, 1, 2]
-    assert caught.value is failure
-    with pytest.raises(Unseen):
-        async with ps.aiterate(ps.fail(failure)) as values:
-            await anext(values)
-
-
 def test_iterate_is_lazy(counting, probe):
     """Nothing happens before the loop or while it works; what was opened is released when the loop has been left."""
     values = ps.iterate(counting(probe, 9), limit=1)
@@ -100,17 +86,26 @@ def test_iterate_is_lazy(counting, probe):
     assert list(values) == []
 
 
-def test_iterate_fails_as_the_stream_does():
-    failure = Unseen()
-    got = []
+@pytest.mark.parametrize("read", ["iterate", "aiterate"])
+def test_reading_fails_as_the_stream_does(read):
+    failure, got = Unseen(), []
 
     def broken(n):
         if n == 3:
             raise failure
         return n
 
+    source = ps.pipe(ps.integers(), ps.map(broken))
+
+    async def main():
+        async with ps.aiterate(source) as values:
+            async for value in values:
+                got.append(value)  # noqa: PERF401 - a comprehension loses what came before the failure
+
     with pytest.raises(Unseen) as caught:
-        for value in ps.iterate(ps.pipe(ps.integers(), ps.map(broken))):
+        if read == "aiterate":
+            trio.run(main)
+        for value in ps.iterate(source):
             got.append(value)  # noqa: PERF402 - `list` loses what came before the failure
     assert got == [0, 1, 2]
     assert caught.value is failure

@@ -93,16 +93,14 @@ class Page:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.call("Performance.enable", timeDomain="threadTicks")
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         browser.events.clear()
-        self.began = time.monotonic()
+        began = time.monotonic()
         self.call("Page.navigate", url=url)
         while not self.run(ready):
-            assert time.monotonic() < self.began + 60, self.complaints
+            assert time.monotonic() < began + 60, self.complaints
             browser.drain(0.02)
-        self.ready_after = time.monotonic() - self.began
 
     def call(self, method, **params):
         return self.browser.call(method, session=self._session, **params)
@@ -112,12 +110,6 @@ class Page:
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
-
-    @property
-    def busy(self):
-        """The seconds of processor time that the page has taken, whatever else the machine does."""
-        metrics = self.call("Performance.getMetrics")["metrics"]
-        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     def press(self, key, *, shift=False):
         options = {"key": key, "modifiers": 8 if shift else 0}
