@@ -8,6 +8,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.engine.parts import context, generator
+from tests.pullstream.common import script
 
 
 @pytest.fixture(autouse=True)
@@ -120,18 +121,7 @@ async def test_what_is_there_is_answered_when_it_waits():
     assert [number for values in taken for number in values] == list(range(6))
 
 
-@ps.source
-async def failing(ctx):
-    for number in range(13):
-        yield ps.Batch(number // 4, [number])
-    raise ZeroDivisionError
-
-
-@ps.source
-async def empty(ctx):
-    yield ps.Batch(0, [0])
-    yield ps.Batch(0, [1])
-    yield ps.Batch(0, [])
+FAILING = script(*(ps.Batch(number // 4, [number]) for number in range(13)), ZeroDivisionError())
 
 
 @ps.transformer
@@ -144,10 +134,10 @@ async def late(upstream, ctx):
 @pytest.mark.parametrize(
     ("stream", "error", "count"),
     [
-        (ps.pipe(failing(), singly()), ZeroDivisionError, 13),
+        (ps.pipe(FAILING, singly()), ZeroDivisionError, 13),
         (ps.pipe(ps.values(range(20), time=lambda n: n // 4), late()), ps.errors.CapabilityError, 13),
         (timed([0, 1, 1, 5, 5, 3, 6]), ps.errors.CapabilityError, 5),
-        (empty(), ps.errors.ProtocolError, 2),
+        (script(0, 1, ps.Batch(0, [])), ps.errors.ProtocolError, 2),
     ],
     ids=["fails", "has no right", "goes back", "is empty"],
 )

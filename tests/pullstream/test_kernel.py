@@ -252,15 +252,14 @@ class Later:
 @pytest.mark.parametrize(
     "modules",
     [
-        lambda later: [ps.filter_not(later)],
+        *(
+            lambda later, module=module: [module(later)]
+            for module in (ps.filter_not, ps.drain, ps.take, ps.skip, ps.find, ps.map_time, ps.on_end, ps.probe)
+        ),
         lambda later: [ps.map(Later())],
-        lambda later: ps.pipe(ps.values([1]), ps.drain(later)),
-        lambda later: [ps.take(later)],
-        lambda later: [ps.skip(later)],
         lambda later: [ps.unique(later)],
         lambda later: [ps.unique_by_time(later)],
         lambda later: [ps.stamp(lambda n: n), ps.unique_by_time(later)],
-        lambda later: [ps.map_time(later)],
         lambda later: [ps.sliding(2, 1, key=later)],
         lambda later: [ps.sessions(2, key=later)],
         *(
@@ -274,9 +273,7 @@ class Later:
         lambda later: [ps.accumulate(ps.Fold(int, max, later), eager=True)],
         lambda later: [ps.tap(str, on_end=later)],
         lambda later: ps.pipe(ps.values([0, 1]), ps.filter(bool), ps.map(later), ps.collect()),
-        lambda later: [ps.find(later)],
         lambda later: [ps.reduce(lambda _, n: later(n), 0)],
-        lambda later: [ps.on_end(later)],
         lambda later: [ps.partition(later, {}, other=ps.drain())],
         lambda later: [ps.stamp(later)],
         lambda later: [ps.stamp(later, lateness=1)],
@@ -284,7 +281,6 @@ class Later:
         lambda later: [ps.stamp_epochs(key=later)],
         lambda later: [ps.stamp_epochs(begin=later)],
         lambda later: [ps.timed(lambda _, n: later(n))],
-        lambda later: [ps.probe(later)],
         lambda later: [ps.reduce(ps.agg.count_unique(later))],
         lambda later: [ps.reduce(ps.agg.most_common(1, later))],
         lambda later: ps.pipe(ps.join(ps.values([1]), ps.values([1]), on=later), ps.collect()),

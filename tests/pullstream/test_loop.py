@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import script
 
 
 @ps.transformer
@@ -48,11 +49,7 @@ async def test_a_ready_source_is_heard_between_two_rounds():
         def complete(self, time):
             """Keep nothing of it."""
 
-    @ps.source
-    async def awaited(ctx):
-        yield 0
-
-    pipeline = ps.pipe(awaited(), ps.loop(ps.transformer(PerRound)()), ps.collect())
+    pipeline = ps.pipe(script(0), ps.loop(ps.transformer(PerRound)()), ps.collect())
     assert await ps.arun(pipeline) == [60]
     assert max(most) <= 2
 

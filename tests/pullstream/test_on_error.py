@@ -1,6 +1,7 @@
 """`on_error=`: what happens to a value whose function raised, in every module that calls a function with each value."""
 
 import inspect
+import math
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain
@@ -10,7 +11,7 @@ import trio
 
 import pullstream as ps
 from pullstream.errors import Abandoned
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, script
 
 LIMITS = (1, 2, 7, 4096)
 
@@ -388,17 +389,13 @@ async def test_a_cancellation_is_no_end_for_a_sink_in_a_stream_that_a_module_ope
     """It would complete what it has got of a time, as it does when the stream has been left by a `take`."""
     ends = []
 
-    @ps.source
-    async def waiting(ctx):
-        yield 0
-        await trio.sleep_forever()
-
+    waiting = script(0, math.inf)
     inverse = ps.map(lambda n: 1 // n, on_error=told_of_the_end(ends))
     if module == "group_by":
-        grouped = ps.pipe(waiting(), ps.group_by(bool, ps.pipe(inverse, ps.prefetch(1))))
+        grouped = ps.pipe(waiting, ps.group_by(bool, ps.pipe(inverse, ps.prefetch(1))))
     else:
         grouped = ps.dynamic_merge()
-        grouped.add(ps.pipe(waiting(), inverse))
+        grouped.add(ps.pipe(waiting, inverse))
     async with trio.open_nursery() as nursery, ps.pipe(grouped, ps.drain()).open() as running:
         await trio.sleep(1)
         if cancel:
@@ -440,13 +437,7 @@ async def shielded_collect(upstream, ctx):
 async def test_a_shielded_sink_gets_no_end_of_a_stream_whose_side_sink_was_cancelled(autojump_clock):
     """It waited forever for the side sink. An end would complete values that the side sink has not got."""
 
-    @ps.source
-    async def slowly(ctx):
-        for n in range(3):
-            yield n
-            await trio.sleep(2)
-
-    inner = ps.pipe(slowly(), ps.map(lambda n: 1 // n, on_error=told_of_the_end([])))
+    inner = ps.pipe(script(0, 2.0, 1, 2.0, 2, 2.0), ps.map(lambda n: 1 // n, on_error=told_of_the_end([])))
     async with ps.pipe(ps.values([inner]), ps.flatten(), shielded_collect()).open() as running:
         await trio.sleep(1)
         await running.abort()
