@@ -233,6 +233,8 @@ async def rests(upstream, ctx):
         await trio.sleep(5)
 
 
+EACH_SECOND = script(*(part for time in (0, 0, 1, 1) for part in (ps.Completed(time), 1.0, ps.Batch(time, [1]))))
+ONCE_ROUND = ps.loop(ps.map(lambda n: ps.Again(0) if n else "left"))
 INNER = ps.pipe(steps(3), ps.map(lambda value: script(2.0, value)), ps.flatten())
 
 
@@ -245,8 +247,10 @@ INNER = ps.pipe(steps(3), ps.map(lambda value: script(2.0, value)), ps.flatten()
         (ps.pipe(INNER, ps.count_by_key(), rests()), [3, 8, 13]),
         # The second stream is opened at 11, and the value of the other source is answered at 10: nothing asks until 15.
         (ps.pipe(ps.merge(INNER, ps.values([9, 9, 9])), rests(), ps.filter(lambda value: value < 9)), [5, 15, 25]),
+        # A time is complete as soon as a value that went round has left, and then the fold must have asked for more.
+        (ps.pipe(EACH_SECOND, ONCE_ROUND, ps.count_by_key(), rests()), [2, 7]),
     ],
-    ids=["busy with a completion", "not asked", "not asked, of several inputs"],
+    ids=["busy with a completion", "not asked", "not asked, of several inputs", "behind a loop"],
 )
 async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojump_clock):
     moments = []

@@ -91,29 +91,6 @@ async def test_a_later_time_waits_outside(streams, autojump_clock):
     assert order == sorted(order)
 
 
-async def test_an_ask_outside_goes_on_while_the_result_of_a_time_is_handled(autojump_clock):
-    """A time is complete as soon as a value that went round has left: the fold must have asked for more by then."""
-
-    @ps.source
-    async def each_second(ctx):
-        for time in (0, 0, 1, 1):
-            ctx.advance(time)
-            await trio.sleep(1)
-            yield ps.Batch(time, [1])
-
-    @ps.transformer
-    async def rests(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            yield batch
-            moments.append(trio.current_time())
-            await trio.sleep(5)
-
-    moments = []
-    once_round = ps.loop(ps.map(lambda n: ps.Again(0) if n else "left"))
-    await ps.arun(ps.pipe(each_second(), once_round, ps.count_by_key(), rests(), ps.drain()), limit=1)
-    assert moments == [2, 7]
-
-
 def test_a_loop_that_grows_without_end_fails():
     released = []
 
