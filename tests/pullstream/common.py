@@ -37,8 +37,6 @@ def in_virtual_time(main, *args, seed=None):
 
 
 def run(pipeline, limit=4096, *, seed=None, check="strict"):
-    """Run a pipeline in virtual time."""
-
     async def main():
         return await ps.arun(pipeline, limit=limit, check=check)
 
@@ -46,7 +44,6 @@ def run(pipeline, limit=4096, *, seed=None, check="strict"):
 
 
 def timed(*times):
-    """A source of times, which are their own values."""
     return ps.values(times, time=lambda time: time)
 
 

@@ -236,7 +236,6 @@ async def is_notified(upstream, ctx, log, seed):
 
 
 def calls(log, seed):
-    """Log the values of each time when it is complete."""
     return ps.at_completion(lambda time, values: log.extend((time, value) for value in values))
 
 
@@ -280,7 +279,6 @@ class Program:
 
     @property
     def names(self):
-        """The names of all its rows."""
         return {name for rows in [self.rows, *(each[-1] for each in (*self.inputs, *self.sinks))] for name in rows}
 
     def function(self, value):

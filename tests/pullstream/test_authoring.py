@@ -96,7 +96,6 @@ async def gathered(
 
 @checked
 def chained(*sources: Annotated[ps.Source[Any], Each(Instance(ps.Source, "chains sources"))]) -> ps.Source[Any]:
-    """Read sources one after another."""
     return ps.concat(*sources)
 
 
@@ -108,7 +107,6 @@ def _one_end(call: authoring.Call) -> None:
 @ps.transformer
 @together(_one_end)
 def end(*, first: Positive | None = None, last: Positive | None = None) -> ps.Transformer[Any, Any]:
-    """Give one end of a stream."""
     return opens(_Halves(lambda value: (first, last, value), "fail"))
 
 
@@ -232,12 +230,10 @@ def test_a_plain_function_says_what_it_composes():
 def test_a_function_that_composes_is_checked():
     @checked
     def several(number: Positive, *names: str, **more: int) -> list[Any]:
-        """Make something else than a module."""
         return [number, names, more]
 
     @checked
     def first(key: Positive, /, **more: int) -> list[Any]:
-        """Take a name of its own for something else."""
         return [key, more]
 
     assert several(2, "a", "b", c=3) == [2, ("a", "b"), {"c": 3}]

@@ -19,7 +19,6 @@ from tutorials.rules.in_runs import FailsTooSoon, ForgetsTheStamp, GoesBack, Kee
 
 
 def line() -> int:
-    """The line of the caller."""
     return currentframe().f_back.f_lineno
 
 
@@ -67,7 +66,6 @@ def answering(*answers):
 
 
 def many(times, values="ab"):
-    """A multi-time answer."""
     return answering(ps.Batch.of(times, [*values]))
 
 
@@ -95,8 +93,6 @@ class Chatty(Numbers):
 
 
 def asks(*limits, many=False):
-    """Ask for these numbers of values, one after the other, whatever comes."""
-
     async def ask(reader):
         for limit in limits:
             with suppress(Unseen):
@@ -106,8 +102,6 @@ def asks(*limits, many=False):
 
 
 def sends(*requests):
-    """Send these requests, one after the other."""
-
     async def send(reader):
         for name in requests:
             sent = getattr(reader, name)(*[Unseen()] * (name == "error"))
@@ -199,8 +193,6 @@ class ChangesTheReason(Passing):
 
 @ps.transformer
 class FailsByItself(Passing):
-    """Fails without a word to its upstream."""
-
     class machine(Edge):  # noqa: N801 - it stands for one
         async def ask(self, lane, limit, **options):
             await super().ask(lane, limit, **options)
@@ -219,8 +211,6 @@ class EchoesTheAnswer(Passing):
 
 @ps.transformer
 class AsksUnasked(Passing):
-    """Begins before anybody wants anything."""
-
     async def begin(self):
         await self.upstream.ask()
 
@@ -252,8 +242,6 @@ class AcquiresForAnAbort(Passing):
 
 @ps.transformer
 class AsksAgain(Passing):
-    """Asks its upstream once more after its end."""
-
     async def produce(self, limit):
         batch = await super().produce(limit)
         if batch is ps.DONE:
@@ -274,8 +262,6 @@ class Reminded(ps.authoring.Notified):
 
 @ps.transformer
 class HoldsLate(ps.authoring.Notified):
-    """Holds a time that is complete already."""
-
     def receive(self, batch):
         self.remind(batch.time)
 
@@ -424,7 +410,6 @@ class TrustedMany(ps.authoring.Kernel):
 
 @ps.sink
 async def takes(upstream, ctx, whole):
-    """Takes everything, whole or one time after another."""
     while (await (upstream.ask_many(9) if whole else upstream.ask(9))) is not ps.DONE:
         pass
 

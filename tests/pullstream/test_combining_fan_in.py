@@ -19,7 +19,6 @@ from timely import Product, TimeDomainError
 
 @ps.source
 async def pausing(ctx, values, seed):
-    """Give values after random pauses."""
     pauses = random.Random(seed)
     rest = list(values)
     while rest:

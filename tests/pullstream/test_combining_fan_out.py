@@ -69,7 +69,7 @@ async def test_a_key_that_fails(limit, capacity, counting, probe, autojump_clock
 
     branches = {number: kept(log, pause=1 - number) for number, log in enumerate(logs)}
     split = ps.partition(key, branches, capacity=capacity)
-    pipeline = ps.pipe(counting(probe, 9, timed=True), ps.map_time(lambda n: n // 4), split)
+    pipeline = ps.pipe(counting(probe, 9), ps.stamp(lambda n: n // 4), split)
     async with pipeline.open(limit=limit, check="strict") as running:
         with pytest.raises(Unseen) as caught:
             await running.result()
@@ -267,21 +267,3 @@ def test_it_is_waited_for(limit):
     assert side == [1, 3, 5, 7, "done"]
     with pytest.raises(Unseen):
         run(ps.pipe(ps.values([9, 3]), ps.map(inner(5)), ps.flatten(), ps.collect()), limit, check=False)
-
-
-async def test_the_time_of_a_value_that_was_not_dealt_is_not_complete(autojump_clock):
-    """The source has gone on to a later time in the same batch, and no branch has the value."""
-
-    def key(number):
-        if number == 1:
-            raise ValueError(number)
-        return "all"
-
-    pipeline = ps.pipe(ps.values(range(3), time=lambda number: number), ps.partition(key, {"all": kept([], pause=1)}))
-    completed = []
-    with pytest.raises(ValueError, match="1"):
-        async with pipeline.open() as running:
-            for time in range(3):
-                await running.progress.completed(time)
-                completed.append(time)
-    assert completed == [0]

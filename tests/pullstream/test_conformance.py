@@ -41,8 +41,6 @@ MISTAKEN = {
 
 @ps.source
 class Absent(ps.authoring.Kernel):
-    """Cannot be opened."""
-
     async def acquire(self):
         raise OSError("not there")
 
@@ -159,14 +157,12 @@ def test_equal_values_come_in_every_sample(broken, rule):
 
 @ps.transformer
 async def names(upstream, ctx):
-    """A transformer over records."""
     async for batch in ctx.batches(upstream):
         yield ps.Batch(batch.time, [record["name"] for record in batch.values])
 
 
 @ps.sink
 async def longest(upstream, ctx):
-    """A sink of text."""
     best = ""
     async for batch in ctx.batches(upstream):
         best = max([best, *batch.values], key=len)

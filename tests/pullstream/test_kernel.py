@@ -16,8 +16,6 @@ from tests.pullstream.common import Unseen
 
 @ps.source
 class Slow(ps.authoring.Kernel):
-    """Emits a value per second."""
-
     async def produce(self, limit):
         await trio.sleep(1)
         return ps.Batch(0, [0])

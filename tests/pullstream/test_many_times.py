@@ -38,8 +38,6 @@ def test_values_keep_their_times_when_others_are_left_out():
 
 
 def fails_at(bad, function=lambda *args: args[-1]):
-    """A function that fails at one value."""
-
     def call(*args):
         if args[-1] == bad:
             raise FAILURE(bad)

@@ -282,8 +282,6 @@ def counts_down(state):
 
 
 class Unreleased(ps.authoring.PerBatch):
-    """A module of one's own that fails in a batch, or when it is released."""
-
     def work(self, out, time, values):
         out += [1 / value for value in values]
 

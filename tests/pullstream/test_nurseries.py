@@ -40,8 +40,6 @@ async def task_fails(ctx, delay):
 
 @ps.source
 class InProduce(ps.authoring.Kernel):
-    """Works in a nursery while it is asked."""
-
     async def produce(self, limit):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(fails)
@@ -50,7 +48,6 @@ class InProduce(ps.authoring.Kernel):
 
 @ps.sink
 async def in_a_sink(upstream, ctx):
-    """Works in a nursery."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(fails)
         await trio.sleep_forever()
@@ -58,7 +55,6 @@ async def in_a_sink(upstream, ctx):
 
 @ps.transformer
 async def asks_in_a_nursery(upstream, ctx):
-    """Asks its upstream from a task."""
     got = []
 
     async def ask():

@@ -21,7 +21,6 @@ class SinkFailed(Exception):
 
 
 def even(value):
-    """The value, unless it is odd."""
     if value % 2:
         raise Unseen(value)
     return value
@@ -40,7 +39,6 @@ def halfway(value):
 
 @ps.sink
 async def noting(upstream, ctx, notes):
-    """Appends every failed value to `notes`, with its time."""
     async for batch in ctx.batches(upstream):
         notes.extend((batch.time, failed) for failed in batch.values)
 
