@@ -40,6 +40,12 @@ async def singly(upstream, ctx):
             yield ps.Batch(batch.time, [value])
 
 
+@ps.sink
+async def asks(upstream, ctx, taken):
+    while (batch := await upstream.ask_many(4096)) is not ps.DONE:
+        taken.append(batch.values)
+
+
 async def asyncly(count):
     for number in range(count):
         yield number
@@ -60,27 +66,15 @@ async def asyncly(count):
 async def test_few_answers_for_many_yields(source):
     """A hand-over between tasks is for thousands of values, and not for each."""
     taken = []
-
-    @ps.sink
-    async def sink(upstream, ctx):
-        while (batch := await upstream.ask_many(4096)) is not ps.DONE:
-            taken.append(len(batch.values))
-
-    await ps.arun(ps.pipe(source(), sink()))
-    assert sum(taken) == 10_000
+    await ps.arun(ps.pipe(source(), asks(taken)))
+    assert sum(map(len, taken)) == 10_000
     assert len(taken) < 10
 
 
 async def test_an_ask_is_answered_after_a_few_milliseconds(monkeypatch):
     monkeypatch.setattr(generator, "BREATH", -1)
     taken = []
-
-    @ps.sink
-    async def sink(upstream, ctx):
-        while (batch := await upstream.ask(100)) is not ps.DONE:
-            taken.append(batch.values)
-
-    await ps.arun(ps.pipe(logged([], 5), sink()))
+    await ps.arun(ps.pipe(logged([], 5), asks(taken)))
     assert taken == [[0], [1], [2], [3], [4]]
 
 

@@ -142,25 +142,17 @@ def test_retry_refuses_a_source_that_can_be_read_once():
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-async def test_retry_waits_longer_each_time(autojump_clock):
-    start = trio.current_time()
-    opened = []
-
-    @ps.source
-    async def refusing(ctx):
-        opened.append(trio.current_time() - start)
-        raise Unseen
-        yield
-
-    with pytest.raises(Unseen):
-        await ps.arun(ps.pipe(ps.retry(refusing(), 3, delay=1, backoff=3), ps.collect()))
-    assert opened == [0, 1, 4, 13]
-
-
 @pytest.mark.parametrize(
-    ("reset_after", "expected"), [(None, [0, 6, 13]), (5.5, [0, 6, 13]), (5, [0, 6, 12, 14])], ids=str
+    ("lasts", "attempts", "options", "expected"),
+    [
+        (0, 3, {"backoff": 3}, [0, 1, 4, 13]),
+        (5, 2, {"reset_after": None}, [0, 6, 13]),
+        (5, 2, {"reset_after": 5.5}, [0, 6, 13]),
+        (5, 2, {"reset_after": 5}, [0, 6, 12, 14]),
+    ],
 )
-async def test_an_attempt_that_has_lasted_resets_the_count_and_the_wait(reset_after, expected, autojump_clock):
+async def test_how_long_retry_waits(lasts, attempts, options, expected, autojump_clock):
+    """Longer each time; an attempt that has lasted resets the count and the wait."""
     start = trio.current_time()
     opened = []
 
@@ -168,14 +160,13 @@ async def test_an_attempt_that_has_lasted_resets_the_count_and_the_wait(reset_af
     async def feed(ctx):
         opened.append(trio.current_time() - start)
         yield 1
-        await trio.sleep(5 if len(opened) < 3 else 0)
+        await trio.sleep(lasts if len(opened) < 3 else 0)
         raise Unseen
 
-    feed = ps.retry(feed(), 2, delay=1, reset_after=reset_after)
     with pytest.raises(Unseen) as caught:
-        await ps.arun(ps.pipe(feed, ps.collect()))
+        await ps.arun(ps.pipe(ps.retry(feed(), attempts, delay=1, **options), ps.collect()))
     assert opened == expected
-    assert "retry gave up after 3 attempts" in caught.value.__notes__
+    assert f"retry gave up after {attempts + 1} attempts" in caught.value.__notes__
 
 
 TWO = (1.0, ps.Batch(1, ["a"]), 1.0, ps.Batch(2, ["b"]))

@@ -137,26 +137,6 @@ async def test_acquiring_is_cut_short_by_an_abort(edge, autojump_clock):
 # ---- R7, R8: endings and failures
 
 
-async def test_a_failing_release_raises_its_own_error_with_the_first_as_its_context(edge):
-    """Neither the failure nor that of the release is lost (R8)."""
-    boom, worse = Unseen("first"), OSError("while letting go")
-
-    @ps.source
-    class Fragile(ps.authoring.Kernel):
-        async def produce(self, limit):
-            raise boom
-
-        async def release(self):
-            raise worse
-
-    async with edge(ps.pipe(Fragile(), ps.map(str))) as reader:
-        for _ in range(2):
-            with pytest.raises(OSError) as caught:
-                await reader.ask()
-            assert caught.value is worse
-            assert caught.value.__context__ is boom
-
-
 @pytest.mark.parametrize("way", ["abort", "nowait", "under way", "end"])
 async def test_a_failing_cleanup_of_a_generator_is_raised(edge, autojump_clock, way):
     """At a yield or in the middle of a wait, it is raised where the stream is ended (R8)."""
