@@ -98,11 +98,6 @@ def test_frequent_values():
     assert of(fold, []) == []
 
 
-def test_exact_frequent_values_merge():
-    fold = agg.most_common(2, str.lower)
-    assert merged(fold, ["aB", "ba", "c"]) == of(fold, "aBbac") == [("a", 2), ("b", 2)]
-
-
 def test_a_state_is_small():
     values = list(range(200_000))
     for fold, bytes_ in (

@@ -29,6 +29,7 @@ FOLDS = {
     "quantile": agg.quantile(0.3, remainder),
     "top": agg.top(3, remainder),
     "count_unique": agg.count_unique(remainder),
+    "most_common": agg.most_common(2, remainder),
     "min_by": agg.min_by(remainder),
     "max_by": agg.max_by(remainder),
     "of one's own": ps.Fold(list, lambda seen, n: [*seen, n], tuple, lambda seen, more: seen + more),
