@@ -239,18 +239,14 @@ class _Terminal(io.TextIOBase):
 
 
 async def test_in_a_notebook_the_output_is_updated(monkeypatch, autojump_clock):
-    class Handle:
-        def __init__(self, states):
-            self.states = states
-
-        def update(self, data, *, raw):
-            self.states.append(data)
-
     def shown_by_ipython(data, *, raw, display_id):
         assert raw
         assert display_id is True
         states.append(data)
-        return Handle(states)
+        return types.SimpleNamespace(update=update)
+
+    def update(data, *, raw):
+        states.append(data)
 
     states = []
     ipython = types.SimpleNamespace(display=shown_by_ipython)

@@ -86,17 +86,6 @@ def test_without_a_key_times_belong_to_a_partition(frame):
     assert found(frame.transform(counts)) == found(own)
 
 
-def test_a_streaming_dataframe(session, tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "0.json").write_text("\n".join(f'{{"id": {n}}}' for n in range(100)))
-    source = session.readStream.schema("id long").json(str(tmp_path / "in"))
-    doubled = source.transform(spark.on_executors(ps.map(lambda row: row.id * 2), schema="id long"))
-    writer = doubled.writeStream.format("memory").queryName("doubled").trigger(availableNow=True)
-    query = writer.option("checkpointLocation", str(tmp_path / "at")).start()
-    assert query.awaitTermination(300)
-    assert found(session.table("doubled")) == sorted(((2 * n,) for n in range(100)), key=repr)
-
-
 def test_a_limit_aborts_the_stream(session, tmp_path, until_idle):
     folder = str(tmp_path)
 

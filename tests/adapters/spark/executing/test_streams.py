@@ -1,7 +1,6 @@
 """Keyed streams in Spark: queries compared with one run, kills and restarts."""
 
 import json
-import os
 import random
 import time
 from collections import defaultdict
@@ -13,6 +12,7 @@ import pytest
 import pullstream as ps
 from tests.adapters.spark.executing.program import RESULTS, ROCKSDB, SECOND, TRANSFORMERS, keyed, landing
 from tests.adapters.spark.helpers import killed, on_both, settings
+from tests.adapters.spark.streaming.conftest import Landing
 from tests.sampling import amount
 
 pytestmark = pytest.mark.spark
@@ -30,9 +30,8 @@ def stateful(chosen):
 
 
 class Arrivals:
-    def __init__(self, folder, seed, files):
-        self.folder = folder
-        folder.mkdir()
+    def __init__(self, root, seed, files):
+        self.landing = Landing(None, root)
         dice = random.Random(seed)
         self.files = []
         for number in range(files):
@@ -43,12 +42,9 @@ class Arrivals:
 
     def arrive(self, first=0, end=None):
         """Write the files with some numbers."""
-        for number in range(len(self.files))[first:end]:
-            rows = [{"key": key, "at": stamp(at), "value": value} for key, at, value in self.files[number]]
-            path = self.folder / f"{number:04}.json"
-            path.write_text("\n".join(map(json.dumps, rows)))
-            # Spark reads the oldest file first.
-            os.utime(path, (EPOCH + number, EPOCH + number))
+        for rows in self.files[first:end]:
+            lines = [json.dumps({"key": key, "at": stamp(at), "value": value}) for key, at, value in rows]
+            self.landing.put("\n".join(lines))
 
     def in_time(self, batches):
         """The rows that Spark does not drop, by key; Spark uses the watermark of the previous micro-batch."""
@@ -111,13 +107,13 @@ def started(frame, checkpoint, out):
 
 
 def read_all(session, arrivals, root):
-    started(keyed(landing(session, arrivals.folder)), root / "state", root / "out").awaitTermination()
+    started(keyed(landing(session, arrivals.landing.folder)), root / "state", root / "out").awaitTermination()
 
 
 @on_both
 def test_keyed_streams_equal_one_run(stateful, tmp_path):
     """Windows, folds, running folds, a user's transformer; several keys per micro-batch, late rows, and a restart."""
-    arrivals = Arrivals(tmp_path / "in", 1, 2)
+    arrivals = Arrivals(tmp_path, 1, 2)
     arrivals.arrive(end=2)
     read_all(stateful, arrivals, tmp_path)
     begun = written(stateful, tmp_path / "out")
@@ -133,7 +129,7 @@ def test_state_moves_to_other_partitions(stateful, tmp_path):
     manager = getattr(type(stateful), "_streamingCheckpointManager", None)
     if manager is None:
         pytest.skip("from PySpark 4.2 on")
-    arrivals = Arrivals(tmp_path / "in", 2, 5)
+    arrivals = Arrivals(tmp_path, 2, 5)
     arrivals.arrive(end=3)
     read_all(stateful, arrivals, tmp_path)
     stateful._streamingCheckpointManager.repartition(str(tmp_path / "state"), 5)
@@ -151,7 +147,7 @@ def committed(root):
 def test_killed_and_restarted(stateful, tmp_path):
     """The state of every key is in Spark's checkpoint."""
     state, out, kills = tmp_path / "state", tmp_path / "out", amount(1, 20)
-    arrivals = Arrivals(tmp_path / "in", kills, 4 * kills + 2)
+    arrivals = Arrivals(tmp_path, kills, 4 * kills + 2)
     arrivals.arrive()
 
     def ready():
@@ -160,6 +156,6 @@ def test_killed_and_restarted(stateful, tmp_path):
     for _ in range(kills):
         goal = len(committed(tmp_path)) + 1
         # A fast machine may have come to the end before.
-        killed("executing.program", arrivals.folder, state, out, ready=ready, after=1, java=True)
+        killed("executing.program", arrivals.landing.folder, state, out, ready=ready, after=1, java=True)
     read_all(stateful, arrivals, tmp_path)
     assert written(stateful, out) == in_one_run(arrivals, state)

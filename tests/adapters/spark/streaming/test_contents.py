@@ -5,6 +5,7 @@ import pytest
 import pullstream as ps
 from adapters import spark
 from tests.adapters.spark.helpers import on_both, settings
+from tests.adapters.spark.streaming.conftest import SCHEMA
 
 pytestmark = pytest.mark.spark
 
@@ -31,11 +32,11 @@ def test_several_arrow_batches_are_one_time(session, landing):
 
 
 def test_an_empty_micro_batch_is_complete_at_once(landing):
-    """If a filter drops all rows, micro-batches are empty; they have times, too, and are committed."""
+    """If a filter on the executors drops all rows, micro-batches are empty; they have times, too, and are committed."""
     landing.arrive(3, 3, 3)
-    df = landing.frame().filter("number >= 6")
-    rows = ps.run(ps.pipe(landing.source(df), ps.collect(timed=True)))
-    assert [at for at, _ in rows] == [2, 2, 2]
+    large = spark.on_executors(ps.filter(lambda row: row.number >= 6), schema=SCHEMA)
+    rows = ps.run(ps.pipe(landing.source(landing.frame().transform(large)), ps.collect(timed=True)))
+    assert [(at, row.number) for at, row in rows] == [(2, 6), (2, 7), (2, 8)]
     assert landing.commits == [0, 1, 2]
 
 
