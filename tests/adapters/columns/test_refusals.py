@@ -125,7 +125,7 @@ def at(*times, **options):
 
 
 def of(kind, value=None):
-    return in_arrow(pa.record_batch({"t": pa.array([value], kind)}))
+    return in_arrow(pa.record_batch({"n": [1], "t": pa.array([value], kind)}))
 
 
 def counted(**options):

@@ -40,6 +40,14 @@ def test_an_empty_micro_batch_is_complete_at_once(landing):
     assert landing.commits == [0, 1, 2]
 
 
+def test_without_data_there_is_no_micro_batch(landing):
+    """The last report is that of an idle query, and those before are read."""
+    landing.arrive(2)
+    assert len(ps.run(ps.pipe(landing.source(), ps.collect()))) == 2
+    assert ps.run(ps.pipe(landing.source(), ps.collect())) == []
+    assert landing.commits == [0]
+
+
 @on_both
 def test_an_aggregate_in_spark_arrives_as_it_changes(landing):
     landing.arrive(3, 3)
