@@ -136,12 +136,13 @@ def test_a_look_for_new_rows_does_not_read_the_table(base):
     base.query("CREATE TABLE sales (day INTEGER, number INTEGER PRIMARY KEY)")
     base.query("CREATE INDEX days ON sales (day, number)")
     numbers = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 5000)"
-    base.query(f"{numbers} INSERT INTO sales SELECT n / 10, n FROM n")
     cursor = SqlCursor(
         Address.of("read_rows", base.target), "SELECT * FROM sales", ["day", "number"], (), None, follow=True
     )
     cursor.open(None)
     try:
+        assert cursor.next() is None
+        base.query(f"{numbers} INSERT INTO sales SELECT n / 10, n FROM n")
         assert sum(batch.num_rows for batch in iter(cursor.next, None)) == 5000
         hundreds = []
         cursor.table._connection.set_progress_handler(lambda: hundreds.append(1), 100)
