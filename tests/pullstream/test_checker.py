@@ -326,7 +326,6 @@ def test_a_broken_transformer_is_reported_with_its_rule(rule, module, sink):
 
 async def test_an_abort_that_is_cancelled_has_ended_the_edge(autojump_clock):
     """Its sender does not wait for the release, and the ask before it is answered with the failure."""
-    del autojump_clock
 
     @ps.source
     class Failing(ps.authoring.Kernel):

@@ -64,8 +64,7 @@ WAITING = {
 async def test_what_is_waited_for_is_not_taken_long_before(name, autojump_clock):
     queue = Queue()
     module, at_once = WAITING[name]
-    async with ps.pipe(ps.values(queue.values(300)), module(queue), ps.drain()).open() as running:
-        await running.result()
+    await ps.arun(ps.pipe(ps.values(queue.values(300)), module(queue), ps.drain()))
     assert queue.taken == queue.done == 300
     assert queue.most <= at_once + 1
 

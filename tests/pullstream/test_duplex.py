@@ -129,8 +129,7 @@ async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, 
         ps.duplex.Duplex(counting(goes_on, 99, delay=1), ps.collect()),
     ]
     with pytest.raises(Unseen) as caught:
-        async with ps.duplex.connect(sides[side], sides[1 - side]).open() as running:
-            await running.result()
+        await ps.arun(ps.duplex.connect(sides[side], sides[1 - side]))
     assert caught.value is boom
     assert fails.balanced
     assert goes_on.balanced
@@ -150,6 +149,5 @@ async def test_a_release_that_fails_does_not_hide_the_failure(counting, new_prob
 
     fails = ps.duplex.Duplex(counting(new_probe(), 2, delay=1, failure=boom), ps.collect())
     with pytest.raises(BaseExceptionGroup, match="both directions failed") as caught:
-        async with ps.duplex.connect(fails, ps.duplex.Duplex(unreleased(), ps.collect())).open() as running:
-            await running.result()
+        await ps.arun(ps.duplex.connect(fails, ps.duplex.Duplex(unreleased(), ps.collect())))
     assert caught.value.exceptions == (boom, stuck)

@@ -254,8 +254,7 @@ INNER = ps.pipe(steps(3), ps.map(lambda value: script(2.0, value)), ps.flatten()
 )
 async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojump_clock):
     moments = []
-    async with ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))).open(limit=1) as running:
-        await running.result()
+    await ps.arun(ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))), limit=1)
     assert moments == expected
 
 
@@ -308,8 +307,7 @@ def test_an_input_is_asked_on_although_another_one_answers(source, limit, second
     async def moments():
         noted = []
         program = ps.pipe(source, rests(), ps.drain(lambda _: noted.append(trio.current_time())))
-        async with program.open(limit=limit) as running:
-            await running.result()
+        await ps.arun(program, limit=limit)
         return tuple(noted)
 
     assert {in_virtual_time(moments, seed=seed) for seed in range(20)} == {(1, second)}

@@ -105,8 +105,7 @@ def soak(stream, beside=None, limit=4096):
     """Run a stream in virtual time."""
 
     async def main():
-        async with ps.pipe(stream, ps.drain()).open(beside=beside, limit=limit) as running:
-            await running.result()
+        await ps.arun(ps.pipe(stream, ps.drain()), beside=beside, limit=limit)
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
 

@@ -432,8 +432,7 @@ async def test_a_listener_that_comes_after_the_end_is_remarked(caplog):
     news = ps.broadcast(1)
     await news.send(1)
     news.end()
-    async with ps.pipe(news.listen(), ps.collect()).open() as running:
-        assert await running.result() == []
+    assert await ps.arun(ps.pipe(news.listen(), ps.collect())) == []
     (message,) = caplog.messages
     assert "Open the listeners before you send" in message
 

@@ -87,8 +87,7 @@ async def test_a_task_that_fails_beside_a_yield_fails_the_stream(source, delay, 
         await trio.sleep(0.3)
 
     with pytest.raises(Unseen):
-        async with ps.pipe(source(delay), ps.map_async(slowly, concurrency=1), ps.drain()).open(check=True) as running:
-            await running.result()
+        await ps.arun(ps.pipe(source(delay), ps.map_async(slowly, concurrency=1), ps.drain()), check=True)
     assert seen == [0] if delay == 0.5 else [0, 1]
 
 
@@ -142,8 +141,7 @@ async def shields_all(ctx):
 
 async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(autojump_clock):
     with pytest.raises(Unseen):
-        async with ps.pipe(closes_slowly(), asks_later()).open() as running:
-            await running.result()
+        await ps.arun(ps.pipe(closes_slowly(), asks_later()))
 
 
 @ps.source
@@ -208,8 +206,7 @@ async def test_nothing_is_lost_after_a_scope_that_is_cancelled_around_a_yield(so
         numbers.append(n)
         return ps.Batch(0, [n])
 
-    async with ps.pipe(source(given), asks_later(limit)).open() as running:
-        assert await running.result() == numbers
+    assert await ps.arun(ps.pipe(source(given), asks_later(limit))) == numbers
     assert numbers[-2:] == [2, 3]
 
 
