@@ -45,7 +45,10 @@ class CsvFormat(TableFormat):
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
             cut = Cutter(file.path, stream, self.block_size, Start(), quote).blocks()
             rest = self._skipped(file, cut, self.read.skip_rows)
-            head = next((block for block in rest if isinstance(block, Overlong) or not block.data.isspace()), None)
+            # A header is no line of white space; the first row may be.
+            given = 2 if self.read.autogenerate_column_names else len(self.read.column_names or ())
+            blank = self._blank(given) if given else None
+            head = next((block for block in rest if isinstance(block, Overlong) or block.data.lstrip(blank)), None)
             if head is None:
                 return
             if isinstance(head, Overlong):
@@ -56,7 +59,10 @@ class CsvFormat(TableFormat):
             parse = partial(self._parse, names, parts, agreed)
             # The user's invalid_row_handler must see rows one at a time, in file order.
             width = WIDTH if self.parse.invalid_row_handler is None else 0
-            sieve = Sieve(file, parse, raw.stop.look, quote, parts.strict, names=names, width=width, row=parts.row)
+            blank = self._blank(len(names))
+            sieve = Sieve(
+                file, parse, raw.stop.look, quote, parts.strict, names=names, width=width, blank=blank, row=parts.row
+            )
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
@@ -65,7 +71,13 @@ class CsvFormat(TableFormat):
             def settle(block: Block) -> None:
                 agreed.settle(file, self._inferred(block.data, names, parts))
 
-            yield from sieve.pieces(settled(body, agreed, settle), stream)
+            yield from sieve.pieces(settled(body, agreed, settle, blank=blank), stream)
+
+    def _blank(self, columns: int) -> bytes:
+        """The characters of which lines may consist that are no rows: with several columns, a row has delimiters."""
+        if columns > 1:
+            return b" \t\r\n\v\f".replace(self.parse.delimiter.encode(), b"")
+        return b"\r\n" if self.parse.ignore_empty_lines else b""
 
     def _quote(self) -> bytes | None:
         """The quote character if line breaks are allowed in quotes, else None."""

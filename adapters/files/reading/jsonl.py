@@ -21,6 +21,9 @@ from .options import Tabular, encoding_argument, tabular_source
 from .parsing import MOST, Sieve, settled, uncounted
 from .streams import RawFile, transcoded
 
+BLANK: Final = b" \t\r\n"
+"""The characters that JSON allows around a value."""
+
 _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
 """The scanner inside `json.loads`, without the checks that `loads` repeats for each line."""
 
@@ -103,9 +106,10 @@ class JsonTableFormat(TableFormat):
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             # One sieve per file: the inferred types depend on what precedes a block.
-            sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"")
+            sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"", blank=BLANK)
             cut = Cutter(file.path, stream, self.block_size, start).blocks()
-            yield from sieve.pieces(settled(cut, agreed, partial(self._settle, file, agreed)), stream)
+            settle = partial(self._settle, file, agreed)
+            yield from sieve.pieces(settled(cut, agreed, settle, blank=BLANK), stream)
 
     def _settle(self, file: File, agreed: Agreed, block: Block) -> None:
         """Infer the columns and types that were not given from the first block."""

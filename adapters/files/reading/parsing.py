@@ -40,12 +40,30 @@ Parse = Callable[[bytes], Any]
 """A function that makes a table of whole lines; it raises if a line cannot be parsed or does not match."""
 
 
-def settled(blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None]) -> Iterator[Block]:
-    """The blocks; `settle` gets one that is not empty if columns and types are not agreed on yet."""
+def settled(
+    blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None], *, blank: bytes
+) -> Iterator[Block]:
+    """The blocks; `settle` gets one that has rows if columns and types are not agreed on yet.
+
+    Lines of only `blank` characters are no rows. Rows of other white space have empty fields only, which say nothing of
+    types: a few blocks of them wait for another one.
+    """
+    waiting: list[Block] = []
     for block in blocks:
-        if agreed.schema is None and not isinstance(block, Overlong) and not block.data.isspace():
+        if agreed.schema is None and not isinstance(block, Overlong) and block.data.lstrip(blank):
+            if block.data.isspace() and len(waiting) < HELD:
+                waiting.append(block)
+                continue
             settle(block)
+        elif waiting:
+            waiting.append(block)
+            continue
+        yield from waiting
+        waiting.clear()
         yield block
+    if waiting:
+        settle(waiting[0])
+        yield from waiting
 
 
 @attrs.frozen(eq=False)
@@ -60,6 +78,8 @@ class Sieve:
     """The quote character if every line must give a row, so that a line that swallows the next is found; else None."""
     _names: Sequence[str] = attrs.field(default=(), kw_only=True, alias="names")
     _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
+    _blank: bytes = attrs.field(kw_only=True, alias="blank")
+    """The characters of which lines may consist that are no rows."""
     _row: re.Pattern[bytes] | None = attrs.field(default=None, kw_only=True, alias="row")
     """Matches a row that may have line breaks in quotes: no part of such a row may be taken for a row of its own."""
     _held: list[tuple[Block, Any]] = attrs.field(factory=list[tuple[Block, Any]], init=False)
@@ -168,7 +188,7 @@ class Sieve:
         return rows
 
     def _whole(self, block: Block) -> Any:
-        if isinstance(block, Overlong) or block.data.isspace():
+        if isinstance(block, Overlong) or not block.data.lstrip(self._blank):
             return None
         try:
             return self._checked(block.data, block.count)
@@ -180,8 +200,8 @@ class Sieve:
         self._look()
         table = self._parse(data)
         if self._strict is not None:
-            # Empty lines are not rows.
-            if table.num_rows != lines and table.num_rows != sum(1 for line in data.split(b"\n") if line.strip()):
+            rows = (line.strip(self._blank) for line in data.split(b"\n"))
+            if table.num_rows != lines and table.num_rows != sum(map(bool, rows)):
                 raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
             # Check the last non-empty line: an open quote swallows empty lines after it, which do not count.
             last = data.rstrip()
@@ -193,7 +213,7 @@ class Sieve:
     def _sieved(self, numbered: "_NumberedRows", begin: int, end: int) -> Iterator[Piece]:
         rows, lines = numbered.rows, numbered.lines
         data = b"".join(rows[begin:end])
-        if not data.strip():
+        if not data.lstrip(self._blank):
             return
         try:
             table = self._checked(data, count_lines(data))
@@ -209,8 +229,8 @@ class Sieve:
             yield from self._sieved(numbered, begin, middle)
             yield from self._sieved(numbered, middle, end)
             return
-        # Without those of white space: a parser that counts them as rows would name the wrong one.
-        places = [place for place in range(begin, end) if rows[place].strip()]
+        # Without blank lines: a parser that counts them as rows would name the wrong one.
+        places = [place for place in range(begin, end) if rows[place].strip(self._blank)]
         for _, last, piece in mark_ends(self._few(numbered, places)):
             yield attrs.evolve(piece, more=not last)
 

@@ -199,11 +199,29 @@ def test_views_become_plain_columns(put, read):
     ]
 
 
-def test_empty_lines_of_csv(put, read):
-    path, kept = put("a", b"a\n1\n\n3\n"), pc.ParseOptions(ignore_empty_lines=False)
-    for size in range(4, 9):
-        assert read(files.read_csv(path, block_size=size)) == [(1,), (3,)]
-        assert read(files.read_csv(path, block_size=size, parse_options=kept)) == [(1,), (None,), (3,)]
+TABS = pc.ReadOptions(column_names=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("data", "rows", "options"),
+    [
+        (b"a\n1\n%s3\n", [(1,), (3,)], {}),
+        (b"a\n1\n%s3\n", [(1,), *[(None,)] * 9, (3,)], {"parse_options": pc.ParseOptions(ignore_empty_lines=False)}),
+        (b"a\n%s3\n", [*[(None,)] * 9, (3,)], {"parse_options": pc.ParseOptions(ignore_empty_lines=False)}),
+        (b"a\tb\n1\t2\n%s\n3\t4\n", [(1, 2), *[(None, None)] * 9, (3, 4)], {"delimiter": "\t"}),
+        (b"%s3\t4\n", [*[(None, None)] * 9, (3, 4)], {"delimiter": "\t", "read_options": TABS}),
+        (b"a\tb\n1\t2\n%s7\n3\t4\n", [(1, 2), *[(None, None)] * 9, (3, 4)], {"delimiter": "\t"}),
+        (b"a\tb\n%s", [("", "")] * 9, {"delimiter": "\t"}),
+        (b"a\nx\n%sy\n", [("x",), *[("  ",)] * 9, ("y",)], {"delimiter": ","}),
+    ],
+)
+def test_rows_without_values_in_csv(put, read, data, rows, options):
+    """Wherever blocks are cut: an empty line is a row only if asked for, any other line is one."""
+    line = {"\t": b"\t\n", ",": b"  \n"}.get(options.get("delimiter"), b"\n")
+    path = put("a", data.replace(b"%s", line * 9))
+    for size in (*range(4, 30), 1 << 20):
+        found = read(files.read_csv(path, block_size=size, on_error="skip", **options))
+        assert found == rows, size
 
 
 def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
