@@ -23,7 +23,7 @@ Left = Callable[[Batch[Any], int], Batch[Any] | None]
 """The part of an answer, to an ask with a limit, that passes; None if there is none."""
 
 
-def pass_through(edge: Edge[Any], left: Left) -> None:
+def let_pass(edge: Edge[Any], left: Left) -> None:
     """Let only a part of each of a module's answers pass: where nothing is left, it is asked again."""
     polled = edge.polled
     if polled is not None:
@@ -50,7 +50,7 @@ def pass_through(edge: Edge[Any], left: Left) -> None:
 
 def drop_in(edge: Edge[Any], drops: Drops) -> None:
     """Let a module's values at some times pass no more."""
-    pass_through(edge, partial(_not_dropped, edge, drops))
+    let_pass(edge, partial(_not_dropped, edge, drops))
 
 
 def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) -> Batch[Any] | None:
@@ -97,13 +97,16 @@ def refuse_lost(locations: Iterable[Location], where: str) -> None:
 
 def drop_done(sidecar: Sidecar, cut: Cut, sinks: Collection[Location]) -> None:
     """Let what is done be dropped where times begin, and where it would be taken twice: by memories and `sinks`."""
-    for location in sidecar.locations:
-        for port in location.ports:
-            if isinstance(port.claim, Lane):
-                lane = cast("Lane[Any]", port.claim)
-                drops = _drops(lane, cut, sinks)
-                if drops is not None:
-                    drop_in(lane.edge, drops)
+    for lane in lanes_of(sidecar):
+        drops = _drops(lane, cut, sinks)
+        if drops is not None:
+            drop_in(lane.edge, drops)
+
+
+def lanes_of(sidecar: Sidecar) -> list["Lane[Any]"]:
+    """The lanes on which the modules of a stream receive values, one for each input that has one."""
+    claims = (port.claim for location in sidecar.locations for port in location.ports)
+    return [cast("Lane[Any]", claim) for claim in claims if isinstance(claim, Lane)]
 
 
 def _drops(lane: "Lane[Any]", cut: Cut, sinks: Collection[Location]) -> Callable[[Hashable], bool] | None:

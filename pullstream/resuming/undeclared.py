@@ -5,7 +5,7 @@ time counts as complete before that answer is. The values that it came from are 
 """
 
 from collections.abc import Hashable
-from typing import Any, cast
+from typing import Any
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location
@@ -13,7 +13,7 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
 from pullstream.protocol import Batch
-from pullstream.resuming.resuming import pass_through
+from pullstream.resuming.resuming import lanes_of, let_pass
 
 FEW = 1_000
 """The number of times that are noted before those that cannot be answered any more are looked for."""
@@ -21,20 +21,15 @@ FEW = 1_000
 
 def refuse_undeclared(sidecar: Sidecar) -> None:
     """Let modules without a memory fail if they answer at a time at which they received nothing."""
-    lanes = [
-        cast("Lane[Any]", port.claim)
-        for location in sidecar.locations
-        for port in location.ports
-        if isinstance(port.claim, Lane)
-    ]
+    lanes = lanes_of(sidecar)
     received = {location: ReceivedTimes(location) for location in sidecar.locations if _unknown(location)}
     for lane in lanes:
         below = received.get(lane.port.location)
         if below is not None:
-            pass_through(lane.edge, below.note)
+            let_pass(lane.edge, below.note)
     for edge in dict.fromkeys(lane.edge for lane in lanes):
         if edge.location in received:
-            pass_through(edge, received[edge.location].check)
+            let_pass(edge, received[edge.location].check)
 
 
 def _unknown(location: Location) -> bool:

@@ -23,7 +23,7 @@ from .errors import FileReadError, as_packed, by_name
 from .formats import Agreed, Piece, Start, TableFormat, arrow_types, missing_columns, unique
 from .listing import File, Paths, checked_paths
 from .options import Tabular, encoding_argument, tabular_source
-from .parsing import MOST, WIDTH, Sieve, settled, uncounted
+from .parsing import MOST, WIDTH, Sieve, uncounted
 from .streams import RawFile, transcoded
 
 
@@ -47,8 +47,8 @@ class CsvFormat(TableFormat):
             rest = self._skipped(file, cut, self.read.skip_rows)
             # A header is no line of white space; the first row may be.
             given = 2 if self.read.autogenerate_column_names else len(self.read.column_names or ())
-            blank = self._blank(given) if given else None
-            head = next((block for block in rest if isinstance(block, Overlong) or block.data.lstrip(blank)), None)
+            before = self._blank(given) if given else None
+            head = next((block for block in rest if isinstance(block, Overlong) or block.data.lstrip(before)), None)
             if head is None:
                 return
             if isinstance(head, Overlong):
@@ -61,7 +61,7 @@ class CsvFormat(TableFormat):
             width = WIDTH if self.parse.invalid_row_handler is None else 0
             blank = self._blank(len(names))
             sieve = Sieve(
-                file, parse, raw.stop.look, quote, parts.strict, names=names, width=width, blank=blank, row=parts.row
+                file, parse, raw.stop.look, quote, parts.strict, blank, names=names, width=width, row=parts.row
             )
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
@@ -71,7 +71,7 @@ class CsvFormat(TableFormat):
             def settle(block: Block) -> None:
                 agreed.settle(file, self._inferred(block.data, names, parts))
 
-            yield from sieve.pieces(settled(body, agreed, settle, blank=blank), stream)
+            yield from sieve.pieces(sieve.settled(body, agreed, settle), stream)
 
     def _blank(self, columns: int) -> bytes:
         """The characters of which lines may consist that are no rows: with several columns, a row has delimiters."""

@@ -18,7 +18,7 @@ from .errors import FileReadError, by_name
 from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, TableFormat, Values, arrow_types, decoded
 from .listing import File, Paths
 from .options import Tabular, encoding_argument, tabular_source
-from .parsing import MOST, Sieve, settled, uncounted
+from .parsing import MOST, Sieve, uncounted
 from .streams import RawFile, transcoded
 
 BLANK: Final = b" \t\r\n"
@@ -106,10 +106,9 @@ class JsonTableFormat(TableFormat):
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             # One sieve per file: the inferred types depend on what precedes a block.
-            sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"", blank=BLANK)
+            sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"", BLANK)
             cut = Cutter(file.path, stream, self.block_size, start).blocks()
-            settle = partial(self._settle, file, agreed)
-            yield from sieve.pieces(settled(cut, agreed, settle, blank=BLANK), stream)
+            yield from sieve.pieces(sieve.settled(cut, agreed, partial(self._settle, file, agreed)), stream)
 
     def _settle(self, file: File, agreed: Agreed, block: Block) -> None:
         """Infer the columns and types that were not given from the first block."""

@@ -40,32 +40,6 @@ Parse = Callable[[bytes], Any]
 """A function that makes a table of whole lines; it raises if a line cannot be parsed or does not match."""
 
 
-def settled(
-    blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None], *, blank: bytes
-) -> Iterator[Block]:
-    """The blocks; `settle` gets one that has rows if columns and types are not agreed on yet.
-
-    Lines of only `blank` characters are no rows. Rows of other white space have empty fields only, which say nothing of
-    types: a few blocks of them wait for another one.
-    """
-    waiting: list[Block] = []
-    for block in blocks:
-        if agreed.schema is None and not isinstance(block, Overlong) and block.data.lstrip(blank):
-            if block.data.isspace() and len(waiting) < HELD:
-                waiting.append(block)
-                continue
-            settle(block)
-        elif waiting:
-            waiting.append(block)
-            continue
-        yield from waiting
-        waiting.clear()
-        yield block
-    if waiting:
-        settle(waiting[0])
-        yield from waiting
-
-
 @attrs.frozen(eq=False)
 class Sieve:
     """Parses whole blocks and, if that fails, finds the bad lines by bisection."""
@@ -76,15 +50,37 @@ class Sieve:
     _quote: bytes | None
     _strict: bytes | None
     """The quote character if every line must give a row, so that a line that swallows the next is found; else None."""
+    _blank: bytes
+    """The characters of which lines may consist that are no rows."""
     _names: Sequence[str] = attrs.field(default=(), kw_only=True, alias="names")
     _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
-    _blank: bytes = attrs.field(kw_only=True, alias="blank")
-    """The characters of which lines may consist that are no rows."""
     _row: re.Pattern[bytes] | None = attrs.field(default=None, kw_only=True, alias="row")
     """Matches a row that may have line breaks in quotes: no part of such a row may be taken for a row of its own."""
     _held: list[tuple[Block, Any]] = attrs.field(factory=list[tuple[Block, Any]], init=False)
     """Consecutive blocks with their tables. The first begins with a row whose quote is open to the end of the last."""
     _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
+
+    def settled(self, blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None]) -> Iterator[Block]:
+        """The blocks; `settle` gets one that has rows if columns and types are not agreed on yet.
+
+        Rows of only white space have empty fields, which say nothing of types: a few such blocks wait for another one.
+        """
+        waiting: list[Block] = []
+        for block in blocks:
+            if agreed.schema is None and not isinstance(block, Overlong) and block.data.lstrip(self._blank):
+                if block.data.isspace() and len(waiting) < HELD:
+                    waiting.append(block)
+                    continue
+                settle(block)
+            elif waiting:
+                waiting.append(block)
+                continue
+            yield from waiting
+            waiting.clear()
+            yield block
+        if waiting:
+            settle(waiting[0])
+            yield from waiting
 
     def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
         """Parse blocks, and yield their tables and bad parts in order."""

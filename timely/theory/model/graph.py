@@ -83,7 +83,8 @@ class ModelGraph:
         after |= {edge.name: () if edge.destination is None else (edge.destination,) for edge in self.edges}
         rank = {node: 2 * i + 1 for i, node in enumerate(self.nodes)}
         beyond = 2 * len(rank)
-        rank |= {e.name: beyond if e.destination is None else rank[e.destination] - 1 for e in self.edges}
+        for edge in self.edges:
+            rank[edge.name] = beyond if edge.destination is None else rank[edge.destination] - 1
         object.__setattr__(self, "locations", locations)
         object.__setattr__(self, "rank", rank)
         object.__setattr__(self, "_successors", after)
