@@ -218,7 +218,7 @@ async def main(where):
             if where == "body":
                 time.sleep(0.02)
             elif where == "await":
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(30)
             if time.monotonic() - began > 3:
                 print("read on")
                 break
