@@ -13,6 +13,7 @@ from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
 from pullstream.protocol import Batch
+from pullstream.resuming.consequences import may_come
 from pullstream.resuming.resuming import lanes_of, let_pass
 
 FEW = 1_000
@@ -22,7 +23,7 @@ FEW = 1_000
 def refuse_undeclared(sidecar: Sidecar) -> None:
     """Let modules without a memory fail if they answer at a time at which they received nothing."""
     lanes = lanes_of(sidecar)
-    received = {location: ReceivedTimes(location) for location in sidecar.locations if _unknown(location)}
+    received = {location: ReceivedTimes(location, sidecar) for location in sidecar.locations if _unknown(location)}
     for lane in lanes:
         below = received.get(lane.port.location)
         if below is not None:
@@ -42,8 +43,8 @@ def _unknown(location: Location) -> bool:
 class ReceivedTimes:
     """The times at which a module has received values, and may still answer."""
 
-    def __init__(self, location: Location) -> None:
-        self._location = location
+    def __init__(self, location: Location, sidecar: Sidecar) -> None:
+        self._location, self._sidecar = location, sidecar
         self._times: set[Hashable] = set()
         self._most = FEW
 
@@ -51,10 +52,15 @@ class ReceivedTimes:
         """Note the times of a batch from upstream."""
         self._times.update((batch.time,) if batch.uniform else batch.times)
         if len(self._times) > self._most:
-            frontier = self._location.frontier
-            self._times = {time for time in self._times if frontier.less_equal(time)}
-            self._most = max(FEW, 2 * len(self._times))
+            # In a step of its own: in this one, the batch may be held upstream no more, and not be in flight yet.
+            self._most *= 2
+            self._sidecar.soon(self._forget)
         return batch
+
+    def _forget(self) -> None:
+        frontier = self._location.frontier
+        self._times = {time for time in self._times if may_come(frontier, time, unlike=True)}
+        self._most = max(FEW, 2 * len(self._times))
 
     def check(self, batch: Batch[Any], _: int) -> Batch[Any]:
         """Refuse an answer at a time that was not noted."""
