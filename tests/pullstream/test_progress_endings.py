@@ -71,6 +71,12 @@ def failing(kind, failure):
         while await upstream.ask(ctx.limit) is not ps.DONE:
             pass
 
+    @ps.transformer
+    async def holding(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            with ctx.hold(batch.time):
+                yield await upstream.ask()
+
     def closed():
         try:
             yield from (1, 2, 3)
@@ -82,6 +88,9 @@ def failing(kind, failure):
         "map": lambda: ps.pipe(timed(1, 2, 3), ps.map(bad), ps.collect()),
         "map_async": lambda: ps.pipe(timed(1, 2, 3), ps.map_async(call, 2), ps.collect()),
         "generator": lambda: ps.pipe(timed(1, 2, 3), generator(), ps.map(str), ps.collect()),
+        "group": lambda: ps.pipe(
+            timed(1, 2, 3), ps.map(raises_at(3, failure)), ps.skip(1), ps.group_by(str, holding()), ps.collect()
+        ),
         "sink": lambda: ps.pipe(timed(1, 2, 3), ps.map(lambda n: n), ps.drain(bad)),
         "key": lambda: ps.pipe(timed(1, 2, 3), ps.partition(bad, {1: ps.collect()}, other=ps.drain())),
         "branch": lambda: ps.pipe(timed(1, 2, 3), ps.tee(ps.collect(), ps.drain(bad))),
@@ -89,7 +98,7 @@ def failing(kind, failure):
     }[kind]()
 
 
-KINDS = ["source", "map", "map_async", "generator", "sink", "key", "branch", "release"]
+KINDS = ["source", "map", "map_async", "generator", "group", "sink", "key", "branch", "release"]
 
 
 @pytest.mark.parametrize("asked", ["before", "after"])

@@ -200,7 +200,7 @@ class Sieve:
             if table.num_rows != lines and table.num_rows != sum(map(bool, rows)):
                 raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
             # Check the last non-empty line: an open quote swallows empty lines after it, which do not count.
-            last = data.rstrip()
+            last = data.rstrip(self._blank or b"\r\n")
             last = last[last.rfind(b"\n") + 1 :] + b"\n"
             if self._strict and last.count(self._strict) % 2 and self._parse(last * 2).num_rows != 2:
                 raise ValueError("a quote is left open")

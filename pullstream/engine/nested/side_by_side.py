@@ -139,6 +139,6 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         elif isinstance(answer, BaseException) and answer is not self.outer.ending:
             self.owed.end(answer)
         else:
+            self.gone(stream)
             del self.inner[lane]
             forget_inner(self, [lane])
-            self.gone(stream)

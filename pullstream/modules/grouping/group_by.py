@@ -169,6 +169,10 @@ class GroupBy(SideBySide[_Group]):
         # A group that has ended by itself keeps its place, so that later values of its key are left out.
         if stream.closing:
             del self._groups[stream.key]
+        if isinstance(self.outer.ending, BaseException):
+            # What it held is not complete, while others may still answer before the failure is raised.
+            for time in inner_frontier(stream.lane):
+                self.location.hold(time)
 
 
 class GroupRows(Notified, Inline):

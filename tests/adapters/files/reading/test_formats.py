@@ -200,6 +200,7 @@ def test_views_become_plain_columns(put, read):
 
 
 TABS = pc.ReadOptions(column_names=["a", "b"])
+TEXTS = {"schema": {"a": "string", "b": "string"}}
 
 
 @pytest.mark.parametrize(
@@ -212,6 +213,7 @@ TABS = pc.ReadOptions(column_names=["a", "b"])
         (b"%s3\t4\n", [*[(None, None)] * 9, (3, 4)], {"delimiter": "\t", "read_options": TABS}),
         (b"a\tb\n1\t2\n%s7\n3\t4\n", [(1, 2), *[(None, None)] * 9, (3, 4)], {"delimiter": "\t"}),
         (b"a\tb\n%s", [("", "")] * 9, {"delimiter": "\t"}),
+        (b'a\tb\n1\t2"\n2"\t\n%s', [("1", '2"'), ('2"', ""), *[("", "")] * 9], {"delimiter": "\t", **TEXTS}),
         (b"a\nx\n%sy\n", [("x",), *[("  ",)] * 9, ("y",)], {"delimiter": ","}),
     ],
 )
