@@ -17,11 +17,11 @@ from pullstream.shake.command import add_shake
 from pullstream.trace.command import add_view
 
 EXPECTED: Final = (LookupError, TypeError, ValueError, SyntaxError, OSError, PullstreamError)
-"""Exceptions that say what a command cannot do. Others come from the user's code, or are faults of the toolkit's."""
+"""Exceptions whose text tells the user why a command failed. Others come from user code, or are bugs in the toolkit."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the command's exit code: 2 if it cannot do what it is for."""
+    """Run the command line and return the command's exit code: 2 if the command cannot do its work."""
     parser = argparse.ArgumentParser(prog="pullstream", description="Tools for users, learners and authors of modules.")
     parser.add_argument("--version", action="version", version=f"pullstream {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = given.run(given)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What reads the output, such as `head`, has enough. Python must not write the rest when it ends.
+        # The reader of the output, such as `head`, has closed it. Python must not write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as exc:
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _why(exc: Exception) -> str:
-    """Say what stopped a command, with the line if the user's code raised it; "" for a fault of the toolkit's."""
+    """Say what stopped a command, with the line if the user's code raised it; "" for a bug in the toolkit."""
     notes: list[str] = getattr(exc, "__notes__", [])
     if not notes and (place := place_of(exc)) is not None:
         notes = [f"raised at {place}"]

@@ -1,7 +1,7 @@
 """The bridge to asyncio: an asyncio event loop in a thread beside a trio program, and calls into it.
 
-The first call starts the loop. It serves the whole trio program: every `run` and every open pipeline. It ends with that
-program in an orderly way: tasks are cancelled and awaited, generators closed, the thread joined.
+The first call starts the loop. It serves the whole trio program: every `run` and every open pipeline. When that program
+ends, the loop cancels and awaits its tasks and closes its generators, and then its thread ends.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class _Failure:
 
 
 class AsyncioTask:
-    """A task of asyncio's, as seen from trio."""
+    """An asyncio task, as seen from trio."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, main: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._loop = loop
@@ -200,7 +200,7 @@ _home: trio.lowlevel.RunVar[Bridge | None] = trio.lowlevel.RunVar("the asyncio l
 
 
 def at_home(bridge: Bridge) -> None:
-    """Make calls without their own loop in the loop that awaits this trio program."""
+    """Make calls without `loop=` in the loop that awaits this trio program."""
     _home.set(bridge)
 
 

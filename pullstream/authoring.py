@@ -3,10 +3,10 @@
 To compose pipelines you need only `pullstream`. Most modules of your own need only `pullstream` too: they are decorated
 async generators (`ps.source`, `ps.transformer`, `ps.sink`). Use this module for the rest: modules that are kernels,
 that validate their options, that handle failures value by value, or that read and answer at the same time. Everything
-in `adapters` is built with `pullstream` and this module alone.
+in `adapters` is built with only `pullstream` and this module.
 
-Test a module with `pullstream.conformance`, which also gives it batches of many times, in order or not. Its `Subject`
-lists what to declare of a module that keeps values back, or computes per time. For state under a journal, use
+Test a module with `pullstream.conformance`, which also gives it multi-time batches, in order or not. Its `Subject`
+lists what to declare for a module that keeps values back, or computes per time. For state under a journal, use
 `pullstream.shake` with `journal=True`: it kills a pipeline and resumes it.
 
 A module is one function. Its signature says which arguments it takes and how each is checked when the module is
@@ -61,9 +61,9 @@ install it.
 type is `Done`. A `Traits` value describes a kernel to the run; `PROMPT` is for kernels that answer at once. `Carries`
 tells a journal what to save. Inherit more for more abilities: `Resumable` restores what an earlier run saved, `Outside`
 checks whether the external data is unchanged, `Finishing` works at the end. A `Lane` is one task's end of an edge;
-`State` is the state of an edge. A `PolledKernel` answers in one step where its inputs do, or says with an `Unanswered`
+`State` is the state of an edge. A `PolledKernel` answers in one step if its inputs do, or says with an `Unanswered`
 why not: `NOT_YET` or `WAIT`. A `Location` is the module's place in the sidecar; a `Hold` there is the right to answer
-at a time. Each of these base classes has one idea (a subclass with its own constructor must call the inherited one):
+at a time. Each base class below has one purpose (a subclass with its own constructor must call the inherited one):
 
 - `Stage` and `Kind`: one value in, one value out, fused with neighbouring stages; `StageMemory` saves its state
 - `PerBatch` and `PassOn`: one batch in, one batch out, with a user's function or immediately
@@ -77,7 +77,7 @@ at a time. Each of these base classes has one idea (a subclass with its own cons
 - `SideBranch`: diverts some of the values to a second sink; `LateOption`: the option `late=`, which adds one
 - `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
 
-`Committer` is the base class of sinks that make a time's values visible at once when the time is complete, and
+`Committer` is the base class of sinks that make a time's values visible together when the time is complete, and
 exactly once even if the program is killed.
 
 `instalments` runs the modules of an `InstalmentPlan` over the data available so far, for hosts that store a
@@ -88,7 +88,7 @@ results.
 Any kernel may answer a multi-time batch, `ps.Batch.of(times, values)`. `upstream.ask` gives the values of one time
 after another, `upstream.ask_many` the whole batch. `PassOn.answer` and `Notified.receive` get whole batches, too:
 `PassOn.run_by_run` and `Notified.apart` take them apart by time. A kernel that fails in the middle of a multi-time
-batch says how far it got, with `upstream.ack_but`, `PassOn.fail` or `Notified.taken`.
+batch reports how far it got, with `upstream.ack_but`, `PassOn.fail` or `Notified.taken`.
 
 **Parts of kernels**
 
@@ -97,7 +97,7 @@ cut an iterator into batches, each value at its time. `Accumulator`: folds value
 `WaitingPace`: how many values to ask for. `Grip`: state that a handle and its kernel share. `Interrupts`: delays
 Ctrl-C in code that must not be interrupted. `ascending`, `Ascending`: whether the times of an answer are in order,
 and sequences known to be. `minimal`: the minimal times, which are held for the whole answer. `has_nan`: whether a
-time has no place in an order. `start_in_thread`: calls a function in a thread of its own, which a simulation
+time contains NaN, which has no order. `start_in_thread`: calls a function in a thread of its own, which a simulation
 controls. `lock`, `locked` and `close_locked`: a lock on a file, which forked children do not keep.
 """
 

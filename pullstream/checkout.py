@@ -1,7 +1,7 @@
 """Support for checkouts, in which timely and adapters are folders beside pullstream.
 
-In a checkout, the files of those names in pullstream lead to these folders. An installed package contains the folders
-themselves, and occupies no top-level name but `pullstream`.
+In a checkout, the files with these names in pullstream re-export the folders. An installed package contains the folders
+themselves, and uses no top-level name except `pullstream`.
 """
 
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def beside(name: str) -> None:
-    """Raise ImportError if importing `name` would find another package than the one beside this."""
+    """Raise ImportError if importing `name` would find a package other than the one beside pullstream."""
     spec = find_spec(name)
     found = None if spec is None else spec.origin
     if found is None or not Path(found).is_relative_to(ROOT / name):

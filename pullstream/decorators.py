@@ -54,7 +54,7 @@ def opens(work: Any) -> Any:
 
 
 def alike(model: Factory, /) -> Callable[[Callable[..., Any]], Factory]:  # noqa: ARG001 - its type is what matters
-    """Give a module the type of another one that is called in the same way. For type checkers alone."""
+    """Give a module the type of another one that is called in the same way. For type checkers only."""
     return lambda made: cast("Factory", made)
 
 
@@ -71,9 +71,9 @@ def source(made: Callable[..., Any] = _nothing, /) -> Callable[..., Source[Any]]
 
     A generator yields `Batch(time, values)` in time order, or plain values, which are at time 0. It runs in its own
     task, only when it is asked, and is closed when the stream ends for any reason. Yielding values one by one is cheap:
-    one ask collects what the generator yields until it waits, for at most the values asked for and a few milliseconds.
+    one ask collects what the generator yields, until it waits, the limit is reached or a few milliseconds have passed.
     Values it has yielded belong to the consumer: do not change them afterwards. If the generator waits while its values
-    are being answered, it keeps waiting, and the end of the stream cancels it there. For functions that open a kernel,
+    are being delivered, it keeps waiting, and the end of the stream cancels it there. For functions that open a kernel,
     see `pullstream.authoring`.
 
     >>> import pullstream as ps

@@ -69,7 +69,7 @@ def add_doctor(commands: Any) -> None:
 
 
 def examine(given: argparse.Namespace) -> int:
-    """Run the command; return 1 if something that is installed does not work."""
+    """Run the command; return 1 if an installed package does not work."""
     broken = False
     for finding in findings(start_spark=not given.no_spark):
         print(finding, flush=True)  # noqa: T201 - the command's output
@@ -115,7 +115,7 @@ def _packages() -> Iterator[Remark]:
 
 
 def _needed() -> dict[str, list[str]]:
-    """Return the requirements by extra; the key of the toolkit's own is ""."""
+    """Return the requirements by extra; the toolkit's own have the key ""."""
     found: dict[str, list[str]] = {}
     try:
         lines = requires("pullstream") or []

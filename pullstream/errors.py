@@ -49,7 +49,7 @@ class ReuseError(PullstreamError):
 
 
 class Ended(PullstreamError):
-    """A handle was used after its stream had ended, so nothing reads what is pushed any more."""
+    """A handle was used after its stream had ended, so nothing would read the pushed values."""
 
 
 class Overflow(PullstreamError):
@@ -123,7 +123,7 @@ class RoutingError(PullstreamError, LookupError):
 
 
 def sole(exc: BaseException) -> BaseException:
-    """Return the only exception of a group, as nurseries make them, or the exception or group itself."""
+    """Return the only exception of a group, such as nurseries raise, or else the exception or group itself."""
     if isinstance(exc, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", exc)
         return sole(group.exceptions[0]) if len(group.exceptions) == 1 else group
@@ -137,13 +137,13 @@ def without_cancelled(
     if isinstance(exc, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", exc)
         found, rest = group.split(cancelled)
-        # Without any, `rest` is an equal group, which would seem to be raised anew in each module that it passes.
+        # If nothing was split off, `rest` is a copy, which would look newly raised in each module it passes through.
         return group if found is None else rest
     return None if isinstance(exc, cancelled) else exc
 
 
 def one_of(cancelled: BaseException) -> BaseException:
-    """Return a cancellation: itself or, of a group of nothing else, as nurseries make them, the first."""
+    """Return a cancellation itself or, from a group of nothing but cancellations, the first."""
     while isinstance(cancelled, BaseExceptionGroup):
         cancelled = cast("BaseExceptionGroup[BaseException]", cancelled).exceptions[0]
     return cancelled
@@ -152,7 +152,7 @@ def one_of(cancelled: BaseException) -> BaseException:
 def failure_in(exc: BaseException) -> BaseException | None:
     """Return a module's failure without cancellations, unwrapped from a group of one; None if there is none.
 
-    In place of a StopIteration, which no coroutine can raise, it is a RuntimeError.
+    A StopIteration, which no coroutine can raise, becomes a RuntimeError.
     """
     rest = without_cancelled(exc)
     failure = None if rest is None else sole(rest)
@@ -230,7 +230,7 @@ def failed_too(exc: BaseException, other: BaseException) -> None:
 
 
 class SketchesMissing(PullstreamError, ImportError):
-    """`datasketches` is not installed, which folds with `approximate=True` need."""
+    """The package `datasketches`, needed by folds with `approximate=True`, is not installed."""
 
 
 def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str | None = None) -> Any:

@@ -37,7 +37,7 @@ class Caught:
 
 
 class Mistake(TypeError):
-    """A mistake of the program, whatever `on_error` says."""
+    """A mistake in the program, which fails the run whatever `on_error` says."""
 
 
 class Unawaited(Mistake):

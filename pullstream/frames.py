@@ -43,8 +43,8 @@ def shown(value: object) -> str:
 def value_at(exc: BaseException) -> tuple[Any, ...]:
     """Return the value a user's function was called with when it raised, in a tuple; empty if it is not known.
 
-    It is the variable `value` of the toolkit's last frame, if that is an argument of the first frame below, or if that
-    frame does not show its argument. Otherwise it is the argument.
+    It is the variable `value` of the toolkit's last frame, if the first user frame after it has the same object as an
+    argument, or does not show its argument. Otherwise it is that argument.
     """
     ours: TracebackType | None = None
     users: FrameType | None = None
@@ -76,7 +76,7 @@ def value_at(exc: BaseException) -> tuple[Any, ...]:
 
 
 def _is_before(entry: TracebackType) -> bool:
-    """Whether the iterator of a loop raised in place of the next `value`: the variable has the one before."""
+    """Whether the iterator of a loop raised instead of giving the next `value`: the variable still has the last one."""
     code, at = entry.tb_frame.f_code, entry.tb_lasti
     if code.co_code[at] != opmap["FOR_ITER"]:
         return False
@@ -87,7 +87,7 @@ def _is_before(entry: TracebackType) -> bool:
 def _is_given(argument: object) -> bool:
     """Whether an argument shows that a module's own code was called: its reader, its context, or a kernel as `self`."""
     kind = type(argument)
-    # A tuple of the toolkit's is a table row: a value.
+    # A tuple class of the toolkit's is that of a table row, which is a value.
     return (is_ours(kind.__module__) and not isinstance(argument, tuple)) or hasattr(kind, "__edge__")
 
 
@@ -104,7 +104,7 @@ def _argument(ours: FrameType, users: FrameType, assigned: set[str]) -> tuple[An
     # An object is not the value of its own method, such as `__next__`.
     names = [name for name in code.co_varnames[: code.co_argcount] if name != "self"]
     if len(names) > 1:
-        # A frame does not name its function, and so not its defaults; the caller's frame may have it.
+        # A frame does not show its function's defaults; the caller's frame may hold the function.
         held = [*ours.f_locals.values(), *getattr(ours.f_locals.get("self"), "__dict__", {}).values()]
         defaults = {len(each.__defaults__ or ()) for each in held if getattr(each, "__code__", None) is code}
         if len(defaults) != 1:
@@ -183,5 +183,5 @@ def lead_to(exc: BaseException, frame: FrameType | None) -> None:
 
 
 def is_between(module: object) -> bool:
-    """Whether a module is the toolkit's, or one that is between the program and a user's function, such as trio."""
+    """Whether a module is the toolkit's, or one between the program and a user's function, such as trio."""
     return is_ours(module) or (isinstance(module, str) and module.partition(".")[0] in _BETWEEN)

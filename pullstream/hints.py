@@ -58,7 +58,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "files.read_text(path) and others read files, tables.read_rows(target, query, time=column) a database, and "
     "spark.from_dataframe(df) a DataFrame": "from_file read_file read read_table read_sql",
     "files.write_text(target) and others write files, tables.write_rows(target, table) a database, and "
-    "spark.write_table(target, schema) a table of Spark's": "to_file write_file write write_table to_sql",
+    "spark.write_table(target, schema) a Spark table": "to_file write_file write write_table to_sql",
     "scan(f, initial) or accumulate(fold) keep a state": "stateful_map fold_running running_total cumsum",
     "reduce(fold) folds a whole stream, reduce_by_time(fold) each time": "fold aggregate_all",
     "reduce_by_key(fold, key=f) gives a result for each key": "fold_final reduce_final fold_by_key combine_by_key",
@@ -94,7 +94,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "concat(source, source) reads one source after another": "chain cat append",
     "concat(values([first]), source) puts values in front": "start_with prepend",
     "zip(integers(), source) numbers the values; " + _RECIPE: "enumerate",
-    'zip(a, b, mode="padded") goes on to the end of the longest stream': "zip_longest",
+    'zip(a, b, mode="padded") continues to the end of the longest stream': "zip_longest",
     "combine_latest(a, b) gives the latest value of each": "ziplatest zip_latest",
     "join(a, b, on=key, within=d) pairs values with the same key": "interval_join",
     "partition(key, {key: sink}) sends each value to one sink, fork(...) sends each to all transformers": "branch "
@@ -103,7 +103,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "multicast notify",
     "broadcast(capacity) sends values to many listeners, pushable(capacity) to one stream": "Subject Observable",
     "deferred(kind) is decided later": "defer",
-    "sort_by_time() sorts the values of each time; without times, all values are at one": "sort sorted order_by",
+    "sort_by_time() sorts the values of each time; without times, all values are at one time": "sort sorted order_by",
     "stamp(f, lateness=d) gives times, and waits for late values": "withWatermark watermark with_timestamps "
     "assign_timestamps",
     "map_time(f) and delay(step) change the times of values": "shift_time",
@@ -117,7 +117,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "expand",
     "merge(a, b) gives the values of several sources, and dynamic_merge() of sources that are added later": "many",
     "pushable(capacity) without an end gives nothing": "never",
-    "merge(a, b) gives the values of all, as they come": "race amb interleave union",
+    "merge(a, b) gives the values of all sources, as they arrive": "race amb interleave union",
     "repeat(value) gives one value forever; a list is repeated by repeat(list) and flat_map(list)": "cycle",
     "ctx.notify_at(time) in a module of your own requests Completed(time)": "notify_at unary_frontier unary_notify",
     "with ctx.hold(time): keeps a time open in a module of your own": "Capability retain drop",
@@ -136,7 +136,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "use worker_pool(..., dynamic=True)": "lending",
     _RECIPE: "distinct_until_changed switch_map with_latest_from",
 }
-"""Names of other libraries and of earlier versions, by a sentence with what to write here."""
+"""Names of other libraries and of earlier versions, by the sentence that says what to write here."""
 
 IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
     "agg": {
@@ -165,7 +165,7 @@ IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
         "join(left, right, on=column, how='asof', at=column) takes the nearest row": "join_asof merge_asof "
         "asof_join asof",
         "join(left, right, on=column) joins two sources, time by time": "merge",
-        "ps.merge(a, b) gives the rows of both, ps.concat(a, b) first those of one": "concat union vstack extend",
+        "ps.merge(a, b) gives the rows of both, ps.concat(a, b) one after the other": "concat union vstack extend",
         "distinct(*keys) keeps the first row of each key and time": "unique drop_duplicates dropDuplicates",
         "with_columns(name=expression) adds columns": "with_column withColumn assign mutate with_row_index",
         "select(...) takes polars expressions, such as pl.exclude('a') or pl.col('a').alias('b')": "drop rename cast "
@@ -214,7 +214,7 @@ IN_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
         "read_sql scan_delta read_delta scan_iceberg",
     },
 }
-"""Names of other libraries, by the module where they are sought and a sentence with what to write there."""
+"""Names of other libraries, by the module where users look for them and the sentence that says what to write there."""
 
 DOORS: Final = (
     "types",

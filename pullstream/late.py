@@ -29,7 +29,7 @@ IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 def late(package: str, *, hints: str = "") -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Make the `__getattr__`, `__dir__` and `__all__` of the package that calls this, from its imports.
+    """Make the `__getattr__`, `__dir__` and `__all__` of the calling package, from its imports.
 
     `hints` names a module whose `hint(package, name)` returns a sentence about what to use instead of a missing name,
     or "" if there is no hint.
@@ -45,7 +45,7 @@ def late(package: str, *, hints: str = "") -> tuple[Callable[[str], object], Cal
         if name not in where:
             raise missing(package, name, hints, currentframe())
         file = where[name]
-        # Not by `getattr`, which would ask this function again for a file of the package itself.
+        # Not by `getattr`, which would call this function again for a file of the package itself.
         content = vars(import_module(file))
         found: object = content[name] if name in content else import_module(f"{file}.{name}")
         present(found)

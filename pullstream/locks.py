@@ -13,13 +13,13 @@ def lock(file: int) -> None:
     """Lock a file until it is closed, or raise BlockingIOError; does nothing without flock (Windows)."""
     if os.name == "posix":
         fcntl: Any = import_module("fcntl")
-        # Before it is locked: another thread may fork in between.
+        # Added before locking, because another thread may fork in between.
         _LOCKED.add(file)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def locked(begin: Callable[[], int], status: Callable[[], os.stat_result]) -> int:
-    """Open a file with `begin` and lock it, or raise BlockingIOError; anew if it is removed or replaced meanwhile.
+    """Open a file with `begin` and lock it, or raise BlockingIOError; retries if it is removed or replaced meanwhile.
 
     `status` returns the status of the file that has the name now.
     """
@@ -40,7 +40,7 @@ def locked(begin: Callable[[], int], status: Callable[[], os.stat_result]) -> in
 def close_locked(file: int) -> None:
     """Close a file that may be locked, or that `lock` has refused."""
     if file in _LOCKED:
-        # A child forked before the file was noted, or after the next line, has a copy, which would keep the lock.
+        # A child forked before `lock` added the file, or after the next line, has a copy, which would keep the lock.
         fcntl: Any = import_module("fcntl")
         fcntl.flock(file, fcntl.LOCK_UN)
         _LOCKED.discard(file)
@@ -52,7 +52,7 @@ def _forked() -> None:
     if _LOCKED:
         nothing = os.open(os.devnull, os.O_RDWR)
         for file in _LOCKED:
-            # Not closed: the number could come to mean another file, which code of the run would close.
+            # Not closed: the number could be reused for another file, which code of the run would then close.
             os.dup2(nothing, file, inheritable=False)
         os.close(nothing)
         _LOCKED.clear()

@@ -1,6 +1,6 @@
 """The protocol of one edge: requests, answers, and the states of the edge (rules R1 to R12).
 
-A request goes up, its answer comes down:
+A request travels upstream, and its answer downstream:
 
     ask(limit)      -> Batch(time, values) with 1 <= len(values) <= limit, or DONE; a failure is raised
     ask_many(limit) -> the same, or Batch.of(times, values), with a time for each value
@@ -53,8 +53,8 @@ class Batch(Generic[T_co, Time_co]):
     Batch.of(times=[3, 4], values=['b', 'c'])
     """
 
-    # The slots of `time` and `times` are empty where they do not apply, and those of what is computed once until it is
-    # needed: then `__getattr__` is called. So the common attributes cost no call.
+    # `time` and `times` are unset where they do not apply, and computed attributes are unset until they are needed.
+    # Python calls `__getattr__` only for unset slots, so the common attributes cost no call.
     __slots__ = ("__weakref__", "changes", "in_one_order", "least", "time", "times", "values")
     __match_args__ = ("time", "values")
 
@@ -81,14 +81,14 @@ class Batch(Generic[T_co, Time_co]):
     def of(times: Sequence[N], values: Sequence[V], changes: Sequence[int] | None = None) -> "Batch[V, N]":
         """Make a batch of values, each at its own time; if all times are equal, it is a batch at one time.
 
-        `times` and `values` are sequences of the same length. If it is known where the time changes, `changes` says so.
+        `times` and `values` have the same length. `changes`, if known, are the positions where the time changes.
 
         >>> Batch.of([1, 1], "ab"), Batch.of([1, 2], "ab")
         (Batch(time=1, values='ab'), Batch.of(times=[1, 2], values='ab'))
         """
         if changes is None and isinstance(times, Sequence) and times:  # pyright: ignore[reportUnnecessaryIsInstance] - or it is refused as an answer
             first, count = times[0], len(times)
-            # In most cases, comparing the last time settles it. A batch with too few times must be refused as such.
+            # Comparing the last time usually settles it. A batch with too few times stays as it is, to be refused.
             one = times[-1] == first and (isinstance(times, Ascending) or times.count(first) == count)
             if one and length_hint(values) == count:
                 return Batch(first, values)
@@ -105,7 +105,7 @@ class Batch(Generic[T_co, Time_co]):
             if name == "least" and self.uniform:
                 found = (self.time,)
             elif name == "least":
-                # In most cases the order has to be known anyway.
+                # In most cases, `in_one_order` is needed anyway.
                 known = not isinstance(self.times, Ascending) and self.in_one_order
                 found = [min(self.times)] if known else minimal(self.times)
             elif name == "in_one_order":
@@ -175,7 +175,7 @@ class Batch(Generic[T_co, Time_co]):
 
 
 class _MultiTime(Batch[T_co, Time_co]):
-    """A multi-time batch. It differs in this attribute alone, which batches at one time then need not store."""
+    """A multi-time batch. Only `uniform` differs, which no batch needs to store this way."""
 
     __slots__ = ()
     uniform = False
@@ -190,7 +190,7 @@ _SET_TIME, _SET_TIMES, _SET_VALUES, _SET_CHANGES = (
 def listed(values: Sequence[V]) -> list[V]:
     """The values as a list, for a module that keeps them all or goes over them several times.
 
-    A class of sequences whose iterator makes the values may have a `list_values()`, which costs less.
+    A sequence class whose iterator makes the values may have a cheaper method, `list_values()`.
 
     >>> listed("ab")
     ['a', 'b']
@@ -219,9 +219,9 @@ class Unanswered(Enum):
     """A poll that has no answer."""
 
     NOT_YET = "not yet"
-    """A piece of work is done, and led to no answer. Poll again."""
+    """A piece of work was done without an answer yet. Poll again."""
     WAIT = "wait"
-    """The answer has to be waited for."""
+    """The answer must be waited for."""
 
 
 NOT_YET: Final[Literal[Unanswered.NOT_YET]] = Unanswered.NOT_YET
@@ -336,14 +336,14 @@ class Event(Enum):
 
 TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
     {
-        # Open: asks are answered with values. The first termination, from either side, begins the closing.
+        # Open: asks are answered with values. The first termination, from either side, starts the closing.
         (State.OPEN, Event.ASK): State.OPEN,
         (State.OPEN, Event.VALUE): State.OPEN,
         (State.OPEN, Event.END): State.CLOSING,
         (State.OPEN, Event.FAIL): State.CLOSING,
         (State.OPEN, Event.ABORT): State.CLOSING,
         (State.OPEN, Event.ERROR): State.CLOSING,
-        # Closing: everything upstream is released, once (R6). Requests wait for it; no value passes any more (R5).
+        # Closing: everything upstream is released, once (R6). Requests wait for it; no more values pass (R5).
         (State.CLOSING, Event.ASK): State.CLOSING,
         (State.CLOSING, Event.ABORT): State.CLOSING,
         (State.CLOSING, Event.ERROR): State.CLOSING,

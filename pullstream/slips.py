@@ -1,4 +1,4 @@
-"""Slips in a user's function: hints on what to write instead, for exceptions in whose text Python cannot say it."""
+"""Hints on slips in a user's function, for exceptions whose own text does not say what to write instead."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from pullstream.frames import is_ours
 
-_NOT_AWAITED: Final = "an async function was called and not awaited: call it with map_async(f, concurrency) in front"
+_NOT_AWAITED: Final = "an async function was called and not awaited: call it with map_async(f, concurrency) upstream"
 
 _ANYWHERE: Final = {
     "a Batch has no attribute": "its parts are batch.time and batch.values",
@@ -25,17 +25,17 @@ _ANYWHERE: Final = {
     "'Completed'": "a Completed is not a time: its time is event.time",
     "raised StopIteration": "next(iterator) does so when nothing is left, and next(iterator, None) does not; to end a "
     "generator, write return",
-    "must be called from async context": "trio cannot run here: give an async function that uses trio to map_async "
-    "itself, without asyncio_call; from a thread, call it with trio.from_thread.run(f)",
+    "must be called from async context": "trio cannot run here: pass an async function that uses trio to map_async "
+    "directly, without asyncio_call; from a thread, call it with trio.from_thread.run(f)",
     "RecordBatch' object has no": "the values are Arrow record batches: for rows, leave out as_='batches' "
     "where they are read",
-    "expected str instance": "to make text of the values first, put map(str) in front",
+    "expected str instance": "to turn the values into text first, put map(str) in front",
     "'coroutine'": _NOT_AWAITED,
     "got <coroutine object": _NOT_AWAITED,
     "Trio expected a sync function": "for an async function, use map_async(f, concurrency)",
     "'Window'": "the result of a window is window.value",
 }
-"""Hints by a part of the exception's text; of all tables, the first hint that fits is given."""
+"""Hints by a part of the exception's text; only the first hint that fits, in any table, is given."""
 
 _IN_USERS_CODE: Final = {
     "'Batch' object is not": "the values of a batch are batch.values: write `for value in batch.values`",
@@ -43,21 +43,21 @@ _IN_USERS_CODE: Final = {
     "iterable Batch": "a batch is not a pair: its parts are batch.time and batch.values",
     "iterable, not Batch": "a batch is not a pair: its parts are batch.time and batch.values",
     "'Context' object has no": "a module emits with `yield Batch(time, values)`; see help(ps.Context) for what ctx has",
-    "'Done' object has no": "at the end of the stream, an ask is answered with ps.DONE: look for it before you use the "
+    "'Done' object has no": "at the end of the stream, an ask is answered with ps.DONE: check for it before using the "
     "answer, or read with `async for batch in ctx.batches(upstream)`",
     "'Batches' object is not": "write `async for batch in ctx.batches(upstream)`",
     "'Events' object is not": "write `async for event in ctx.events(upstream)`",
     "object NoneType can't be used in 'await'": "only async functions are awaited; ctx.notify_at(time), for example, "
     "is written without await",
 }
-"""The same for exceptions that code of the user's raised."""
+"""The same for exceptions that the user's code raised."""
 
 _PRODUCE: Final = "a kernel's produce is awaited: write `async def produce(self, limit):`"
 
 _IN_OUR_CODE: Final = {
     "object Batch can't be used in 'await'": _PRODUCE,
     "object Done can't be used in 'await'": _PRODUCE,
-    "object NoneType can't be used in 'await'": "what is awaited here must be an async function: write `async def`",
+    "object NoneType can't be used in 'await'": "the function awaited here must be async: write `async def`",
     "unhashable type": "a key must be hashable: give a function that returns a string, a number or a tuple",
     "'NoneType'": "a value is None: leave it out with filter(lambda value: value is not None), or replace it with map",
     "not supported between instances": "these values have no common order: give a key or another function, or map them "
@@ -65,10 +65,10 @@ _IN_OUR_CODE: Final = {
     "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text, and a reader's "
     "schema={'n': 'int64'} the column 'n' of files; concat_values(str) joins text",
     "+: 'int' and 'datetime.timedelta'": "agg.sum starts at 0: for timedeltas, write agg.sum(start=timedelta())",
-    "positional argument": "the function is called with other arguments than it takes: see the signature in the help "
+    "positional argument": "the function does not take the arguments it is called with: see the signature in the help "
     "of its module",
 }
-"""The same for exceptions that the toolkit's own code raised, with a user's value or in calling a user's function."""
+"""The same for exceptions that the toolkit's own code raised, on a user's value or while calling a user's function."""
 
 MANY: Final = 8
 """The most names to show in a message."""
@@ -83,10 +83,10 @@ _ASYNCIO: Final = (
 
 def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
     """Give hints on an exception; `found` holds the value at which it was raised, if it is known."""
-    # Python 3.14 says in other words what 3.11 does.
+    # Python 3.14 words this differently from 3.11.
     text = _NOT_AWAITABLE.sub(r"object \1 can't be used in 'await'", str(exc))
     if hasattr(exc, "__notes__"):
-        # Another module has added its hints, or the one that raised it.
+        # Another module, or the code that raised the exception, has added hints.
         return
     if isinstance(exc, (RuntimeError, TypeError)) and _ASYNCIO_SAYS.search(text):
         yield _ASYNCIO
@@ -121,7 +121,7 @@ def _first(hints: Mapping[str, str], text: str) -> str:
 
 
 def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
-    """Return a hint for a row that was used as a dict, has no such column, or a number in place of a datetime."""
+    """Return a hint for a row that was used as a dict, lacks a column, or has a number instead of a datetime."""
     if isinstance(exc, AttributeError) and isinstance(exc.obj, int) and exc.name in dir(datetime):
         return (
             "a timestamp in a row is an int, microseconds since 1970 in UTC: "
@@ -141,7 +141,7 @@ def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
 
 
 def _on_a_dict(exc: BaseException, found: Sequence[Any]) -> str:
-    """Return a hint for a dict without such a key, or that was used as an object."""
+    """Return a hint for a dict that lacks a key, or was used as an object."""
     holder: Any = exc.obj if isinstance(exc, AttributeError) else None
     if isinstance(exc, AttributeError) and issubclass(holder.__class__, dict) and exc.name in holder:
         return f"the value is a dict: write value[{exc.name!r}]"
@@ -172,7 +172,7 @@ def _on_a_state(text: str, frame: FrameType | None) -> str:
 
 
 def _on_a_change(exc: BaseException, frame: FrameType | None) -> str:
-    """Return a hint for a module that tried to change the values of a batch that are no list."""
+    """Return a hint for a module that tried to change a batch's values, which are not a list."""
     if not (
         (isinstance(exc, AttributeError) and hasattr(list, str(exc.name)))
         or (isinstance(exc, TypeError) and "object does not support item" in str(exc))
@@ -189,7 +189,7 @@ def _on_a_change(exc: BaseException, frame: FrameType | None) -> str:
 
 
 def _calls(frame: FrameType) -> bool:
-    """Whether a frame is the toolkit's, or one of a Counter, by which the toolkit counts."""
+    """Whether a frame is the toolkit's, or that of a Counter, with which the toolkit counts."""
     name = frame.f_globals.get("__name__")
     return name == "collections" or is_ours(name)
 

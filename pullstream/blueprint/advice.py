@@ -53,7 +53,7 @@ _BUILTINS: Final[dict[object, str]] = {
     max: "reduce(agg.max()) gives the greatest value",
     sorted: "sort_by_time() sorts the values of each time",
 }
-"""Functions of Python's that make one result of many values, and what does so here."""
+"""Python functions that make one result from many values, and their counterparts here."""
 
 
 def advice(module: str, value: object, *, wanted: str = "") -> str:
@@ -121,13 +121,13 @@ def _advice_on_async(value: Callable[..., object], name: str) -> str:
     return f"an async function of a value goes into map_async({name}, concurrency)"
 
 
-_ONE_SIDED = "; on= is for both sources: in columns.join, rename a column of another name above, with columns.select."
+_ONE_SIDED = "; on= is for both sources: in columns.join, rename a column of one of them upstream."
 _ARGUMENTS: Final = {"left_on": _ONE_SIDED, "right_on": _ONE_SIDED}
 """Hints for arguments that other libraries have."""
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return a hint with the known name of the closest spelling, or of what does the same; "" if there is none."""
+    """Return a hint with the most similar known name, or with what to use instead; "" if there is none."""
     if "on" in known and name in _ARGUMENTS:
         return _ARGUMENTS[name]
     matches = get_close_matches(name, list(known), n=1)

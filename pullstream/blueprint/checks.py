@@ -78,15 +78,15 @@ def function(call: Call, value: Any, instead: str = "") -> Any:
 
 
 def runs(call: Call, value: Any) -> Any:
-    """Check that a function is no generator function, of which a call would run no line."""
+    """Check that a function is not a generator function: calling one runs none of its code."""
     if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
         name = shown_callable(value)
-        raise call.refuse(f"got the generator function {name}: leave out its yield, without which a call runs its code")
+        raise call.refuse(f"got the generator function {name}: leave out its yield, so that a call runs its code")
     return value
 
 
 def _constant(result: str, value: object) -> str:
-    """Return how to write a function for a value that was given in its place."""
+    """Return what function to write where a value was given instead."""
     if result == TRUTH:
         if value is None:
             return "to keep the true values, write bool"
@@ -108,9 +108,9 @@ class Sync:
 
     instead: str
     result: str = ""
-    """The words for its result, "a key", say, if a function that returns nothing is certainly a mistake."""
+    """The name of its result, such as "a key", if a function that never returns a value must be a mistake."""
     generates: bool = False
-    """Whether a generator is of use as its result."""
+    """Whether the function may return a generator."""
 
     def __call__(self, call: Call, value: Any) -> Any:
         """Return the function, or refuse another value."""
@@ -129,7 +129,7 @@ _CHANGES: Final = frozenset({"list.append", "list.extend", "set.add", "set.updat
 
 
 def _returns_nothing(function: Any) -> bool:
-    """Whether a function written with `def` comes to an end, and never with a value, as far as its code shows."""
+    """Whether a function written with `def` can return, but never returns a value, as far as its code shows."""
     if isinstance(function, MethodDescriptorType):
         return function.__qualname__ in _CHANGES
     code = getattr(function, "__code__", None)
@@ -140,7 +140,7 @@ def _returns_nothing(function: Any) -> bool:
         if step.opname == "RETURN_CONST":
             nothing = step.argval is None
         elif step.opname == "RETURN_VALUE":
-            # A jump to it, as in `return value or None`, may bring another result.
+            # A jump to it, as in `return value or None`, may return something else.
             nothing = before.opname == "LOAD_CONST" and before.argval is None and not step.is_jump_target
         else:
             continue
@@ -186,11 +186,11 @@ class Instance:
 
 
 FAILURE: Final = Instance(BaseException, "needs an exception")
-"""A check for what a stream shall fail with."""
+"""A check for the exception that a stream fails with."""
 
 
 def sources(call: Call, value: Any) -> Any:
-    """Check that an argument is a source or several."""
+    """Check that an argument is one or more sources."""
     several: Any = cast("object", value) if isinstance(value, tuple) else (value,)
     for source in several:
         if not isinstance(source, Source):

@@ -1,4 +1,4 @@
-"""The moments at which a module emits, which it says itself where it is defined."""
+"""The moments at which a module emits, as the module declares where it is defined."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -12,8 +12,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Emits(Enum):
     """The moment at which a module emits, so that a run can warn of a pipeline that never gives a result.
 
-    It is the innermost decorator of a module's function, or the attribute `emits` of what makes a hand-made `Module`.
-    It may also be a function of the module (`by`). Of a module that says nothing, nothing is known.
+    It is the innermost decorator of a module's function, or the attribute `emits` of a hand-made `Module`'s `make`.
+    It may also be a function of the module (`by`). A module that declares nothing is `UNKNOWN`.
 
     >>> import pullstream as ps
     >>> @ps.transformer
@@ -22,13 +22,13 @@ class Emits(Enum):
     ...     async for batch in ctx.batches(upstream):
     ...         yield batch
     >>> Emits.of(unchanged().modules[0])
-    <Emits.AT_ONCE: 'each value as it comes, at its time, until upstream ends'>
+    <Emits.AT_ONCE: 'each value as it arrives, at its time, until upstream ends'>
     """
 
     UNKNOWN = "unknown"
     FOREVER = "without an end, as a source"
-    AT_ONCE = "each value as it comes, at its time, until upstream ends"
-    AT_OTHER_TIMES = "each value as it comes, at another time, until upstream ends"
+    AT_ONCE = "each value as it arrives, at its time, until upstream ends"
+    AT_OTHER_TIMES = "each value as it arrives, at another time, until upstream ends"
     PER_TIME = "nothing for a time before it is complete, unless `eager=True`"
     AT_THE_END = "nothing before upstream ends"
 
@@ -49,7 +49,7 @@ class Emits(Enum):
 
     @staticmethod
     def of(module: Module) -> "Emits":
-        """Return what a module says."""
+        """Return what a module declares."""
         if module.follows:
             return Emits.AT_ONCE
         says: Emits | Callable[[Module], Emits] = getattr(module.make, "emits", Emits.UNKNOWN)

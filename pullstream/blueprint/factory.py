@@ -74,7 +74,7 @@ class Example:
 
 @attrs.frozen
 class Made:
-    """Makes what a run works with; it finds the decorated function through its factory."""
+    """Makes a run's work; it finds the decorated function through its factory."""
 
     factory: Any
 
@@ -199,14 +199,14 @@ class Form:
         return f"{self.name}({', '.join(parts)})"
 
     def _values_above(self, extra: tuple[Any, ...]) -> str:
-        """Return a hint if values were passed to a module that gets them from the module above it."""
+        """Return a hint if values were passed to a module that gets them from upstream."""
         above = self._kind in {"transformer", "sink"}
         if above and isinstance(extra[0], Iterable) and not isinstance(extra[0], (str, bytes)):
-            return ". Its values come from the module above it: pipe(values(...), " + f"{self.name}(...))"
+            return ". Its values come from the module upstream: pipe(values(...), " + f"{self.name}(...))"
         return ""
 
     def _reads(self, missing: str) -> str:
-        """Return a hint for a source that was used like a transformer, without a source that it reads."""
+        """Return a hint for a source that was used like a transformer, without the sources it reads."""
         if self._kind == "source" and get_origin(self.function.__annotations__.get(missing)) is Source:
             return (
                 f"{self.name} is not a transformer: a pipe begins with it, and it reads the sources in its arguments. "
@@ -261,7 +261,7 @@ def factory(
     *,
     gives: Any = None,
 ) -> Any:
-    """Make the factory of a module; it has the signature and looks of `function`.
+    """Make the factory of a module, with the signature and docstring of `function`.
 
     A run calls `opening` with the arguments, after `supplied` arguments of its own. `gives` is the return type to show,
     if it differs from the function's own.
@@ -298,9 +298,9 @@ def checked(function: F, /) -> F:
 
 
 def bound(function: F, /) -> F:
-    """Decorate a function so that a wrong argument is answered with those it takes; types are not checked.
+    """Decorate a function so that the error for a wrong argument lists those it takes; types are not checked.
 
-    Its annotations are not read, so what they name is not imported.
+    Its annotations are not evaluated, so the names in them are not imported.
     """
     form = Form(function, 0, {})
 
@@ -311,7 +311,7 @@ def bound(function: F, /) -> F:
             except TypeError as exc:
                 if exc.__traceback__ is None or exc.__traceback__.tb_next is not None:
                     raise
-            # The function was never called, as the arguments do not fit; this says why.
+            # The function did not run, because the arguments do not fit; this raises the error that says why.
             form.given(args, kwargs)
             return function(*args, **kwargs)
         except BaseException as exc:
@@ -322,7 +322,7 @@ def bound(function: F, /) -> F:
 
 
 def together(check: Callable[[Call], None]) -> Callable[[F], F]:
-    """Decorate a module's function: its arguments are also checked together, after each one alone."""
+    """Decorate a module's function: its arguments are also checked together, after each by itself."""
 
     def decorate(function: F) -> F:
         vars(function)["together"] = check

@@ -36,7 +36,7 @@ class Module:
     site: Site = attrs.field(factory=Site.here, eq=False, repr=False, kw_only=True)
     label: str | None = attrs.field(default=None, kw_only=True)
     follows: bool = attrs.field(default=False, kw_only=True)
-    """Whether it was inserted for the module in front of it, whose arguments show it; the user did not write it."""
+    """Whether it was inserted because of an argument of the module in front of it; the user did not write it."""
 
     def __str__(self) -> str:
         shown = [shown_argument(arg) for arg in self.args]
@@ -59,7 +59,7 @@ class OfOneRun:
 
 
 class OneShot(OfOneRun, Generic[T]):
-    """An argument that can be used once: a second opening, and pickling, are refused with the module's name."""
+    """An argument that can be used once: opening it a second time, or pickling it, raises an error."""
 
     def __init__(self, value: T) -> None:
         self.value: T | None = value
@@ -124,7 +124,7 @@ class Blueprint:
         raise TypeError(f"a blueprint cannot be iterated; run it: {self._how_to_run()}")
 
     if not TYPE_CHECKING:
-        # How other libraries compose and run: the errors say how to write it here. To type checkers, it does not exist.
+        # Other libraries compose and run like this; the errors say how to write it here. Type checkers do not see it.
 
         def __or__(self, other: object) -> NoReturn:
             raise TypeError("modules are composed with pipe: ps.pipe(source, transformer, ..., sink)")
@@ -163,7 +163,7 @@ def refuse_sharing(blueprint: Blueprint) -> None:
 
 
 def _shots(blueprint: Blueprint) -> Iterator[tuple[Module, OneShot[Any]]]:
-    """The arguments that can be used once, also of blueprints in arguments, each with its module."""
+    """The one-shot arguments, including those of blueprints in arguments, each with its module."""
     for module in blueprint.modules:
         if module.follows:
             # Its arguments are also stored in the module in front of it.

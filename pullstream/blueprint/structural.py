@@ -4,7 +4,7 @@ mypy solves the type variables of a call, such as `pipe(...)`, from each argumen
 learns from one argument into the next, so it has already typed `collect()` as `Sink[Never, list[Never]]`. Only a type
 that is still generic when it arrives (a function with its own type variables) is solved together with its neighbours.
 So here a part of a pipe is anything with a method from a source to a source, or from a source to a result. For a module
-whose types nothing fixes before it is in its pipe, that method is generic. `_takes` states the known input type.
+whose types are not fixed until it is in its pipe, that method is generic. `_takes` states the known input type.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
@@ -54,7 +54,7 @@ class Gathers(Generic[A_contra]):
 
 
 class Function(Protocol[A_contra, B_co]):
-    """A function of a value. A lambda is then one of `Any`; in a `Callable[[A], B]` mypy keeps A as a type."""
+    """A function of a value. A lambda's argument is then `Any`; in a `Callable[[A], B]`, mypy keeps A as a type."""
 
     def __call__(self, value: A_contra, /) -> B_co:
         """Call it."""
@@ -81,7 +81,7 @@ class Takes(Generic[A]):
     """The input type of an otherwise generic module, so that a function of another type is refused.
 
     For a lambda nothing is known, and `Any` counts as `_Anything`: if mypy puts an `Any` into a pipe's type variable,
-    the variable becomes `Any` and everything its neighbours say is lost.
+    the variable becomes `Any`, and the types of its neighbours are lost.
     """
 
     @overload

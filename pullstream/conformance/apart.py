@@ -22,7 +22,7 @@ from pullstream.errors import PullstreamError
 Send = Callable[[object], None]
 
 SLICES: Final = 20
-"""The number of parts of a wait: while a program is stopped, at most one of them passes."""
+"""The number of parts of a wait: while the whole program is stopped, at most one of them passes."""
 
 ABANDONED: Final = 600.0
 """The seconds after which a process ends itself, if its parent is gone and cannot end it."""
@@ -35,10 +35,10 @@ def can_be_apart() -> bool:
     return "fork" in multiprocessing.get_all_start_methods()
 
 
-def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: float) -> Trouble | None:
-    """Run `work` in a separate process, and call `hear` with all it sends; what `work` raises is raised here.
+def apart(work: Callable[[Send], None], receive: Callable[[Any], None], limit: float) -> Trouble | None:
+    """Run `work` in a separate process, and call `receive` with all it sends; what `work` raises is raised here.
 
-    The process is ended when it has sent nothing for `limit` seconds, apart from those in which all is stopped.
+    The process is killed when it has sent nothing for `limit` seconds, not counting those in which all is stopped.
     """
     context: Any = multiprocessing.get_context("fork")
     mine, its = cast("tuple[Connection, Connection]", context.Pipe(duplex=False))
@@ -50,7 +50,7 @@ def apart(work: Callable[[Send], None], hear: Callable[[Any], None], limit: floa
             process.start()
         its.close()
         try:
-            return _hear(process, mine, hear, limit, dump)
+            return _receive(process, mine, receive, limit, dump)
         finally:
             if process.is_alive():
                 process.kill()
@@ -75,7 +75,7 @@ def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: 
         work(send)
         its.send(("end", None))
     except BaseException as exc:  # noqa: BLE001 - raised in the parent
-        its.send(("raised", _told(exc)))
+        its.send(("raised", _sendable(exc)))
     finally:
         its.close()
         sys.stdout.flush()
@@ -83,7 +83,7 @@ def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: 
         os._exit(0)
 
 
-def _told(exc: BaseException) -> BaseException:
+def _sendable(exc: BaseException) -> BaseException:
     """Make an exception that can be sent; its traceback stays here, so a note names the author's line."""
     place = place_of(exc)
     if place is not None:
@@ -98,7 +98,7 @@ def _told(exc: BaseException) -> BaseException:
     return exc
 
 
-def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: float, dump: Any) -> Trouble | None:
+def _receive(process: Any, mine: Connection, receive: Callable[[Any], None], limit: float, dump: Any) -> Trouble | None:
     while any(mine.poll(limit / SLICES) for _ in range(SLICES)):
         try:
             kind, message = mine.recv()
@@ -109,7 +109,7 @@ def _hear(process: Any, mine: Connection, hear: Callable[[Any], None], limit: fl
             return None
         if kind == "raised":
             raise message
-        hear(message)
+        receive(message)
     os.kill(process.pid, signal.SIGUSR1)
     process.join(0.5)
     dump.seek(0)

@@ -26,7 +26,7 @@ def expect(condition: object, rule: str, message: str, advice: str = "", *, exac
 class Outcome:
     """The outcome of a module in a cell.
 
-    A `doubt` is a possible fault, unless the stream happened to end at that very moment.
+    A `doubt` is a fault, unless the stream happened to end by itself at that very moment.
     """
 
     values: list[Any]
@@ -97,7 +97,7 @@ class Bench:
             self.under_way.remove(time)
         return self._function(value)
 
-    # ---- what is looked at
+    # ---- checks
 
     @property
     def given(self) -> int:
@@ -122,7 +122,7 @@ class Bench:
             expect(balanced, "R10", f"{when}, its resource had been {found}")
 
     def may_fail(self, failure: BaseException) -> None:
-        """Raise unless an undisturbed module may fail with this error: never for a broken rule."""
+        """Raise unless an undisturbed module may fail with this error; it may never break a rule."""
         if isinstance(failure, PullstreamError):
             raise failure
         subject = self.subject
@@ -146,7 +146,7 @@ class Bench:
                 )
 
     def told_complete(self, time: Any) -> None:
-        """Note that a waiter was notified that a time is complete: no work at it may be left."""
+        """Record that a waiter was notified that a time is complete: no work at that time may be left."""
         self.completed.append(time)
         if any(begun <= time for begun in self.under_way):
             self._late = self._late or f"was still working on a value at {time} when {time} was reported complete"
@@ -159,13 +159,13 @@ class Bench:
 
     def _look(self, sidecar: Sidecar) -> None:
         """Record times that are still held though they are complete upstream and all work has ended."""
-        # Holds that mirror a stream inside are brought up to date when something is read.
+        # Holds that mirror an inner stream are updated only when something reads them.
         sidecar.propagate()
-        # For modules that change times, it is not known here which times are over.
+        # For modules that change times, it is not known here which times have ended.
         for location in (here for here in sidecar.locations if here.ports and not here.summaries):
             for time in location.held:
                 if not any(sidecar.arriving(port).less_equal(time) for port in location.ports):
-                    self._kept.append(f"{location.name} still holds {time!r}, at which it can receive nothing any more")
+                    self._kept.append(f"{location.name} still holds {time!r}, at which it can receive nothing more")
 
 
 def _times(done: str, count: int) -> str:
@@ -173,7 +173,7 @@ def _times(done: str, count: int) -> str:
 
 
 def way_out(failure: BaseException, subject: Subject) -> str:
-    """Return the advice to give a module other values, if a failure may come of numbers."""
+    """Return the advice to give a module other values, if numbers may have caused its failure."""
     if subject.values is None and isinstance(failure, (AttributeError, TypeError, LookupError, ValueError)):
         return "its input is the numbers 0 to 5; if it needs other values, make them with values=lambda n: ..."
     return ""

@@ -42,15 +42,15 @@ FROM_OUTSIDE: Final[tuple[Way, ...]] = ("abort", "cancel")
 class Cell:
     """A way in which the neighbours of a module may behave.
 
-    Upstream emits `values` values and then the `ending`, immediately or `delayed`. They are at one time, each at its
-    own time (`timed`), or several times per answer (`many`): in order, out of order, or `interleaved`, with two times
-    open at once. Before a `quiet` end nothing arrives for long. With `alike`, some values are equal. Downstream asks
-    for up to `limit` values and for one, in turn; with `whole`, it takes multi-time answers as they are. After
-    `position` asks the end comes in one of several ways, `way`: normally (`end`), by an abort, an error, or the
+    Upstream emits `values` values and then the `ending`, immediately or `delayed`. All are at one time, each is at its
+    own (`timed`), or several times are in one answer (`many`): in order, out of order, or `interleaved`, with two times
+    open at once. Before a `quiet` end, nothing arrives for a long time. With `alike`, some values are equal. Downstream
+    asks for up to `limit` values and for one, in turn; with `whole`, it takes multi-time answers as they are. After
+    `position` asks, the stream ends in one of several ways, `way`: normally (`end`), by an abort, an error, or the
     cancellation of an ask; with `raise`, the module's callable raises at that value.
 
-    A termination comes between asks or, with `moment`, that many seconds after an ask on another lane. It waits for its
-    confirmation, or is an indication. It comes once, or `again` while the first is in progress.
+    A termination is sent between asks or, with `moment`, that many seconds after an ask on another lane. It waits for
+    its confirmation, or is an indication. It is sent once, or `again` while the first is in progress.
 
     `seed` is for trio's scheduler, which runs the tasks of a step in random order, so that a cell always runs the same.
     """
@@ -77,7 +77,7 @@ class Cell:
             # 0 1 0 1 2 3: two values at each of two times that are open at once.
             return value % 2 + 2 * (value // 4)
         if self.many:
-            # The first alone, then in pairs: an answer of two values has two times.
+            # One value at the first time, then two at each: an answer of two values has two times.
             time = (value + 1) // 2
             return time if self.many == "in-order" else time ^ 1
         return value if self.timed else 0

@@ -23,8 +23,8 @@ def add_check(commands: Any) -> None:
         "check",
         help="run modules against neighbours that behave in every permitted way",
         description="Run modules against neighbours that behave in every permitted way, and print the findings, "
-        "the simplest case first. Exit codes: 0 no findings, 1 findings, 2 it cannot be tested, or no value "
-        "came out. Time is virtual: a module that uses threads may be reported as hanging although it is not.",
+        "the simplest case first. Exit codes: 0 no findings, 1 findings, 2 a module cannot be tested, or emits no "
+        "value. Time is virtual: a module that uses threads may be reported as hanging although it is not.",
     )
     check.add_argument(
         "names",
@@ -69,14 +69,14 @@ def check_modules(given: argparse.Namespace) -> int:
         progress=_tell if given.full else None,
         **expected,
     )
-    print(_told(report, said))  # noqa: T201 - a command line
+    print(_text(report, said))  # noqa: T201 - a command line
     if report.ok and not given.replay and said.get("flushes") and "per_time" not in said:
         _suggest_per_time(subjects, given, expected)
     return 0 if report.ok else 2 if report.vacuous else 1
 
 
 def _suggest_per_time(subjects: list[Any], given: argparse.Namespace, expected: dict[str, Any]) -> None:
-    """Say if a module that keeps values until a time is complete mixes the values of several open times."""
+    """Print a remark if a module that keeps values until a time is complete mixes those of several open times."""
     report = conformance(
         *subjects, cells=given.cells, seed=given.seed, limit=given.limit or None, **expected, per_time=True
     )
@@ -108,8 +108,7 @@ def _function(text: str) -> Callable[[int], object]:
         function: Any = eval(text, {})  # noqa: S307 - the user's own command line
     except Exception as exc:
         raise TypeError(
-            f"--values takes an expression of Python, a function of a number such as 'lambda n: str(n)', not "
-            f"{text}: {exc}"
+            f"--values takes a Python expression, a function of a number such as 'lambda n: str(n)', not {text}: {exc}"
         ) from exc
     if not callable(function):
         raise TypeError(f"--values takes a function of a number, such as 'lambda n: str(n)', not {text}")
@@ -120,13 +119,13 @@ def _tell(name: str) -> None:
     print(name, file=sys.stderr)  # noqa: T201 - progress of a long run
 
 
-def _told(report: Report, said: dict[str, Any]) -> str:
+def _text(report: Report, said: dict[str, Any]) -> str:
     if report.ok:
         return str(report)
-    told = report.shown(lambda finding: _again(finding.subject, said, finding.cell), SHOWN, _as_options)
+    shown = report.shown(lambda finding: _again(finding.subject, said, finding.cell), SHOWN, _as_options)
     more = len(report.findings) - SHOWN
     rest = f"\n\n... and {more} more" if more > 0 else ""
-    return f"{report}\n\n{told}{rest}"
+    return f"{report}\n\n{shown}{rest}"
 
 
 def _as_options(text: str) -> str:

@@ -37,11 +37,11 @@ class SinkDriver:
         if isinstance(ending, (Abandoned, trio.Cancelled)):
             bench.was_told(None)
         elif bench.struck and not self.subject.absorbs:
-            expect(ending is bench.raised, "R8", f"its callable raised, and the run's end was {ending!r}")
+            expect(ending is bench.raised, "R8", f"its callable raised, but the run ended with {ending!r}")
             # If the module works in tasks, the task that raises cancels the others' asks, which aborts upstream.
             bench.was_told(bench.raised, *[None] * self.subject.calls)
         elif failed and not self.subject.absorbs:
-            expect(ending is bench.failure, "R6", f"its upstream failed, and the run's end was {ending!r}")
+            expect(ending is bench.failure, "R6", f"its upstream failed, but the run ended with {ending!r}")
         elif ending is not None and not self.subject.absorbs:
             raise ending
         return Outcome([result], ending)

@@ -18,7 +18,7 @@ from pullstream.program.pipe import pipe
 from pullstream.protocol import DONE, Done, Reader
 
 LEAVE_IT: Final = "let trio.Cancelled pass, or raise it again after the cleanup"
-"""The advice for a module whose ask goes on after its cancellation."""
+"""The advice for a module whose ask continues after its cancellation."""
 
 MOST: Final = 40
 """The most answers taken from a stream that may be endless."""
@@ -90,7 +90,7 @@ class StreamDriver:
             reasons = [bench.raised] * bench.struck + [bench.failure] * failed
             what = "its callable raised" if bench.struck else "its upstream failed"
             rule = "R8" if bench.struck else "R6"
-            expect(self.ending in reasons, rule, f"{what}, and the stream's end is {self.ending!r}")
+            expect(self.ending in reasons, rule, f"{what}, but the stream ended with {self.ending!r}")
             bench.was_told(*reasons, *self._other_reasons())
         elif self.ending is DONE and not self.subject.absorbs:
             bench.was_told(None)
@@ -115,7 +115,7 @@ class StreamDriver:
                 self.bench.was_told(reason, *self._other_reasons())
 
     def _other_reasons(self) -> list[BaseException | None]:
-        """Return reasons that an input may already have been given: another failed, or the module is at its end."""
+        """Return reasons that an input may already have received: another input failed, or the module had ended it."""
         if len(self.bench.ledgers) < 2:
             return [None] * self._left
         return [None, self.bench.failure] if any(ledger.failed for ledger in self.bench.ledgers) else [None]

@@ -11,7 +11,7 @@ BESIDE: Final[Mapping[str, str]] = {
     "early": "a result comes when its time is complete, and a time is complete downstream when its work is done",
     "holding": "a time is held only as long as something at it is pending",
     "order": "the output does not depend on which task ran first",
-    "state": "each run begins anew",
+    "state": "each run starts afresh",
     SHARING: sentence(SHARING),
     "hang": "every request is answered",
     "spin": "a module lets other tasks run, and ends",
@@ -45,7 +45,7 @@ HINTS: Final[Mapping[str, str]] = {
     "the maximum number of values to answer",
     "times": "keep state per time, in a dict, and remove it at its Completed(time)",
     "early": "answer a time when ctx.events(upstream) delivers its Completed(time); hold a time, "
-    "`with ctx.hold(time):`, while background work at it goes on",
+    "`with ctx.hold(time):`, while background work at it continues",
     "holding": "leave the `with ctx.hold(time):` when the pending work is done, or downgrade it; a time requested "
     "with ctx.notify_at is held until its Completed(time) is taken from ctx.events(upstream); ctx.batches "
     "delivers none",
@@ -55,7 +55,7 @@ HINTS: Final[Mapping[str, str]] = {
     SHARING: "make a new list for each answer, and for changes of a received one; change neither",
     "hang": "look for a wait that nothing ends: for an event that is never set, or for more values than there are",
     "spin": "look for an endless loop, an `except` around an ask that takes the end for an error to retry, or a "
-    "blocking call in place of an awaited one",
+    "blocking call instead of an awaited one",
     "crash": "raise an Exception of your own, and let others (Cancelled, GeneratorExit) pass",
     "failure": "look at the exception, and at the line that raised it",
     "vacuous": "look at what the module does with its input; a Completed(time) comes only for a time at which it "

@@ -1,4 +1,4 @@
-"""Tests of sinks that commit complete times: their process is killed before any step, and the next run goes on."""
+"""Tests of sinks that commit complete times: their process is killed before a step, and the next run continues."""
 
 import os
 import random
@@ -70,18 +70,18 @@ def kills(
     seed: int = 0,
     limit: float = LIMIT,
 ) -> KillReport:
-    """Kill a sink that is a `Committer` at its steps, run it again, and compare what is there with an undisturbed run.
+    """Kill a sink that is a `Committer` at its steps, run it again, and compare its output with an undisturbed run's.
 
-    `make` receives an empty folder and returns the sink, which writes there, or anywhere under a name that it derives
+    `make` receives an empty folder and returns the sink, which writes there, or elsewhere under a name that it derives
     from the folder's. `read` receives the same folder and returns what is visible: the values of each time. It must
     work at any moment, and return an empty mapping before the first commit. The times are 0 to 4, with three values
     each: the numbers 0 to 14, or the results of `values` for them.
 
-    The places are the steps of the protocol, and each line that runs in the file which defines the committer. At
+    The places are the steps of the protocol, and each line that runs in the file that defines the committer. At
     `number` of them, chosen at random but always the same (another `seed` chooses others; None takes all), a process is
-    killed (SIGKILL) and what is visible is read. The next runs, of which some are killed too, go on until one finishes.
-    Every second series has a journal. After each kill a time must be visible as a whole or not at all; what was visible
-    must stay; at the end everything must be as if nothing had happened.
+    killed (SIGKILL) and the visible values are read. Then the sink runs again, and may be killed again, until a run
+    finishes. Every second series has a journal. After each kill, each time must be visible as a whole or not at all,
+    and visible times must stay visible. At the end, everything must be as if nothing had happened.
 
     >>> import json, os, pullstream as ps
     >>> from pullstream.conformance import kills
@@ -151,27 +151,27 @@ class _KillTrial:
     def _series(self, folder: Path, place: int, dice: random.Random, *, journal: bool) -> tuple[int, str]:
         """Run until one finishes; return the number of kills and what was wrong."""
         before: Mapping[Hashable, Any] = {}
-        said: list[str] = []
+        killed_at: list[str] = []
         kill_at: int | None = place
         while True:
             steps, where = self._life(folder, kill_at, journal=journal)
-            after = f"killed {' and '.join(said)}" if said else "not killed"
+            after = f"killed {' and '.join(killed_at)}" if killed_at else "not killed"
             if steps is not None:
                 wrong = self._difference(self._seen(folder), dict.fromkeys(self._expected), "")
-                return len(said), f"{after}, then run to the end: {wrong}" if wrong else ""
+                return len(killed_at), f"{after}, then run to the end: {wrong}" if wrong else ""
             if kill_at is None or not where.startswith("before"):
-                return len(said), f"{after}, the next run failed: {where}"
-            said.append(where)
+                return len(killed_at), f"{after}, the next run failed: {where}"
+            killed_at.append(where)
             now = self._seen(folder)
             if wrong := self._difference(now, before, " too early"):
-                return len(said), f"killed {' and '.join(said)}: {wrong}"
+                return len(killed_at), f"killed {' and '.join(killed_at)}: {wrong}"
             before = now
-            kill_at = dice.randrange(place + 1) if dice.random() < 0.5 and len(said) < 4 else None
+            kill_at = dice.randrange(place + 1) if dice.random() < 0.5 and len(killed_at) < 4 else None
 
     def _difference(self, now: Mapping[Hashable, Any], required: Mapping[Hashable, Any], early: str) -> str:
         for time in now:
             if time not in self._expected:
-                return f"the time {time!r} is visible, which has no values"
+                return f"the time {time!r} is visible, although it has no values"
             if now[time] != self._expected[time]:
                 return f"the values at {time!r} are visible{early} as {now[time]!r} instead of {self._expected[time]!r}"
         lost = [time for time in required if time not in now]

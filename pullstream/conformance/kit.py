@@ -35,10 +35,10 @@ LIMIT: Final = 20.0
 """Seconds of real time that a cell may take; most take a few milliseconds."""
 
 SLOW: Final = 0.25
-"""Seconds of real time per cell from which on a module seems to block."""
+"""Seconds of real time per cell above which a module seems to block."""
 
 EARLY: Final = 40
-"""The number of cells that may be slow before a warning comes while others are still to run."""
+"""The least number of cells to assume for a warning while cells are still to run: the first ones may be slow."""
 
 ORDERS: Final = 3
 """The number of task orders for modules with several inputs."""
@@ -161,9 +161,9 @@ class _Judging:
     def run(self, limit: float | None) -> list[Finding]:
         """Run the cells and return the findings, the simplest first."""
         if limit is None or not can_be_apart():
-            self._work(self._hear)
+            self._work(self._receive)
             return self._found
-        ended = apart(self._work, self._hear, limit)
+        ended = apart(self._work, self._receive, limit)
         if ended is not None:
             scene = in_words(self._cell)
             self._found.append(Finding(self._name, ended.rule, self._cell, ended.message, scene, ended.place))
@@ -193,8 +193,8 @@ class _Judging:
         with _each_once():
             trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
-    def _hear(self, message: Any) -> None:
-        """Take a finding, or a cell that begins; one that is only run to explain another is not counted."""
+    def _receive(self, message: Any) -> None:
+        """Store a finding, or the cell that starts; a cell that runs only to simplify a finding is not counted."""
         if isinstance(message, Finding):
             self._found.append(message)
         else:
@@ -203,7 +203,7 @@ class _Judging:
             self.warn_if_slow(EARLY)
 
     def warn_if_slow(self, least: int) -> None:
-        """Warn once if the cells take so long that the module seems to block; fewer than `least` cells count as it."""
+        """Warn once if the cells take so long that the module seems to block; counts at least `least` cells."""
         took = perf_counter() - self._began
         if self._warned or took <= SLOW * max(self.count, least):
             return
@@ -219,13 +219,13 @@ class _Judging:
 
 @contextmanager
 def _each_once() -> Generator[None]:
-    """Log each of the toolkit's warnings once, not in each of hundreds of cells, whatever the numbers in it."""
-    told: set[str] = set()
+    """Log each of the toolkit's warnings once, not in each of hundreds of cells; numbers in it do not matter."""
+    logged: set[str] = set()
 
     def is_new(record: LogRecord) -> bool:
         message = re.sub(r"\d+", "", record.getMessage())
-        new = message not in told
-        told.add(message)
+        new = message not in logged
+        logged.add(message)
         return new
 
     LOG.addFilter(is_new)

@@ -78,7 +78,7 @@ class ReferenceSource(Kernel[Any]):
         self._failure = failure
         self._places = cell.places()
         self._given = 0
-        self._let_go = 0
+        self._released = 0
         """The number of values whose times are released; times out of order are held one by one."""
         if cell.many in ("out-of-order", "interleaved"):
             self.traits = Traits(follows=True, trusted=True)
@@ -106,9 +106,9 @@ class ReferenceSource(Kernel[Any]):
             times = list(map(cell.time, places))
             if self.traits.follows:
                 # Except the last one, as in a source whose times are in order.
-                for place in self._places[self._let_go : self._given - 1]:
+                for place in self._places[self._released : self._given - 1]:
                     self.location.drop(cell.time(place))
-                self._let_go = self._given - 1
+                self._released = self._given - 1
             values = list(map(self._value, places))
             return Batch.of(times, values) if len(set(times)) > 1 else Batch(times[0], values)
         if cell.quiet:
@@ -146,7 +146,7 @@ async def reference_sink(upstream: Reader[Any], ctx: Context, given: trio.Memory
 
 @asynccontextmanager
 async def edge_below(subject: Source[Any], checker: Checker, limit: int) -> AsyncGenerator[Reader[Any]]:
-    """Open the edge below a source in its own run, to be asked by hand.
+    """Open the edge downstream of a source in its own run, to be asked by hand.
 
     No module asks for more than the run's `limit`, not even modules with their own pace.
     """

@@ -18,7 +18,7 @@ _NOBODYS: Final = tuple(
     for folder in (
         *(_ROOT / package for package in OURS),
         *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
-        # It may lie elsewhere: on PYTHONPATH, or beside the author's files.
+        # trio may be elsewhere: on PYTHONPATH, or beside the author's files.
         Path(inspect.getfile(trio)).parent,
     )
 )
@@ -31,7 +31,7 @@ def is_authors(filename: str) -> bool:
 
 
 def shown_place(filename: str, line: int) -> str:
-    """Return a file and line for display: relative to the working directory if it is below."""
+    """Return a file and line for display: relative to the working directory if it is inside."""
     path = Path(filename)
     here = Path.cwd()
     return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{line}"

@@ -45,4 +45,4 @@ def _fixture(name: str, said: str) -> Any:
 
 
 conformance = _fixture("conformance", "Return the conformance kit as a function of modules that raises its findings.")
-shake = _fixture("shake", "Return `shake` as a function of what makes a pipeline; it raises the first difference.")
+shake = _fixture("shake", "Return `shake`, to be called with what makes a pipeline; it raises the first difference.")

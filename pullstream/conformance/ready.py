@@ -176,10 +176,10 @@ SOURCES: Final = (
     Subject("pushable", pushed),
     Subject("deferred source", lambda: resolved("source", ps.values(range(5)))),
     Subject("retry", lambda source: ps.retry(source, 2, delay=0.1), inputs=1, absorbs=True, reopens=True),
-    Subject("retry, nothing again", lambda source: ps.retry(source, 2, skip_delivered=True), inputs=1, reopens=True),
+    Subject("retry, skipping", lambda source: ps.retry(source, 2, skip_delivered=True), inputs=1, reopens=True),
     Subject("catch_up", lambda: ps.catch_up(range(3), ps.values(range(3, 5)))),
-    Subject("live, after a mark", lambda: ps.catch_up(range(3), ps.values([3, 4]), capacity=1, sync=ps.Batch(0, "--"))),
-    Subject("live, of two", lambda old, new: ps.catch_up(old, new, capacity=2), inputs=2, grows=True, keeps=True),
+    Subject("catch_up, sync", lambda: ps.catch_up(range(3), ps.values([3, 4]), capacity=1, sync=ps.Batch(0, "--"))),
+    Subject("catch_up, of two", lambda old, new: ps.catch_up(old, new, capacity=2), inputs=2, grows=True, keeps=True),
 )
 
 TRANSFORMERS: Final = (
@@ -221,7 +221,7 @@ TRANSFORMERS: Final = (
     around("accumulate, by key", lambda f: ps.accumulate(ps.agg.count(), key=f), flushes=True),
     around("stamp", lambda f: ps.stamp(f, nest=True), ascending=True),
     around("stamp, with lateness", lambda f: untimed(ps.stamp(lambda n: -f(n), lateness=15, late="drop"))),
-    Subject("stamp, what is late aside", lambda: untimed(ps.stamp(lambda n: -n, lateness=1, late=ps.drain()))),
+    Subject("stamp, late values diverted", lambda: untimed(ps.stamp(lambda n: -n, lateness=1, late=ps.drain()))),
     Subject("stamp_epochs of 2", lambda: untimed(ps.stamp_epochs(2))),
     Subject("stamp_epochs of 2, within times", lambda: ps.stamp_epochs(2, nest=True)),
     around("stamp_epochs by a test", lambda f: ps.stamp_epochs(begin=lambda n: f(n) % 20 == 0, nest=True)),
@@ -269,7 +269,7 @@ TRANSFORMERS: Final = (
     Subject("decode", lambda: ps.pipe(ps.map(bytes_of), ps.split(size=3), ps.decode(errors="ignore")), flushes=True),
     handling("map_async, failures left out", lambda f: ps.map_async(calling(f), 2, on_error="skip")),
     handling("reduce_by_key, failures left out", lambda f: counted(f, on_error="skip")),
-    handling("distinct, failures left out", lambda f: ps.unique_by_time(f, on_error="skip")),
+    handling("unique_by_time, failures left out", lambda f: ps.unique_by_time(f, on_error="skip")),
     handling("sort_by_time, failures left out", lambda f: ps.sort_by_time(f, on_error="skip")),
     handling("sessions, failures left out", lambda f: ps.sessions(1, key=f, on_error="skip")),
     handling("timed, failures left out", lambda f: ps.timed(lambda _, n: f(n), on_error="skip")),

@@ -93,7 +93,7 @@ class Report:
     cells: Counter[str]
     findings: Sequence[Finding]
     again: Callable[[Finding], str] = attrs.field(default=lambda finding: f"replay={str(finding.cell)!r}", eq=False)
-    """Returns how to run the cell of a finding again."""
+    """A function that returns how to run the cell of a finding again."""
 
     @property
     def ok(self) -> bool:
@@ -114,12 +114,12 @@ class Report:
 
     def shown(self, again: Callable[[Finding], str], number: int = 3, spoken: Callable[[str], str] = str) -> str:
         """Return some findings in words, each with how to run it again; the same fix is printed once."""
-        told: list[str] = []
+        texts: list[str] = []
         before: list[str] = []
         for finding in self.first(number):
-            told.append(f"{finding.told(before, spoken)}\n  Again: {again(finding)}")
+            texts.append(f"{finding.told(before, spoken)}\n  Again: {again(finding)}")
             before += [] if finding.exact else [HINTS[finding.rule]]
-        return "\n\n".join(told)
+        return "\n\n".join(texts)
 
     def check(self) -> Self:
         """Raise a `ConformanceError` if there are findings."""

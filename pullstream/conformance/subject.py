@@ -46,10 +46,10 @@ class Subject:
 
     What the kit expects only on request:
 
-    - `per_time=True`: its output at a time depends only on the values at that time, and comes when that is complete.
+    - `per_time=True`: its output at a time depends only on the values at that time, and is emitted when it is complete.
 
     The input is the numbers 0 to 5, unordered, or in order with `ascending=True`; for a second source, 100 to 105. In
-    some cells a number comes more than once, unless `differ=True` requires all to differ. If a module needs other
+    some cells a number occurs more than once, unless `differ=True` requires all to differ. If a module needs other
     values, `values` is a function from a number to a value: `values=lambda n: {"id": n, "name": f"name {n}"}`. Its
     results should be equal (`==`) exactly where the numbers are.
     """
@@ -79,7 +79,7 @@ class Subject:
         metadata={"help": "the input values, as a function of a number: 'lambda n: {\"id\": n}'"},
     )
     site: Site | None = attrs.field(default=None, kw_only=True, repr=False)
-    """The line to name as the one that composed the module, because `make` composes it inside the kit."""
+    """The line to report as composing the module, because `make` composes it inside the kit."""
 
 
 EXPECTATIONS: Final[Mapping[str, str]] = {

@@ -40,7 +40,7 @@ PATIENCE: Final = 1000.0
 """Virtual seconds after which an unanswered request counts as a hang."""
 
 SIMPLER: Final = 30
-"""The most simpler cells to try for the same finding."""
+"""The largest number of simpler cells to try for the same finding."""
 
 AGAIN: Final = 3
 """The number of further task orders in which a cell is run, to see whether its outcome depends on the order."""
@@ -65,7 +65,7 @@ class Trial:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        _is_called_rightly(subject)
+        _check_signature(subject)
         made = self.made = Bench(subject, Cell()).made
         if isinstance(made, Pipeline):
             raise CompositionError(f"{subject.name} is a complete pipeline: the kit tests single modules")
@@ -74,7 +74,7 @@ class Trial:
         around = subject.around or subject.calls
         self.cells = grid(sink=self.driver is SinkDriver, fed=self.fed, around=around, differ=subject.differ)
         self.gave = False
-        """Whether any value has come out, or has gone into a sink."""
+        """Whether it has emitted any value or, as a sink, received one."""
         self._undisturbed: dict[Cell, Outcome | None] = {}
 
     async def run(self, cell: Cell) -> Finding | None:
@@ -110,7 +110,7 @@ class Trial:
         return found
 
     async def vacuous(self) -> Finding | None:
-        """Return the finding that no value has come out, or gone in, in any cell."""
+        """Return the finding that the module emitted no value in any cell or, as a sink, received none."""
         if self.gave or self.subject.silent:
             return None
         what = "it took no value" if self.driver is SinkDriver else "no value came out of it"
@@ -176,7 +176,7 @@ class Trial:
         other = await self._reference(cell)
         if other is None:
             return None
-        if outcome.doubt is not None and not self._came_to_its_end(outcome, other):
+        if outcome.doubt is not None and not self._is_complete(outcome, other):
             return Trouble("R5", outcome.doubt)
         if self.subject.batches or self._agrees(cell, outcome, other):
             return None
@@ -184,7 +184,7 @@ class Trial:
         return await self._explained(cell, outcome, message)
 
     async def _explained(self, cell: Cell, outcome: Outcome, message: str) -> Trouble:
-        """Find the cause of a different outcome than the reference's by running the cell again."""
+        """Find out why an outcome differs from the reference's, by running the cell again."""
         looks = [self._left_over, self._by_chance]
         for look in reversed(looks) if self.subject.inputs > 1 else looks:
             if (trouble := await look(cell, outcome)) is not None:
@@ -192,7 +192,7 @@ class Trial:
         if self.subject.inputs > 1 and cell.way == "end":
             return Trouble("order", f"{message}; it has {self.subject.inputs} inputs, and nothing else differs")
         if cell.many:
-            message += "; in a multi-time answer each value is at its own time, as if it had come alone"
+            message += "; in a multi-time answer each value is at its own time, as if it had arrived alone"
         return Trouble("batching", message)
 
     async def _left_over(self, cell: Cell, outcome: Outcome) -> Trouble | None:
@@ -260,13 +260,13 @@ class Trial:
             "flushes=True",
         )
 
-    def _came_to_its_end(self, outcome: Outcome, other: Outcome) -> bool:
+    def _is_complete(self, outcome: Outcome, other: Outcome) -> bool:
         whole = len(outcome.values) == len(other.values)
         return _same_ending(outcome, other) and (whole or self.subject.batches or not self.subject.ordered)
 
     def _agrees(self, cell: Cell, outcome: Outcome, other: Outcome) -> bool:
         if self.driver is SinkDriver:
-            # Of two failures, one in a separate task, either may come first.
+            # If one of two failures happens in a separate task, either may be first.
             two = self.subject.calls and cell.way == "raise" and cell.ending == "failure"
             disturbed = two or cell.way in ("abort", "cancel")
             return disturbed or (_same_ending(outcome, other) and outcome.values == other.values)
@@ -311,7 +311,7 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
         return Trouble("hang", f"a request was not answered in {PATIENCE:.0f} virtual seconds", place)
     match = re.match(r"(R\d+): ", str(rest))
     if isinstance(rest, CapabilityError) and isinstance(driver, StreamDriver) and not driver.bench.ledgers:
-        advice = "yield in time order, or hold the earlier time before going on"
+        advice = "yield in time order, or hold the earlier time before you continue"
         return Trouble("R12", rest.fault, place, advice, exact=True)
     if isinstance(rest, CapabilityError):
         # The finding itself gives the advice, once.
@@ -323,8 +323,8 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
     if not isinstance(rest, Exception):
         return Trouble("crash", f"it raised {rest!r}", place)
     if isinstance(driver, StreamDriver) and rest in (driver.bench.failure, driver.bench.raised):
-        # An ask that fails does not come here.
-        what = f"a termination was confirmed with {rest!r}, which had come before it, and not with done"
+        # A failing ask does not get here.
+        what = f"a termination was confirmed with {rest!r}, which was raised before it, and not with done"
         return Trouble("R8", what, place, LATER, exact=True)
     advice = way_out(rest, driver.bench.subject) if isinstance(driver, SinkDriver) else ""
     return Trouble("failure", f"it raised {rest!r}", place, advice)
@@ -337,7 +337,7 @@ def _right(time: Any, driver: StreamDriver | SinkDriver) -> str:
     if time is None or isinstance(driver, SinkDriver) or not given:
         return ""
     if time not in given:
-        return f"no batch ever came at {time!r}, nor at an earlier time, so it never had a right to it"
+        return f"no batch ever arrived at {time!r}, nor at an earlier time, so it never had a right to it"
     if any(answered == time for answered, _ in driver.values):
         return (
             f"it has already answered at {time!r}, which is complete by now: answer everything at a time while "
@@ -346,7 +346,7 @@ def _right(time: Any, driver: StreamDriver | SinkDriver) -> str:
     return f"it had a batch at {time!r}, and released it by asking for the next one, without holding {time!r}"
 
 
-def _is_called_rightly(subject: Subject) -> None:
+def _check_signature(subject: Subject) -> None:
     """Refuse a function that cannot be called with the kit's arguments, before calling it."""
     arguments = [
         *["a function"] * (subject.around + subject.calls),

@@ -90,7 +90,7 @@ class EventLog:
 
     def __init__(self) -> None:
         self._first: list[Noted] = []
-        # One more than is shown: if it is full, an event is left out.
+        # One more than is shown: if it is full, some event is left out.
         self._last: deque[Noted] = deque(maxlen=LAST + 1)
         self.note: Callable[[Noted], None] = self._note_first
 
@@ -100,7 +100,7 @@ class EventLog:
             self.note = self._last.append
 
     def take_back(self, number: int) -> bool:
-        """Forget an ask, if nothing has come after it; return whether it is forgotten."""
+        """Remove an ask if it is the last event; return whether it was removed."""
         events = self._last or self._first
         taken = events[-1][1:3] == (Act.ASK, number)
         if taken:

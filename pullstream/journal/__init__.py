@@ -22,8 +22,8 @@ in an earlier run; skip the work of reading it. Without a journal, no time is do
 
 A source that implements `Outside` can identify its external data. `identity()` returns a value (such as files with
 their sizes); a run is refused if its journal was written with another value. `unchanged()` makes the checks that need
-the ledger. It is called when all sinks below have finished, so that the source is not read again. `for_now()` says that
-the source's end only means "no more data now"; the modules below it continue in the next run.
+the ledger. It is called if all sinks downstream have finished, so the source is not read again. `for_now()` says that
+the source's end only means "no more data now"; the modules downstream continue in the next run.
 
 **For authors of modules.** State that is kept beyond the completion of a time goes into `self.memory` (`ctx.memory`), a
 versioned dict; see `Memory`.

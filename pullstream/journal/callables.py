@@ -29,7 +29,7 @@ _FIXED: Final = (
     *(type(None), bool, int, float, complex, str, bytes, range, slice, type(...), Enum, Pattern, PurePath),
     *(date, time, timedelta, tzinfo, Decimal, Fraction, UUID, Blueprint),
 )
-"""Types of immutable values: they are part of the program, wherever they are."""
+"""Types of immutable values: they are part of the program, wherever they occur."""
 
 _SLOTS: Final = (
     *(types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType),
@@ -68,7 +68,7 @@ class AnyLook(Protocol):
         ...
 
     def held(self, value: object) -> Any:
-        """Return what represents an object whose methods are called."""
+        """Return a value that represents an object whose methods are called."""
         ...
 
     def first_seen(self, value: object, part: str, describe: "Callable[[AnyLook], Any]", home: str | None) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Final
 PYTHON: Final = f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}" + (
     f" -{'O' * sys.flags.optimize}" if sys.flags.optimize else ""
 )
-"""Code can be compared only within one such version: minor versions use other instructions, and -O leaves some out."""
+"""Code can be compared only within one such version: minor versions have different instructions, -O leaves some out."""
 
 _NOTHING: Final = frozenset({"NOP", "CACHE", "EXTENDED_ARG"})
 
@@ -56,7 +56,7 @@ def _steps(code: CodeType) -> list[dis.Instruction]:
 
 
 def _apart(step: dis.Instruction) -> Sequence[dis.Instruction]:
-    # Python 3.14 has two instructions that load a variable, and takes one or the other depending on the lines.
+    # Python 3.14 has two instructions that load a variable, and uses one or the other depending on the line numbers.
     whole = step.opname.replace("_BORROW", "")
     pair = _PAIRS.fullmatch(whole)
     if pair is None:

@@ -168,7 +168,7 @@ class Look:
         return known[1]
 
     def held(self, value: object) -> Any:
-        """Return what represents an object whose methods are called, or that a function refers to."""
+        """Return a value that represents an object whose methods are called, or that a function refers to."""
         kind = type(value)
         if not callables.may_change(value, kind):
             return value
@@ -177,18 +177,18 @@ class Look:
         return self.first_seen(value, type_name(kind), lambda _: _state(value), self.home)
 
     def module(self, module: Module) -> tuple[Any, ...]:
-        """Return what represents a module of a blueprint: its name, its arguments and its maker."""
+        """Return a value that represents a module of a blueprint: its name, its arguments and its maker."""
         arguments = [self.part_digest(f"its argument {n}", arg) for n, arg in enumerate(module.args, 1)]
         options = [(name, self.part_digest(f"{name}=", value)) for name, value in module.options]
         make = module.make.factory.opening if isinstance(module.make, Made) else module.make
         maker = cast("type[object]", type(make))
-        # A maker of this toolkit has the same arguments, and also its place in the source file, which does not count.
+        # A maker of this toolkit repeats the arguments, and has its place in the source file, which does not count.
         maker_name = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(make, module.name)
         return module.name, module.label, arguments, options, maker_name
 
 
 def _content(given: "OneShot[Any]") -> object:
-    """Return what represents an argument that can be read once: an iterator by its state, anything else by its type."""
+    """Return the stand-in for a one-shot argument: an iterator counts by its state, anything else by its type."""
     value: object = given.value
     kind: type = type(value)
     return cast("object", value) if isinstance(value, Iterator) or kind in _BEGUN else type_name(kind)

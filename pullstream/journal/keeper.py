@@ -53,9 +53,9 @@ class Keeper(StateSaver):
         """The frontiers in the journal."""
         self._results: dict[Location, bytes] = {}
         self._results_written: dict[Location, bytes] = {}
-        """The results in the journal: a result may come after everything at its sink is complete."""
+        """The results in the journal: a sink may return its result after everything at it is complete."""
         self._for_now: dict[Location, list[Location]] = {}
-        """Sinks, with the sources above them that end only for now: a later run may have more."""
+        """Sinks, with the sources upstream that end only for now: a later run may have more values."""
         self._later: dict[tuple[Location, tuple[Location, ...]], Antichain[Any] | None] = {}
         """The times that later runs may bring to a sink, for the sources that have ended for now."""
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
@@ -78,14 +78,14 @@ class Keeper(StateSaver):
     # ---- the beginning
 
     async def begin(self) -> None:
-        """Open the journal, or refuse it, and let the run, whose modules have been set up, resume from it."""
+        """Open the journal, or refuse it, and resume the run from it; the run's modules have been set up."""
         with trio.CancelScope(shield=True):
             self._saved = await in_thread(self._open)
         try:
             self._check_pipeline()
             refuse_lost(self._run.scope.sidecar.locations, "a run with a journal")
             self._check_sources()
-            self._go_on(self._saved.sinks)
+            self._resume(self._saved.sinks)
             if self.resumed:
                 await self._end_sources()
         except BaseException:
@@ -123,7 +123,7 @@ class Keeper(StateSaver):
             elif identity is not None:
                 self._about[name] = pickled(identity, f"it tells what {source.location} reads")
 
-    def _go_on(self, entries: dict[int, SinkState]) -> None:
+    def _resume(self, entries: dict[int, SinkState]) -> None:
         sidecar = self._run.scope.sidecar
         for location in sidecar.sinks:
             entry = entries.get(location.node)
@@ -273,7 +273,7 @@ class Keeper(StateSaver):
         ended = self._ended_for_now(sink)
         over = tuple(source for source in ended if not source.superseded)
         if not over:
-            # Where a live source took over and has ended, too, what was recorded last stands.
+            # If a live source took over and has ended too, the frontier recorded last remains valid.
             return now if now.elements or not ended else None
         if (sink, over) not in self._later:
             self._later[sink, over] = self._from_later_runs(sink, over)
@@ -293,7 +293,7 @@ class Keeper(StateSaver):
             counts[source.output][time] = 1
         tracker = Tracker(frontiers.graph(), monotone=False, counts=counts)
         for below in (each for each in frontiers.locations if each.cuts):
-            # Only its holds say what it may give; it nests times of its own in those of its input.
+            # Only its holds show what it may emit; its own times are nested in those of its input.
             for outer in tracker.frontier(below.ports[0].place):
                 tracker.update(below.output, (outer, BEGINNING), 1)
         return tracker.frontier(sink.output)
@@ -324,7 +324,7 @@ class Keeper(StateSaver):
         return Record(sinks, memory, ledger, self._about, notes)
 
     async def until_recorded(self, location: Location, time: Hashable) -> None:
-        """Wait until the journal has everything that follows from a time at a module's output as complete."""
+        """Wait until the journal records everything that follows from a time at a module's output as complete."""
         consequences = self._stream.consequences
         while not Cut(consequences, self._written).output_done(location, time):
             if self.failure is not None:

@@ -181,7 +181,7 @@ async def goes_back(ctx):
         (refuses_repeats, "failure", "differ=True", {"differ": True}),
         (names, "failure", "values=lambda n", {"values": lambda n: {"name": f"name {n}"}}),
         (longest, "failure", "values=lambda n", {"values": str}),
-        (goes_back, "R12", "yield in time order, or hold the earlier time before going on", None),
+        (goes_back, "R12", "yield in time order, or hold the earlier time before you continue", None),
     ],
 )
 def test_a_finding_says_what_to_do(module, rule, hint, options):
@@ -384,7 +384,7 @@ PER_TIME = "tests.pullstream.common:per_time"
         ([NAMES, "--values", "lambda n: {'name': n}"], 0, "ok"),
         ([NAMES], 1, "make them with --values 'lambda n: ...'"),
         ([NAMES, "--values", "{'name': 1}"], 2, "a function of a number"),
-        ([NAMES, "--values", "vals.py:third"], 2, "--values takes an expression of Python"),
+        ([NAMES, "--values", "vals.py:third"], 2, "--values takes a Python expression"),
         ([NAMES, "--values", "lambda n: 1 / n"], 2, "values(0) raised ZeroDivisionError"),
         ([NAMES, "--values", "third"], 2, "not third: name 'third' is not defined"),
         ([PER_TIME, "--flushes", "--per-time"], 0, "ok"),

@@ -27,7 +27,7 @@ from timely import BEGINNING, less_equal
 
 LATER = {
     # The result for a value is known only when its function, test or key is called with it.
-    *("filter, none passes", "flat_map, none", "stamp", "stamp, with lateness", "stamp, what is late aside"),
+    *("filter, none passes", "flat_map, none", "stamp", "stamp, with lateness", "stamp, late values diverted"),
     *("stamp_epochs by a test", "stamp_epochs by key", "map, failures diverted", "skip by a test", "loop around calls"),
     # Whether an inner stream has more is known when it is asked.
     *("flat_map, sources", "flatten, sources", "flatten, side by side"),

@@ -370,7 +370,7 @@ CALLS = [
     (
         lambda: ps.map(str, [1]),
         "takes 1 argument by position, but got 2. Write map(function, on_error=...). Its values come",
-        "from the module above it: pipe(values(...), map(...))$",
+        "from the module upstream: pipe(values(...), map(...))$",
     ),
     (lambda: ps.take(count=3), "has no argument 'count'. Write take(what, last=..., ahead=..., on_error=...)$"),
     (ps.map, "needs the argument 'function'. Write map(function, on_error=...)$"),
