@@ -166,7 +166,7 @@ class JournalLog:
                 last = at + len(frame) + len(data) + _DIGEST == size
                 if last and (not any(stored) or self._unwritten(at, size, size)):
                     break
-                raise self.damaged(at, f"record {number} is not what was written, or not in its place")
+                raise self.damaged(at, f"record {number} is not what was written, or is out of place")
             yield data
             at += len(frame) + len(data) + _DIGEST
             number += 1
@@ -207,7 +207,7 @@ class JournalLog:
     # ---- writing
 
     def append(self, payload: bytes) -> None:
-        """Write a record, which is then on the disk; after an `OSError`, later calls fail, too."""
+        """Write a record to the disk; after an `OSError`, later calls fail, too."""
         if self._failed:
             raise OSError("an earlier record could not be written")
         record, digest = self._record(payload, self._number, self._digest)

@@ -63,17 +63,17 @@ def fingerprint(blueprint: Blueprint, prefix: str = "") -> Fingerprint:
 
 def difference(before: Fingerprint, now: Fingerprint, *, names: bool = False) -> str:
     """Describe how two pipelines differ. The text is empty if they are the same or, with `names`, look the same."""
-    said: dict[str, str] = {}
+    changes: dict[str, str] = {}
     for place in dict.fromkeys([*before, *now]):
         was, is_now = before.get(place), now.get(place)
         if was is None:
-            said[place] = f"module {place}, {now[place].shown}, is new"
+            changes[place] = f"module {place}, {now[place].shown}, is new"
         elif is_now is None:
-            said[place] = f"module {place} was {was.shown} and is gone"
+            changes[place] = f"module {place} was {was.shown} and is gone"
         elif (was.names != is_now.names) if names else (was.digest != is_now.digest):
-            said[place] = _change(place, was, is_now)
+            changes[place] = _change(place, was, is_now)
     # A change inside a nested module is described at that module's place, not also at the outer one's.
-    texts = [text for place, text in said.items() if not any(other.startswith(f"{place}.") for other in said)]
+    texts = [text for place, text in changes.items() if not any(other.startswith(f"{place}.") for other in changes)]
     return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 

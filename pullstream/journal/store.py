@@ -1,6 +1,6 @@
 """The contents of a journal, and their representation as records of its file.
 
-A record has the changes since the one before. When the file is larger than `SLACK` times its current contents, it is
+A record has the changes since the previous one. When the file is larger than `SLACK` times its current contents, it is
 rewritten with only those. The file is therefore never larger than that, or than `SMALL`.
 """
 
@@ -158,7 +158,7 @@ class JournalStore:
         return contents
 
     def write(self, record: Record) -> None:
-        """Write a record, which is then on the disk, completely or, with a `JournalError`, not at all."""
+        """Write a record to the disk, completely or, with a `JournalError`, not at all."""
         log = self._log
         try:
             log.append(record.packed())

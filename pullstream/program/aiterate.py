@@ -105,17 +105,17 @@ async def reading(
 ) -> AsyncGenerator[Reading[T], None]:
     """Open a source for a block to read."""
     trio_needed()
-    hands: Reading[T] = Reading()
+    block: Reading[T] = Reading()
 
     def made() -> Callable[[Reader[Any], Context], Awaitable[None]]:
-        return hands.hand_out
+        return block.hand_out
 
     sink: Sink[T, None] = Sink((Module(name, made, site=site),))
-    hands.running = pipe(source, sink).open(limit=limit, release_timeout=release_timeout)
-    async with hands.running:
-        await hands.begin()
-        yield hands
-        hands.leave()
+    block.running = pipe(source, sink).open(limit=limit, release_timeout=release_timeout)
+    async with block.running:
+        await block.begin()
+        yield block
+        block.leave()
 
 
 def aiterate(
@@ -146,7 +146,7 @@ def aiterate(
 
 
 class _Aiterating(AbstractAsyncContextManager[AsyncIterator[T]]):
-    """The block of `aiterate`, which says so to a loop that leaves it out."""
+    """The block of `aiterate`; a loop without the block gets an error that says how to write it."""
 
     def __init__(self, block: AbstractAsyncContextManager[Reading[T]]) -> None:
         self._block = block

@@ -96,7 +96,7 @@ class _AwaitedRun(Generic[R]):
         self._stops = 0
         self._failure: BaseException | None = None
         # A daemon thread: if the loop is stopped with tasks left, this thread does not keep the program alive. `atexit`
-        # waits, only for as long as the releases take.
+        # waits only for the releases.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="pullstream arun", daemon=True)
 
@@ -141,7 +141,7 @@ class _AwaitedRun(Generic[R]):
         except BaseException as exc:  # noqa: BLE001 - raised in asyncio's thread
             cut(exc)
             self._failure = exc
-        with suppress(RuntimeError):  # the loop is closed, so nothing awaits this any more
+        with suppress(RuntimeError):  # the loop is closed, so nothing awaits this
             self._loop.call_soon_threadsafe(self._tell)
 
     def _tell(self) -> None:

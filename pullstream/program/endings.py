@@ -13,14 +13,14 @@ def instead_of(outcome: BaseException | None, interrupt: BaseException) -> BaseE
 
 
 def combined(
-    outcome: BaseException | None, failure: BaseException | None, beside: BaseException | None, *, told: bool
+    outcome: BaseException | None, failure: BaseException | None, beside: BaseException | None, *, reported: bool
 ) -> BaseException | None:
-    """Return the block's exception, with that of a task beside it and, unless it was `told`, the stream's `failure`."""
+    """Return the block's exception, with that of a task beside it and, if not `reported`, the stream's `failure`."""
     # A companion may have waited for something that the end of the run made impossible.
     moot = isinstance(beside, Abandoned) and failure is not None
     if not (beside is None or beside is failure or moot or _contains(outcome, beside)):
         outcome = _together("the run failed, and so did a task beside it", outcome, beside)
-    if outcome is None or failure is None or told or isinstance(failure, Abandoned) or _contains(outcome, failure):
+    if outcome is None or failure is None or reported or isinstance(failure, Abandoned) or _contains(outcome, failure):
         return outcome
     if isinstance(outcome, KeyboardInterrupt):
         outcome.__cause__ = failure

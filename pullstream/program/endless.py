@@ -1,17 +1,17 @@
 """Pipelines that can never give a result: a source without an end, into a module that waits for the end.
 
-Only their composition is looked at. What is not certain is not reported: an unknown module may end the stream.
+Only the composition is examined. Uncertain cases are not reported: an unknown module may end the stream.
 """
 
 from pullstream.blueprint import Blueprint, Emits
 
 
 def never_gives(pipeline: Blueprint) -> str:
-    """Say why a pipeline that only its own end stops gives no result; empty if it may give one."""
+    """Return why a pipeline that nothing else stops never gives a result; "" if it may give one."""
     source, *others = pipeline.modules
     if Emits.of(source) is not Emits.FOREVER:
         return ""
-    # A source that follows gives what arrives later a later time.
+    # A source with `follow` gives values that arrive later a later time.
     timed = not {"time", "follow"}.isdisjoint(dict(source.options))
     for module in others:
         emits = Emits.of(module)

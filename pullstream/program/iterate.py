@@ -46,7 +46,7 @@ def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.
     The stream's failure is raised in the loop, unchanged.
 
     A second Ctrl-C does not wait for releases. If a function blocks the stream, the loop is left at once: Python cannot
-    raise Ctrl-C in another thread, so the function's batch goes on there, and the release follows it, unless the
+    raise Ctrl-C in another thread, so the function's batch continues there, and the release follows it, unless the
     program has ended by then.
 
     Several loops may run at once, in any thread, also under asyncio (which then waits, as for any `for`). In a trio
@@ -117,7 +117,7 @@ class _LoopInterrupts(Interrupts):
 
     @override
     def raises(self, frame: FrameType) -> bool:
-        # Only `_Producer.close` is interrupted by this, which leaves raising to `check`.
+        # This interrupts only `_Producer.close`, which leaves raising to `check`.
         return self.stuck() or super().raises(frame)
 
     @override
@@ -199,7 +199,7 @@ class _Producer(Generic[T]):
                 # The garbage collector runs in this very thread, which cannot wait for itself.
                 return
             self._waiting = True
-            # Not `join`: if it is interrupted, it takes the thread for ended.
+            # Not `join`: after an interrupt, it treats the thread as ended.
             self._finished.wait()
         except KeyboardInterrupt as exc:
             self._call(self._hurry)

@@ -30,7 +30,7 @@ def looker_argument(beside: object) -> None:
     try:
         signature.bind(None)
     except TypeError as exc:
-        why = f", which cannot be called with the Running alone: {exc}"
+        why = f", which cannot be called with only the Running: {exc}"
         if not inspect.iscoroutinefunction(beside) and not any(
             parameter.default is parameter.empty for parameter in signature.parameters.values()
         ):

@@ -60,8 +60,8 @@ class Pipeline(Blueprint, Generic[R_co]):
         with the same journal resumes after the last time that all sinks had completed. A sink may receive again a time
         that it had not quite completed, so its effects must replace the earlier ones. If a run has ended, the next one
         does nothing and returns the same result. A journal belongs to one program, and one run at a time can use it.
-        It contains pickles, which can run code: trust it as you trust the program. The guide "Resuming" says what
-        makes a program another one, and who may open a journal.
+        It contains pickles, which can run code: trust it as you trust the program. The guide "Resuming" says when a
+        program counts as another one, and who may open a journal.
 
         >>> import trio, pullstream as ps
         >>> async def main():

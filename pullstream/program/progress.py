@@ -59,8 +59,8 @@ class Progress:
     def explain(self, time: Hashable, at: str | None = None) -> list[Blocking]:
         """Return the pointstamps that keep `time` from completing at the output of `at`; none if it is complete.
 
-        A pointstamp counts if it is at `time` or earlier, because it may still produce values there. Of several at one
-        place, only the minimal ones are returned.
+        A pointstamp counts if it is at `time` or earlier, because it may still produce values there. For each place,
+        only the minimal ones are returned.
 
         Raises:
             TimeDomainError: `time` cannot be compared with the times of the stream.
@@ -74,7 +74,7 @@ class Progress:
         return pointstamps(self._sidecar)
 
     def times_done(self) -> int:
-        """Start to count the complete times, and return how many there were since: 0 at the first call.
+        """Return the number of times completed since the first call, which starts the count and returns 0.
 
         A time counts when it has arrived at the sinks and is complete at all of them. Times that were complete before
         the first call never count, so call it once at the start. With a companion (`beside`), a run counts from its
@@ -108,7 +108,7 @@ class Progress:
 
     @cached_property
     def _named(self) -> dict[str, list[Location]]:
-        """The modules by name; an open run has no others later."""
+        """The modules by name; an open run gets no further ones."""
         named: defaultdict[str, list[Location]] = defaultdict(list)
         for location in self._sidecar.locations:
             for name in {*location.names}:

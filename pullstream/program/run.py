@@ -92,7 +92,7 @@ def run(
         )
         try:
             trio.run(_run, running, borrowed, interrupts)
-            # Not as trio's result: what is left of trio's run would keep it until the next garbage collection.
+            # Not as trio's result: leftovers of trio's run would keep it alive until the next garbage collection.
             return running.outcome()
         except BaseException as exc:
             cut(exc)

@@ -104,26 +104,26 @@ class Running(Generic[R]):
         self._failure: BaseException | None = None
         self._traceback: TracebackType | None = None
         self._result: R
-        self._told = False
+        self._reported = False
         self._cause: BaseException | None = None
         """The reason why the run itself ended the stream."""
         self._stray: BaseException | None = None
-        """An exception raised by the run's machinery, which is no module's failure."""
+        """An exception raised by the run's machinery and not by a module."""
         self._failure_beside: BaseException | None = None
         """An exception raised beside the stream, by the companion or a task of the run's own."""
         self._waiting = 0
         self._entered = False
         self._here = False
-        """Whether `through` runs the sinks in its own task; `_begun` says that they have another."""
+        """Whether `through` runs the sinks in its own task."""
         self._begun = False
-        """Whether they have been started in a task of their own."""
+        """Whether the sinks have been started in a task of their own."""
         self._consumers: Sequence[Consuming] = ()
         self._aborted = False
         self._abandoned = False
         self._warned = False
         """Whether a warning has said that the run waits for a handle."""
         self._spared = Spared()
-        """The Ctrl-C handler that stands in front of the program's own, unless `run` has one there."""
+        """The Ctrl-C handler in front of the program's own, unless `run` has put one there."""
         self._own_interrupts: Interrupts | None = None
         """The handler of `abort_on_interrupt`, in front of that."""
         self._interrupts: Interrupts | None = None
@@ -179,9 +179,9 @@ class Running(Generic[R]):
         return self._failure if self.finished else None
 
     async def through(self) -> R:
-        """Open the pipeline, wait for its end, and return its result. Nothing else may look at this run.
+        """Open the pipeline, wait for its end, and return its result. Nothing else may use this run.
 
-        The sinks need no task of their own then, unless something runs beside them, or trio may raise Ctrl-C here.
+        So the sinks need no task of their own, unless something runs beside them, or trio may raise Ctrl-C here.
         """
         beside = self._beside or self._checker or self._tracer or self._keeper
         self._here = beside is None and not LOOKS_ON.get() and (self._interrupts is not None or not interruptible())
@@ -206,7 +206,7 @@ class Running(Generic[R]):
     def outcome(self) -> R:
         """Return the result, or raise the failure, of an ended run; the failure then counts as reported."""
         if self._failure is not None:
-            self._told = self._told or not LOOKS_ON.get()
+            self._reported = self._reported or not LOOKS_ON.get()
             raise self._failure.with_traceback(self._traceback)
         return self._result
 
@@ -238,7 +238,7 @@ class Running(Generic[R]):
         """Stop now, in an orderly way: release everything, complete nothing; returns when that is confirmed.
 
         The block can then be left without an exception: only `result` and `progress.completed` raise `Abandoned`.
-        The call itself stops the run, so a forgotten `await` does not let it go on.
+        The call itself stops the run, even if the `await` is forgotten.
         """
         if self._entered:  # or `wait` raises
             self.abort_nowait()
@@ -415,7 +415,7 @@ class Running(Generic[R]):
                 if exc is not None:
                     outcome = without_cancelled(exc)
                 else:
-                    quiet = self._aborted or self._told
+                    quiet = self._aborted or self._reported
                     if not self._finished:
                         await self.wait()
                     if not quiet:
@@ -426,7 +426,7 @@ class Running(Generic[R]):
                 outcome = await self._released(outcome)
             self._run.halt()
             if self._here:
-                # Thousands of runs may wait below for one step. Nobody looks at their modules any more.
+                # Thousands of runs may wait below for one step, and their modules are no longer needed.
                 self._consumers = ()
                 del self._run.scope
             await self._nursery.__aexit__(None, None, None)
@@ -443,12 +443,12 @@ class Running(Generic[R]):
             self._tracer.close(self._failure)
             outcome = outcome or self._tracer.notes.failure
         if outcome is not None or self._failure_beside is not None:
-            outcome = combined(outcome, self._failure, self._failure_beside, told=self._told)
+            outcome = combined(outcome, self._failure, self._failure_beside, reported=self._reported)
         if outcome is not None:
             return outcome
         # A cancellation from outside continues here; the run's own, for a failed stream, ended above.
         await trio.lowlevel.checkpoint_if_cancelled()
-        if self._failure is not None and not self._told and not self._abandoned:
+        if self._failure is not None and not self._reported and not self._abandoned:
             return self._failure.with_traceback(self._traceback)
         return None
 
@@ -550,7 +550,7 @@ class Running(Generic[R]):
             detector.check_soon()
 
     def _end_with(self, failure: BaseException) -> None:
-        """End the run in an orderly way with an exception that is no module's failure."""
+        """End the run in an orderly way with an exception that no module raised."""
         if self._finished:
             self._failure_beside = self._failure_beside or failure
         else:
@@ -575,7 +575,7 @@ class Running(Generic[R]):
                 self._run.cancel()
 
     async def _look_on(self, beside: "Companion") -> None:
-        """Run the companion; if it raises, end the run in an orderly way, or add to the outcome if it has ended."""
+        """Run the companion; if it raises, end the run in an orderly way, or add the error if it has ended."""
         LOOKS_ON.set(True)
         try:
             await look_on(beside, self)
@@ -585,7 +585,7 @@ class Running(Generic[R]):
                 raise
             self._failure_beside = failure
             if not isinstance(failure, Abandoned):
-                # Progress and the result raise what a module has raised: that has its place, or is about to get it.
+                # Progress and the result raise a module's exception, which has its note, or is about to get it.
                 if not (isinstance(failure, PullstreamError) or any(map(is_blame, getattr(failure, "__notes__", ())))):
                     blame(failure, "the function given as beside=")
                 self._cause = self._cause or failure

@@ -1,4 +1,4 @@
-"""Counting the times that are done: that have come to the sinks, and are complete there."""
+"""Counting the times that are done: they have arrived at the sinks, and are complete there."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import chain
@@ -10,7 +10,7 @@ from pullstream.timely import BEGINNING, Antichain
 
 
 class TimesDone:
-    """Remembers the times under way at the sinks, and counts those that are complete when it is asked."""
+    """Remembers the times that have arrived at the sinks, and counts the complete ones on request."""
 
     def __init__(
         self, sinks: Sequence[Location], in_flight: Iterable[Claim], soon: Callable[[Callable[[], object]], None]
@@ -23,17 +23,17 @@ class TimesDone:
         self._most = FEW
         self._soon = soon
         for port in ports:
-            port.note = self._came
+            port.note = self._arrived
 
-    def _came(self, time: Hashable) -> None:
+    def _arrived(self, time: Hashable) -> None:
         self._under_way.add(time)
         if len(self._under_way) > self._most:
-            # Nobody may ever ask.
+            # Otherwise the set could only grow, because `count` may never be called.
             self._most = 2 * len(self._under_way)
             self._soon(self.count)
 
     def count(self) -> int:
-        """The number of times done by now."""
+        """The number of times done so far."""
         if self._under_way:
             done: Collection[Hashable] = self._under_way
             for sink in self._sinks:
@@ -45,15 +45,15 @@ class TimesDone:
 
 
 def _complete(times: Collection[Hashable], frontier: Antichain[Any]) -> Collection[Hashable]:
-    """The times that a frontier has left behind, of some."""
+    """The given times that a frontier has passed."""
     least = frontier.elements
     if not least:
         return times
     if len(least) == 1 and least[0] is not BEGINNING:
-        # There may be thousands since the last look.
+        # There may be thousands since the last count.
         try:
             return [time for time in times if not least[0] <= time]
         except TypeError:
             pass
-    # Of a time of another kind nothing comes to this sink.
+    # Nothing at a time of another kind arrives at this sink.
     return [time for time in times if not may_come(frontier, time, unlike=False)]

@@ -1,1 +1,1 @@
-"""Streams that are run in instalments: what is left of one is where the next begins."""
+"""Streams that run in instalments: each one begins with the state that the one before it has left."""

@@ -14,7 +14,7 @@ FEW: Final = 16
 """The number of ticks to remember; the rows of one micro-batch mostly wait for fewer."""
 
 _UNKNOWN: Final = (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
-"""Raised by functions of times that have no answer for one."""
+"""Raised by functions of times for a time that they have no result for."""
 
 
 class TimeScale(Protocol):
@@ -30,12 +30,12 @@ class TimeScale(Protocol):
         ...
 
     def tick(self, time: Any) -> int | None:
-        """About the first tick that is past a time; None for a time of another domain."""
+        """Approximately the first tick that is past a time; None for a time of another domain."""
         ...
 
 
 Wish = Callable[[Tracker], bool]
-"""Whether a wait is over, given a tracker of what may still arrive."""
+"""Whether a wait has ended, given a tracker of the times that may still arrive."""
 
 
 class Ahead:
@@ -47,7 +47,7 @@ class Ahead:
         self._sink = sink.output
         self._ticks = ticks
         self._found: dict[int, tuple[int, int]] = {}
-        """The ticks that were found for rows, and the least and the greatest time of the rows of each."""
+        """The ticks found for rows, each with the least and the greatest time of its rows."""
         self._begin()
 
     def _begin(self) -> None:
@@ -60,7 +60,7 @@ class Ahead:
         """The first tick after `after` at which a result of a value at `time` may be complete at the sink."""
         if type(time) is not int:
             return self._from_row(time, after)
-        # What is later is never complete sooner: between two times with one answer there is no other.
+        # A later time is never complete sooner: all times between two with the same tick have that tick.
         for due, (low, high) in self._found.items():
             if low <= time <= high and due > after:
                 return due
@@ -92,35 +92,35 @@ class Ahead:
                 found = [tick for tick in map(self._ticks.tick, hints) if tick is not None]
                 return self._first(wishes, after, min(found, default=None))
         except _UNKNOWN:
-            # A tracker in which something has been raised is of no use any more.
+            # A tracker that has raised an exception cannot be used again.
             self._begin()
             return after + 1
 
     def _first(self, wishes: Sequence[Wish], after: int, hint: int | None) -> int | None:
-        """Search from a hint on, down or up, in steps that double, and then between the last two."""
+        """Search down or up from a hint, in steps that double, and then between the last two."""
         last = self._ticks.last
 
-        def comes(tick: int) -> bool:
+        def fulfils(tick: int) -> bool:
             self._move(self._ticks.time(tick))
             return any(wish(self._tracker) for wish in wishes)
 
         high = min(max(after + 1, hint or 0), last)
         step = 1
-        if comes(high):
+        if fulfils(high):
             low = high
             while low > after:
                 high, low, step = low, max(low - step, after), 2 * step
-                if low == after or not comes(low):
+                if low == after or not fulfils(low):
                     break
         else:
             low = high
-            while not comes(high):
+            while not fulfils(high):
                 if high == last:
                     return None
                 low, high, step = high, min(high + step, last), 2 * step
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if comes(middle) else (middle, high)
+            low, high = (low, middle) if fulfils(middle) else (middle, high)
         return high
 
     def _move(self, time: Hashable) -> None:
@@ -148,5 +148,5 @@ class Ahead:
 
 
 def passed(place: int, times: Sequence[Hashable]) -> Wish:
-    """The wish that none of some times may arrive at a place any more."""
+    """The wish that none of these times can arrive at a place any more."""
     return lambda tracker: not any(tracker.frontier(place).less_equal(time) for time in times)

@@ -1,8 +1,8 @@
 """The consequences of a time: all times of the sinks at which its effects appear.
 
-A frontier tells when the *first* effect of a time may come, along the least of all paths. A commit or a journal must
-know that *every* effect has come. So this follows every path, each to the last time at which it still matters: for a
-sliding window, the last window that a value is in.
+A frontier tells when the *first* effect of a time may arrive, along the least of all paths. A commit or a journal needs
+to know that *every* effect has arrived. So this file follows every path to the last time at which a value still
+matters: for a sliding window, the last window that the value is in.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from pullstream.timely import Antichain, Summary, TimelyError
 
 @final
 class Last:
-    """The time after every other, also as a component: the last one within an outer time.
+    """The time after all others; as a component, the last one within an outer time.
 
     >>> (3, 10**9) <= (3, LAST), (4, 0) <= (3, LAST)
     (True, False)
@@ -59,11 +59,11 @@ _CARRYING = (Carries.MEMORY, Carries.LOST)
 
 
 SinkFrontiers = Sequence[Antichain[Any]]
-"""Frontiers known for one sink; a time that one of them excludes will not come."""
+"""Frontiers known for one sink; a time that one of them excludes will not arrive."""
 
 
 def may_come(frontier: Antichain[Any], time: Hashable, *, unlike: bool) -> bool:
-    """Whether a time may still come, given a frontier; `unlike` is the answer if its times are of another domain."""
+    """Whether a time may still arrive, given a frontier; `unlike` is the answer if its times are of another domain."""
     try:
         return frontier.less_equal(time)
     except TimelyError:
@@ -71,7 +71,7 @@ def may_come(frontier: Antichain[Any], time: Hashable, *, unlike: bool) -> bool:
 
 
 def past(frontiers: SinkFrontiers, time: Hashable) -> bool:
-    """Whether a time will not come at a sink any more."""
+    """Whether a time can no longer arrive at a sink."""
     return any(not may_come(frontier, time, unlike=True) for frontier in frontiers)
 
 
@@ -82,10 +82,10 @@ class Consequence:
     sink: Location
     times: Sequence[Hashable]
     tells: bool
-    """False if a module on the way makes times of its own: then all has come only at the end of the sink's stream."""
+    """False if a module on the way makes its own times: then all has arrived only when the sink's stream ends."""
 
     def complete(self, frontiers: SinkFrontiers) -> bool:
-        """Whether all consequences have come, given the frontiers of the sink."""
+        """Whether all consequences have arrived, given the frontiers of the sink."""
         if any(not frontier.elements for frontier in frontiers):
             return True
         return self.tells and all(past(frontiers, time) for time in self.times)
@@ -115,10 +115,10 @@ class Consequences:
         return sorted(below.keys() - {location}, key=lambda below: below.node)
 
     def carrying(self, location: Location) -> list[Location]:
-        """The modules below one that carry something from a time to later ones, as a state or in a later window.
+        """The modules downstream that carry something from a time to later ones, as state or in a later window.
 
-        When a time is complete at the sinks, what such a module keeps of it has not arrived there. With a journal it is
-        saved, or its values are given again.
+        When a time is complete at the sinks, the data that such a module keeps of it has not arrived there. With a
+        journal, the data is saved, or its values are replayed.
         """
         return [below for below in self.below(location) if below.traits.carries in _CARRYING or below.traits.later]
 
@@ -128,13 +128,13 @@ class Consequences:
         return [sink for sink in self._sinks if sink in below]
 
     def strangers(self, location: Location, time: Hashable) -> list[Location]:
-        """The modules downstream that make times of their own: nothing is known of `time` below them."""
+        """The modules downstream that make their own times: nothing is known of `time` after them."""
         found: list[Location] = []
         self._follow([(location, time)], found)
         return list(dict.fromkeys(found))
 
     def _follow(self, starts: Iterable[tuple[Location, Hashable]], cut: list[Location]) -> list[Consequence]:
-        """Follow every path from some times; modules that make times of their own on these paths are added to `cut`."""
+        """Follow every path from some times; modules on these paths that make their own times are added to `cut`."""
 
         def steps(here: tuple[Location, Hashable]) -> Iterator[tuple[Location, Hashable]]:
             location, time = here
@@ -147,18 +147,18 @@ class Consequences:
         for location, time in reachable(starts, steps):
             if location in self._sinks:
                 times.setdefault(location, []).append(time)
-        untold = self._anything_below(cut)
+        unknown = self._anything_below(cut)
         return [
-            Consequence(sink, times.get(sink, []), sink not in untold)
+            Consequence(sink, times.get(sink, []), sink not in unknown)
             for sink in self._sinks
-            if sink in times or sink in untold
+            if sink in times or sink in unknown
         ]
 
     @staticmethod
     def _through(
         location: Location, number: int, time: Hashable
     ) -> tuple[list[tuple[Location, Hashable]], list[Location]]:
-        """Follow an input to the output: the times there, or the module itself if none follows from this one."""
+        """Follow a time from an input to the output: the times there, or the module itself if none follows from it."""
         try:
             if location.traits.lasting is not None:
                 return [(location, later) for later in location.traits.lasting(number, time)], []
@@ -182,7 +182,7 @@ def fulfilled(consequences: Sequence[Consequence], now: Frontiers) -> bool:
 
 
 def fulfilment(location: Location, time: Hashable, consequences: Sequence[Consequence]) -> Watch:
-    """A wait until everything that a time leads to is complete at the outputs of all sinks, or cannot be any more."""
+    """A wait until everything that a time leads to is complete at the outputs of all sinks, or can never be."""
 
     def met(now: Frontiers) -> bool:
         ends = (each.sink.ending for each in consequences)

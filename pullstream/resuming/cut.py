@@ -1,4 +1,4 @@
-"""Cuts: the frontiers of all sinks, from which follows which times are done elsewhere."""
+"""Cuts: the frontiers of all sinks, which determine which times are done elsewhere."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def merged(before: SinkFrontiers, now: Antichain[Any]) -> SinkFrontiers:
 
 
 class Cut:
-    """The frontiers of all sinks, and what is done at other locations because of them."""
+    """The frontiers of all sinks, and a test of which times are done at other locations because of them."""
 
     def __init__(self, consequences: Consequences, sinks: Mapping[Location, SinkFrontiers]) -> None:
         self._consequences = consequences
@@ -42,7 +42,7 @@ class Cut:
         )
 
     def over(self, location: Location) -> bool:
-        """Whether the streams of all sinks below a module have ended."""
+        """Whether the streams of all sinks downstream of a module have ended."""
         return all(
             any(not each.elements for each in self._sinks[sink]) for sink in self._consequences.sinks_below(location)
         )

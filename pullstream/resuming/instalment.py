@@ -1,10 +1,10 @@
 """One instalment of a stream: the values so far go through modules, and the state that the next one needs is kept.
 
 An instalment is a run over the values so far. It ends when nothing can move before more values arrive. Results that
-are complete then are delivered. All others are dropped together with the modules: when there is more, values at times
-that are not complete go through new modules of the same kind, and results at complete times are dropped where they
-appear again. A run with a journal resumes in this way, too, with the same rules for modules: their state beyond a time
-is in their memory (`Resumable`, `ctx.memory`).
+are complete then are delivered. All others are dropped together with the modules: when more values arrive, those at
+incomplete times are replayed through new modules of the same kind, and repeated results at complete times are dropped.
+A run with a journal resumes in this way, too, with the same rules for modules: their state beyond a time is in their
+memory (`Resumable`, `ctx.memory`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -50,14 +50,14 @@ class Instalment:
     again: Sequence[bool]
     """For each value, whether it must be replayed."""
     kept: Carryover | None
-    """All that the next one needs; None if it needs nothing, because a new stream would do the same."""
+    """The state for the next one; None if it needs none, because a new stream would do the same."""
     due: int | None
     """The tick at which more may be complete, even if nothing arrives; None if there is none."""
 
 
 @attrs.frozen
 class InstalmentPlan:
-    """The modules that instalments run, and the name and place of what composed them, for errors."""
+    """The modules that instalments run, and the name and place of the call that composed them, for errors."""
 
     modules: Sequence[Module]
     ticks: TimeScale
@@ -92,7 +92,7 @@ class Work:
     kept: Carryover = FRESH
 
 
-class _ComeSoFar(Kernel[Any]):
+class _SoFar(Kernel[Any]):
     """The source: the values of one instalment; then it waits, as if more might arrive."""
 
     traits = Traits(trusted=True)
@@ -131,7 +131,7 @@ class InstalmentRun(StateSaver):
         self._stream.save_in(self)
         self._assembly = Assembly(self._scope)
         batch = Batch.of(work.times, work.values) if work.times else None
-        self.source = _ComeSoFar(batch, plan.ticks.time(work.tick))
+        self.source = _SoFar(batch, plan.ticks.time(work.tick))
         first = Module(plan.name, lambda: self.source, site=plan.site)
         last = Module(plan.name, lambda: self._collect, site=plan.site)
         whole: Sink[Any, None] = Sink((first, *plan.modules, last))
@@ -140,12 +140,12 @@ class InstalmentRun(StateSaver):
         """The place of the sink that takes the results."""
 
     def check(self) -> None:
-        """Refuse modules that cannot be here; see `InstalmentPlan`."""
+        """Refuse modules that cannot run in instalments; see `InstalmentPlan.ahead`."""
         for location in self.sidecar.locations:
             if not location.upstreams and location is not self.source.location:
                 raise self._refusal(
                     f"got {location}, another source, which would be read again for every key and every time: join "
-                    f"the two in Spark before"
+                    f"the two in Spark first"
                 )
             if location.traits.clocked:
                 raise self._refusal(
@@ -154,15 +154,15 @@ class InstalmentRun(StateSaver):
                 )
             if any(not isinstance(row, Summary) and not row for row in location.summaries):
                 raise self._refusal(
-                    f"got {location}, which assigns its own times, so it is unknown when all results of a row are "
-                    f"there: use the times of the rows, or change them with map_time()"
+                    f"got {location}, which assigns its own times, so it is unknown when all results of a row have "
+                    f"arrived: use the times of the rows, or change them with map_time()"
                 )
         if self._assembly.beside or len(self.sidecar.sinks) != 1:
             raise self._refusal(
                 "has one output, but got a module with a second sink: mark the rows for it in a column, and separate "
                 "them in Spark"
             )
-        refuse_lost(self.sidecar.locations, "a stream that is kept from time to time")
+        refuse_lost(self.sidecar.locations, "a stream whose state is stored between runs")
 
     def _refusal(self, what: str) -> CompositionError:
         return CompositionError(f"{self._plan.name}() at {self._plan.site} {what}")
@@ -207,22 +207,22 @@ class InstalmentRun(StateSaver):
             return
         try:
             self._instalment = self._made()
-        except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for it
+        except BaseException as exc:  # noqa: BLE001 - raised where it is awaited
             self._failure = exc
         self._cancelled.cancel()
 
     def fail(self, exc: BaseException) -> None:
-        """End with an exception that is no module's failure."""
+        """End with an exception that no module raised."""
         self._failure = self._failure or exc
         self._cancelled.cancel()
 
-    # ---- what comes of it
+    # ---- the outcome
 
     def outcome(self) -> Instalment:
         """Return the instalment, or raise its failure."""
         if self._failure is not None:
             raise self._failure
-        assert self._instalment is not None, "it has come to rest, or failed"
+        assert self._instalment is not None, "it has ended or failed"
         return self._instalment
 
     def _cut(self, frontiers: SinkFrontiers) -> Cut:
@@ -249,19 +249,19 @@ class InstalmentRun(StateSaver):
 
     def _check_holds(self, again: Iterable[Hashable]) -> None:
         """Refuse a user's module whose state would be lost, because it holds a time at which nothing is replayed."""
-        come = {time for each in dict.fromkeys(again) for time in self._shows(self.source.location, each)}
+        replayed = {time for each in dict.fromkeys(again) for time in self._shows(self.source.location, each)}
         for location in self.sidecar.locations:
             if location.traits.carries is Carries.MAYBE:
                 for held in location.held:
-                    if not come.issuperset(self._shows(location, held)):
+                    if not replayed.issuperset(self._shows(location, held)):
                         raise JournalError(
                             f"{location}, holds {held!r}, a time at which no row has arrived: its state would be lost "
-                            f"when the stream is stored until more rows arrive. Put map_time() above it, so that rows "
-                            f"are at the time at which they are answered, or use a window"
+                            f"when the stream is stored until more rows arrive. Put map_time() in front of it, so that "
+                            f"rows are at the time at which they are answered, or use a window"
                         )
 
     def _shows(self, location: Location, time: Hashable) -> Iterator[Hashable]:
-        """The times at which the results of values that leave a module at a time are answered."""
+        """The times at which results appear at the sink, for values that leave a module at a time."""
         for each in self._stream.consequences.from_output(location, time):
             yield from each.times
 
@@ -269,7 +269,7 @@ class InstalmentRun(StateSaver):
         """The tick at which a module is notified, an answer is complete, or the least time is done."""
         sidecar, end = self.sidecar, self.end
         if any(inside is not sidecar for inside in sidecar.waits.values()):
-            # Streams inside have times of their own, of which only they know.
+            # Inner streams have their own times, which are unknown here.
             return self._tick + 1
         wishes: list[Wish] = [cast("Wish", waiter.met) for waiter in sidecar.waiters]
         hints: list[Any] = [waiter.time for waiter in sidecar.waiters]
@@ -289,7 +289,7 @@ class InstalmentRun(StateSaver):
         stamps += [(stamp.port.place, time) for stamp in sidecar.frontiers.in_flight for time in stamp.times]
         return self.ahead.from_here(stamps, places, wishes, hints, self._tick) if wishes else None
 
-    # ---- to the run, a journal
+    # ---- in place of a journal
 
     @override
     def done(self, location: Location, time: Hashable) -> bool:

@@ -27,19 +27,19 @@ class Instalments:
     async def make(
         self, times: Sequence[Hashable], values: Sequence[Any], tick: int, kept: Carryover | None = None
     ) -> Instalment:
-        """Send values, in the order of their times, through the modules, which begin with the state that was kept.
+        """Send values, in the order of their times, through the modules, which begin with the state from before.
 
         At `tick` the source is past the `times`: nothing more will arrive at them, except values that are replayed.
 
         Raises:
-            BaseException: the stream's failure, as itself.
+            BaseException: the stream's failure, unchanged.
         """
         parts = InstalmentRun(self._plan, self.run, Work(times, values, tick, kept or FRESH))
         parts.ahead = self._ahead
         self._parts = parts
         ended = trio.Event()
         self.run.spawn(parts.consume, ended)
-        # Nothing has looked since the instalment before this one came to rest.
+        # Nothing has checked since the previous instalment ended.
         self.run.detector.check_soon()
         await ended.wait()
         self._parts = None

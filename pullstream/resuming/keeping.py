@@ -1,4 +1,4 @@
-"""The state that the streams of a run keep for later runs, and have from earlier ones."""
+"""The state that the streams of a run save for later runs, and restore from earlier ones."""
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
@@ -17,7 +17,7 @@ from pullstream.resuming.undeclared import refuse_undeclared
 
 
 class StreamKeeping(Keeping):
-    """The state that one stream keeps: only for the run, unless it has a place to save it."""
+    """The state that one stream keeps: only for the run, unless there is a place to save it."""
 
     def __init__(self, sidecar: Sidecar, outer: Keeping | None, *, fed: bool) -> None:
         self._sidecar = sidecar
@@ -26,22 +26,22 @@ class StreamKeeping(Keeping):
         self.saves = False
         self.resumable: list[Resumable] = []
         """Modules that must restore, before this run begins, what they kept in an earlier one."""
-        # A stream that is fed goes on from time to time. One that is not begins anew with the value that it is opened
-        # for.
+        # A stream that is fed continues from one time to the next. Any other starts afresh, with the value that it is
+        # opened for.
         assert outer is None or isinstance(outer, StreamKeeping)
         self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
-        """Whether, with a journal, it may have no module that keeps something across times."""
+        """Whether it must refuse modules that keep state across times, because no journal would save it."""
         self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
 
     @staticmethod
     def of(sidecar: Sidecar) -> "StreamKeeping":
-        """Return what a stream keeps, for those who save it."""
+        """Return the `StreamKeeping` of a stream, for code that saves its state."""
         keeping = sidecar.keeping
         assert isinstance(keeping, StreamKeeping)
         return keeping
 
     def save_in(self, saving: StateSaver) -> None:
-        """Save from now on what the stream keeps."""
+        """Save the stream's state from now on."""
         self._saving, self.saves = saving, True
 
     # ---- what modules keep
@@ -110,7 +110,7 @@ class StreamKeeping(Keeping):
         for sink in sidecar.sinks:
             if sink.failure is not None:
                 raise sink.failure
-        raise Abandoned(f"what {time!r} at {location} leads to will not be complete: the stream was aborted before")
+        raise Abandoned(f"the results of {time!r} at {location}, will not be complete: the stream was aborted before")
 
     @override
     def carrying(self, location: Location) -> Sequence[Location]:

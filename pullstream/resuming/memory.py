@@ -15,11 +15,11 @@ from pullstream.errors import JournalError
 from pullstream.timely import less_equal
 
 MemoryChanges = dict[bytes, bytes | None]
-"""Keys and their new values, both pickled; None for a key that is gone."""
+"""Keys and their new values, both pickled; None for a deleted key."""
 
 
 def apply(changes: MemoryChanges, kept: MutableMapping[bytes, bytes]) -> None:
-    """Make changes in what is kept."""
+    """Apply changes to saved entries."""
     for key, value in changes.items():
         if value is None:
             kept.pop(key, None)
@@ -41,7 +41,7 @@ class _Noting(UserDict[Any, Any]):
     """The reason for saving a key or a value, as the end of the error for one that cannot be pickled."""
 
     def __init__(self, location: object) -> None:
-        # Not by `UserDict`, whose constructor fills it: one is made for each module of a run.
+        # Without `UserDict`'s slower constructor, because one is made for each module of a run.
         self.data = {}
         self._location = location
         self._names: dict[Any, bytes] = {}
@@ -96,7 +96,7 @@ class _Noting(UserDict[Any, Any]):
         del self.data[key]
         self._touch(key)
 
-    # What `UserDict` has for these changes `data` itself, or makes a second object that saves.
+    # `UserDict`'s own versions of these change `data` itself, or make a second object that saves.
 
     @override
     def __ior__(self, other: Any) -> Self:
@@ -120,10 +120,10 @@ class _Noting(UserDict[Any, Any]):
 class Memory(_Noting):
     """A module's own dict, which a journal, if there is one, saves as of the times that are done.
 
-    Call `memory.at(time)` before changing it because of something that came at `time`; it returns the dict itself. The
-    state before that call is then the state as of the time before. Times must be in order, or the module has no state
-    as of a time, and the run fails. With `ordered=False` they need not be, and each key must be written at one time
-    only. A value changed in place is saved only if it is assigned again. Keys and values are pickled.
+    Call `memory.at(time)` before changing it because of something that arrived at `time`; it returns the dict itself.
+    The state before that call is then the state as of the previous time. Times must be in order, or the module has no
+    state as of a time, and the run fails. With `ordered=False` they need not be, and each key must be written at one
+    time only. A value changed in place is saved only if it is assigned again. Keys and values are pickled.
 
     >>> memory = Memory()
     >>> memory.at(3)["tea"] = 1
@@ -152,9 +152,9 @@ class Memory(_Noting):
         return Notes(self._location)
 
     def at(self, time: Hashable, *, ordered: bool = True) -> "Memory":
-        """The dict, for changes because of something that came at `time`.
+        """The dict, for changes because of something that arrived at `time`.
 
-        Raises: JournalError: `time` is not at or after the time before.
+        Raises: JournalError: `time` is not at or after the previous time.
         """
         if self.saves and time is not self._time and time != self._time:
             if ordered:
@@ -168,9 +168,9 @@ class Memory(_Noting):
             return
         if not less_equal(before, time):
             raise JournalError(
-                f"{self._location}, carries a state from value to value, and {time!r} came after {before!r}: such a "
+                f"{self._location}, carries a state from value to value, and {time!r} arrived after {before!r}: such a "
                 f"state belongs to no single time, so no journal can save it. Put the values in the order of their "
-                f"times: sort_by_time(lambda _: 0) above it does that"
+                f"times: sort_by_time(lambda _: 0) in front does that"
             )
         self._seal(before)
 
@@ -235,7 +235,7 @@ class Ledger(_Noting):
 
 
 class Notes:
-    """Entries written down at their times, in any order, and read only by the next run.
+    """Entries added at their times, in any order, and read only by the next run.
 
     >>> notes = Notes()
     >>> notes.add(3, "a file")
@@ -258,7 +258,7 @@ class Notes:
         return earlier
 
     def add(self, time: Hashable, entry: object) -> None:
-        """Write down an entry because of something that came at `time`; it is saved when `time` is done."""
+        """Add an entry because of something that arrived at `time`; it is saved when `time` is done."""
         self._waiting.setdefault(time, []).append(pickled(entry, f"{self._location}, keeps it beyond its time"))
 
     def take(self, done: Callable[[Hashable], bool]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Going on from what an earlier run has left: which modules cannot, and what is dropped where it appears again."""
+"""Resuming from the state of an earlier run: which modules cannot, and where repeated values are dropped."""
 
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable
 from functools import partial
@@ -20,11 +20,11 @@ Drops = Callable[[Hashable], bool]
 """Whether to drop values at a time."""
 
 Left = Callable[[Batch[Any], int], Batch[Any] | None]
-"""The part of an answer, to an ask with a limit, that passes; None if there is none."""
+"""A function that returns the part of an answer that passes, given the ask's limit; None if there is none."""
 
 
 def let_pass(edge: Edge[Any], left: Left) -> None:
-    """Let only a part of each of a module's answers pass: where nothing is left, it is asked again."""
+    """Let only a part of each of a module's answers pass: if nothing is left, the module is asked again."""
     polled = edge.polled
     if polled is not None:
 
@@ -49,7 +49,7 @@ def let_pass(edge: Edge[Any], left: Left) -> None:
 
 
 def drop_in(edge: Edge[Any], drops: Drops) -> None:
-    """Let a module's values at some times pass no more."""
+    """Drop a module's values at some times."""
     let_pass(edge, partial(_not_dropped, edge, drops))
 
 
@@ -58,7 +58,7 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
     if not edge.traits.trusted and mistake(answer, limit):
         return answer
     if edge.origin and not answer.uniform:
-        # Times must not go back, dropped or not; the values before one that does are still answered.
+        # Times must not go back, dropped or not; the values before a time that does are still answered.
         answer = edge.handover.before_a_wrong_time(answer)
     gone = set(filter(drops, (answer.time,) if answer.uniform else dict.fromkeys(answer.times)))
     left = at_times(answer, lambda time: time not in gone) if gone else answer
@@ -70,33 +70,33 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
     if edge.origin and answer.uniform:
         edge.location.advance(answer.time, answer.values)
     if edge.handover.failure is not None:
-        # It was to follow an answer of which all is dropped (R8).
+        # The failure was to follow this answer, all of which is dropped (R8).
         raise edge.handover.failure
     return None
 
 
 def refuse_lost(locations: Iterable[Location], where: str) -> None:
-    """Refuse modules that could not go on where an earlier run was; `where` is what has no place for them."""
+    """Refuse modules that could not resume where an earlier run stopped; `where` is the kind of run, for the error."""
     locations = list(locations)
     for location in locations:
         if location.traits.carries is Carries.LOST:
             raise JournalError(
-                f"{location}, has no place in {where}: its output depends on when values arrive, and would differ "
+                f"{location}, cannot be in {where}: its output depends on when values arrive, and would differ "
                 f"after a kill. Group values by their times instead: stamp(), join(), windows in event time"
             )
     for location in locations:
-        # Below these, the order of what comes is a matter of luck.
+        # Downstream of these, the order in which values arrive is a matter of luck.
         shuffled = [here for here in above(location) if here.traits.reorders] if location.traits.counts else []
         if shuffled:
             raise JournalError(
-                f"{location}, has no place in {where} below {shuffled[0]}: it assigns times by the order in which "
-                f"values arrive, or decides by it which values are late, and that order differs from run to run there. "
-                f"Assign times upstream of that, in each source: merge(pipe(a, stamp(...)), pipe(b, stamp(...)))"
+                f"{location}, cannot be downstream of {shuffled[0]}, in {where}: it assigns times by the order in "
+                f"which values arrive, or decides by it which values are late, and that order differs from run to run "
+                f"there. Assign times further upstream, in each source: merge(pipe(a, stamp(...)), pipe(b, stamp(...)))"
             )
 
 
 def drop_done(sidecar: Sidecar, cut: Cut, sinks: Collection[Location]) -> None:
-    """Let what is done be dropped where times begin, and where it would be taken twice: by memories and `sinks`."""
+    """Drop done times where times begin, and where values would count twice: at memories and `sinks`."""
     for lane in lanes_of(sidecar):
         drops = _drops(lane, cut, sinks)
         if drops is not None:
@@ -110,7 +110,7 @@ def lanes_of(sidecar: Sidecar) -> list["Lane[Any]"]:
 
 
 def _drops(lane: "Lane[Any]", cut: Cut, sinks: Collection[Location]) -> Callable[[Hashable], bool] | None:
-    """A test for times that an edge does not let pass, because they are done."""
+    """A test for the times that an edge drops, because they are done; None if it drops none."""
     above, below = lane.edge.location, lane.port.location
     begins = not above.upstreams or any(not isinstance(row, Summary) and not row for row in above.summaries)
     ends = below in sinks or below.remembers

@@ -1,7 +1,7 @@
-"""Answers at times at which a module received nothing: where a stream is resumed, they could be lost.
+"""Answers at times at which a module received nothing: they could be lost when a stream is resumed.
 
-What a time leads to follows from what modules declare. If one answers at a later time and does not say so, the earlier
-time counts as complete before that answer is. The values that it came from are not read again.
+The effects of a time follow from what modules declare. If a module answers at a later time without declaring so, the
+earlier time counts as complete before that answer is. The values that led to it are then not read again.
 """
 
 from collections.abc import Hashable
@@ -17,7 +17,7 @@ from pullstream.resuming.consequences import may_come
 from pullstream.resuming.resuming import lanes_of, let_pass
 
 FEW = 1_000
-"""The number of times that are noted before those that cannot be answered any more are looked for."""
+"""The number of times to note before removing those that can no longer be answered."""
 
 
 def refuse_undeclared(sidecar: Sidecar) -> None:
@@ -34,7 +34,7 @@ def refuse_undeclared(sidecar: Sidecar) -> None:
 
 
 def _unknown(location: Location) -> bool:
-    """Whether it is not known at which times a module answers: one of a user's own, that is no source."""
+    """Whether it is not known at which times a module answers: a user's own module that is not a source."""
     traits, ports = location.traits, location.ports
     known = traits.carries is not Carries.MAYBE or bool(traits.summaries) or not ports
     return not known and all(isinstance(port.claim, Lane) for port in ports)
@@ -69,7 +69,7 @@ class ReceivedTimes:
                 raise JournalError(
                     f"{self._location}, answered at {time!r}, a time at which it has received nothing. When a run is "
                     f"resumed from its journal, or a stream is stored until more rows arrive, that answer can be lost. "
-                    f"Answer at the times of the values, and move the results with delay() or map_time() below; a "
-                    f"kernel may declare the summaries of its inputs instead"
+                    f"Answer at the times of the values, and move the results with delay() or map_time() after it; "
+                    f"a kernel may declare the summaries of its inputs instead"
                 )
         return batch

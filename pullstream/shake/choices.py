@@ -12,7 +12,7 @@ Choice: TypeAlias = tuple[str, int]
 Deviations: TypeAlias = Mapping[Choice, int]
 
 SHARES: Final = (0.0, 0.0, 0.03, 0.2, 0.7)
-"""The shares of a kind of choices that deviate; each seed takes one of them for each kind."""
+"""The possible shares of choices that deviate; each seed takes one for each kind of choices."""
 
 
 LIFE: Final = 1 << 32
@@ -85,5 +85,5 @@ class Choices:
     def pick(
         self, kind: str, options: Sequence[T], tell: Callable[[T], str], place: str = "", *, share: float | None = None
     ) -> T:
-        """Return the chosen one of some options, of which the first is the normal one."""
+        """Return one of several options; the first is the normal one."""
         return options[self.choose(kind, len(options), lambda number: tell(options[number]), place, share=share)]

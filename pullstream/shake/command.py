@@ -28,7 +28,7 @@ def add_shake(commands: Any) -> None:
         help="a function that returns a pipeline, also package.module:name, and with arguments: 'mine.py:make(3)'",
     )
     parser.add_argument("--seeds", type=int, default=1000, help="the number of schedules to try (1000)")
-    parser.add_argument("--seed", type=int, help="run this seed alone, as printed in a report")
+    parser.add_argument("--seed", type=int, help="run only this seed, as printed in a report")
     parser.add_argument(
         "--journal",
         action="store_true",

@@ -39,7 +39,7 @@ class _File:
 
 @attrs.frozen
 class _Renaming:
-    """A change of names: `old` goes, or `new` comes, or both."""
+    """A change of names: `old` disappears, or `new` appears, or both."""
 
     old: Path | None
     new: Path | None
@@ -75,7 +75,7 @@ class Disk:
 
     @contextmanager
     def used(self) -> Generator[None]:
-        """Let the process use this disk; then close what a killed run left open, and put its folder into order."""
+        """Let the process use this disk; then close the files that a killed run left open, and crash its folder."""
         names = ("open", "close", *CHANGES)
         real = {name: getattr(os, name) for name in names if hasattr(os, name)}
         for name, function in real.items():
@@ -136,7 +136,7 @@ class Disk:
         return replaced.get(name, changed)
 
     def _place(self, what: Any, folder: int | None) -> Path | None:
-        """Return the path that a call concerns, if it is below the folder."""
+        """Return the path that a call concerns, if it is inside the folder."""
         if isinstance(what, int):
             return self._open.get(what)
         base = self._root if folder is None else self._open.get(folder)
@@ -161,7 +161,7 @@ class Disk:
         raise Killed
 
     def _before(self, name: str, place: Path, target: Path | None) -> None:
-        """Note what a change does to names, and to what is synced."""
+        """Note the effect of a change on names, and on synced data."""
         file = self._names.get(place)
         if name in ("fsync", "fdatasync"):
             if file is not None:
@@ -188,7 +188,7 @@ class Disk:
         if self._choices.choose("power", 2, lambda _: "the power failed: unsynced data was lost", share=0.5):
             names = dict(self._durable)
             count = len(self._renamings)
-            lost = self._choices.choose("names", count + 1, self._told_names, share=0.7) if count else 0
+            lost = self._choices.choose("names", count + 1, self._lost_names, share=0.7) if count else 0
             for each in self._renamings[: count - lost]:
                 each.apply(names)
             now = {id(file): self._snapshot.get(path, file.last) for path, file in self._names.items()}
@@ -205,7 +205,7 @@ class Disk:
                 path.write_bytes(data)
                 path.chmod(0o600)
 
-    def _told_names(self, lost: int) -> str:
+    def _lost_names(self, lost: int) -> str:
         return f"the last {lost} of {len(self._renamings)} unsynced changes of names were lost"
 
     def _surviving(self, name: str, synced: bytes, written: bytes) -> bytes:
@@ -229,5 +229,5 @@ class Disk:
 
 
 def contents(root: Path) -> dict[Path, bytes]:
-    """Return the files in a folder and below."""
+    """Return the files in a folder and its subfolders."""
     return {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()}

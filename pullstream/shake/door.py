@@ -1,4 +1,4 @@
-"""The door to chance: what decides the course of a program besides its input, put under the control of a simulation.
+"""The door to chance: a simulation controls everything except the input that decides the course of a program.
 
 Trio has public hooks for its clock and for observing its rounds. It has none for the order of its tasks and for the
 answers of threads, so this file replaces names of trio while a simulation runs, after checking that they are there.
@@ -21,17 +21,17 @@ from pullstream.engine.runtime import clocks, threads
 from pullstream.errors import PullstreamError
 
 TICK: Final = 20e-6
-"""The seconds that pass, on the clocks of the engine, with each look at them."""
+"""The seconds that pass on the clocks of the engine each time one is read."""
 
 
 class Deciding(Protocol):
-    """A simulation: it decides what is left to chance otherwise."""
+    """A simulation: it decides what is otherwise left to chance."""
 
     def order(self, tasks: list[trio.lowlevel.Task]) -> None:
         """Put the tasks that can take a step, which are in the order of their creation, into the order of the steps."""
 
     def worked(self) -> float:
-        """Return the additional seconds of work since the last look at a clock."""
+        """Return the additional seconds of work since a clock was last read."""
         ...
 
     async def call(self, function: Callable[..., Any], args: tuple[Any, ...], *, abandon: bool) -> Any:
@@ -54,8 +54,8 @@ def _scheduler() -> Any:
         hasattr(getattr(scheduler, "_r", None), "shuffle") and hasattr(scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING")
     ):
         raise PullstreamError(
-            f"shake() cannot decide the order of tasks with trio {trio.__version__}: it lacks what does so in 0.27 to "
-            f"0.35, _core._run._r and _ALLOW_DETERMINISTIC_SCHEDULING. Install one of these versions"
+            f"shake() cannot decide the order of tasks with trio {trio.__version__}: it lacks the names for this in "
+            f"0.27 to 0.35, _core._run._r and _ALLOW_DETERMINISTIC_SCHEDULING. Install one of these versions"
         )
     return scheduler
 
@@ -83,7 +83,7 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
         return now
 
     def thread_time() -> float:
-        # Additional work is noted here alone: both clocks of one moment must agree that it was work, and not sleep.
+        # Only this clock counts additional work: both clocks of one moment must agree that it was work, and not sleep.
         nonlocal now
         now += deciding.worked()
         return now

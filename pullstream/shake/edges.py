@@ -32,7 +32,7 @@ class ShakeFailure(Exception):
 
 
 class InsertedPause(Kernel[Any]):
-    """Passes everything on, as a module of a user's own may: late, or in smaller batches."""
+    """Passes everything on, as a user's own module may: late, or in smaller batches."""
 
     traits = Traits(trusted=True)
 
@@ -85,8 +85,8 @@ class EdgeWatcher(Checker):
     def name_of(self, location: Location, *, inside: bool = False) -> str:
         """Return a name of an edge that is the same in every run of the program.
 
-        Modules of one name are numbered in the order of the program, and after them those `inside` modules as they are
-        opened.
+        Modules of one name are numbered in the order of the program, followed by those `inside` modules, in the order
+        in which they are opened.
         """
         name, known = location.name, self.sidecar.locations if self.sidecar else []
         count = sum(other.name == name for other in (known if inside else known[: location.node])) + 1
@@ -125,7 +125,7 @@ class EdgeWatcher(Checker):
         edge.produce = produced
 
     def _pauses(self, edge: Edge[Any], name: str, polled: Callable[[int], Any], begun: Callable[[int], int]) -> None:
-        """Let a module whose answers come at once wait for some of them, as a module of a user's own would."""
+        """Make a module that answers at once wait before some answers, as a user's own module might."""
         chosen, pause = False, None
 
         def poll(limit: int) -> Any:
@@ -155,14 +155,14 @@ class EdgeWatcher(Checker):
         setattr(edge, "wakes", woken)  # noqa: B010 - a method, to which type checkers allow no assignment
 
     def _wake(self, edge: Edge[Any], name: str, wake: Callable[[], object]) -> None:
-        """Wake the module below, which may be late, as the end of a wait may."""
+        """Wake the module downstream, perhaps late, as a wait may end late."""
 
         async def late(pause: float) -> None:
             await trio.sleep(pause)
             wake()
 
         def told(pause: float | None) -> str:
-            return f"{name} woke the module below {f'{pause:g} s' if pause else 'one step'} late"
+            return f"{name} woke the module downstream {f'{pause:g} s' if pause else 'one step'} late"
 
         if (pause := self._choices.pick("wake", PAUSES, told, name)) is None:
             wake()

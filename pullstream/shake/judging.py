@@ -1,4 +1,4 @@
-"""The judgement of a simulated run: what is wrong with it, compared with the undisturbed run, without user code."""
+"""The judgement of a simulated run: what is wrong with it, by comparison with the undisturbed run of the pipeline."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -21,7 +21,7 @@ from pullstream.trace.file import Trace
 Compare: TypeAlias = Literal["auto", "order", "times", "nothing"]
 
 Check: TypeAlias = Callable[[Simulated], object]
-"""A check of a user's own: it returns a text, or raises an AssertionError, if something is wrong."""
+"""A user's own check: it returns a text, or raises an AssertionError, if something is wrong."""
 
 ORDER_MATTERS: Final = frozenset(
     {"batch", "windowed", "zip", "combine_latest", "find", "first", "last", "split", "catch_up", "worker_pool"}
@@ -58,12 +58,12 @@ class Judgement:
         if like.failure is not None and self.compare == "times":
             self.compare, self.why = (
                 "nothing",
-                "the undisturbed run fails, which ends values in no order at any of them",
+                "the undisturbed run fails, and without an order, the failure may come before any value",
             )
         self.cut = like.failure is not None and self.compare == "order" and _cut(like)
-        """Whether a failure cuts the undisturbed run short at any value."""
+        """Whether the failure of the undisturbed run may cut a run short at any value."""
         self.left = _left(like)
-        """The sinks that others cut short at any value."""
+        """The sinks whose streams other modules may cut short at any value."""
 
     def wrong(self, run: Simulated) -> Wrong | None:
         """Return the first fault of a run, the clearest kind first."""
@@ -77,7 +77,7 @@ class Judgement:
             first = run.watcher.violations[0]
             return Wrong(first.rule, f"{first.module}: {first.what}")
         if isinstance(run.failure, (CapabilityError, ProtocolError)):
-            # An answer was refused. It is wrong in the undisturbed run, too.
+            # A refused answer is wrong even if the undisturbed run has it, too.
             return Wrong(type(run.failure).__name__, str(run.failure))
         return None
 
@@ -90,18 +90,18 @@ class Judgement:
         if run.ending == "abandoned" != like.ending and run.way not in ("abort", "cancel"):
             return Wrong("ending", "the run was abandoned, though nothing aborted it")
         if run.ending == "complete" and like.failure is not None and not (run.way or run.cut_short):
-            return Wrong("ending", f"the run is complete, and the undisturbed run {_how(like)}")
+            return Wrong("ending", f"the run is complete, but the undisturbed run {_how(like)}")
         if run.ending != "failed" or failure is None:
             return None
         if type(failure) is type(like.failure) and (
-            # A text of the toolkit's own may describe the moment.
+            # The text of the toolkit's own errors may describe the moment.
             isinstance(failure, PullstreamError) or shown(failure) == shown(like.failure)
         ):
             return None
         if any(each is run.injected for each in chain(failure)):
             return None
         kind = "failure" if not isinstance(failure, PullstreamError) else type(failure).__name__
-        return Wrong(kind, f"the run failed with {_shortened(shown(failure))}, and the undisturbed run {_how(like)}")
+        return Wrong(kind, f"the run failed with {_shortened(shown(failure))}, but the undisturbed run {_how(like)}")
 
     def _progress(self, run: Simulated) -> Wrong | None:
         if run.late:
@@ -126,13 +126,13 @@ class Judgement:
                 return Wrong("missing values" if what.startswith("did not") else "values", f"{sink} {what}")
         if complete and not self._same_result(self.like.result, run.result):
             result, expected = _shortened(shown(run.result)), _shortened(shown(self.like.result))
-            return Wrong("result", f"the result was {result}, and is {expected} otherwise")
+            return Wrong("result", f"the result was {result}, and not {expected}")
         return None
 
     def _unlike(
         self, want: Sequence[Delivery], got: Sequence[Delivery], *, whole: bool, cut: bool, anywhere: bool
     ) -> str | None:
-        """Say how values differ from the expected ones, of which an interrupted run has the first."""
+        """Say how values differ from the expected ones; an interrupted run has only the first of those."""
         if self.compare == "order" and not anywhere:
             for number, (one, other) in enumerate(zip(want, got, strict=False)):
                 if not _same(one, other):
@@ -208,7 +208,7 @@ def _comparable(like: Simulated) -> tuple[Compare, str]:
     for name, location in depends.items():
         leading = above(location)
         for cause, at in reorders.items():
-            # It is not known what leads to a stream inside a module, or in which order values go round in a loop.
+            # It is not known what feeds a stream inside a module, or in which order values go round in a loop.
             if at is location or at in leading or location in leading or not known.issuperset((at, location)):
                 return "nothing", f"{cause} promises no order, on which results of {name} may depend"
     sink = next((name for name in like.delivered if ORDER_MATTERS.intersection(_parts(name))), None)
@@ -218,9 +218,9 @@ def _comparable(like: Simulated) -> tuple[Compare, str]:
 
 
 def _cut(like: Simulated) -> bool:
-    """Whether a failure ends parts of the run wherever they are: other branches, or other inputs of a module.
+    """Whether a failure ends other branches, or other inputs of a module, wherever they happen to be.
 
-    How far other inputs have come decides which times are complete before it, for the modules that wait for that.
+    The progress of other inputs decides which times are complete before the failure, for modules that wait for times.
     """
     if like.watcher is None or like.watcher.sidecar is None:
         return False
@@ -235,7 +235,7 @@ def _cut(like: Simulated) -> bool:
 def _left(like: Simulated) -> set[str]:
     """Return the sinks, such as one of `late=`, whose stream is ended by a module beside them that has enough.
 
-    How far their stream has been read by then depends on who asks ahead.
+    How far their stream has been read by then depends on which modules ask ahead.
     """
     if like.watcher is None or like.watcher.sidecar is None:
         return set()
@@ -246,7 +246,7 @@ def _left(like: Simulated) -> set[str]:
 
 
 def _below(like: Simulated, sidecar: Sidecar, kind: str) -> set[Location]:
-    """Return the modules below the edges on which there was an event of a kind."""
+    """Return the modules downstream of the edges on which there was an event of a kind."""
     trace = Trace.of(like.trace.splitlines())
     edges = {event[3] for event in trace.events if event[2] == kind}
     return {sidecar.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in edges}
@@ -258,7 +258,7 @@ def _names(like: Simulated) -> list[str]:
 
 
 def _parts(name: str) -> list[str]:
-    """Return the names of the modules that a name is of: several if they are fused."""
+    """Return the names of the modules in a name: several if they are fused."""
     return [part.partition(" (")[0] for part in name.split(" -> ")]
 
 

@@ -19,22 +19,22 @@ MOST: Final = 4
 """The most lives of a program with a journal; the last one is not disturbed."""
 
 SEVERAL: Final = 0.8
-"""The share of seeds that kill a run with a journal, and of runs that are killed."""
+"""The share of runs with a journal that are killed."""
 
 
 class Lives:
     """Runs a program as choices decide; with a folder, each of its runs resumes the one before with a journal."""
 
     def __init__(self, make: Callable[..., MadePipeline], folder: Path | None = None) -> None:
-        """Raise a TypeError if `make` does not take a folder just where there is one."""
+        """Raise a TypeError unless `make` takes a folder exactly if there is one."""
         try:
             signature(make).bind(*[folder] * (folder is not None))
         except TypeError as exc:
             raise TypeError(
                 f"with a journal, the function that makes the pipeline must take one argument, a folder: {exc}"
                 if folder
-                else f"the function that makes the pipeline must need no argument, or else a folder, and then "
-                f"journal=True (--journal): {exc}"
+                else f"the function that makes the pipeline must need no argument or, with journal=True (--journal), "
+                f"a folder: {exc}"
             ) from None
         self._folder = folder
         self._make: Callable[[], MadePipeline] = make if folder is None else partial(make, folder)
@@ -43,7 +43,7 @@ class Lives:
         self._cut_short = False
 
     def undisturbed(self, compare: Compare, checks: Sequence[Check]) -> Judgement:
-        """Judge other runs by the second in the normal order; refused if it is wrong, endless or not repeated."""
+        """Judge other runs by the second of two undisturbed ones; refuse runs that are wrong, endless or different."""
         runs: list[Simulated] = []
         for _ in range(2):
             self._clear()
@@ -59,8 +59,8 @@ class Lives:
         if (wrong := Judgement(first, compare, ()).wrong(self._like)) is not None:
             raise PullstreamError(
                 f"two undisturbed runs differ, so nothing can be compared with them: {wrong.kind}: {wrong.what}. The "
-                f"function that makes the pipeline must make a new one at each call, with the same course: without "
-                f"chance, real clocks, or state that is kept"
+                f"function that makes the pipeline must make a new one at each call, which runs in the same way: "
+                f"without chance, real clocks, or state that is kept"
             )
         return self._judging
 

@@ -16,13 +16,13 @@ from pullstream.shake.simulation import MadePipeline, Simulated, shown
 from pullstream.trace.file import Trace
 
 SHOWN: Final = 3
-"""The number of differences to shrink, each of another kind."""
+"""The number of differences to shrink, each of a different kind."""
 
 TRIES: Final = 400
 """The most runs for shrinking one difference."""
 
 _ALONE: Final = RLock()
-"""Held while a pipeline is shaken: the simulation replaces names of the whole process, and looks at what it leaves."""
+"""Held while a pipeline is shaken: the simulation replaces names of the whole process, and checks its leftovers."""
 
 COMPARED: Final = {
     "order": "The values of each sink were compared in order",
@@ -43,7 +43,7 @@ def shake(
     """Run the pipeline that `make` returns under many seeds, and compare each run with an undisturbed one.
 
     `make` is called for each run. It may also return a tuple of the pipeline and async functions of the `Running`,
-    which use its handles. With `seed`, only this one is run. `compare` says what must be the same in every run:
+    which use its handles. With `seed`, only this seed is run. `compare` says what must be the same in every run:
     "order" (the values at each sink), "times" (the values at each time), or "nothing". By default the modules'
     properties decide, and the report says how. `checks` are functions of the `Simulated` run that return a text if
     something is wrong. With `journal=True`, runs are killed and resumed, and `make` receives an empty folder for the
@@ -65,9 +65,9 @@ def shake(
             or it is called inside trio: in an async test, call it in a thread.
     """
     if seeds < 1:
-        raise ValueError(f"shake() needs at least 1 seed, and was given {seeds}")
+        raise ValueError(f"shake() needs at least 1 seed, but got {seeds}")
     if compare not in get_args(Compare):
-        raise ValueError(f"shake() compares {', '.join(map(repr, get_args(Compare)))}, and was given {compare!r}")
+        raise ValueError(f"shake() compares {', '.join(map(repr, get_args(Compare)))}, but got {compare!r}")
     if running_program() is not None:
         raise PullstreamError("shake() starts trio programs, and one is running here: use a plain function")
     gc.collect()

@@ -1,4 +1,4 @@
-"""One simulated run of a pipeline: its course is decided by choices, and everything that can be judged is noted."""
+"""One simulated run of a pipeline: choices decide its course, and everything that can be judged is noted."""
 
 import gc
 import io
@@ -40,7 +40,7 @@ LIMITS: Final = (4096, 1, 2, 3, 7, 64)
 """The limits of a run; the first is the default."""
 
 JUMPS: Final = (0.0, 0.0005, 0.1, 1.0, 10.0)
-"""The seconds by which the clock may go on too far while all tasks wait: tasks then wake up together."""
+"""The seconds by which the clock may advance too far while all tasks wait: tasks then wake up together."""
 
 WORK: Final = (0.0, 0.003, 0.012, 0.1)
 """The seconds of work that a step may take."""
@@ -61,7 +61,7 @@ ROUNDS: Final = 20_000
 
 
 MOST: Final = 100_000
-"""The values that a sink may receive in the undisturbed run, and the asks of a module: more is taken for endless."""
+"""The values that a sink may receive in the undisturbed run, and the asks of a module: more counts as endless."""
 
 
 @attrs.frozen
@@ -84,7 +84,7 @@ class Simulated:
     """The ending: complete, failed, abandoned, hanging or killed."""
     failure: BaseException | None = None
     endless: str = ""
-    """The reason for giving it up, if too many values came."""
+    """The reason for giving it up, if there were too many values or asks."""
     result: Any = None
     way: str = ""
     """The disturbance, if there was one: abort, finish, cancel, or fail."""
@@ -92,14 +92,14 @@ class Simulated:
     """The virtual time at each round of the scheduler."""
     watcher: EdgeWatcher | None = None
     late: str = ""
-    """A value that came to a sink after its time was complete."""
+    """A value that arrived at a sink after its time was complete."""
     left: list[str] = attrs.field(factory=list[str])
     """Leftovers: tasks, threads, open files, holds."""
     trace: str = ""
     resumed: bool = False
     """Whether it resumed an earlier run with its journal."""
     cut_short: bool = False
-    """Whether an earlier run has shown other results: it was finished, or a module has handled a failure."""
+    """Whether an earlier run may have changed the results: it was finished, or a module handled a failure."""
     changes: int = 0
     """The number of writes to the disk, if it has a journal."""
     died: str = ""
@@ -156,7 +156,7 @@ class Simulation(trio.abc.Instrument):
         """Run it, and return what happened."""
         out = self.out
         threads, files = _threads(), _files()
-        # What a run remarks, it would remark for each seed.
+        # A warning of the run would be repeated for each seed.
         quiet, LOG.disabled = LOG.disabled, True
         unraised: list[Any] = []
         hook, sys.unraisablehook = sys.unraisablehook, unraised.append
@@ -171,7 +171,7 @@ class Simulation(trio.abc.Instrument):
         finally:
             LOG.disabled = quiet
             if crash:
-                # Its tasks cannot be ended, and complain when they are collected.
+                # Its tasks cannot be ended, and would print errors when they are garbage-collected.
                 self._outside, out.watcher = trio.CancelScope(), None
                 sys.unraisablehook = lambda _: None
                 unraised.clear()
@@ -197,7 +197,7 @@ class Simulation(trio.abc.Instrument):
         """Choose the order of steps: one task is preferred, or made to wait for all others."""
         count = len(tasks)
         if len(self.out.moments) > 2 * self._most:
-            raise RuntimeError("it goes on and on, although it was cancelled")
+            raise RuntimeError("it does not end, although it was cancelled")
         if count < 2:
             return
         chosen = self._choices.choose("order", 2 * count, lambda option: self._told_order(tasks, option))
@@ -230,7 +230,7 @@ class Simulation(trio.abc.Instrument):
             with trio.CancelScope(shield=not abandon):
                 await self._waited(f"the thread of {name} began", name)
         except trio.Cancelled:
-            # An abandoned thread goes on, and nobody receives its result.
+            # An abandoned thread continues, and nothing receives its result.
             if self._choices.choose("abandoned", 2, lambda _: f"the thread of {name} was abandoned, and ran", name):
                 with suppress(Exception):
                     function(*args)
@@ -257,10 +257,10 @@ class Simulation(trio.abc.Instrument):
         if timeout == 0.0 and self._choices.may("clock"):
             statistics = trio.lowlevel.current_statistics()
             ahead = statistics.seconds_to_next_deadline
-            # Beyond the last deadline, nothing happens any more: a jump there would end the run instead.
+            # Nothing happens after the last deadline: a jump past it would end the run instead.
             now = self._clock.current_time()
             if not statistics.tasks_runnable and 0 < ahead < self._outside.deadline - now:
-                told = f"after {now:g} s the clock went on by {{:g}} s more than awaited"
+                told = f"after {now:g} s the clock advanced {{:g}} s too far"
                 jump = self._choices.pick("clock", JUMPS, told.format)
                 if jump:
                     self._clock.jump(ahead + jump)
@@ -304,7 +304,7 @@ class Simulation(trio.abc.Instrument):
         out.trace = trace.getvalue()
         out.left += [f"a task, {name}" for name in sorted(_task_name(task) for task in living_tasks() - before)]
         if out.ending == "complete":
-            # A module that was aborted by a cancelled ask keeps its times until the module below has ended.
+            # A module that was aborted by a cancelled ask keeps its times until the module downstream has ended.
             locations = watcher.sidecar.locations if watcher.sidecar else ()
             aborted = {location.name for location in locations if location.ending is Ending.ABANDONED}
             stamps = running.progress.pointstamps()
@@ -316,7 +316,7 @@ class Simulation(trio.abc.Instrument):
         if not (parts and isinstance(parts[0], Pipeline) and all(map(callable, parts[1:]))):
             raise CompositionError(
                 f"shake() needs a function that returns a complete pipeline, alone or in a tuple with async functions, "
-                f"and it returned {made!r}"
+                f"but it returned {made!r}"
             )
         given = cast("Pipeline[Any]", parts[0])
         if self._disk is not None:
@@ -336,13 +336,13 @@ class Simulation(trio.abc.Instrument):
         for time, value in zip(batch.times, batch.values, strict=True):
             row.append(Delivery(time, value, shown(value)))
             if self._completed and not self.out.late and any(_at_most(time, over) for over in self._completed):
-                self.out.late = f"{shown(value)} came to {sink} at {time!r}, which was complete"
+                self.out.late = f"{shown(value)} arrived at {sink} at {time!r}, which was complete"
 
     def _asked(self, name: str, number: int) -> None:
         self._more(number, f"{name} was asked more than {MOST:,} times in")
 
     def _more(self, number: int, what: str) -> None:
-        """Give the undisturbed run up if there is too much of something."""
+        """Give up the undisturbed run if it has too many values or asks."""
         if self._like is None and number > MOST:
             self.out.endless = (
                 f"shake() needs a pipeline that ends by itself, and {what} this one. End its source, for example with "
@@ -380,7 +380,7 @@ class Simulation(trio.abc.Instrument):
         choice = next(reversed(choices.deviations))
         way, at = divmod(chosen, rounds)
         if way < len(WAYS):
-            nursery.start_soon(self._strikes, WAYS[way], choice, at, running)
+            nursery.start_soon(self._strike, WAYS[way], choice, at, running)
             return
         # The rest are failures, spread over all asks of all modules.
         at = (chosen - len(WAYS) * rounds) * sum(asks.values()) // rounds
@@ -392,8 +392,8 @@ class Simulation(trio.abc.Instrument):
                 return
             at -= number
 
-    async def _strikes(self, way: str, choice: Choice, at: int, running: Running[Any]) -> None:
-        """Strike at the moment of a round of the undisturbed run: so it meets what wakes up then, or a step later."""
+    async def _strike(self, way: str, choice: Choice, at: int, running: Running[Any]) -> None:
+        """Strike at the moment of a round of the undisturbed run, to meet what wakes up then, or a step later."""
         assert self._like is not None
         moments = self._like.moments
         moment = moments[min(at, len(moments) - 1)]
@@ -443,7 +443,7 @@ def _at_most(time: Any, other: Any) -> bool:
 
 
 def _task_name(task: trio.lowlevel.Task) -> str:
-    """Return a name for a task: the module that it belongs to, if it tells; else its function."""
+    """Return a name for a task: the module that it belongs to, if known; else its function."""
     frame = getattr(task.coro, "cr_frame", None)
     owner = None if frame is None else frame.f_locals.get("self")
     location = getattr(owner, "location", None)

@@ -1,7 +1,7 @@
 """Traces: every event of a run, checked by the model, drawn, and shown step by step in a page.
 
 `run(pipeline, trace="run.ndjson")` writes a trace; `traced_runs()` collects the traces of all runs in a block. With
-`limit=1` every value is asked for and answered alone. Stages that run as one (`map -> filter`) are one module.
+`limit=1` every value is asked for and answered by itself. Stages that run as one (`map -> filter`) are one module.
 `Trace.read` reads a trace, and `judge` replays it with the model of timely dataflow. `draw_edge`, `draw_graph` and
 `mermaid` draw it; `planned(pipeline)` makes the graph of a pipeline that does not run, for drawing. `python -m
 pullstream view run.ndjson` makes a page that shows each step. With limit 1, a virtual clock and seeded tasks, the same

@@ -35,8 +35,8 @@ class Trace:
     | stamps | one atomic change: place, time, and how many pointstamps were added (negative: removed) |
     | frontiers | the places whose frontier has moved by that change, and their new frontiers |
     | awaited, completed, dismissed | place, time: a wait begins, is notified of completion, is given up |
-    | rest | nothing can move until something comes from outside, or time passes |
-    | untracked | from here on times cannot be compared, and none is complete |
+    | rest | nothing can move until something arrives from outside, or time passes |
+    | untracked | from here on times cannot be compared, and none completes |
     | edge | an edge of a stream that a module has opened |
     | violation | module, rule, what it did; in an unchecked run, an answer that was refused anyway |
     | deviation | in a run of `shake`: the deviation from the normal schedule that begins here, in words |
@@ -47,7 +47,7 @@ class Trace:
     header: dict[str, Json]
     events: Sequence[Sequence[Json]]
     sends: Sequence[Json] = ()
-    """The times that left steps that change them, where it mattered: step, time, resulting times."""
+    """The results of steps that change times, where they mattered: step, time, resulting times."""
     verdict: dict[str, Json] | None = None
     """The last line; None if the trace is incomplete."""
 

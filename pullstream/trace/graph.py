@@ -17,7 +17,7 @@ Functions = dict[int, Callable[[Any], list[Any]]]
 """By the number of a step: the least times that leave it, as a function of a time that enters it."""
 
 Step = tuple[int, int]
-"""An edge, from a module to one below it."""
+"""An edge, from a module to one downstream of it."""
 
 
 def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) -> tuple[dict[str, Json], Functions]:
@@ -69,7 +69,7 @@ def _worded(row: Sequence[Summary]) -> str:
 
 
 def _sends_of(row: Sequence[Summary]) -> Callable[[Any], list[Any]]:
-    """Return the function of times for a step with these summaries: to the minimal times that leave it."""
+    """Return the function of a step with these summaries, from a time to the minimal times that leave the step."""
 
     def sends(time: Any) -> list[Any]:
         return [later for summary in row if (later := summary.results_in(time)) is not None]
@@ -78,15 +78,15 @@ def _sends_of(row: Sequence[Summary]) -> Callable[[Any], list[Any]]:
 
 
 def rows_of(location: Location) -> list[list[Summary]]:
-    """Return the summaries of a module, of the paths from each of its inputs; empty if they change no times."""
+    """Return a module's summaries of the paths from each of its inputs; empty if they change no times."""
     return [[row] if isinstance(row, Summary) else list(row) for row in location.summaries or ()]
 
 
 def loops_of(locations: Sequence[Location]) -> list[Json]:
     """Return frames for the loops of a run, outer ones first; times in a nested frame have that many rounds.
 
-    A module belongs to a loop if times in it have the loop's round on arrival or on leaving, so the ways in and out
-    belong, too. The summaries decide this, not how a loop was composed.
+    A module belongs to a loop if times in it have the loop's round on arrival or on leaving, so the loop's entry and
+    exit belong, too. The summaries decide this, not how a loop was composed.
     """
     deep, edges = _depths(locations)
     frames: list[Json] = []
@@ -95,7 +95,7 @@ def loops_of(locations: Sequence[Location]) -> list[Json]:
         joined = [(start, end) for (start, end), depth in edges.items() if depth >= level and {start, end} <= {*inside}]
         for members in _connected(joined):
             names = [place.name for place in locations if place.node in members and _leaves(place, deep, level)]
-            # The way out has the loop's name. A part that is drawn alone, and never leaves the loop, has none.
+            # The exit has the loop's name. A part that is drawn by itself, and never leaves the loop, has none.
             title = f"{names[0] if names else 'loop'}, in {'inner ' * (level - 1)}rounds"
             mine = len(frames)
             frames.append({"title": title, "modules": sorted(members), "beside": None, "within": within})
@@ -125,7 +125,7 @@ def _depths(locations: Sequence[Location]) -> tuple[Mapping[int, int], Mapping[S
 
 
 def _gained(place: Location, number: int) -> int:
-    """Return how many rounds a time gains in a module, or loses."""
+    """Return how many rounds a time gains in a module; negative if it loses some."""
     summary = next(iter(rows_of(place)[number]), None) if place.summaries else None
     return len(summary.enters) - summary.leaves if isinstance(summary, LoopSummary) else 0
 

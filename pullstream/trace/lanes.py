@@ -52,13 +52,13 @@ class SeenInFlight:
 
 
 class Traffic:
-    """All values in flight in a run, and the notes of them."""
+    """All values in flight in a run, and their notes."""
 
     def __init__(self, notes: TraceNotes) -> None:
         self.notes = notes
         self._parts: dict[Claim | Rest, SeenInFlight] = {}
 
-    def came(self, place: int, held: Claim | Rest, times: Sequence[Hashable]) -> None:
+    def arrived(self, place: int, held: Claim | Rest, times: Sequence[Hashable]) -> None:
         """Count the values that a lane has received, or that an edge will give out."""
         before = self._parts.get(held)
         part = self._parts[held] = SeenInFlight(place, held, times)
@@ -124,7 +124,7 @@ class SeenEdge(EdgeObserver):
             note(kind, self.number, lane, number)
         else:
             note(kind, self.number, lane, number, shown(about))
-            # A failure is answered by the module above, and an error sent by the one below.
+            # A failure is answered by the module upstream, and an error is sent by the one downstream.
             self.notes.tell_refused(about, self.above if kind == "failed" else self.below)
 
     @override
@@ -142,7 +142,7 @@ class SeenEdge(EdgeObserver):
 
 
 class SeenLane(Requester):
-    """Reports everything that passes on a lane; in a checked run, the checker hears of it, too."""
+    """Reports everything that passes on a lane; in a checked run, also to the checker."""
 
     def __init__(self, edge: SeenEdge, index: int, checked: LaneObserver | None) -> None:
         super().__init__(edge)
@@ -150,7 +150,7 @@ class SeenLane(Requester):
         self._index = index
         self._checked = checked or LaneObserver()
         self._unanswered: int | None = None
-        """The request that advanced one step, and continues with the next."""
+        """The number of an ask whose poll had no answer yet, and which the next poll continues."""
 
     # ---- asks
 
@@ -158,7 +158,7 @@ class SeenLane(Requester):
     def asked(self, lane: Lane[Any], limit: int) -> tuple[int | None, Any]:
         edge, checked = self._edge, self._checked
         if edge.dismissed:
-            # Asks of the module's code below are not sent, because its kernel has ended the stream (R9).
+            # Asks by the code of the module downstream are not sent, because its kernel has ended the stream (R9).
             return None, checked.asked(lane, limit)
         traffic = edge.traffic
         traffic.changed()
@@ -196,14 +196,14 @@ class SeenLane(Requester):
             return
         edge, batch = self._edge, cast("Batch[Any]", answer)
         if not batch.uniform:
-            edge.traffic.came(edge.place, lane, list(batch.times))
+            edge.traffic.arrived(edge.place, lane, list(batch.times))
             return
         rest = lane.edge.handover.rest
         given_out = rest is not None or edge.rest is not None
         if rest is not edge.rest and rest is not None:
-            edge.traffic.came(edge.place, rest, rest.head.times[rest.used :])
+            edge.traffic.arrived(edge.place, rest, rest.head.times[rest.used :])
         edge.rest = rest
-        edge.traffic.came(edge.place, lane, [batch.time] * (len(batch.values) if given_out else 1))
+        edge.traffic.arrived(edge.place, lane, [batch.time] * (len(batch.values) if given_out else 1))
 
     @override
     def raised(self, sent: tuple[int | None, Any], exc: BaseException) -> None:

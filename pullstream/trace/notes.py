@@ -1,6 +1,6 @@
 """The notes of a traced run: its events, written a thousand at a time, and judged by the model.
 
-Events are only noted as they happen. But values are turned into text at once, because they may change later.
+Events are noted as they happen and written later. But values become text at once, because they may change.
 """
 
 import json
@@ -55,14 +55,14 @@ class TraceNotes:
         self._number = 0
         self._judge: Judge | None = None
         self._table = StepResults()
-        self._told: list[Violation] = []
+        self._reported: list[Violation] = []
         self._refused: list[object] = []
         """The failures of refused answers, each reported once."""
 
     # ---- the file
 
     def open(self) -> None:
-        """Open the file, in a new folder if there is none, or raise `OSError`."""
+        """Open the file, and make its folder if there is none, or raise `OSError`."""
         to = self._to
         if isinstance(to, (str, PathLike)):
             path = Path(to)
@@ -91,7 +91,7 @@ class TraceNotes:
             self._write([_encoded({"sends": self._table.as_json()}), _encoded(self.verdict.as_json())], last=True)
 
     def shut(self) -> None:
-        """Close the file and ignore all further events, however far the run has come."""
+        """Close the file and ignore all further events, whether or not the run has ended."""
         if self._file is not None and self._file is not self._to:
             with suppress(OSError):
                 self._file.close()
@@ -99,7 +99,7 @@ class TraceNotes:
     # ---- events
 
     def change(self, place: int, time: Hashable, delta: int) -> None:
-        """Note pointstamps added to a place or removed."""
+        """Note pointstamps added to a place or removed from it."""
         key = place, time
         now = self._changes.get(key, 0) + delta
         if now:
@@ -115,7 +115,7 @@ class TraceNotes:
 
     def tell_refused(self, failure: object, module: str) -> None:
         """Note which rule a refused answer breaks, in checked and unchecked runs, when it is first seen."""
-        broken = None if failure in (*self._told, *self._refused) else _broken(failure, module)
+        broken = None if failure in (*self._reported, *self._refused) else _broken(failure, module)
         if broken is not None:
             self._refused.append(failure)
             self.note("violation", *broken)
@@ -124,8 +124,8 @@ class TraceNotes:
 
     def note(self, kind: str, *about: Any) -> None:
         """Note an event, after violations that the checker has found meanwhile."""
-        if self._checker is not None and (new := self._checker.violations[len(self._told) :]):
-            self._told += new
+        if self._checker is not None and (new := self._checker.violations[len(self._reported) :]):
+            self._reported += new
             for violation in new:
                 self.note("violation", violation.module, violation.rule, violation.what)
         noted = self._noted
@@ -184,7 +184,7 @@ class TraceNotes:
 
 
 def _broken(failure: object, module: str) -> tuple[str, str, str] | None:
-    """Return the module, the rule and the deed for a failure that names a broken rule."""
+    """Return the module, the rule and what the module did, for a failure that names a broken rule."""
     if isinstance(failure, Violation):
         # From an edge that is watched by hand.
         return failure.module, failure.rule, failure.what

@@ -19,7 +19,7 @@ from pullstream.trace.graph import graph_of, rows_of
 from pullstream.trace.times import Json
 
 UPSTREAM: Final = "upstream"
-"""The name of the stand-in for the modules above a part."""
+"""The name of the stand-in for the modules upstream of a part."""
 
 
 def planned(blueprint: Blueprint) -> Trace:
@@ -54,7 +54,7 @@ def _header(blueprint: Blueprint) -> dict[str, Json]:
 
 
 def _is_fed(blueprint: Blueprint) -> bool:
-    """Whether a blueprint needs modules above it."""
+    """Whether a blueprint needs modules upstream of it."""
     return blueprint.kind not in {"source", "pipeline"}
 
 
@@ -120,7 +120,7 @@ class Planning(Assembly):
 
 
 class StandIn(Kernel[Any]):
-    """A module in place of one that belongs to one run."""
+    """A stand-in for a module that belongs to one run."""
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -148,7 +148,7 @@ def _times(location: Location) -> list[str]:
     rows = [row for row in rows_of(location) if row != [IDENTITY]]
     found = {_told(one) for row in rows for one in row if one != IDENTITY}
     if _is_own(rows):
-        # Nested times still depend on the time above, as long as that is not complete.
+        # Nested times still depend on the outer time, as long as that is not complete.
         found.add("times: nested" if location.traits.lasting else "times: of its own")
     return sorted(found)
 
@@ -163,7 +163,7 @@ def _told(summary: Summary) -> str:
 
 
 def _begins(location: Location) -> bool:
-    """Whether another time domain begins below a module."""
+    """Whether another time domain begins at the output of a module."""
     rows = rows_of(location)
     return _is_own(rows) or (bool(rows) and all(any(one.converts for one in row) for row in rows))
 

@@ -45,7 +45,7 @@ def shown(value: object) -> str:
         if len(text) < _SHORT.maxlong:
             return text
     text = _ADDRESS.sub("", _SHORT.repr(value))
-    # The repr of a class of the user's may have characters that no file or drawing can have.
+    # The repr of a user's class may contain characters that a file or a drawing cannot.
     return text if text.isprintable() else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 

@@ -1,4 +1,4 @@
-"""The tracer of a run: it hears all events of its edges and all changes of its progress, and notes them."""
+"""The tracer of a run: it receives all events of its edges and all changes of its progress, and notes them."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -42,7 +42,7 @@ class Tracer(Observer, trio.abc.Instrument):
         self.notes.close(failure)
 
     def shut(self) -> None:
-        """Close the file and ignore all further events, however far the run has come."""
+        """Close the file and ignore all further events, whether or not the run has ended."""
         if self._sidecar is not None:
             trio.lowlevel.remove_instrument(self)
         self.notes.shut()
@@ -76,16 +76,16 @@ class Tracer(Observer, trio.abc.Instrument):
 
     @override
     def counting(self, update: Update) -> Update:
-        """Hear of every change of what modules hold; lanes report values in flight."""
+        """Observe every change of the times that modules hold; lanes report values in flight."""
         if self._sidecar is not None and self._sidecar.frontiers.lost:
             self.notes.note("untracked")
 
-        def heard(place: int, time: Hashable, delta: int) -> None:
+        def observed(place: int, time: Hashable, delta: int) -> None:
             if self._sidecar is not None and isinstance(self._sidecar.frontiers.places[place], Location):
                 self.notes.change(place, time, delta)
             update(place, time, delta)
 
-        return heard
+        return observed
 
     @override
     def read(self) -> None:
@@ -143,10 +143,10 @@ class Tracer(Observer, trio.abc.Instrument):
             self.rest()
 
     def rest(self) -> None:
-        """Note that nothing moves until something comes from outside, or time passes."""
+        """Note that nothing moves until something arrives from outside, or time passes."""
         self._traffic.changed()
         for watch in self._at_several:
-            # At some of its places the wait has been answered; it goes on for the others.
+            # The time may be complete at some of the places, while the wait continues for the others.
             if len(places := self._complete(watch)) < len(watch.places):
                 self._completed(watch, places)
         self.notes.note("rest")

@@ -42,7 +42,7 @@ class Verdict:
     events: int
     completions: int
     until: tuple[int, str] | None = None
-    """The event from which on nothing can be judged, and why: its times cannot be compared, or are only displayed."""
+    """The event from which nothing can be judged, and why: its times cannot be compared, or are only displayed."""
 
     @property
     def ok(self) -> bool:
@@ -113,7 +113,7 @@ class Judge:
         # Values in flight are on the step that leads to the input.
         self._edges = {b: plan.edges[number].name for number, (_, b, _) in enumerate(steps) if b not in self._outputs}
         self._replay = record.Replay(plan)
-        # Few changes differ.
+        # Most changes repeat earlier ones.
         self._known = lru_cache(AT_HAND)(self._worded)
         self._now: dict[int, tuple[Any, ...]] = dict.fromkeys(self._names, ())
         self._least: object = None
@@ -136,7 +136,7 @@ class Judge:
                 self._see(number, kind, about)
             except (TypeError, TimelyError, NotInTrace) as exc:
                 self._until = number, str(exc)
-            except Exception as exc:  # noqa: BLE001 - places that are not there, events that are none
+            except Exception as exc:  # noqa: BLE001 - an unknown place, or an invalid event
                 self._unjudged.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
 
     def moved(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
@@ -169,7 +169,7 @@ class Judge:
             case "untracked", []:
                 self._until = number, "the run could not compare its times any more"
             case _:
-                raise ValueError(f"a {kind} has other content than {about}")
+                raise ValueError(f"a {kind} cannot have the content {about}")
 
     def _worded(self, place: int, time: Any, delta: int) -> Sequence[record.Change]:
         """Return a change in the model's terms."""
@@ -224,7 +224,7 @@ def judge(trace: Trace) -> Verdict:
     An incomplete trace, whose writer was killed, is judged as far as it goes.
     """
     table = StepResults.read(trace.sends)
-    heard, edges = Judge(trace.header, {}, table), Edges()
+    model, edges = Judge(trace.header, {}, table), Edges()
     found: list[Objection] = []
     for number, _, kind, *about in trace.events:
         try:
@@ -232,8 +232,8 @@ def judge(trace: Trace) -> Verdict:
         except (TypeError, ValueError, ArithmeticError) as exc:
             found.append(Objection(number, "cannot be judged", f"it is not a valid {kind}: {exc}"))
             continue
-        heard.see(number, kind, was)
+        model.see(number, kind, was)
         found += [Objection(number, rule, what) for rule, what in edges.see(kind, about)]
-    verdict = heard.verdict()
+    verdict = model.verdict()
     objections = sorted([*verdict.objections, *found], key=lambda objection: objection.event)
     return attrs.evolve(verdict, objections=objections)

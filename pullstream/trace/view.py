@@ -21,7 +21,7 @@ SCRIPTS = ("model.js", "pictures.js", "page.js")
 NO_VERDICT: Final[dict[str, Json]] = {"verdict": "none", "objections": []}
 """The verdict of an incomplete trace."""
 
-NOTHING: Final[Sequence[Json]] = (1, 0.0, "of what happened nothing was written down")
+NOTHING: Final[Sequence[Json]] = (1, 0.0, "the trace has no events")
 """The event shown for a trace that ends before its first event, because the page needs a step."""
 
 
@@ -29,7 +29,7 @@ def page_of(trace: Trace, title: str = "A run, step by step", *, told: str = "",
     """Make the page, which loads nothing from elsewhere and shows edges, times and events at any step.
 
     It opens at `step`; by default at the first event that breaks a rule or that the model does not allow, or else at
-    the beginning. `told` is a text above that says what is wrong; by default, it is the broken rule.
+    the beginning. `told` is a text at the top that says what is wrong; by default, it is the broken rule.
     """
     data = {**data_of(trace), "told": told, "opens": step}
     script, style = "\n".join(map(_file, SCRIPTS)), _file("player.css")

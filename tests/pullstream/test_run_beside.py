@@ -165,7 +165,7 @@ def made(*, every=10.0):
         ([forever] * 9, r"\.\.\. \(list\): to run several, .* nursery\.start_soon\(display\(\), running\)$"),
         (
             without_it,
-            r"but got without_it, which cannot be called with the Running alone: too many positional arguments$",
+            r"but got without_it, which cannot be called with only the Running: too many positional arguments$",
         ),
         (lambda running, console: None, r"<lambda>, which cannot be .* missing a required argument: 'console'$"),
     ],

@@ -18,9 +18,9 @@ MOST = 200
 
 
 def draw_edge(trace: Trace, module: str, notes: Collection[str] = ()) -> str:
-    """Draw the messages on the edges of a module, below it and above it, as SVG.
+    """Draw the messages on the edges of a module, downstream and upstream of it, as SVG.
 
-    Consumers are on the left: an ask goes right, to upstream, and its answer comes back. `notes` are further kinds of
+    Consumers are on the left: an ask goes right, upstream, and its answer comes back. `notes` are further kinds of
     events to show: "acquired", "released", "stamps", "completed".
 
     Raises:
@@ -83,7 +83,7 @@ class _Page:
         self._crossed: dict[float, list[float]] = {x: [] for x in at}
 
     def write(self, words: str, x: float, y: float, class_: str, anchor: str, *, per_letter: float = SMALL) -> None:
-        """Write text, shortened so that it ends in the drawing."""
+        """Write text, shortened so that it fits into the drawing."""
         words = short(words, {"start": WIDTH - 8 - x, "middle": WIDTH - 24, "end": x - 8}[anchor], per_letter)
         wide = len(words) * per_letter
         begin = x - {"start": 0, "middle": wide / 2, "end": wide}[anchor]

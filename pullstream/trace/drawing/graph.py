@@ -1,4 +1,4 @@
-"""The graph of a run: its modules from the sources down, with times held, in flight and to come at each step."""
+"""The graph of a run: its modules from the sources down, with times held, in flight and still to come at each step."""
 
 import json
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ NOTHING: Final[Counter[str]] = Counter()
 
 @attrs.frozen
 class StateAt:
-    """By place: pointstamps as text, with their counts; and the frontier, None before it is known."""
+    """The pointstamps of each place, as text with counts, and the frontier of each place where it is known."""
 
     stamps: dict[int, Counter[str]]
     frontiers: dict[int, list[str]]
@@ -146,7 +146,7 @@ def _line(layout: Layout, way: Way, *, says: bool) -> str:
         top, bottom, half = y1 + HEIGHT / 2, y2 - HEIGHT / 2, (way.leave + way.enter) / 2
         down = f"V{way.leave:.0f}" if way.leave != top else ""
         if says:
-            # It leaves a gap for its label, because a drawing does not know the background.
+            # The line has a gap for its label, because a drawing does not know the background.
             down = f"V{top + 8:.0f}M{x1:.0f} {top + LABEL - 4:.0f}{down}"
         curve = f"C{x1:.0f} {half:.0f} {x2:.0f} {half:.0f} {x2:.0f}"
         ends = f"{curve} {bottom - 6:.0f}" if way.enter == bottom else f"{curve} {way.enter - 6:.0f}V{bottom - 6:.0f}"

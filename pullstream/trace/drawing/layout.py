@@ -30,7 +30,7 @@ class Frame:
     height: float
     title: str
     beside: int | None
-    """The module beside which the frame is, because it is that module's inside; None for a part of the graph itself."""
+    """The module that opens the framed stream, drawn beside it; None for a part of the graph itself."""
 
 
 @attrs.frozen
@@ -120,7 +120,7 @@ def _beside(boxes: Mapping[int, tuple[float, float]], node: int, below: Sequence
     x = boxes[node][0]
     if not below:
         return x - BOX / 2, False
-    # On the side away from which the line turns.
+    # On the side that the line turns away from.
     return (x + 6, False) if boxes[below[0]][0] < x else (x - 6, True)
 
 

@@ -71,9 +71,9 @@ def times_of(time: Json) -> list[Json]:
 
 
 def messages_of(trace: Trace, edges: Sequence[int], notes: Collection[str] = ()) -> list[Message]:
-    """Return the messages on some edges, one below the other: the first is between lifelines 0 and 1, the next 1 and 2.
+    """Return the messages on a row of edges: the first is between lifelines 0 and 1, the next between 1 and 2.
 
-    `notes` are kinds of events, of "acquired", "released", "stamps" and "completed", to show where they happen.
+    `notes` are further kinds of events to show where they happen: "acquired", "released", "stamps", "completed".
 
     >>> import io, pullstream as ps
     >>> file = io.StringIO()
@@ -117,7 +117,7 @@ def _notes(
 
 
 def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:
-    """Return the edges of a module and their modules' names, from the sink's side on; raises LookupError if none."""
+    """Return the edges of a module and their modules' names, from the sink's side; raises LookupError if none."""
     names = trace.modules
     if module not in names:
         raise LookupError(f"no module of this run is named {module!r}; its modules: {', '.join(map(repr, names))}")

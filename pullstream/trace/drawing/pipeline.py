@@ -65,8 +65,8 @@ def draw(blueprint: Blueprint) -> Picture:
         m3 --> m4
         m4 --> m5
 
-    There is a box for each module of a run: fused stages share one, and a loop has boxes for its ways in, out and
-    round. A box says how the module changes times. The edge below a module with times of its own, such as `stamp`, is
+    There is a box for each module of a run: fused stages share one, and a loop has boxes for entry, exit and feedback.
+    A box says how the module changes times. The edge below a module with times of its own, such as `stamp`, is
     labelled with them; they apply to all edges below, until others begin. A frame surrounds a part with its own kind of
     times (a loop, in which a time has a round, or a loop in it), or a stream that a module opens at run time, beside
     that module. Nothing is acquired, called or asked for: handles and iterators are not touched, and streams made by

@@ -1,4 +1,4 @@
-"""A little SVG: elements with selectable text, in the colour of their surroundings."""
+"""A small SVG writer: elements with selectable text, in the colour of their surroundings."""
 
 import re
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ Colour is never the only sign of a meaning: a chip also says it in words.
 """
 
 _FORBIDDEN: Final = re.compile(r"[^\t\n\r -\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""The characters that a label may have and no drawing can; they are written as escapes."""
+"""The characters that a label may contain but a drawing cannot; they are written as escapes."""
 
 
 def element(name: str, content: Iterable[str] | str = (), **attributes: object) -> str:

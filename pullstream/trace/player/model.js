@@ -8,7 +8,7 @@ const RULES_OF = {
   cancelled: ["R10"], abort: ["R5", "R6"], error: ["R5", "R6"], "abort soon": ["R5"], "error soon": ["R5"],
   stamps: ["R11"], frontiers: ["R12"], completed: ["R12"], acquired: ["R10"], released: ["R10"],
 };
-// How many events are between two states that are kept.
+// The number of events between two stored states.
 const KEYFRAME = 250;
 
 class Trace {
@@ -96,7 +96,7 @@ class Trace {
       case "completed": return `complete: ${about[1]} at ${this.place(about[0])}`;
       case "dismissed": return `no longer awaited: completion of ${about[1]} at ${this.place(about[0])}`;
       case "rest": return "every task waits, for the clock or for something outside";
-      case "untracked": return "times cannot be compared any more: nothing is complete from here on";
+      case "untracked": return "times cannot be compared any more: nothing completes from here on";
       case "edge": return `an edge is opened inside: ${about[0].from} → ${about[0].to}`;
       case "deviation": return `deviation: ${about[0]}`;
       case "violation": return `${about[1]} broken by ${about[0]}: ${about[2]}`;
@@ -118,7 +118,7 @@ class Trace {
     return delta > 0 ? `${time}${times} in flight to ${name}` : `${time}${times} acknowledged by ${name}`;
   }
 
-  // The places from which something may come to one, itself included.
+  // The places from which something may reach a place, itself included.
   above(place) {
     const found = new Set([place]);
     for (const here of found) for (const [a, b] of this.steps) if (b === here) found.add(a);

@@ -32,7 +32,7 @@ class Page {
     $("completion").disabled = !this.trace.completions.length;
   }
 
-  // What went wrong, whole, and where; the page opens there, and says how to get to its beginning.
+  // What went wrong, in full, and where; the page opens there, and has a button that leads to the beginning.
   tellFault() {
     const { trace } = this;
     const [first] = trace.violations;
@@ -51,7 +51,7 @@ class Page {
     return `${rule}: ${this.trace.rules[rule] ?? "a rule of another version"}`;
   }
 
-  // ---- where we are
+  // ---- the current step
 
   go(step) {
     this.step = Math.min(Math.max(1, Math.round(step) || 1), this.trace.total);
@@ -101,7 +101,7 @@ class Page {
     $("rule").hidden = false;
   }
 
-  // ---- ways to go
+  // ---- navigation
 
   by(direction) {
     if (!this.matching) return this.go(this.step + direction);
@@ -159,7 +159,7 @@ class Page {
     else this.draw();
   }
 
-  // To ask how large something is costs a layout of the whole page: it is asked when that may have changed.
+  // Reading a size costs a layout of the whole page, so sizes are read only when they may have changed.
   measure() {
     this.room = $("scroll").clientHeight;
     this.scrolled = $("scroll").scrollTop;
@@ -196,7 +196,7 @@ class Page {
     table.tBodies[0].replaceChildren(...made);
   }
 
-  // ---- what keeps a time
+  // ---- what keeps a time from being complete
 
   explain(place) {
     const event = this.trace.events[this.step - 1];
@@ -218,7 +218,7 @@ class Page {
     $("explanation").replaceChildren(head, row, hint);
   }
 
-  // ---- hands
+  // ---- mouse and keys
 
   listen() {
     const on = (id, what, call) => $(id).addEventListener(what, call);

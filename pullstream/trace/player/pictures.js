@@ -15,7 +15,7 @@ function short(words, room, letter) {
   return words.length <= letters ? words : `${words.slice(0, letters - 1)}…`;
 }
 
-// A name, cut in its middle where its end tells it from others.
+// A name, shortened in front of a number that distinguishes it from others.
 function shortName(name, room) {
   const [, start, end] = /^(.*?)( #\d+)?$/.exec(name);
   return short(start, room - 7.6 * (end?.length ?? 0), 7.6) + (end ?? "");
@@ -128,7 +128,7 @@ class GraphPicture {
     const flight = state.counted(place);
     const parts = [];
     if (side !== null) {
-      // Half-way round it is at the side, so that it passes whatever stands there.
+      // Half-way round, the line is at the side, past everything in between.
       const [edge, out] = [x2 + wide / 2, (8 * side - x1 - x2 - wide) / 6];
       parts.push(svg("path", { d: `M${x1 + wide / 2} ${y1}C${out} ${y1} ${out} ${y2} ${edge + 6} ${y2}`, class: "line answer" }),
         svg("path", { d: `M${edge} ${y2}l7 -4v8z`, class: "head" }));
@@ -143,7 +143,7 @@ class GraphPicture {
   }
 }
 
-// A label beside x, as far inside a picture of this width as it needs to be.
+// A label beside x, moved inwards if it would leave a picture of this width.
 function chip(x, y, words, kind, most, before = false) {
   const shown = short(words, 140, 6.6);
   const width = 12 + 6.6 * shown.length;
@@ -154,7 +154,7 @@ function chip(x, y, words, kind, most, before = false) {
     svg("text", { x: left + 6, y: y + 13, class: "small" }, shown));
 }
 
-// How many numbers of a sorted row are at most this.
+// The count of numbers in a sorted row that are at most the limit.
 function upper(row, limit) {
   let [low, high] = [0, row.length];
   while (low < high) {

@@ -141,7 +141,7 @@ def records_of(path):
         (lambda parts, other: [parts[1], parts[0], parts[2]], r"damaged at byte 72: record 1 is in the place"),
         (lambda parts, other: [parts[0], parts[2]], "record 2 is in the place of record 1"),
         (lambda parts, other: [parts[0], parts[0], parts[1]], "record 0 is in the place of record 1"),
-        (lambda parts, other: [parts[0], other[1], parts[2]], "record 1 is not what was written, or not in its place"),
+        (lambda parts, other: [parts[0], other[1], parts[2]], "record 1 is not what was written, or is out of place"),
         (lambda parts, other: [parts[0], parts[1], other[2]], "record 2 is not what was written"),
         (lambda parts, other: [parts[0], b"\xff" * FRAME, parts[1]], "checksum of record 1's frame"),
         (lambda parts, other: [parts[0][:-DIGEST] + bytes(DIGEST), *parts[1:]], "record 0 is not what was written"),

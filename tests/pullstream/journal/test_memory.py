@@ -99,7 +99,7 @@ def test_keys_that_are_equal_are_saved_as_one(keys):
 def test_a_state_over_times_out_of_order_ends_the_run(path, module):
     """What folds values in the order in which they come needs them in the order of their times."""
     late = ps.stamp(lambda n: n, lateness=5)
-    with pytest.raises(ps.errors.JournalError, match=r"2 came after 3.*sort_by_time"):
+    with pytest.raises(ps.errors.JournalError, match=r"2 arrived after 3.*sort_by_time"):
         ps.run(ps.pipe(ps.values([1, 3, 2]), late, module, ps.drain()), journal=path)
     sorted_ = ps.pipe(ps.values([1, 3, 2]), late, ps.sort_by_time(), module, ps.drain())
     ps.run(sorted_, journal=path.with_name("sorted"))

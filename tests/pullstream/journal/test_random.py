@@ -17,7 +17,7 @@ from tests.pullstream.programs import OWN, QUIET, ROWS, Program, number, program
 from tests.pullstream.test_programs import ALONE, FREE_JOINS, IN_ANY_ORDER
 from tests.sampling import amount
 
-_BY_THE_CLOCK = "has no place in a run with a journal"
+_BY_THE_CLOCK = "cannot be in a run with a journal"
 _ACROSS_TIMES = "pairs values of different times"
 _INSIDE = "inside another module"
 

@@ -253,7 +253,7 @@ def test_a_journal_without_anything_complete_is_anybodys(path):
     sizes = {"a.csv": 3}
     source = file_of(sizes)
 
-    with pytest.raises(ps.errors.JournalError, match="has no place in a run with a journal"):
+    with pytest.raises(ps.errors.JournalError, match="cannot be in a run with a journal"):
         ps.run(ps.pipe(source(), ps.stamp_epochs(seconds=1), ps.drain()), journal=path)
     with pytest.raises(Stop):
         ps.run(ps.pipe(ps.concat(numbers(), source()), ps.map(stopping_at(0)), ps.drain()), journal=path)

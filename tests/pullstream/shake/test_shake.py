@@ -285,10 +285,10 @@ def test_what_cannot_be_simulated_is_refused(make, says, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "kind", "says"),
     [
-        ({"seeds": 0}, ValueError, "needs at least 1 seed, and was given 0"),
-        ({"compare": "values"}, ValueError, "compares 'auto', 'order', .*, and was given 'values'"),
+        ({"seeds": 0}, ValueError, "needs at least 1 seed, but got 0"),
+        ({"compare": "values"}, ValueError, "compares 'auto', 'order', .*, but got 'values'"),
         ({"journal": True}, TypeError, "with a journal, .* must take one argument, a folder"),
-        ({"make": lambda folder: calls()}, TypeError, "must need no argument, or else a folder, .*journal=True"),
+        ({"make": lambda folder: calls()}, TypeError, "must need no argument or, with journal=True .*a folder"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, kind, says):
@@ -430,6 +430,6 @@ def test_a_module_may_wake_the_one_below_late():
         return ps.pipe(minutes(), ps.count_by_key(), ps.collect())
 
     normal, late = (Simulation(make, Choices(script=script)).run() for script in ({}, {("wake minutes", 0): 5}))
-    assert late.story() == ["minutes woke the module below 30 s late"]
+    assert late.story() == ["minutes woke the module downstream 30 s late"]
     assert late.result == normal.result == [(0, 1), (1, 1)]
     assert late.moments[-1] == normal.moments[-1] + 30
