@@ -19,41 +19,41 @@ RowForm: TypeAlias = Literal["rows", "tuples", "dicts"]
 """The form of a row: a named tuple, a tuple or a dict."""
 
 CHUNK: Final = 1024
-"""The number of rows made together where single rows are accessed. Many more would survive garbage collections."""
+"""The number of rows to create together when single rows are accessed. Many more would survive garbage collections."""
 
 MANY: Final = CHUNK // 2
-"""The number of rows from which on they are made by themselves, without those around them."""
+"""The smallest range of rows that is created alone, without its neighbours."""
 
 
 @attrs.frozen
 class Origin:
-    """The file that rows were read from, for messages, and the number of the first one there, if it is known."""
+    """The file that rows were read from, for messages, and the first row's number in it, if known."""
 
     path: str
     first: int | None = None
     unit: str = "row"
     places: Any = attrs.field(default=None, eq=False)
-    """The places of the rows after the first one, a NumPy array, if some have been left out."""
+    """The offsets of the rows from the first one, a NumPy array, if some rows were left out."""
 
     def after(self, start: int) -> "Origin":
-        """The origin of the rows from a place on."""
+        """The origin of the rows from `start` on."""
         if self.places is not None:
             return attrs.evolve(self, places=self.places[start:])
         return attrs.evolve(self, first=self.first and self.first + start)
 
     def chosen(self, places: Any) -> "Origin":
-        """The origin of the rows at some places, a NumPy array."""
+        """The origin of the rows at `places`, a NumPy array."""
         return attrs.evolve(self, places=places if self.places is None else self.places[places])
 
     def named(self, place: int) -> str:
-        """The row at a place, and the file."""
+        """The number of the row at a place, and the file, as text."""
         if self.first is None:
             return self.path
         return f"{self.unit} {self.first + (place if self.places is None else self.places[place])} of {self.path}"
 
 
 class _Table:
-    """A record batch and the rows made last, which all its slices share."""
+    """A record batch and its most recently created rows; all slices share them."""
 
     __slots__ = ("_batch", "_recent", "encoded", "form", "origin", "schema")
 
@@ -73,7 +73,7 @@ class _Table:
         return self._batch
 
     def rows(self, start: int, stop: int) -> list[Any]:
-        """The rows in a range. A few of them are made together with those around them."""
+        """The rows in a range. A short range is created together with the rows around it."""
         if stop - start >= MANY:
             return _list(self.batch.slice(start, stop - start), self.form)
         found: list[Any] = []
@@ -94,7 +94,7 @@ class ArrowRows(Sequence[Any]):
 
     A slice shares the columns, and two adjacent slices of one record batch are joined without copying. `batch` has the
     columns. A row is a named tuple, a tuple or a dict (see `Shape`), whatever the types of the columns. With a
-    `schema`, columns may be dictionaries of its types, which become plain when they are accessed.
+    `schema`, columns may be dictionary-encoded, and are decoded when they are accessed.
 
     >>> import pyarrow as pa
     >>> rows = ArrowRows(pa.record_batch({"day": [1, 1, 2], "carrier": ["AA", "UA", None]}))
@@ -138,7 +138,7 @@ class ArrowRows(Sequence[Any]):
 
     @property
     def encoded(self) -> RecordBatch:
-        """The rows as a record batch whose texts may be dictionaries, as they were read."""
+        """The rows as a record batch in which text may still be dictionary-encoded, as it was read."""
         return self.table.encoded.slice(self.place.start, len(self.place))
 
     @property
@@ -153,7 +153,7 @@ class ArrowRows(Sequence[Any]):
         return origin and origin.after(self.place.start)
 
     def where(self, place: int | None = None) -> str:
-        """The file that the rows, or the row at a place, were read from, for messages; empty if it is not known."""
+        """The file that the rows, or the row at a place, were read from, for messages; empty if unknown."""
         origin = self.origin
         if origin is None:
             return ""
@@ -213,8 +213,8 @@ class ArrowRows(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         if self._passed or self._made is not None or self.form == "dicts" or len(self.place) < MANY:
             return iter(self.list_values())
-        # Most rows are used once, in a fold or a loop. Those that nobody keeps cost no garbage collection. (Dicts can
-        # be changed, and must be the same ones each time.)
+        # Most rows are used once, in a fold or a loop. Rows that nobody keeps need no garbage collection. (Dicts are
+        # mutable, so each iteration must give the same ones.)
         self._passed = True
         return _rows(self.batch, self.form)
 
@@ -236,12 +236,12 @@ class ArrowRows(Sequence[Any]):
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the rows around them that share their memory.
+        # This drops the neighbouring rows that share their memory.
         return _restored, (type(self), serialized(self.batch).to_pybytes(), self.form)
 
 
 def plain(batch: RecordBatch, schema: Any) -> RecordBatch:
-    """A batch in which dictionaries have become plain where the schema has none."""
+    """A batch with dictionaries decoded where the schema has a plain type."""
     columns = [
         column if column.type == field.type else column.dictionary_decode()
         for column, field in zip(batch.columns, schema, strict=True)
@@ -295,8 +295,8 @@ _found = False
 def between_its_rounds() -> Generator[None]:
     """Disable the garbage collector in a block, or in several at once in threads; the last to end restores it.
 
-    The collector tracks rows as long as they could be part of a cycle. Ten thousands of new rows would survive several
-    collections and so trigger full ones again and again, which costs more than making the named tuples. With the
+    The collector tracks rows as long as they could be part of a cycle. Tens of thousands of new rows would survive
+    several collections and trigger full ones repeatedly, which costs more than making the named tuples. With the
     collector off, most rows are freed before the next collection.
     """
     global _found  # noqa: PLW0603 - there is one collector per process

@@ -17,7 +17,7 @@ def values(column: Array) -> list[Any]:
     """Convert a column to Python values, in the fastest way for its type; a null is None.
 
     A timestamp becomes an int (microseconds since 1970, UTC), also inside lists, structs and maps. A timestamp without
-    a zone counts as UTC. Fractions of a microsecond are cut off, also of durations. All other values are those of
+    a zone counts as UTC. Fractions of a microsecond are cut off, also in durations. All other values are those of
     `to_pylist`.
     """
     pa = pyarrow()
@@ -40,7 +40,7 @@ def values(column: Array) -> list[Any]:
 def _numpy(column: Array) -> Any:
     """A column of numbers, dates or durations as a NumPy array; without nulls, except for dates.
 
-    As `to_numpy` does, but that also imports pandas if it is there, which takes longer than reading a small file.
+    `to_numpy` does the same, but also imports pandas if installed, which takes longer than reading a small file.
     """
     pa, np = pyarrow(), numpy()
     types, dates = pa.types, pa.types.is_date32(column.type)
@@ -49,7 +49,7 @@ def _numpy(column: Array) -> Any:
     kind = "int32" if dates else "m8[us]" if types.is_duration(column.type) else column.type.to_pandas_dtype()
     if not len(column):
         return np.empty(0, kind)
-    # Up to the last value: what follows it need not be whole values.
+    # Stop at the last value: the rest of the buffer need not hold whole values.
     array = np.frombuffer(column.buffers()[1], kind, column.offset + len(column))[column.offset :]
     array.flags.writeable = False
     if dates:
@@ -65,7 +65,7 @@ def _is_number(kind: DataType) -> bool:
 
 
 def decoded(column: Array) -> Array:
-    """A column whose values stand in place, and not in a dictionary."""
+    """The column, decoded if it is dictionary-encoded."""
     return column.dictionary_decode() if pyarrow().types.is_dictionary(column.type) else column
 
 
@@ -103,12 +103,12 @@ def converted(kind: DataType) -> bool:
 
 
 def check(column: Array) -> None:
-    """Refuse what `values` cannot convert: instants and durations beyond microseconds, dates that Python lacks."""
+    """Refuse instants and durations too large for microseconds, and dates that Python lacks, for `values`."""
     pa = pyarrow()
     if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
     elif pa.types.is_date32(column.type):
-        # NumPy would make ints of those for which Python has no date.
+        # NumPy would turn dates that Python lacks into ints.
         try:
             pa.compute.min_max(column).as_py()
         except OverflowError as exc:
@@ -123,7 +123,7 @@ def run_starts(*columns: Array) -> Array:
     if len(columns[0]) == 0:
         return pa.array([], pa.uint64())
     changes = map(_changes, columns)
-    # Not from a Python value: that would import pandas, too.
+    # Making it from a Python value would import pandas.
     first = pa.nulls(1).is_null()
     return pa.compute.indices_nonzero(pa.concat_arrays([first, reduce(pa.compute.or_, changes)]))
 
@@ -263,14 +263,14 @@ def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) ->
 
 
 def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
-    """A type with `of` applied to every timestamp and duration in it; a dictionary becomes plain."""
+    """A type with `of` applied to every timestamp and duration in it; a dictionary becomes its value type."""
     pa = pyarrow()
     types = pa.types
     if types.is_timestamp(kind) or types.is_duration(kind):
         return of(kind)
     if types.is_dictionary(kind):
         return _mapped(kind.value_type, of)
-    # Below a null there are nulls even in a non-nullable field, which a cast would reject.
+    # Inside a null struct, even non-nullable fields are null, which a cast would reject.
     return nested(kind, lambda part: part.with_type(_mapped(part.type, of)).with_nullable(True))  # noqa: FBT003 - pyarrow's
 
 
@@ -290,7 +290,7 @@ def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
 
 
 def without_views(kind: DataType) -> DataType:
-    """A type in which text and bytes are not views, as polars writes them: Arrow cannot take rows of these."""
+    """A type without the text and byte views that polars writes: Arrow cannot `take` rows of views."""
     pa = pyarrow()
     types = pa.types
     if types.is_dictionary(kind):

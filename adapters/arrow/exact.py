@@ -24,7 +24,7 @@ _LISTS: Final[frozenset[type]] = frozenset({list, tuple, set, frozenset, type(No
 _FAMILIES: Final = (
     "integer", "floating", "decimal", "timestamp", "duration", "time", "date", "string large_string string_view",
 )  # fmt: skip
-"""Types between which pyarrow's cast is lossless or raises; each entry is one group:"""
+"""Types between which pyarrow's cast is lossless or raises; each entry is one group."""
 
 _ALIKE: Final = frozenset({
     ("integer", "floating"), ("integer", "decimal"), ("floating", "integer"), ("floating", "decimal"),
@@ -55,7 +55,7 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
     except pa.ArrowInvalid:
         if kind is not None or not {int, Decimal} <= _types(values):
             raise
-        # The digits that pyarrow infers are those of the decimals.
+        # pyarrow infers the number of digits from the decimals only.
         pa.array([value for value in values if type(value) is int])
         array = pa.array([Decimal(value) if type(value) is int else value for value in values])
     # If pyarrow infers integers, all values are integers.
@@ -97,7 +97,7 @@ def first_misfit(
 
 @lru_cache(maxsize=1024)
 def _check_of(kind: DataType) -> _Check | None:
-    """A check that refuses values which a column would change; None if pyarrow raises itself."""
+    """A check that refuses values that a column would change; None if pyarrow itself raises."""
     types = pyarrow().types
     if types.is_integer(kind):
         return _whole
@@ -144,7 +144,7 @@ def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
     _whole(values)
     if pyarrow().types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
         raise ValueError("the type has no time zone")
-    # The time types of pandas.
+    # The time types of pandas have nanoseconds.
     finer = {of for of in seen if hasattr(of, "nanosecond") or hasattr(of, "nanoseconds")}
     if kind.unit != "ns" and finer and any(type(value) in finer and _nanoseconds(value) for value in values):
         raise ValueError("it has nanoseconds")
@@ -208,7 +208,7 @@ def _no_truth(seen: set[type[Any]]) -> None:
 
 
 def _structs(checks: Mapping[str, _Check | None], values: Sequence[Any], _: Array | None) -> None:
-    # pyarrow takes a list of pairs for a dict.
+    # pyarrow accepts a list of pairs as a dict.
     rows: list[Any] = [
         dict(cast("Any", value)) if type(value) is list else value for value in values if value is not None
     ]

@@ -17,7 +17,7 @@ class Columns:
     """Makes record batches from values, with one schema per file.
 
     Without a schema the columns are inferred: until `fix` is called, each type is widened to hold all values so far
-    (null matches any type, and an int may become a float). After that every value must match. A column of Python's
+    (null matches any type, and an int may become a float). After that every value must match. A column of Python
     decimals has 38 digits, because later ones are often larger. `refuse` returns the reason why a schema cannot be
     written, or None.
     """
@@ -31,7 +31,7 @@ class Columns:
         self._packing = None if schema is None else Packing(schema, self._refusal)
         self._rows = self._fitted = 0
         self._python: set[str] = set()
-        """The columns with values of Python's, which have no precision of their own."""
+        """The columns with Python values, which have no fixed precision."""
 
     @property
     def fixed(self) -> bool:
@@ -133,7 +133,7 @@ class Columns:
 
 
 def _beside(name: str, column: Sequence[Any], kind: Any) -> Any:
-    """The values as a column beside values of a type."""
+    """Convert values for a column that already has values of type `kind`."""
     pa = pyarrow()
     exact_array(column, kind)
     made = exact_array(column)
@@ -152,14 +152,14 @@ def _united(known: Schema, found: Schema) -> Schema:
             if any(map(one, kinds)) and any(map(other, kinds)):
                 raise TypeError(f"{kinds[1]} and {kinds[0]} have no common type")
     known, found = with_decimals([known, found])
-    # The zone of the first value is that of all, as in one batch.
+    # The zone of the first value applies to all, as within one batch.
     kinds_of = dict(zip(known.names, known.types, strict=True))
     zoned = [field.with_type(_matched(_in_zone, field.type, kinds_of.get(field.name, field.type))) for field in found]
     return pa.unify_schemas([known, pa.schema(zoned)], promote_options="permissive")
 
 
 def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
-    """Schemas whose integers are decimals if another has decimals in their place; Arrow refuses most of them."""
+    """Schemas with integers widened to decimals where another schema has decimals; Arrow refuses most such pairs."""
     pa = pyarrow()
     kinds: dict[str, dict[DataType, None]] = {}
     for field in chain.from_iterable(schemas):
@@ -175,7 +175,7 @@ def _with_decimals(kind: DataType, other: DataType) -> DataType:
     """A decimal type in place of an integer type beside decimals."""
     types = pyarrow().types
     if types.is_integer(kind) and types.is_decimal(other):
-        # 64 bits have up to 20 digits.
+        # A 64-bit integer has up to 20 digits.
         return pyarrow().decimal128(min(38, 20 + other.scale), other.scale)
     return kind
 
@@ -188,7 +188,7 @@ def _in_zone(kind: DataType, other: DataType) -> DataType:
 
 
 def _matched(of: Callable[[DataType, DataType], DataType], kind: DataType, other: DataType) -> DataType:
-    """A type with `of` applied to its parts and those of another type in their places."""
+    """A type with `of` applied to each of its parts and the matching part of another type."""
     pa = pyarrow()
     types = pa.types
     if (types.is_list(kind) and types.is_list(other)) or (types.is_large_list(kind) and types.is_large_list(other)):
@@ -207,7 +207,7 @@ def _matched(of: Callable[[DataType, DataType], DataType], kind: DataType, other
 
 
 def derived_schema(path: str, values: Iterable[Sequence[Any]], place: Callable[[int], str] = numbered) -> Schema:
-    """Return the narrowest schema that holds all values, which go to `path`.
+    """Return the narrowest schema that holds all values; errors name `path`.
 
     >>> derived_schema("here", [[{"n": 1}, {"n": None}], [{"n": 1.5}]])
     n: double

@@ -1,4 +1,4 @@
-"""pyarrow and NumPy, loaded on use; pyarrow has no type hints, so its types have aliases here. Users' schemas."""
+"""pyarrow and NumPy, loaded on use, and users' schemas. pyarrow has no type hints, so its types have aliases here."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,7 +15,7 @@ Schema: TypeAlias = Any
 
 
 class ArrowMissing(PullstreamError, ImportError):
-    """pyarrow is not installed, or NumPy, which it needs to convert columns to values."""
+    """pyarrow is not installed, or NumPy is not, which pyarrow needs to convert columns to values."""
 
 
 @cache

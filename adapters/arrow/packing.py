@@ -20,7 +20,7 @@ Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 ADVICE: Final = "convert the values with ps.map, or change the schema"
 
 JOINED_BYTES: Final = 8 << 20
-"""The most bytes of rows to join."""
+"""The most bytes in a batch joined from small ones."""
 
 
 class SchemaError(PullstreamError, ValueError):
@@ -36,9 +36,9 @@ def numbered(number: int) -> str:
 class Packing:
     """Makes record batches: dicts and named tuples match by name, tuples and lists by position; Arrow batches pass.
 
-    Any other value fills the only column. A missing column is null or, if it is `optional`, as the portion says. A
-    mismatch raises a `refusal`, with an `advice`, counting the `rows` before. With `most`, a batch has at most so many
-    rows, and small ones are joined. Values of columns in `bared` are converted by their function first.
+    Any other value fills the only column. A missing column is null or, if it is `optional`, has the portion's value.
+    A mismatch raises a `refusal` with the `advice`; it counts rows from `rows`. With `most`, a batch has at most that
+    many rows, and small batches are joined. A column's function in `bared` converts its values first.
     >>> import pyarrow as pa
     >>> packing = Packing(pa.schema([("n", pa.int8()), ("day", pa.string())]), SchemaError, {"day"})
     >>> (batch,) = packing.batches([([(1,), {"n": 2, "day": "Tue"}], {"day": "Mon"}), ([{}], {"day": "Wed"})])
@@ -51,7 +51,7 @@ class Packing:
     optional: Collection[str] = ()
     _advice: str = attrs.field(default=ADVICE, kw_only=True, alias="advice")
     rows: int = attrs.field(default=0, kw_only=True)
-    """The number of rows that were converted."""
+    """The number of rows converted so far."""
     _most: int | None = attrs.field(default=None, kw_only=True, alias="most")
     _bared: Mapping[str, Callable[[Any], Any]] = attrs.field(factory=dict[str, Any], kw_only=True, alias="bared")
 
@@ -64,7 +64,7 @@ class Packing:
         self._places = {name: at for at, name in enumerate(self._names)}
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
-        """Convert the rows of all portions, in order, to as few batches as possible; refuse a value that is no row."""
+        """Convert the rows of all portions, in order, to as few batches as possible; refuse a value that is not one."""
         most = self._most
         if most is None:
             yield from self._whole(portions)
@@ -107,7 +107,7 @@ class Packing:
             yield self._built(waiting, rows)
 
     def _columnar(self, rows: ArrowRows, given: Mapping[str, Any], before: int) -> RecordBatch | None:
-        """The columns of rows in Arrow as they are; None if the rows may still match, or have to tell what does not."""
+        """A batch of the rows' Arrow columns; None if they do not match, so the Python rows must match or raise."""
         try:
             (block,) = blocks(rows)
             columns = self._arranged(block, given, before)
@@ -196,7 +196,7 @@ class Packing:
 
 
 def _joined(batches: Iterable[RecordBatch], most: int) -> Iterator[RecordBatch]:
-    """Join neighbours of together at most `most` rows and 8 MB, because each batch costs Spark a round trip."""
+    """Join adjacent batches up to `most` rows and 8 MB in total, because each batch costs Spark a round trip."""
     parts: list[RecordBatch] = []
     rows = size = 0
     for batch in batches:

@@ -30,7 +30,7 @@ class RowBlock(NamedTuple):
 
 
 def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequence[RowBlock]:
-    """Split values into blocks of columns, in order; `given` fills keys that a dict lacks and others have."""
+    """Split values into blocks of columns, in order; `given` fills keys that only some dicts have."""
     if isinstance(values, ArrowRows):
         block = _of_arrow(values.batch)
         # Tuples match by position.

@@ -22,10 +22,10 @@ class NullTimeError(PullstreamError, ValueError):
 
     @classmethod
     def of(cls, missing: int, rows: int, shown: str) -> "NullTimeError":
-        """Make the error for rows of which some have no time: `shown` is null in them."""
+        """Make the error for `rows` rows, of which `missing` have no time because `shown` is null."""
         return cls(
-            f"no time in {missing} of the next {rows} rows: {shown} is null. Give every row a time, or remove rows "
-            f"without one with a filter"
+            f"no time in {missing} of the next {rows} rows: {shown} is null. Give every row a time, or filter "
+            f"out the rows without one"
         )
 
 
@@ -36,7 +36,7 @@ def shape_argument(module: str, as_: object) -> None:
 
 
 class Shape:
-    """Gives Arrow batches the form that `as_` says: a sequence of rows, which are created on access (`ArrowRows`).
+    """Converts Arrow batches to the form `as_`: a sequence of rows, created on access (`ArrowRows`), or the batch.
 
     A row is a named tuple: `row.carrier`. If a column's name is not a valid Python name, the attribute is a cleaned
     form of it: `row.unit_price` for "unit price", `row.class_` for "class". If that is empty or taken, it is `_` and
@@ -70,7 +70,7 @@ class Shape:
         if self._as == "batches":
             batch = batch if schema is None else plain(batch, schema)
             return [batch] if len(batch) else []
-        # An error in a value is the reader's, although rows are created later.
+        # Rows are created later, but the reader must raise the error of an invalid value.
         for column in batch.columns:
             check(column)
         return ArrowRows(batch, self._as, origin=origin, schema=schema)

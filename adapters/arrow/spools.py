@@ -16,22 +16,22 @@ from .package import RecordBatch, pyarrow
 from .packing import Packing, Portion
 
 IN_MEMORY: Final = 64 << 20
-"""The most bytes to keep in memory, of one time and of all times; more are in temporary files."""
+"""The most bytes to keep in memory, per time and in total; the rest goes to temporary files."""
 
 SORTED_BYTES = 8 << 20
 """The bytes of rows to sort by time at once."""
 
 WIDTH: Final = 8
-"""Rows are converted when there is one for so many columns.
+"""The number of columns per waiting row: wide rows are converted several at a time.
 
-For each column, a conversion costs as much as dozens of its values do.
+A conversion has a fixed cost per column, as high as that of dozens of values.
 """
 
 WAITING: Final = 1 << 20
-"""The most values to convert at once for that reason: as Python objects, they take up to a hundred megabytes."""
+"""The most values that may wait for that reason: as Python objects, they take up to a hundred megabytes."""
 
 SHARE: Final = 8
-"""The rows of a time are copied if they are less than this part of those that were sorted together."""
+"""The rows of a time are copied if they are smaller than one SHAREth of all rows sorted with them."""
 
 
 class Spool:
@@ -88,7 +88,7 @@ class Spool:
         """Delete the rows."""
         self._batches = []
         if self._file is not None:
-            # It tries again to write what a full disk has refused.
+            # Closing retries the write that a full disk refused.
             with suppress(OSError):
                 self._file.close()
 
@@ -101,8 +101,8 @@ class OpenTimes:
     a row does not depend on the number of times in a batch. Rows may lack the `column` with their time. If a temporary
     file cannot be written, the `failure` is raised.
 
-    A row that is refused is the last one that is looked at. The rows at the times before it in its batch are kept. Rows
-    of wide tables are looked at a few at a time, at the latest when a time is complete.
+    After a refused row, no more rows are converted. Of its batch, only the rows at the times before it are kept. Rows
+    of wide tables are converted several at a time, and the rest when a time is complete.
     """
 
     _packing: Packing
@@ -119,11 +119,11 @@ class OpenTimes:
         self._spools: dict[Hashable, Spool] = {}
         self._unsorted: list[RecordBatch] = []
         self._runs: list[tuple[Hashable, int]] = []
-        """The times of the unsorted rows, each with a number of rows in a row."""
+        """The times of the unsorted rows in runs, each with its number of rows."""
         self._arriving: list[tuple[Hashable, int]] = []
-        """The same of rows that are being converted."""
+        """The same for rows that are being converted."""
         self._cut: set[Hashable] = set()
-        """The times of the refused row, and of those after it."""
+        """The times of the refused row and of all rows after it."""
         self._size = 0
         """The bytes of the unsorted rows."""
         self._spooled = 0
@@ -133,7 +133,7 @@ class OpenTimes:
         self.refusal: Exception | None = None
         """The refusal of a row, if one was refused."""
         self.taken = 0
-        """The number of values that were kept, of the last batch, if a row was refused."""
+        """The number of values kept from the last batch, if a row was refused."""
 
     def add(self, batch: Batch[Any]) -> None:
         """Add the rows of a batch, up to a row that is refused."""
@@ -163,7 +163,7 @@ class OpenTimes:
         rows = self._packing.rows
         try:
             packed = self._packed(batches)
-        except Exception as exc:  # noqa: BLE001 - whoever has added the batch raises it
+        except Exception as exc:  # noqa: BLE001 - kept for the caller to raise
             self._packing.rows = rows
             self.refusal = exc
             return False
@@ -193,7 +193,7 @@ class OpenTimes:
         return packed
 
     def check(self, packed: list[RecordBatch], runs: Sequence[tuple[Hashable, int]], rows: int) -> None:
-        """Refuse rows, given their times, each with a number of rows, and the number of the rows before them."""
+        """Refuse rows, for subclasses: `runs` has their times, each with a number of rows, after `rows` others."""
 
     @contextmanager
     def complete(self, times: Sequence[Hashable]) -> Generator[list[Spool]]:
@@ -229,11 +229,11 @@ class OpenTimes:
 
     @property
     def full(self) -> bool:
-        """Whether all times together have more in memory than they should."""
+        """Whether all times together have too much in memory."""
         return self.held > IN_MEMORY
 
     def spill(self) -> None:
-        """Move the rows of the largest times to temporary files, until half of what is in memory is left."""
+        """Move the rows of the largest times to temporary files, until at most half of the bytes in memory are left."""
         allowed = self.held // 2
         for spool in sorted(self._spools.values(), key=lambda spool: -spool.held):
             if self.held <= allowed:

@@ -9,7 +9,7 @@
 [{'carrier': 'AA', 'mean': 30.0}, {'carrier': 'UA', 'mean': 15.0}]
 
 Readers of files and DataFrames give rows that stay in Arrow until someone needs them. These modules take and give such
-rows, and any other module sees named tuples or dicts.
+rows; all other modules see named tuples or dicts.
 """
 
 from pullstream.authoring import publish

@@ -1,7 +1,7 @@
 """Named aggregates that are kept up to date batch by batch: a state for each group, in columns.
 
-An aggregate has partial results of some rows, a way to merge those of several batches, and a result made of them. Nulls
-are left out, as in SQL and polars, except by `first` and `last`.
+An aggregate computes partial results from some rows, merges those of several batches, and computes a result from them.
+It ignores nulls, as in SQL and polars, except for `first` and `last`.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,15 +17,15 @@ from .grouping import Grouped
 from .package import ColumnError, np, pa, pl
 
 DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-"""The digits of a second that durations in a unit have."""
+"""The number of decimal digits of a second, by the unit of a duration."""
 
 Partial = Mapping[str, Array]
-"""The partial columns of an aggregate, by a name each."""
+"""The partial columns of an aggregate, by name."""
 
 
 @attrs.frozen(repr=False)
 class Aggregate:
-    """One aggregate of a column or expression; make it with `columns.sum("delay")` and its like."""
+    """One aggregate of a column or expression; make one with, for example, `columns.sum("delay")`."""
 
     kind: "Kind"
     of: Expression | None = None
@@ -38,24 +38,24 @@ class Aggregate:
 
 @attrs.frozen(repr=False)
 class Kind:
-    """A kind of aggregate: its partial columns, which have a value for each group."""
+    """A kind of aggregate: how to compute its partial columns, with one value per group, and its result."""
 
     name: str
     partial: Callable[[Grouped, Array], Partial]
-    """From the rows' groups, and their values or the rows themselves: the partial results."""
+    """Compute partial results from the groups of rows, and a column of their values."""
     merge: Callable[[Grouped, Partial], Partial]
-    """The same columns of several partial results."""
+    """Merge partial results by group, into the same columns."""
     read: Callable[[Array], Array] = lambda column: column
     """Check the type of a column, and convert it."""
     finish: Callable[[Partial, Any], Array] = lambda parts, _: parts[""]
-    """From the partial columns and the option: the result."""
+    """Compute the result from the partial columns and the option."""
 
     def __repr__(self) -> str:
         return self.name
 
 
 def _number(column: Array) -> Array:
-    """A number that is summed as it is; true is 1."""
+    """Convert a column to numbers that can be summed; true is 1."""
     types, kind = pa.types, column.type
     if types.is_boolean(kind):
         return column.cast(pa.int64())
@@ -82,10 +82,10 @@ def _truth(column: Array) -> Array:
 
 
 def _sum(groups: Grouped, column: Array) -> Partial:
-    # The empty column tells, after merging, what the values are that are summed.
+    # The empty column keeps the type of the summed values when results are merged.
     parts = {"": column, "of": pa.nulls(0, column.type)}
     if pa.types.is_duration(column.type):
-        # Seconds, which have the same scale in every batch, and more bits than the unit of the column.
+        # Decimal seconds allow batches of different units to be merged, and sums beyond 64 bits.
         decimals = pa.decimal128(38, DIGITS[column.type.unit])
         parts[""] = column.cast(pa.int64()).cast(pa.decimal128(38, 0)).view(decimals)
     return _sums(groups, parts)
@@ -113,7 +113,7 @@ def _mean(parts: Partial, _: Any) -> Array:
 
 
 def _positive(count: Array) -> Array:
-    """Counts as floats, and null instead of those that are not positive."""
+    """Counts as floats, with null for counts that are not positive."""
     return pa.compute.if_else(pa.compute.greater(count, 0), count, None).cast(pa.float64())
 
 
@@ -148,7 +148,7 @@ def _of_lists(
     *,
     distinct: bool = False,
 ) -> Kind:
-    """An aggregate of the values of each group that are not null, as a list."""
+    """An aggregate that keeps each group's non-null values as a list."""
 
     def partial(groups: Grouped, column: Array) -> Partial:
         return {"": groups.lists(groups.valid(column), column.drop_null(), distinct=distinct)}
@@ -186,13 +186,13 @@ Of = Annotated[Any, _of]
 
 @checked
 def count(of: Of = None) -> Aggregate:
-    """Count the rows or, of a column, the values that are not null."""
+    """Count the rows or, given a column, its values that are not null."""
     return Aggregate(SIZE if of is None else COUNT, of)
 
 
 @checked
 def sum(of: Of) -> Aggregate:
-    """Sum a column; without values 0. Integers are summed exactly, and a result beyond 64 bits is an error.
+    """Sum a column; 0 without values. Integers are summed exactly, and a result beyond 64 bits is an error.
 
     A sum of decimals, such as `columns.sum(pl.col("n").cast(pl.Decimal(38, 0)))`, has room for 38 digits.
     Floats are summed batch by batch, so the last digits of a result may depend on where batches are cut.
@@ -263,16 +263,16 @@ def _part(call: Call, q: Any) -> Any:
 
 @checked
 def quantile(q: Annotated[float, _part], of: Of) -> Aggregate:
-    """Compute the `q`-quantile exactly, between two values by interpolation: 0.5 is the median.
+    """Compute the `q`-quantile exactly, interpolating between two values: 0.5 is the median.
 
-    The number comes first, unlike in polars. The column's values are kept until the end; only of this aggregate does
-    memory grow with the rows.
+    The number comes first, unlike in polars. The column's values are kept until the end: only for this aggregate does
+    memory grow with the number of rows.
     """
     return Aggregate(QUANTILE, of, q)
 
 
 def aggregates(call: Call, named: dict[str, Any], taken: Collection[str] = ()) -> dict[str, Aggregate]:
-    """Check keyword arguments: at least one aggregate, each with the name of its result, which is not taken."""
+    """Check keyword arguments: at least one, each an aggregate with the name of its result, which is not taken."""
     if not named:
         raise call.refuse("needs at least one aggregate: n=columns.count()")
     for name, given in named.items():

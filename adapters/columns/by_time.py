@@ -1,4 +1,4 @@
-"""The bases of modules that are notified, and of those that keep columns of each time until the time is complete."""
+"""Base classes of modules that receive columns, and of modules that keep columns per time until it is complete."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ class InColumns(Notified):
     """Receives rows in columns, many at once."""
 
     form: RowForm = "rows"
-    """The form of the rows that arrived last."""
+    """The form of the latest rows."""
 
     @override
     async def acquire(self) -> None:
@@ -40,9 +40,9 @@ class ByTime(InColumns, Generic[S]):
         self.kept: dict[Hashable, S] = {}
 
     def arrivals(self, batch: Batch[Any]) -> Iterator[tuple[ArrowRows, Sequence[tuple[Hashable, slice]]]]:
-        """The rows of a batch in columns, with the time of each range of them; every time has a state."""
+        """Yield the rows of a batch in columns, with each range's time; every time then has a state."""
         try:
-            # All at once: a conversion of one row costs as much as one of hundreds.
+            # Convert all at once: a conversion of one row costs as much as one of hundreds.
             parts = iter([(batch, self.reader.rows(batch.values))])
         except Exception:  # noqa: BLE001 - raised again, after the times before the row that fails
             parts = ((part, self.reader.rows(part.values)) for part in self.apart(batch))

@@ -1,4 +1,4 @@
-"""Expressions of columns as arguments of modules, which are computed for each row alone."""
+"""Column expressions as arguments of modules, each computed from one row at a time."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +18,7 @@ class Expression:
     """A polars expression as a module's argument: plain data, which can be compared, pickled and put into a journal."""
 
     data: Any
-    """The expression, serialized by polars; itself if it has a Python function, for which polars needs cloudpickle."""
+    """The serialized expression, or the expression itself if polars would need cloudpickle for a Python function."""
     text: str
     """The expression as polars shows it, without the name of the result."""
 
@@ -55,7 +55,7 @@ def column_name(call: Call, given: Any) -> str:
     if not isinstance(given, str):
         raise call.refuse(
             f"needs a column's name for its argument {call.name!r}, but got {given!r}; compute another "
-            f"column with with_columns(...) above"
+            f"column with with_columns(...) upstream"
         )
     return given
 
@@ -76,7 +76,7 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
             )
         )
     try:
-        # Of most expressions with several results, polars does not tell more; for fields of a struct it panics.
+        # For most expressions with several results, polars cannot say more; for fields of a struct it panics.
         several = given.meta.has_multiple_outputs() and not given.meta.is_column_selection()
         why = "" if several else _looks_further(given)
     except pl.exceptions.InvalidOperationError:
@@ -95,7 +95,7 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
 
 
 def expressions(call: Call, given: Sequence[Any]) -> tuple[Expression, ...]:
-    """Check several arguments; there must be one, if no keyword names another."""
+    """Check the arguments; at least one is needed if there are no keywords."""
     if not given and not call.has(bool):
         raise call.refuse("needs at least one column or expression")
     return tuple(expression(call, each) for each in given)
@@ -112,15 +112,15 @@ def _looks_further(expr: Any) -> str:
     if meta.is_column_selection():
         return ""
     if meta.is_literal():
-        return "" if meta.is_scalar() else f"has values of its own for several rows, in {expr!s}"
+        return "" if meta.is_scalar() else f"is a literal with several values, in {expr!s}"
     try:
         if meta.is_scalar():
-            return "" if _of_literals(expr) else f"sums up rows, in {expr!s}"
+            return "" if _of_literals(expr) else f"aggregates rows, in {expr!s}"
         if not meta.is_length_preserving():
             return f"changes the number of rows, in {expr!s}"
         alone = meta.is_row_separable()
     except pl.exceptions.ColumnNotFoundError:
-        # A Python function of a value.
+        # It is a Python function of one value.
         alone = True
     if not alone:
         return f"looks at other rows, in {expr!s}"
@@ -130,20 +130,20 @@ def _looks_further(expr: Any) -> str:
 
 
 def _of_literals(expr: Any) -> bool:
-    """Whether an expression is computed from literals alone, so that it has one value for all rows."""
+    """Whether an expression is computed from literals only, so it has one value for all rows."""
     parts = expr.meta.pop()
     return all(map(_of_literals, parts)) if parts else expr.meta.is_literal()
 
 
 def _searched(expr: Any) -> Sequence[Any]:
-    """The inputs in which a function looks up a value, all rows at once, although polars takes it for one of a row."""
+    """The inputs in which a function looks up a value across all rows, although polars calls it row-separable."""
     inputs = expr.meta.pop()[::-1]
     name = str(expr).removeprefix(f"{inputs[0]!s}.").partition("(")[0] if inputs else ""
     return inputs[1:] if name == "is_in" else inputs[1:3] if name in {"replace", "replace_strict"} else ()
 
 
 def roots(given: Sequence[Expression]) -> set[str] | None:
-    """The names of the columns that expressions read; None if a selection may name any."""
+    """The names of the columns that expressions read; None if a selection may read any column."""
     found: set[str] = set()
     for each in given:
         if each.expr.meta.has_multiple_outputs():
@@ -153,7 +153,7 @@ def roots(given: Sequence[Expression]) -> set[str] | None:
 
 
 def check_names(where: str, rows: ArrowRows, wanted: set[str] | None) -> None:
-    """Refuse rows that lack a column, with a `ColumnError` that lists those that are there."""
+    """Refuse rows that lack a column, with a `ColumnError` that lists the columns they have."""
     names = rows.schema.names
     for name in sorted(wanted or ()):
         if name not in names:

@@ -25,16 +25,16 @@ RESERVED: Final = re.compile(r"__(\d|(row|time|window|first|last|start|stop)__$)
 
 
 def rows_at_once(limit: int) -> int:
-    """The most rows that a module asks for in columns, in a run with a limit; with 1 there are no batches at all.
+    """The most rows that a module asks for at once in columns, in a run with a limit; a limit of 1 stays 1.
 
-    A row in columns costs so little that most of an ask with the limit would be the cost of the ask. Where rows are
-    slower, the pace asks for fewer.
+    Rows in columns cost so little that an ask for only `limit` of them would be mostly overhead. Where rows cost more,
+    the pace asks for fewer.
     """
     return limit if limit == 1 else 16 * limit
 
 
 class ColumnReader:
-    """Gives the values of one module's batches as columns.
+    """Converts the values of one module's batches to columns.
 
     Rows that are not in Arrow yet are converted: dicts and named tuples, which must have the same columns throughout.
     `where` names the module in errors.
@@ -48,7 +48,7 @@ class ColumnReader:
         self._plain.advice = "convert the values with ps.map"
 
     def rows(self, values: Sequence[Any]) -> ArrowRows:
-        """Return the values as rows in Arrow; refused if they are no rows, or have other columns than those before."""
+        """Return the values as rows in Arrow; refuse values that are not rows, or whose columns have changed."""
         rows = values if isinstance(values, ArrowRows) else self._converted(values)
         self._check(rows.schema.names, rows.where)
         return rows
@@ -56,9 +56,9 @@ class ColumnReader:
     def until_failure(
         self, values: Sequence[Any], read: Callable[[ArrowRows], Any] = lambda rows: rows
     ) -> tuple[Any, int, Exception | None]:
-        """Read the values before the first that cannot be converted or read; return their number and its error, too.
+        """Read the values before the first that cannot be converted or read; return also their number and its error.
 
-        The result is None if there are no values before it.
+        The result is None if the first value fails.
         """
         before = self._plain
 
@@ -109,14 +109,14 @@ class ColumnReader:
         plain = copy(self._plain)
         (batch,) = plain.batches(values)
         self._check(batch.schema.names)
-        # In the types of the rows before.
+        # Use the types of the earlier rows.
         batch = plain.fitted(batch)
         self._plain = plain
         return ArrowRows(batch, form)
 
 
 def _changes(before: Collection[str], now: Collection[str]) -> str:
-    """The columns that are no longer there, and those that are new; empty if there are none."""
+    """The missing and the new columns, as text; empty if there are none."""
     lost = [f"no column {name!r}" for name in before if name not in now]
     return some_of([*lost, *(f"a new column {name!r}" for name in now if name not in before)])
 
@@ -128,16 +128,17 @@ def _columns(value: Any) -> Any:
 def as_far_as(
     compute: Callable[[int], T], most: int, sizes: Callable[[], Sequence[int]]
 ) -> tuple[T | None, int, Exception | None]:
-    """The result for the largest size, and that size; or for the size before the first that fails, that one and why.
+    """Compute the result for `most` or, if that fails, for the last size before the first that fails.
 
-    The last of the sizes gives what `most` gives. The result is None if the first of them fails.
+    Return the result (None if the first size fails), `most` or the failing size, and the failure. The last of the
+    `sizes` must give the same result as `most`.
     """
     failures: dict[int, Exception] = {}
 
     def fails(size: int) -> bool:
         try:
             compute(size)
-        except Exception as exc:  # noqa: BLE001 - of Arrow, of polars, or of a Python function in an expression
+        except Exception as exc:  # noqa: BLE001 - from Arrow, polars, or a Python function in an expression
             failures[size] = exc
         return size in failures
 
@@ -145,7 +146,7 @@ def as_far_as(
         return compute(most), most, None
     except Exception as exc:  # noqa: BLE001 - as above
         failure = exc
-    # Outside of the handler: an error there would name the first one as its context, which says the same.
+    # Outside the handler, or a new error would have the first one as its context, which says the same.
     tried = sizes()
     place = min(bisect_left(tried, x=True, key=fails), len(tried) - 1)
     # A function in an expression may fail once and not again.
@@ -158,7 +159,7 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
     def refused(field: Any, to: str) -> ColumnError:
         return ColumnError(
             f"{where}: polars has no type for the column {field.name!r}, which is {field.type}; cast it to {to} where "
-            f"it is read, or remove it with columns.select above"
+            f"it is read, or remove it with columns.select upstream"
         )
 
     for field in batch.schema:
@@ -167,7 +168,7 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
             raise refused(field, "decimal128")
     with suppress(pl.exceptions.PolarsError):
         return pl.from_arrow(batch)
-    # Polars cannot take a part of a batch in which lists of a fixed size are null, but it can take a copy.
+    # Polars cannot convert a slice of a batch with null fixed-size lists, but it can convert a copy.
     with suppress(pl.exceptions.PolarsError):
         return pl.from_arrow(pa.concat_batches([batch]))
     for field in batch.schema if batch.num_columns > 1 else ():
@@ -176,7 +177,7 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
 
 
 def frame_of_all(where: str, parts: Sequence[ArrowRows]) -> Frame:
-    """The columns of several parts, one below the other, as one polars DataFrame."""
+    """The rows of several parts, in order, as one polars DataFrame."""
     return frame_from(where, joined(where, [part.batch for part in parts]))
 
 
@@ -201,12 +202,12 @@ def joined(
         kinds = dict.fromkeys(str(table.schema.field(0).type) for table in tables)
         raise ColumnError(
             f"{where}: {shown(names[0])} has values without a common type ({' and '.join(kinds)}): {first_line(exc)}; "
-            f"make their types equal above, for example with columns.with_columns(pl.col(...).cast(...))"
+            f"make their types equal upstream, for example with columns.with_columns(pl.col(...).cast(...))"
         ) from None
 
 
 def _cast(table: Any, schema: Any) -> Any:
-    """A table in a schema with the same columns; Arrow's own cast breaks lists of nulls of the same type."""
+    """A table cast to a schema with the same columns; Arrow's own cast breaks lists of nulls of the same type."""
     for place, (before, now) in enumerate(zip(table.schema, schema, strict=True)):
         if before.type != now.type:
             table = table.set_column(place, now, table.column(place).cast(now.type))
@@ -229,13 +230,13 @@ def rows_of(where: str, frame: Frame, form: RowForm) -> ArrowRows:
 
 
 def _without_enums(kind: Any, text: Any = None) -> Any:
-    """A type in which enums are categories: Arrow keeps their own in the type, and would lose those of other rows."""
+    """A type with categories in place of enums: Arrow keeps an enum's values in its type, and would lose others."""
     if kind == pl.Struct:
         return pl.Struct({field.name: _without_enums(field.dtype, text) for field in kind.fields})
     if kind == pl.List:
         return pl.List(_without_enums(kind.inner, text))
     if kind == pl.Array:
-        # Polars cannot make categories there.
+        # Polars cannot make categories in arrays.
         return pl.Array(_without_enums(kind.inner, pl.String()), kind.size)
     return text or pl.Categorical() if kind == pl.Enum else kind
 
@@ -243,7 +244,7 @@ def _without_enums(kind: Any, text: Any = None) -> Any:
 def plain(table: Any) -> RecordBatch:
     """A pyarrow table as one record batch."""
     columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
-    # Without metadata: the categories of an enum in the first part would hide the values of other parts.
+    # Metadata is dropped: the categories of an enum in the first part would hide the values of other parts.
     return pa.RecordBatch.from_arrays(columns, table.schema.names)
 
 
@@ -253,5 +254,5 @@ def first_line(exc: BaseException) -> str:
 
 
 def without_dictionaries(batch: RecordBatch) -> RecordBatch:
-    """A record batch whose dictionaries have become plain columns."""
+    """A record batch with its dictionary columns decoded."""
     return pa.RecordBatch.from_arrays(list(map(decoded, batch.columns)), batch.schema.names)

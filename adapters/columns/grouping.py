@@ -23,7 +23,7 @@ class Grouped:
 
     @cached_property
     def first(self) -> Numbers:
-        """The first row of each group: in order of arrival, unless another was set."""
+        """The first row of each group, in order of arrival unless it was set."""
         return self.ends()
 
     @cached_property
@@ -57,7 +57,7 @@ class Grouped:
         return self.numbers[column.is_valid().to_numpy(zero_copy_only=False)] if column.null_count else self.numbers
 
     def total(self, column: Array) -> Array:
-        """The sums, without values 0: as decimals where one may exceed 64 bits; refused beyond 76 digits."""
+        """The sums, 0 without values: as decimals if one may exceed 64 bits; refused if one may exceed 76 digits."""
         types, kind = pa.types, column.type
         if not types.is_floating(kind):
             most: Any = max(abs(end or 0) for end in pa.compute.min_max(column).as_py().values()) * len(column)
@@ -65,7 +65,7 @@ class Grouped:
                 most = most and most.scaleb(kind.scale)
                 if most >= 10**76:
                     raise ColumnError("its values are too large to be summed: their sum may exceed 76 digits")
-                # Near 38 digits.
+                # A sum may exceed 38 digits.
                 kind = pa.decimal256(76, kind.scale) if most >= 10**37 else kind
             else:
                 kind = pa.int64() if most < 2**63 else pa.decimal128(38, 0)
@@ -87,14 +87,14 @@ class Grouped:
             column = column.view(f"{'u' if str(kind)[0] == 'u' else ''}int{kind.bit_width}")
         numbers, values = self.valid(column), column.drop_null().to_numpy()
         found = np.zeros(self.count, values.dtype)
-        # Any value of each group, to begin with.
+        # Start with any value of each group.
         found[numbers] = values
         (np.fmin if function == "min" else np.fmax).at(found, numbers, values)
         made = pa.array(found, mask=np.bincount(numbers, minlength=self.count) == 0)
         return made if floating else made.view(kind)
 
     def lists(self, numbers: Numbers, column: Array, *, distinct: bool) -> Array:
-        """The values of each group, whose numbers they have, as a list."""
+        """The values of each group as a list; `numbers` has the group of each value."""
         if distinct:
             places = grouped([pa.array(numbers), column], len(column)).first
             numbers, column = numbers[places], column.take(pa.array(places))
@@ -105,7 +105,7 @@ class Grouped:
     def _by_arrow(self, column: Array, function: str, options: Any = None) -> Array:
         table = pa.table({"group": self.numbers, "value": column})
         made = table.group_by("group", use_threads=False).aggregate([("value", function, options)])
-        # Arrow gives the groups in the order in which they first appear, which need not be that of their numbers.
+        # Arrow returns groups in order of first appearance, which may differ from the order of their numbers.
         return made.sort_by("group").column(f"value_{function}").combine_chunks()
 
 
@@ -132,11 +132,11 @@ def grouped(keys: Sequence[Array], count: int) -> Grouped:
 
 
 def _codes(key: Array) -> tuple[Numbers, int]:
-    """A number for each row, equal where the keys are, and the number of different ones or more."""
+    """A number for each row, equal for equal keys, and the size of the range of these numbers."""
     types, kind = pa.types, key.type
     if types.is_dictionary(kind):
         codes, size = _codes(pa.concat_arrays([key.dictionary, pa.nulls(1, kind.value_type)]))
-        # The null at the end is the code of nulls in the indices.
+        # Null indices point to the null at the end.
         indices = key.indices
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(len(key.dictionary))
@@ -151,7 +151,7 @@ def _codes(key: Array) -> tuple[Numbers, int]:
         values = key.to_numpy()
         least, most = int(values.min()), int(values.max())
         if most - least < 2 * len(key):
-            # A difference may not fit into the type of the values. In 64 bits, unsigned values wrap twice: all is well.
+            # A difference may not fit into the values' type. In 64 bits, unsigned values wrap twice, which is harmless.
             return np.subtract(values, values.min(), dtype=np.int64, casting="unsafe"), most - least + 1
     try:
         return _encoded(key)

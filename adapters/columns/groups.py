@@ -1,4 +1,4 @@
-"""Groups of rows with the same keys: partial results of a batch, merged with those before."""
+"""Groups of rows with the same keys: partial results of a batch, merged with earlier ones."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from .grouping import Grouped, grouped
 from .package import ColumnError, pa, pl
 
 Marks: TypeAlias = tuple[Sequence[str], Sequence[str]]
-"""Columns of numbers that say which row of a group is its first, and which its last; partial results have them."""
+"""Columns of numbers that decide which row of a group is first and which is last; partial results keep them."""
 
 
 class Groups:
@@ -48,9 +48,9 @@ class Groups:
         self._columns = None if read is None else read | set(keys)
 
     def table(self, rows: Sequence[ArrowRows], more: Mapping[str, Array]) -> RecordBatch:
-        """The columns of rows that are read, `more` columns, and the inputs that must be computed."""
+        """The columns to read from the rows, `more` columns, and the inputs that must be computed."""
         whole = ArrowRows.join_values(rows)
-        # Polars would take a dictionary for a column of categories.
+        # Polars would treat a dictionary as a column of categories.
         encoded = whole is not None and not self._computed
         batches = [part.encoded if encoded else part.batch for part in (rows if whole is None else [whole])]
         names: list[str] = batches[0].schema.names
@@ -73,7 +73,7 @@ class Groups:
         return pa.RecordBatch.from_arrays([*table.columns, *made.columns], names)
 
     def partial(self, table: RecordBatch, groups: Grouped | None = None) -> RecordBatch:
-        """The partial results of some rows, which are grouped by the keys unless there are `groups`."""
+        """The partial results of some rows, grouped by the keys unless `groups` are given."""
         groups = groups or self._grouped(table)
         parts: dict[str, Array] = {}
         for name, (prefix, aggregate) in self._aggregates.items():
@@ -86,18 +86,18 @@ class Groups:
         return self._of_groups(table, groups, parts)
 
     def joined(self, partials: Sequence[RecordBatch]) -> RecordBatch:
-        """Partial results, one below the other."""
+        """Concatenate partial results."""
         return joined(self._where, partials, self._shown)
 
     def _shown(self, column: str) -> str:
-        """A column of partial results as users know it."""
+        """The name that users know for a column of partial results."""
         for name, (prefix, aggregate) in self._aggregates.items():
             if column.startswith(prefix):
                 return f"{name}={aggregate!r}"
         return f"the key {column!r}"
 
     def regrouped(self, whole: RecordBatch, groups: Grouped | None = None) -> RecordBatch:
-        """Merge the partial results with equal keys, or those of a group."""
+        """Merge the partial results with equal keys or, given `groups`, those of each group."""
         groups = groups or self._grouped(whole)
         parts: dict[str, Array] = {}
         merged = self._parts(whole)
@@ -108,7 +108,7 @@ class Groups:
         return self._of_groups(whole, groups, parts)
 
     def finished(self, partial: RecordBatch) -> RecordBatch:
-        """The results of partial results: the keys of the rows, and a column for each aggregate."""
+        """The final results: the keys of the rows, and a column for each aggregate."""
         made = {key: partial.column(key) for key in self._keys}
         merged = self._parts(partial)
         for name, (prefix, aggregate) in self._aggregates.items():
@@ -120,7 +120,7 @@ class Groups:
         return pa.RecordBatch.from_pydict(made)
 
     def _narrow(self, partial: RecordBatch, total: Array, of: DataType) -> Array:
-        """Give sums the type of a result; on their way, those of many values may need more bits."""
+        """Convert sums to the type of a result; intermediate sums may need more bits."""
         types = pa.types
         if not types.is_decimal(total.type):
             return total
@@ -177,4 +177,4 @@ class Groups:
         except ColumnError as exc:
             raise ColumnError(f"{self._where}: {name}={aggregate!r}: {exc}") from None
         except pa.ArrowNotImplementedError:
-            raise ColumnError(f"{self._where}: {name}={aggregate!r} is not known for the type of its column") from None
+            raise ColumnError(f"{self._where}: {name}={aggregate!r} does not support the type of its column") from None

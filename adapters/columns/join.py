@@ -17,11 +17,11 @@ from .package import ColumnError, pa, pl
 from .together import TIME, alike, by_number, numbered
 
 AHEAD: Final = 1 << 20
-"""The number of rows that a source may be ahead of the other."""
+"""The most rows that a source may be ahead of the other."""
 
 
 _LACKING: Final = {"left": (1,), "asof": (1,), "full": (0, 1)}
-"""The sources whose columns are in rows without a match."""
+"""The sources whose columns are null in rows without a match."""
 
 
 class _Joining(JoinByTime):
@@ -62,7 +62,7 @@ class _Joining(JoinByTime):
 
     @override
     def ready(self) -> bool:
-        """Whether the columns of the sources are known that give some to results even without a row at a time."""
+        """Whether all columns are known that results have even without a match."""
         return all(
             self._began[number] or (self.all[number].ending is not None and not self.all[number])
             for number in _LACKING.get(self._how, ())
@@ -82,11 +82,11 @@ class _Joining(JoinByTime):
         yield from self._together(some)
 
     def _together(self, some: Sequence[tuple[Hashable, tuple[Any, Any]]]) -> Iterable[Sequence[Any]]:
-        """The results of some times: of all at once, if their rows have the columns of a source's first row."""
+        """The results of some times, computed together if all rows have the types of their source's first row."""
         sides = [*zip(*(both for _, both in some), strict=True)]
         every = [[*chain(*side)] for side in sides]
         if len(some) > 1 and all(map(alike, every, self._schemas)):
-            # If that fails, each is joined alone.
+            # If that fails, each time is joined alone.
             with suppress(Exception):
                 left, right = map(numbered, map(self._frame, every, self._schemas), sides)
                 made = self._joined(left, right, (TIME, *self._on))
@@ -131,7 +131,7 @@ class _Joining(JoinByTime):
             order = "left" if self._how in {"semi", "anti"} else "left_right"
             made = left.join(right, on=list(on), how=self._how, coalesce=True, maintain_order=order)
         if self._how == "full":
-            # Polars compares integers in 128 bits if it must.
+            # Polars may widen integer keys to 128 bits.
             return made.with_columns(pl.col(pl.Int128).cast(pl.Int64))
         return made.with_columns(pl.col(name).cast(before[name]) for name in kinds if before[name] != pl.Null)
 
@@ -152,12 +152,12 @@ class _Joining(JoinByTime):
         to = f"cast(pl.{one!r})" if len(zones) == 1 else "dt.replace_time_zone('UTC')"
         raise ColumnError(
             f"{self.location}: the column {name!r} is {one} in source 1, but {other} in source 2; make their types "
-            f"equal above one of them, for example with columns.with_columns(pl.col({name!r}).{to})"
+            f"equal upstream, for example with columns.with_columns(pl.col({name!r}).{to})"
         )
 
     def _nearest(self, left: Any, right: Any, at: str, on: Sequence[str]) -> Any:
         if TIME in on and any(left.schema[name].is_nested() for name in on):
-            raise NotImplementedError("polars refuses such a column as the only key, and so must each time alone")
+            raise NotImplementedError("polars refuses such a column as the only key, which each time alone would have")
         left, right = (side.sort(at, maintain_order=True) for side in (left, right))
         pairs = [(left, right)]
         if left.schema[at].is_float():
@@ -202,11 +202,11 @@ def join(
     >>> ps.run(ps.pipe(columns.join(orders, prices, on="item", how="left"), ps.collect()))
     [{'item': 'tea', 'n': 2, 'price': 3}, {'item': 'figs', 'n': 1, 'price': None}]
 
-    `on` names the columns that must be equal in both; null equals nothing, as in SQL. Equal numbers and times match,
-    though they may have other widths, scales, units or zones; keys stay as in the first source. `how` is
-    "inner", "left", "full", "semi" (rows of the first source with a match), "anti" (rows without one), or "asof": for
-    each row of the first source the row of the second whose column `at` is nearest, at or before it; `strategy`
-    "forward" looks after it, and "nearest" at both sides:
+    `on` names the columns that must be equal in both; null equals nothing, as in SQL. Equal numbers and times match
+    even if their widths, scales, units or zones differ; keys stay as in the first source. `how` is
+    "inner", "left", "full", "semi" (rows of the first source with a match), "anti" (rows without one), or "asof": each
+    row of the first source gets the row of the second whose column `at` is nearest, at or before its own; `strategy`
+    "forward" looks at or after it, and "nearest" on both sides:
 
     >>> trades = ps.values([{"at": 5, "item": "tea"}])
     >>> quotes = ps.values([{"at": at, "item": "tea", "price": price} for at, price in [(1, 3), (4, 6), (7, 9)]])
@@ -216,8 +216,8 @@ def join(
     A time is joined when it is complete in both sources, and its rows are emitted in the order of the first source (by
     `at`, for "asof"; null and NaN are near nothing). Until then, the rows of both are kept in columns; a source that is
     more than about a million rows ahead of the other waits for it. A column of the second source whose name is taken
-    gets the suffix `_right`. For "left", "asof" and "full", results wait until the second source (for "full", each) has
-    given its first row, as its columns are not known before; if it ends without a row, they are those of the other. The
+    gets the suffix `_right`. For "left", "asof" and "full", results wait for the first row of the second source (for
+    "full", of each), which has its columns; if it ends without a row, they have only the columns of the other. The
     join ends when no more results are possible, and aborts the source that is still running (R7).
 
     Raises:

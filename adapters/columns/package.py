@@ -17,7 +17,7 @@ class ColumnsMissing(PullstreamError, ImportError):
 
 
 class ColumnError(PullstreamError, ValueError):
-    """Values have no columns, lack a column, or an expression failed for one of them."""
+    """Values have no columns or lack one, or an expression failed for a row."""
 
 
 @cache
@@ -27,7 +27,7 @@ def _polars() -> Any:
 
 
 class _OnUse:
-    """A package that is imported when a name of it is first used."""
+    """A package that is imported when one of its names is first used."""
 
     def __init__(self, load: Callable[[], Any]) -> None:
         self._load = load

@@ -1,4 +1,4 @@
-"""`select`, `with_columns` and `filter`: expressions of columns, computed for each row alone."""
+"""`select`, `with_columns` and `filter`: column expressions, each computed from one row at a time."""
 
 from abc import abstractmethod
 from collections.abc import Sequence, Sized
@@ -16,11 +16,11 @@ from .frames import ColumnReader, Frame, computed, first_line, frame_from, rows_
 from .package import ColumnError, pa, pl
 
 WIDE: Final = 20
-"""Of rows with more columns, a message shows only those that the expressions read."""
+"""For rows with more columns, a message shows only the columns that the expressions read."""
 
 
 class _PerRow(PassOn):
-    """Computes expressions, and fails at the first row for which they do."""
+    """Computes expressions, and fails at the first row for which one fails."""
 
     traits = PROMPT
 
@@ -35,10 +35,10 @@ class _PerRow(PassOn):
 
     @abstractmethod
     def computed(self, rows: ArrowRows, frame: Frame) -> ArrowRows:
-        """The result for some rows, whose columns that the expressions read are in a frame."""
+        """The result for some rows; `frame` has the columns that the expressions read."""
 
     def times(self, times: Sequence[Any], count: int) -> Sequence[Any]:
-        """The times of the rows of the last result, of which there are some."""
+        """The times of the `count` rows of the last result."""
         return times[:count]
 
     @override
@@ -63,7 +63,7 @@ class _PerRow(PassOn):
         except ColumnError:
             raise
         except Exception as exc:
-            # Of the fewest rows for which it fails, the last one is to blame.
+            # These are the fewest rows for which it fails, so the last one is to blame.
             place = len(rows) - 1
             row = rows[place] if len(rows.schema) <= WIDE else rows.with_batch(batch)[place]
             what = f"for row {self._rows + place + 1}, {row!r}{rows.where(place)}"
@@ -73,7 +73,7 @@ class _PerRow(PassOn):
             raise
 
     def _untyped(self, rows: ArrowRows) -> str:
-        """Advice about a column whose type is not known, as all its values so far are null; empty if there is none."""
+        """Advice about a column whose type is unknown because all its values are null so far; empty if none is."""
         null = pa.null()
         names = [field.name for field in rows.schema if field.type == null and field.name in (self._roots or ())]
         if not names:
@@ -100,7 +100,7 @@ class _Selecting(_PerRow):
 
 
 class _Filtering(_PerRow):
-    """Asks at its own pace, as it may consume any number of rows for one that it emits."""
+    """Asks at its own pace, because it may consume any number of rows for each that it emits."""
 
     _chosen: Sequence[bool] = ()
 
@@ -153,7 +153,7 @@ class _Filtering(_PerRow):
 @transformer
 @Emits.AT_ONCE
 def select(*columns: Annotated[Any, expressions], **named: Annotated[Any, named_expressions]) -> Transformer[Any, Any]:
-    """Compute the columns of each row: a row of the given columns and expressions for every row.
+    """Turn each row into a row of the given columns and expressions.
 
     >>> import polars as pl, pullstream as ps
     >>> from pullstream import columns
@@ -166,7 +166,7 @@ def select(*columns: Annotated[Any, expressions], **named: Annotated[Any, named_
     depend on where batches are cut. Rows keep their times, order and form: dicts stay dicts, named tuples named tuples.
 
     Raises:
-        ColumnError: at an ask; a column is missing, or an expression failed for a row, which it names.
+        ColumnError: at an ask; a column is missing, or an expression failed for a row, which the message names.
     """
     return opens(_Selecting([*columns, *named.values()], keep=False))
 
@@ -200,7 +200,7 @@ def filter(*predicates: Annotated[Any, expressions]) -> Transformer[Any, Any]:
     >>> ps.run(ps.pipe(flights, columns.filter(pl.col("delay") > 15), ps.collect()))
     [{'carrier': 'AA', 'delay': 30}]
 
-    Predicates are polars expressions, or names of columns of true and false. See `select` for what they may look at,
-    and for errors. The columns themselves are not converted. It asks at its own pace, so chosen rows may wait here.
+    Predicates are polars expressions, or names of boolean columns. `select` says which rows they may look at, and
+    which errors they raise. Columns are not converted. `filter` asks at its own pace, so chosen rows may wait in it.
     """
     return opens(_Filtering(predicates))

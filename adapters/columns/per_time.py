@@ -55,7 +55,7 @@ class _Sorting(_PerTime):
     def __init__(self, query: Callable[[Any], Any]) -> None:
         super().__init__(query)
         self._taken: dict[Hashable, Sequence[Any]] = {}
-        """The sorted rows of complete times; the parts of those that must be sorted alone."""
+        """The sorted rows of complete times; the unsorted parts of a time that must be sorted alone."""
 
     @override
     def complete(self, time: Hashable) -> None:
@@ -65,7 +65,7 @@ class _Sorting(_PerTime):
         self.give(time, rows if isinstance(rows, ArrowRows) else self.made(time, rows))
 
     def _take(self, first: Hashable) -> None:
-        """Take the rows of a time, and of complete times that arrived first, as many as a batch has; sort them."""
+        """Sort the rows of a time and of the next complete times in order of arrival, up to the size of a batch."""
         some = {first: self.kept.pop(first)}
         like, size = some[first][0], sum(map(len, some[first]))
         for time, parts in self.kept.items():
@@ -78,7 +78,7 @@ class _Sorting(_PerTime):
             del self.kept[time]
         self._taken.update(some)
         if len(some) > 1 and alike(some[first], like.schema):
-            # If that fails, each is sorted alone.
+            # If that fails, each time is sorted alone.
             with suppress(Exception):
                 frame = numbered(frame_of_all(self.where, [*chain(*some.values())]), [*some.values()])
                 made = by_number(self.where, self.query(frame), like.form, len(some))
@@ -101,7 +101,7 @@ def per_time(
 
     `query` gets a polars LazyFrame of the rows in order of arrival, and returns a LazyFrame or a DataFrame, whose rows
     are emitted at that time. The rows of a time are kept in columns until it is complete; `reduce_by_key` keeps only
-    its groups. The query runs in the task of the pipeline, which does nothing else meanwhile.
+    its groups. The query runs in the task of the pipeline, and blocks it.
 
     Raises:
         ColumnError: at an ask; polars refused the query, or it returned something else. Any other exception of

@@ -1,4 +1,4 @@
-"""`reduce_by_key`, `reduce_by_time` and `distinct`: aggregates of each time, which keep groups and not rows."""
+"""`reduce_by_key`, `reduce_by_time` and `distinct`: aggregates of each time, which keep groups instead of rows."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -34,7 +34,7 @@ class _Fold:
         begins = np.flatnonzero(np.diff(numbers, prepend=-1))
         self.table = table
         self.places = dict(zip(numbers[begins].tolist(), pairwise([*begins.tolist(), len(numbers)]), strict=True))
-        """The first and last place of each time that is open."""
+        """The start and end of the rows of each open time."""
         self.results: ArrowRows | None = None
 
 
@@ -55,11 +55,11 @@ class _Reducing(ByTime[int]):
         self._waiting: list[tuple[Any, Numbers]] = []
         """Rows, and the number and length of each run of rows at one time."""
         self._waits: set[int] = set()
-        """The times of the rows that wait."""
+        """The numbers of the times of the rows that wait."""
         self._count = 0
         self._folds: list[_Fold] = []
         self._merged = 0
-        """The size of the partial results when they were merged last."""
+        """The size of the partial results after the last merge."""
         self._failures: dict[int, Exception] = {}
 
     @override
@@ -111,7 +111,7 @@ class _Reducing(ByTime[int]):
     def _fold(self, wanted: int | None = None) -> None:
         """Aggregate the rows that wait, and merge partial results if there are many.
 
-        The last rows of one time wait on unless it is wanted, as more may follow: so most times are in one fold.
+        The rows of the last time keep waiting unless it is wanted: more may follow, and most times need only one fold.
         """
         *waiting, (rows, runs) = self._waiting
         last, rest = runs[:, -1].tolist()
@@ -124,7 +124,7 @@ class _Reducing(ByTime[int]):
         self._folds = [fold for fold in self._folds if fold.places]
         if sum(len(fold.table) for fold in self._folds) > 2 * self._merged + TOGETHER:
             some = [(fold.table, np.isin(fold.table.column(TIME), list(fold.places))) for fold in self._folds]
-            # Those that cannot be merged fail when their time is complete.
+            # Results that cannot be merged fail when their time is complete.
             with suppress(ColumnError):
                 self._folds = [self._merge([table.filter(pa.array(still_open)) for table, still_open in some])]
             self._merged = sum(len(fold.table) for fold in self._folds)
@@ -138,7 +138,7 @@ class _Reducing(ByTime[int]):
             more = {TIME: pa.array(np.repeat(numbers, lengths))}
             table = self._groups.table([rows for rows, _ in waiting], more)
             self._folds.append(_Fold(self._groups.partial(table)))
-        except Exception as exc:  # noqa: BLE001 - raised when its time is complete; also of a Python function
+        except Exception as exc:  # noqa: BLE001 - raised when its time is complete; users' functions may raise any
             # An error of one time must not hide the results of another.
             times = np.unique(numbers)
             if len(times) == 1:
@@ -159,7 +159,7 @@ def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
     """Check the names of keys."""
     for key in keys:
         if not isinstance(key, str):
-            advice = "compute other keys with with_columns(...) above"
+            advice = "compute other keys with with_columns(...) upstream"
             if key.__class__ in {list, tuple}:
                 advice = without_brackets(key)
             elif isinstance(key, Aggregate):
@@ -171,7 +171,7 @@ def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
 
 
 def some_keys(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:
-    """Check the names of keys, of which there must be one."""
+    """Check the names of keys; there must be at least one."""
     if not keys:
         raise call.refuse("needs the names of columns as keys; without keys, use reduce_by_time")
     return key_names(call, keys)
@@ -198,8 +198,8 @@ def reduce_by_key(*keys: Annotated[Any, some_keys], **named: Annotated[Any, _res
     `keys` are columns. Each keyword names a result: `count`, `sum`, `min`, `max`, `mean`, `variance`, `first`, `last`,
     `any`, `all`, `count_unique` or `quantile` of a column or an expression. The keys of a time are in the order in
     which they first arrived; null is a key of its own, and so is NaN. Times complete earliest first, as in
-    `ps.reduce_by_key`. Memory holds up to 100,000 rows that wait, and the partial results of those before: three rows
-    for each key of each open time and 65,536 more, until they are merged.
+    `ps.reduce_by_key`. Memory holds up to 100,000 waiting rows, and the partial results of earlier ones: until they are
+    merged, up to three rows for each key of each open time, and 65,536 more.
 
     Raises:
         ColumnError: at an ask; a column is missing, has a type that the aggregate does not take, or a sum overflows.

@@ -1,4 +1,4 @@
-"""A column as event time: `stamp`, and the base of windows. Rows in any order get its times, with some lateness."""
+"""A column as event time: `stamp`, and the base of windows. Rows may be out of order, within a given lateness."""
 
 import datetime as dt
 from abc import abstractmethod
@@ -32,7 +32,7 @@ from .grouping import Numbers
 from .package import ColumnError, np, pa
 
 FAR: Final = 2**62
-"""A number beyond all times; times and durations beyond it cannot be added in 64 bits."""
+"""A bound of all times: beyond it, times and durations could not be added in 64 bits."""
 
 
 @attrs.frozen
@@ -43,7 +43,7 @@ class TimeKind:
     column: str
     kind: DataType
     own: DataType = attrs.field(init=False)
-    """The same in the unit of results."""
+    """The type in the unit of results."""
 
     @own.default
     def _own(self) -> DataType:
@@ -56,7 +56,7 @@ class TimeKind:
             return pa.timestamp("us", self.kind.tz)
         raise ColumnError(
             f"{self.where}: the time column {self.column!r} is {self.kind}; times must be whole numbers, dates or "
-            f"timestamps, so cast it above"
+            f"timestamps, so cast it upstream"
         )
 
     def numbers(self, column: Any) -> Numbers:
@@ -66,8 +66,8 @@ class TimeKind:
         own = TimeKind(self.where, self.column, column.type).own
         if own != self.own and not (getattr(own, "tz", None) and getattr(self.own, "tz", None)):
             raise ColumnError(
-                f"{self.where}: the time column {self.column!r} is {column.type}, but it was {self.kind} in the rows "
-                f"before; cast it to one type above"
+                f"{self.where}: the time column {self.column!r} is {column.type}, but it was {self.kind} in "
+                f"earlier rows; cast it to one type upstream"
             )
         try:
             column = column.cast(self.own, safe="[ns" not in str(column.type))
@@ -103,12 +103,12 @@ class TimeKind:
         return pa.array(numbers.astype(f"int{self.own.bit_width}")).view(self.own)
 
     def times(self, numbers: Numbers) -> list[Any]:
-        """Python's times, as rows have them: ints, or dates."""
+        """The times as Python values, as in rows: ints or dates."""
         return values(self.column_of(numbers))
 
 
 class LateRows(ArrowRows):
-    """Late rows on their way to the sink for them."""
+    """Late rows on their way to the sink for late rows."""
 
 
 def _plain(rows: LateRows) -> ArrowRows:
@@ -116,24 +116,24 @@ def _plain(rows: LateRows) -> ArrowRows:
 
 
 Late = Annotated[Literal["error", "drop"] | Sink[Any, Any], LateOption(LateRows, _plain)]
-"""The option `late=`: an error, dropped, or passed to a sink of their own, where they stay in columns."""
+"""The option `late=`: late rows are an error, are dropped, or go to a sink of their own, still in columns."""
 
 
 class EventTimes(InColumns):
-    """Reads times from a column, sorts out late rows, and holds the least time at which a result may follow.
+    """Reads times from a column, separates late rows, and holds the least time at which a result may follow.
 
-    It replaces the times of its input, of which there may be one, as `ps.stamp` does.
+    It replaces the time of its input, which may have only one, as `ps.stamp` does.
     """
 
     kind: TimeKind
-    """The type of the times; known once there has been a row."""
+    """The type of the times; known after the first row."""
 
     def __init__(self, at: str, lateness: Any, late: Any) -> None:
         super().__init__()
         self._at, self._given, self._late = at, lateness, late
         self.traits = Traits(trusted=True, summaries=((),), later=True, counts=late != "error")
         self._late_rows = Backlog(self)
-        """Late rows, which must not be in one batch with others."""
+        """Late rows, which must not share a batch with others."""
         self._held: Any = BEGINNING
         self._outer: tuple[Hashable] | None = None
         self._begun = False
@@ -145,7 +145,7 @@ class EventTimes(InColumns):
     # ---- what a module supplies
 
     def begin(self) -> None:
-        """Convert the durations, as the type of the times is known now."""
+        """Convert the durations, now that the type of the times is known."""
 
     @abstractmethod
     def ends(self, times: Numbers) -> Numbers:
@@ -157,10 +157,10 @@ class EventTimes(InColumns):
 
     @abstractmethod
     def advance(self, hold: int) -> int:
-        """Give what is final, as times before `hold` no longer arrive; return the least time that may follow."""
+        """Emit what is final, now that times before `hold` cannot arrive; return the least time that may follow."""
 
     def finish(self) -> None:
-        """Give all other results."""
+        """Emit all remaining results."""
 
     # ---- the kernel
 
@@ -187,7 +187,7 @@ class EventTimes(InColumns):
 
     @override
     def complete(self, time: Hashable) -> None:
-        # It is the only time of the input.
+        # The input has no other time.
         if self._begun:
             self.finish()
         self.location.drop(self._held)
@@ -203,10 +203,10 @@ class EventTimes(InColumns):
             )
 
     def _timed(self, rows: ArrowRows) -> tuple[ArrowRows, Numbers, Numbers]:
-        """Rows with their times, and for each the least time that is not late.
+        """Rows with their times, and for each row the least time that is not late.
 
         Raises:
-            ColumnError: a time is null, or is none.
+            ColumnError: a time is null or invalid.
             CapabilityError: a row is late, and that is an error.
         """
         at = self._at
@@ -289,8 +289,8 @@ def stamp(
     >>> ps.run(ps.pipe(clicks, columns.stamp("second", lateness=2), per_second, ps.collect(timed=True)))
     [(1, {'n': 1}), (3, {'n': 1}), (4, {'n': 1})]
 
-    Times must not go back, unless `lateness` allows it: then a time is complete once a row has arrived that is more
-    than `lateness` later. Late rows are an error, dropped and counted, or passed to a sink. The types of times and
-    `lateness`, and the errors, are those of `tumbling`. The times of the input are replaced, as in `ps.stamp`.
+    Times must not decrease, unless `lateness` allows it: then a time is complete when a row more than `lateness` later
+    has arrived. Late rows are an error, dropped and counted, or passed to a sink. Times, `lateness` and errors are
+    as in `tumbling`. The times of the input are replaced, as in `ps.stamp`.
     """
     return opens(_Stamping(at, lateness, late))

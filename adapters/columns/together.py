@@ -1,4 +1,4 @@
-"""The rows of several times in one query, which costs as much as to query thousands of rows; then apart again."""
+"""The rows of several times in one query, because each query costs as much as thousands of rows; then split again."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -9,11 +9,11 @@ from .frames import Frame, rows_of
 from .package import np, pl
 
 TIME: Final = "__time__"
-"""A column of the rows: the number of their time."""
+"""The column with the number of each row's time."""
 
 
 def alike(parts: Sequence[ArrowRows], schema: Any) -> bool:
-    """Whether the columns of parts have the types of a schema, so that a query gives what it gives for each alone."""
+    """Whether the columns of parts have the types of a schema, so one query gives the same as a query for each."""
     return all(part.schema.equals(schema) for part in parts)
 
 
@@ -26,7 +26,7 @@ def numbered(frame: Frame | None, times: Iterable[Sequence[ArrowRows]]) -> Frame
 
 
 def by_number(where: str, frame: Frame, form: RowForm, count: int) -> list[Sequence[Any]]:
-    """The rows of each of `count` times, in the order in which they are in a frame with the numbers of the times."""
+    """The rows of each of `count` times, in the order of a frame with the numbers of the times."""
     frame = frame.sort(TIME, maintain_order=True)
     rows = rows_of(where, frame.drop(TIME), form)
     ends = np.searchsorted(frame[TIME].to_numpy(), np.arange(count + 1)).tolist()

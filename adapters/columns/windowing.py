@@ -1,4 +1,4 @@
-"""The kernel of windows over a time column: rows in any order, a lateness, and results when a window is over."""
+"""The kernel of windows over a time column: out-of-order rows, a lateness, and results when a window closes."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ from .reducing import TOGETHER
 from .stamping import FAR, EventTimes
 
 FIRST, LAST = "__first__", "__last__"
-"""Columns added to the rows: their number in order of arrival. A group has those of its first and its last row."""
+"""Columns added to the rows: their number in order of arrival. A group keeps those of its first and last row."""
 
 START, STOP = "__start__", "__stop__"
-"""Columns added to the rows: their time. A group has those of its first and its last row."""
+"""Columns added to the rows: their time. A group keeps those of its first and last row."""
 
 
 class EventTimeWindows(EventTimes):
     """Assigns rows to windows by a time column, and emits a window when no more of its rows can arrive.
 
-    Rows wait, and are aggregated many at once.
+    Rows wait until there are enough to aggregate at once.
     """
 
     marks: ClassVar[Marks]
     added: ClassVar[Sequence[str]] = ()
-    """Columns added to the rows, by which they are grouped besides the keys."""
+    """Columns added to the rows, to group by besides the keys."""
 
     def __init__(self, keys: Sequence[str], named: Mapping[str, Aggregate], **times: Any) -> None:
         super().__init__(**times)
@@ -43,12 +43,12 @@ class EventTimeWindows(EventTimes):
         self._earliest = FAR
         """The least time of the rows that wait."""
         self._open: RecordBatch | None = None
-        """The partial results of open windows; without any, it has the types of those before."""
+        """The partial results of open windows; if there are none, it is empty and keeps their types."""
         self._due = 2 * FAR
-        """The least end of a window that has some."""
+        """The earliest end of a window with partial results."""
         self._failure: Exception | None = None
         self._fails_at = 2 * FAR
-        """The first end of a window that may have no result, as a row of it failed."""
+        """The earliest end of a window that may have no result because one of its rows failed."""
 
     # ---- what the windows are
 
@@ -57,7 +57,7 @@ class EventTimeWindows(EventTimes):
         """The partial results of rows, by window and key."""
 
     def changes(self, times: Numbers) -> Numbers:
-        """The least end of a window that a row at each time may change."""
+        """For each time, the earliest end of a window that a row at it may change."""
         return self.ends(times)
 
     @abstractmethod
@@ -66,19 +66,19 @@ class EventTimeWindows(EventTimes):
 
     @abstractmethod
     def due(self, partial: RecordBatch) -> int:
-        """The least end of a window that has partial results; there are some."""
+        """The earliest end of a window in `partial`, which has rows."""
 
     @abstractmethod
     def close(self, partial: RecordBatch, until: int) -> tuple[RecordBatch, RecordBatch]:
         """The partial results of windows that end at or before a time, and those of later windows."""
 
     def whole(self, partial: RecordBatch) -> RecordBatch:
-        """Merge the partial results of each window that is over."""
+        """Merge the partial results of each closed window."""
         return partial
 
     @abstractmethod
     def bounds(self, partial: RecordBatch) -> tuple[Numbers, Numbers]:
-        """The starts and ends of windows that are over."""
+        """The starts and ends of closed windows."""
 
     # ---- the kernel
 
@@ -95,7 +95,7 @@ class EventTimeWindows(EventTimes):
 
     @override
     def advance(self, hold: int) -> int:
-        # Merging costs as much for a group as for a row. A waiting row may also extend what is due.
+        # Merging costs as much per group as per row. A waiting row may also extend a window that is due.
         enough = self._count >= max(TOGETHER, len(self._open or ()) // 4)
         if enough or min(self._due, self.least_end(self._earliest)) <= hold:
             self._flush()
@@ -103,7 +103,7 @@ class EventTimeWindows(EventTimes):
         return min(self._due, self.least_end(hold), self.least_end(self._earliest))
 
     def least_end(self, time: int) -> int:
-        """The least end of a window of a row."""
+        """The earliest end of a window of a row at `time`."""
         return int(self.ends(np.array([time]))[0])
 
     @override
@@ -112,7 +112,7 @@ class EventTimeWindows(EventTimes):
         self._emit(2 * FAR - 1)
 
     def _flush(self) -> None:
-        """Aggregate the rows that wait. If one fails, no window has a result that ends with its own or later."""
+        """Aggregate the waiting rows. If one fails, only windows that end before its first window have results."""
         if not self._waiting:
             return
         waiting, number = self._waiting, self.number - self._count
@@ -141,7 +141,7 @@ class EventTimeWindows(EventTimes):
 
         made, end, failure = as_far_as(partial, self._fails_at - 1, ends)
         if failure is not None:
-            # Raised after the windows that end before.
+            # Raised after the windows that end earlier.
             self._fails_at, self._failure = end, failure
         if made is not None:
             self._keep(made)
@@ -160,7 +160,7 @@ class EventTimeWindows(EventTimes):
             raise self._failure
 
     def _give(self, over: RecordBatch) -> None:
-        """Give the results of windows, in order of their ends; if one fails, those that ended before it."""
+        """Emit the results of windows, in order of their ends; if one fails, only those that end before it."""
         try:
             partial = self.whole(over)
             made = self.groups.finished(partial)
@@ -180,5 +180,5 @@ class EventTimeWindows(EventTimes):
 
 
 def numbers_of(table: RecordBatch, *names: str) -> tuple[Numbers, ...]:
-    """Columns of whole numbers."""
+    """Columns of whole numbers, as NumPy arrays."""
     return tuple(table.column(name).to_numpy() for name in names)

@@ -19,11 +19,11 @@ from .stamping import FAR, Late
 from .windowing import FIRST, LAST, START, STOP, EventTimeWindows, numbers_of
 
 WINDOW = "__window__"
-"""A column added to the rows: the pane or window to which they belong."""
+"""A column added to the rows: the pane or window that they belong to."""
 
 
 class _OnGrid(EventTimeWindows):
-    """Keeps partial results for panes: the parts of the time axis that are in the same windows."""
+    """Keeps partial results for panes: stretches of time that belong to the same windows."""
 
     marks = (FIRST,), (LAST,)
     added = (WINDOW,)
@@ -34,9 +34,9 @@ class _OnGrid(EventTimeWindows):
         super().__init__(*groups, **times)
         self._durations = size, every
         self._merged = 0
-        """The number of panes and keys when they were merged last."""
+        """The number of partial results after the last merge."""
         self._closed = -FAR
-        """All windows that end by then have been emitted."""
+        """The time by which the windows that have been emitted end."""
 
     @override
     def begin(self) -> None:
@@ -52,14 +52,14 @@ class _OnGrid(EventTimeWindows):
         panes = numbers_of(table, START)[0] // self._pane * self._pane
         table = table.append_column(WINDOW, pa.array(panes))
         if self._every > self._size:
-            # The others are between two windows.
+            # The other panes are between two windows.
             table = table.filter(pa.array(panes % self._every < self._size))
         return self.groups.partial(table)
 
     @override
     def merged(self, partial: RecordBatch) -> RecordBatch:
         if len(partial) > 2 * self._merged + TOGETHER:
-            # Those that cannot be merged fail in their windows.
+            # Results that cannot be merged fail when their window closes.
             with suppress(ColumnError):
                 partial = self.groups.regrouped(partial)
             self._merged = len(partial)
@@ -81,7 +81,7 @@ class _OnGrid(EventTimeWindows):
         places, ends = np.concatenate(found, axis=1)
         over = partial.take(pa.array(places))
         over = over.set_column(over.schema.get_field_index(WINDOW), WINDOW, pa.array(ends))
-        # The panes that are in a later window, too.
+        # Keep the panes that are also in a later window.
         rest = partial.filter(pa.array(panes // self._every * self._every + self._size > until))
         self._closed, self._merged = until, min(self._merged, len(rest))
         return over, rest
@@ -129,12 +129,12 @@ class _Sessions(EventTimeWindows):
         return self.groups.regrouped(partial, self._grouped(partial, rows=False))
 
     def _grouped(self, table: RecordBatch, *, rows: bool) -> Grouped:
-        """The sessions of all keys, of single rows or of sessions that may overlap."""
+        """Group single rows, or sessions that may overlap, into the sessions of each key."""
         starts, stops, first, last = numbers_of(table, START, STOP, FIRST, LAST)
         by_key = grouped([table.column(key) for key in self.keys], len(table))
         # NumPy sorts numbers of 16 bits in linear time.
         keys = by_key.numbers.astype(np.uint16 if by_key.count <= 2**16 else np.int64)
-        # Rows are in the order of their numbers already.
+        # Rows are already in the order of their numbers.
         order = np.argsort(starts, kind="stable") if rows else np.lexsort((first, starts))
         order = order[np.argsort(keys[order], kind="stable")]
         starts, keys, latest = starts[order], keys[order], stops[order]
@@ -142,7 +142,7 @@ class _Sessions(EventTimeWindows):
         new[1:] = keys[1:] != keys[:-1]
         in_order = rows or (new[1:] | (latest[1:] > latest[:-1])).all()
         if not in_order:
-            # The latest end so far of the same key: ends are compared by their ranks, which leave room for the key.
+            # A running maximum of ranks, offset by key, gives the latest stop so far of the same key.
             ranked = np.sort(stops)
             ranks = np.searchsorted(ranked, latest) + keys.astype(np.int64) * len(stops)
             latest = ranked[np.maximum.accumulate(ranks) % len(stops)]
@@ -171,9 +171,9 @@ class _Sessions(EventTimeWindows):
 
 
 def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
-    """Check the aggregates, whose results and keys must not hide the columns of the window."""
+    """Check the aggregates; neither results nor keys may hide the columns of the window."""
     if "origin" in named and not isinstance(named["origin"], Aggregate):
-        # An option that windows of rows have.
+        # The windows in `pullstream` itself have this option.
         why = (
             "a session starts at its first row"
             if call.module == "sessions"
@@ -186,7 +186,7 @@ def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
         if key in own:
             raise call.refuse(
                 f"got the key {key!r}, but windows have a column {key!r} of their own; give the key another name with "
-                f"columns.with_columns above"
+                f"columns.with_columns upstream"
             )
     return aggregates(call, named, (*own, *call["keys"]))
 
@@ -202,7 +202,7 @@ Named = Annotated[Any, _results]
 def tumbling(
     size: Size, /, *keys: Keys, at: At, lateness: Lateness, late: Late = "error", **named: Named
 ) -> Transformer[Any, Any]:
-    """Aggregate the rows of each key in adjacent windows over a time column; emit a window when it is over.
+    """Aggregate the rows of each key in adjacent windows over a time column; emit each window when it closes.
 
     >>> import pullstream as ps
     >>> from pullstream import columns
@@ -220,16 +220,15 @@ def tumbling(
     >>> late
     [{'second': 3, 'who': 'a'}]
 
-    It does the work of `ps.stamp` and `ps.tumbling` at once: `at` is the column of times, which arrive in any order. A
-    window is over when a row has arrived that is at least `lateness` after its end. Its rows are emitted at the time of
-    its end, and the window does not include its end. A row that is more than `lateness` behind the latest is late: an
-    error, dropped and counted, or passed to a sink, as a row in columns.
+    It does the work of `ps.stamp` and `ps.tumbling` at once: `at` is the column of times, which may arrive in any
+    order. A window closes when a row at least `lateness` after its end arrives. Its results are emitted at the time of
+    its end, which the window does not include. A row more than `lateness` behind the latest is late: an error, dropped
+    and counted, or passed to a sink, as a row in columns.
 
     Times are whole numbers, dates, or timestamps (results are at ints, microseconds since 1970, UTC); `size` and
     `lateness` are whole numbers or timedeltas. Windows start at multiples of the size from 0, or from 1970 (UTC).
     Keys are in the order in which they first arrived. Memory holds the groups of open windows, and up to 100,000 rows
-    or a quarter as many as groups.
-    The input may have only one time; see `ps.stamp`.
+    or, if that is more, a quarter as many rows as groups. The input may have only one time; see `ps.stamp`.
 
     Raises:
         ColumnError: at an ask; a time is null or has another type, or as in `reduce_by_key`.
@@ -278,7 +277,7 @@ def sessions(
     {'start': 20, 'end': 29, 'n': 2}
 
     A session starts at the time of its first row and ends `gap` after the time of its last. A row belongs to it if its
-    time is before that end. `first` and `last` are the earliest and the latest. Sessions with equal ends are emitted in
-    the order in which they began. Everything else is as in `tumbling`.
+    time is before that end. `first` and `last` take the earliest and the latest row. Sessions with equal ends are
+    emitted in the order in which they began. Everything else is as in `tumbling`.
     """
     return opens(_Sessions(gap, keys, named, at=at, lateness=lateness, late=late))

@@ -1,4 +1,4 @@
-"""Conversions to changes, from values and from rows of a change feed, and from changes to their total."""
+"""Conversions from values and rows of a change feed to changes, and from changes to their total."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -91,7 +91,7 @@ class Collection(Generic[A_co]):
     def join(
         self: "Collection[tuple[K, V]]", other: "Collection[tuple[K, W]]", make: Callable[[K, V, W], B] = _nested
     ) -> "Collection[B]":
-        """One record for each two with the same key: `(key, (value, value of other))`, or the result of `make`."""
+        """One record for each pair with the same key: `(key, (value, value of other))`, or the result of `make`."""
         region = _deepest((self, other), "join")
         called_with("join", make, "the key", "the value", "the value of other")
         left, right = self.enter(region), other.enter(region)
@@ -153,7 +153,7 @@ class Collection(Generic[A_co]):
         return self._reduced("sum", parts, compute)
 
     def top(self: "Collection[tuple[K, V]]", n: int) -> "Collection[tuple[K, V]]":
-        """The `n` greatest of each key's values; a value that is present several times counts several times."""
+        """The `n` greatest values of each key; a value that is present several times counts several times."""
         if not isinstance(n, int) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
             raise CompositionError(f"top() at {Site.here()} needs a whole number of at least 1, but got {n!r}")
         return self._foremost("top", n, falling=True)
@@ -169,7 +169,7 @@ class Collection(Generic[A_co]):
         return self._reduced("distinct", records, lambda record, _: {record: 1})
 
     def threshold(self, f: Callable[[A_co, int], int]) -> "Collection[A_co]":
-        """Each record with the count that `f` returns for it and its present count."""
+        """Each record with the count that `f` returns for it and its current count."""
         called_with("threshold", f, "the record", "its count")
 
         def compute(record: Any, counts: dict[Any, int]) -> Mapping[Any, int]:

@@ -86,7 +86,7 @@ class _Attempt:
         return self._there[self._record] > 0
 
     def without(self, part: Sequence[Row], *, but: Sequence[Row]) -> bool:
-        """Remove a part if the record stays in the output without it; return whether it does. `but` is all input."""
+        """Remove a part if the record stays in the output, and return whether it does. `but` is all remaining input."""
         try:
             if self.change(part, -1):
                 return True

@@ -169,7 +169,7 @@ class _Maintaining(Notified, Resumable):
         self._awaited.discard(time)
         place = () if self._lattice is None else (time,)
         if self._lattice is None:
-            # Times have been totally ordered so far, and the state has been added up accordingly: they must stay so.
+            # Times were totally ordered so far, and the state was summed on that basis, so they must stay ordered.
             self._last = following(self.location, self._last, time)
         else:
             self._lattice.reach(minimal([*self.upstream.arriving(), *self._awaited, time]))
@@ -190,7 +190,7 @@ class _Maintaining(Notified, Resumable):
             if self.memory.saves:
                 raise JournalError(
                     f"{self.location}, keeps state between times, and a journal cannot save it at a time like "
-                    f"{time!r}, which is not totally ordered: use map_time(f) to get times that are"
+                    f"{time!r}, which is not totally ordered: use map_time(f) to get totally ordered times"
                 )
             self._lattice = LatticeOrder()
         return self._make_flow()
@@ -228,7 +228,7 @@ def maintain(program: Callable[..., dict[str, Collection[Any]]]) -> ps.Transform
 def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     """Maintain the result of a program on collections: changes of its input in, changes of its output out.
 
-    A change is `(record, diff)`: the record is added `diff` times or, below 0, removed. For a program with several
+    A change is `(record, diff)`: the record is added `diff` times or, if negative, removed. For a program with several
     inputs, a change is `(name, record, diff)`, with the name of a parameter. If the program returns a dict of
     collections, the output is `(name, record, diff)`, with the names of the dict.
 
@@ -262,7 +262,7 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
 
     Raises:
         CompositionError: the program takes or returns something other than collections.
-        CapabilityError: times that were totally ordered at first are no longer.
+        CapabilityError: times were totally ordered at first, and no longer are.
         MultiplicityError: at a complete time, a record was removed more often than it was added. Only verbs that count,
             reduce or remove duplicates check this; the others pass such changes on.
         DivergenceError: an iteration does not end.

@@ -206,7 +206,7 @@ class Together(Operator):
             self.emit(time, changes)
 
     def emit(self, time: Time, changes: Changes) -> None:
-        """Emit the changes of a time, of which there are some."""
+        """Emit the changes of a time; there is at least one."""
         self._give(time, changes)
 
 

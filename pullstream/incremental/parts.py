@@ -15,7 +15,7 @@ from pullstream.incremental.trace import Time
 P = TypeVar("P")
 
 Changes = list[tuple[Any, int]]
-"""Records, and for each how often it is added or, below 0, removed."""
+"""Records, each with how often it is added or, if negative, removed."""
 
 Listener = Callable[[Time, Changes], None]
 """A function that receives changes at a time."""
@@ -33,7 +33,7 @@ def pairs(verb: str) -> Parts:
     def parts(changes: Changes) -> Iterable[tuple[Hashable, Hashable, int]]:
         for record, diff in changes:
             match record:
-                case (key, value):  # which no text of two letters is
+                case (key, value):  # a text of two letters does not match
                     yield key, value, diff
                 case _:
                     raise TypeError(

@@ -1,7 +1,7 @@
 """Regions of a program, and the order in which operators work.
 
-An operator schedules the times at which it has work to do. It is called when nothing can reach it at that time any
-more. Within a region (all operators at one depth of loops), this is the order of creation, because the inputs of an
+An operator schedules the times at which it has work to do. It is called when nothing more can reach it at that
+time. Within a region (all operators at one depth of loops), this is the order of creation, because the inputs of an
 operator are made before it. A loop is one operator of the region around it: it works round by round until no round has
 anything left to do, and only then do the operators behind it work. (A single queue ordered by time alone would be
 wrong: with two loops in the same round, the second would begin while the first still produces its input.)
@@ -93,7 +93,7 @@ class Iteration(Operator):
         super().__init__(region, site, "iterate")
         self.body = Region(region.order, self)
         self.limit = limit
-        """The number of rounds after which nothing may change any more."""
+        """The number of rounds after which nothing may change."""
         self._rounds: dict[Time, list[int]] = {}
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The changes of a collection so far, by key and time, compacted where the difference no longer matters.
 
 A time here is a tuple, compared coordinate by coordinate. If the program's times are totally ordered, it only has the
-counters of the loops around it: when a time is processed, all earlier ones have been, and their changes simply count.
+counters of the loops around it: when a time is processed, all earlier ones have been, so all their changes count.
 Otherwise the program's time comes first. Outside of loops, a total order therefore leaves one number for each value.
 """
 
@@ -58,7 +58,7 @@ class LatticeOrder(Order):
         self._advanced: dict[Hashable, Hashable] = {}
 
     def reach(self, frontier: Sequence[Hashable]) -> None:
-        """Set the frontier: the least times that may still come."""
+        """Set the frontier: the least times that may still arrive."""
         self.frontier = frontier
         self._advanced.clear()
 
@@ -77,7 +77,7 @@ class LatticeOrder(Order):
             try:
                 self._advanced[outer] = advance(outer, self.frontier)
             except TimeDomainError:
-                # Times without a meet stay as they are. This is also right, but takes more memory.
+                # Times without a meet stay as they are. This is also correct, but takes more memory.
                 self._advanced[outer] = outer
         return (self._advanced[outer], *time[1:])
 

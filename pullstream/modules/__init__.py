@@ -1,1 +1,1 @@
-"""The ready modules, a folder an idea."""
+"""The ready-made modules, one folder per topic."""

@@ -227,7 +227,7 @@ WITHIN, ASOF = {"within": 1}, {"how": "asof", "at": int}
         (TIMELESS, TIMELESS, int, WITHIN, "its source 1 and of its source 2 at the time 0"),
         (TIMELESS, TIMELESS, int, {}, None),
         (FIRST, SECOND, int, {}, "is at 1 in source 1 and at 2 in source 2. Allow a distance with within="),
-        (FIRST, FIRST, (int, str), {"how": "left"}, "of type int, as 0, and those of source 2 of type str, as '0'"),
+        (FIRST, FIRST, (int, str), {"how": "left"}, "of type int, like 0, and those of source 2 of type str, like '0'"),
         (FIRST, FIRST, (int, lambda n: n + 3), {}, None),
         (FIRST, BOTH, int, {}, None),
         (FIRST, NONE, int, {"how": "left"}, None),

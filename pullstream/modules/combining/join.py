@@ -55,7 +55,7 @@ class _Join(FanIn):
         self._work: Iterator[Chunk] | None = None
         self._rest = Backlog()
         self._answered_up_to = 0
-        """The position in the current batch before which everything is answered once the pairs made so far are."""
+        """The position in the current batch up to which all values are done when the pairs made so far are answered."""
         self._stale = True
         self._turn = 0
 
@@ -115,7 +115,7 @@ class _Join(FanIn):
     # ---- answers
 
     def _answer(self, limit: int) -> Batch[Any] | None:
-        """Give the next results: those that are ready, or pairs of the current batch."""
+        """Return the next results: those that are ready, or pairs of the current batch."""
         if self._ready:
             return self._ready.take(limit)
         rest = self._rest
@@ -167,7 +167,7 @@ class _Join(FanIn):
         return [time if time is BEGINNING else reach_of(self.location, time, self._within)]
 
     def _forget(self) -> bool:
-        """Drop the values that nothing can match any more; True if that gave results."""
+        """Drop the values that can no longer match anything; True if that gave results."""
         if not self._stale:
             return False
         self._stale = False
@@ -241,7 +241,7 @@ _On: TypeAlias = Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Call
 
 
 class _Options(TypedDict, Generic[A], total=False):
-    """The options that every way to join has, except `within`."""
+    """The options of every join, except `within`."""
 
     capacity: int
     on_error: OnError[A]
@@ -324,23 +324,23 @@ def join(
 
     With `how="full"`, values of the second source without a match are paired, too: (None, value). `how="semi"` and
     `how="anti"` make no pairs. They emit each value of the first source that has a match, at its first one, or each
-    that has none:
+    value without a match:
 
     >>> ps.run(ps.pipe(ps.join(orders, ps.values(["rice"]), on=(lambda row: row[0], str), how="anti"), ps.collect()))
     [('tea', 2)]
 
     `how="asof"` pairs each value of the first source with the nearest one of the second that has the same key and time:
     the last one whose `at` is at or before its own, or None. `at` is a function, or a pair of them. `strategy`
-    "forward" looks after it, and "nearest" at both sides. The pairs of a time are emitted in the order of `at`, when
-    the time is complete in both sources:
+    "forward" looks at or after it, and "nearest" on both sides. The pairs of a time are emitted in the order of `at`,
+    when the time is complete in both sources:
 
     >>> trades, quotes = ps.values([(5, "tea")]), ps.values([(1, "tea", 3), (4, "tea", 6), (7, "tea", 9)])
     >>> options = {"on": lambda row: row[1], "at": lambda row: row[0]}
     >>> ps.run(ps.pipe(ps.join(trades, quotes, how="asof", **options), ps.collect()))
     [((5, 'tea'), (4, 'tea', 6))]
 
-    It takes no `within`. For quotes that are at most 5 old, filter the pairs: if the nearest value is too far away, so
-    are all others.
+    It takes no `within`. For quotes at most 5 old, filter the pairs: if the nearest value is too far away, so are all
+    others.
 
     >>> near = ps.filter(lambda pair: pair[1] and pair[0][0] - pair[1][0] <= 5)
     >>> ps.run(ps.pipe(ps.join(trades, quotes, how="asof", **options), near, ps.collect()))

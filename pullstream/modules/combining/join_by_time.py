@@ -27,7 +27,7 @@ Strategy: TypeAlias = Literal["backward", "forward", "nearest"]
 
 
 def owing(how: How) -> tuple[bool, bool]:
-    """Whether a join gives values of the first source without a match, and of the second."""
+    """Whether a join emits unmatched values of the first source, and of the second."""
     return how in {"left", "full", "anti", "asof"}, how == "full"
 
 
@@ -46,7 +46,7 @@ class JoinByTime(FanIn):
     """Joins the values of a time when it is complete in both sources.
 
     A source is not asked while it has more than `ahead` values waiting, and more than the other. `how` decides which
-    source may end the join: the one without which there are no results.
+    source may end the join: one that every result needs.
     """
 
     traits = Traits(trusted=True)
@@ -64,7 +64,7 @@ class JoinByTime(FanIn):
         self._ready = Backlog(self)
         self._failure: BaseException | None = None
         self._compared = how != "asof"
-        """Whether a time had values of both sources. For an as-of join, a warning says so if there was none."""
+        """Whether any time had values of both sources; if none had, an as-of join logs a warning."""
 
     # ---- what a module supplies
 
@@ -73,16 +73,16 @@ class JoinByTime(FanIn):
         """The results of a time, given its values in parts as they arrived."""
 
     def all_joined(self, times: Sequence[Hashable]) -> Iterator[Sequence[Any]]:
-        """The results of each of some times; it may be overridden to join several at once, which it `take`s."""
+        """The results of each time; an override may `take` and join several times at once."""
         return (self.joined(time, *self.take(time)) for time in times)
 
     def converted(self, number: int, values: Sequence[Any]) -> tuple[Sequence[Any], Exception | None]:
-        """The values of a source (0 or 1) as they are kept, up to the first that fails, and the error for that one."""
+        """The values of a source (0 or 1) in the form to keep, up to the first that fails, and its error."""
         del number
         return values, None
 
     def ready(self) -> bool:
-        """Whether a time that is complete can be joined; it may become so when a source answers."""
+        """Whether complete times can be joined yet; this may change when a source answers."""
         return True
 
     def most(self) -> int:
@@ -181,7 +181,7 @@ class JoinByTime(FanIn):
         return failure
 
     def _ask(self) -> bool:
-        """Ask the sources, but not the one that is far ahead; True if there is nothing to take then."""
+        """Ask the sources, except one that is far ahead; True if no answer has arrived."""
         for each, other, pace in zip(self.all, reversed(self.all), self._paces, strict=True):
             near = self.sizes[each.number] <= max(self._ahead, self.sizes[other.number]) or other.ending is not None
             if near and each.ending is None and not self.asked(each):
@@ -256,7 +256,7 @@ class AsOf(JoinByTime):
         return [*marks, *((value, self._nearest(at, *found.get(key, nothing))) for key, at, value in placed)]
 
     def _placed(self, number: int, parts: Iterable[Sequence[Any]], marks: list[Any]) -> list[tuple[Hashable, Any, Any]]:
-        """The keys, places and values of a source, sorted by the place; `marks` gets those that have none."""
+        """The keys, places and values of a source, sorted by the place; `marks` gets the failures."""
         read = self._read[number]
         found: list[tuple[Hashable, Any, Any]] = []
         last: list[tuple[Hashable, Any, Any]] = []
@@ -277,6 +277,6 @@ class AsOf(JoinByTime):
         later = after < len(ats) and self._strategy != "backward"
         if later and self._strategy == "nearest":
             later = not earlier or ats[after] - at <= at - ats[before]
-            # Of several at one place, the last counts, as in the other direction.
+            # Of several values at one place, the last one counts, as in the other direction.
             after = bisect_right(ats, ats[after]) - 1
         return values[after] if later else values[before] if earlier else None

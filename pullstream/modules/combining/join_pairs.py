@@ -23,10 +23,10 @@ from pullstream.timely import Antichain, TimeDomainError
 from pullstream.timely.order import is_total
 
 SAMPLE: Final = 64
-"""Number of keys of each side to keep in mind until there is a pair, to explain why there is none."""
+"""The number of keys to keep of each side until there is a pair, to explain why there is none."""
 
 MANY: Final = 256
-"""Number of pairs to make before they are answered."""
+"""The number of pairs to make before they are emitted."""
 
 Chunk = Batch[tuple[Any, Any]]
 
@@ -44,7 +44,7 @@ class Side:
     _edge: Edge[Any]
     pace: Pace
     owes: bool
-    """Whether values without a match are answered, too."""
+    """Whether values without a match are emitted, too."""
     marks: bool
     """Whether it matters which values have had a match."""
     times: set[Any] = attrs.field(factory=set[Any], init=False)
@@ -54,7 +54,7 @@ class Side:
     other: "Side" = attrs.field(init=False)
 
     def timeless(self) -> bool:
-        """Whether several values have come, all at the int 0, the time of a source without times."""
+        """Whether several values have arrived, all at the int 0, the time of a source without times."""
         return (
             self.port.values > 1
             and len(self.times) == 1
@@ -90,14 +90,14 @@ class Pairs:
         self.pairs += pairs
 
     def chunk(self) -> Chunk:
-        """Remove and give all pairs."""
+        """Remove and return all pairs."""
         chunk = Batch.of(self.times, self.pairs)
         self.pairs, self.times = [], []
         return chunk
 
 
 class Pairing:
-    """Makes the pairs of a batch, value by value, as each may be answered or acknowledged alone."""
+    """Makes the pairs of a batch, value by value, because each may be answered or acknowledged alone."""
 
     def __init__(self, location: Location, sides: Sequence[Side], how: str, within: Any, *, catches: bool) -> None:
         self._location = location
@@ -110,12 +110,12 @@ class Pairing:
         self.worked = False
         """Whether all pairs of the current batch have been made."""
         self.failed: BaseException | None = None
-        """The failure that ends the pairs."""
+        """The failure after which no pairs are made."""
         self._matched = within is not None
-        """Whether there was a pair; not looked at with `within`."""
+        """Whether there was a pair; always true with `within`."""
 
     def fault(self) -> str:
-        """Return why there was no pair, and what to do; "" if there was one, or if the data has none."""
+        """Return why there was no pair, and what to do; "" if there was one, or if no mistake explains it."""
         one, two = (side.sample for side in self._sides)
         if self._matched or not (one and two):
             return ""
@@ -127,8 +127,8 @@ class Pairing:
         types = [{type(key).__name__ for key in keys} for keys in (one, two)]
         if types[0].isdisjoint(types[1]):
             return (
-                f"the keys of source 1 are of type {', '.join(types[0])}, as {shown(next(iter(one)))}, and those of "
-                f"source 2 of type {', '.join(types[1])}, as {shown(next(iter(two)))}. Give a pair of functions as on="
+                f"the keys of source 1 are of type {', '.join(types[0])}, like {shown(next(iter(one)))}, and those of "
+                f"source 2 of type {', '.join(types[1])}, like {shown(next(iter(two)))}. Give on= a pair of functions"
             )
         return ""
 
@@ -261,7 +261,7 @@ class Pairing:
     ) -> Iterator[Chunk]:
         """Make the pairs of a part of a batch, from `begin` on, and keep the values that may match more.
 
-        `part` has the keys, the times, the last times that match, the values, and whether each is to be kept.
+        `part` has the keys, the times, the last times that match, the values, and whether to keep each.
         """
         keys, times, reaches, values, keeps = part
         rows = cast("Near", side.other.kept).rows
@@ -307,7 +307,7 @@ class Pairing:
             self._location.hold(time)
 
     def _reaches(self, batch: Batch[Any]) -> tuple[list[Any], BaseException | None]:
-        """Compute the last time that each value matches, up to the first that has none; and its refusal."""
+        """Compute the last time that each value matches, up to the first without one; return its refusal, too."""
         reaches: list[Any] = []
         if batch.in_one_order:
             with suppress(TypeError, OverflowError):

@@ -17,17 +17,17 @@ ValuesByKey = Mapping[Hashable, Sequence[Any]]
 
 
 class MatchState:
-    """Values that match those at the same time; with `marks`, it tracks which of them have no match."""
+    """Values that match values at the same time; with `marks`, it tracks which of them have no match."""
 
     def __init__(self, *, marks: bool = False) -> None:
         self.size = 0
-        """Number of kept values."""
+        """The number of kept values."""
         self._times: Requests[defaultdict[Hashable, list[Any]]] = Requests()
         self._matched: dict[Hashable, set[Hashable]] | None = {} if marks else None
         """The matched keys, by time."""
 
     def add(self, time: Hashable, keys: Sequence[Hashable], values: Sequence[Any]) -> bool:
-        """Keep values of one time, at least one; True if they are the first at that time."""
+        """Keep one or more values of a time; True if they are the first at that time."""
         groups = self._times.get(time)
         first = groups is None
         if groups is None:
@@ -55,11 +55,11 @@ class MatchState:
         return time in self._times
 
     def waiting(self) -> list[Any]:
-        """Give the times of which one must be complete before anything can be dropped."""
+        """Return times, one of which must be complete before anything can be dropped."""
         return self._times.first
 
     def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
-        """Drop the times that no `arriving` value can match any more; give the unmatched values of each."""
+        """Drop the times that no `arriving` value can match; return the unmatched values of each."""
         gone: list[tuple[Any, list[Any]]] = []
         for time, groups in self._times.pop_over(arriving.less_equal).items():
             self.size -= sum(map(len, groups.values()))
@@ -95,7 +95,7 @@ class KeyRow:
         self.matched.insert(place, matched)
 
     def forget(self, count: int) -> Iterator[tuple[Any, Any, int]]:
-        """Drop the first `count` values; give their times, the values, and whether each was matched."""
+        """Drop the first `count` values; return their times, the values, and whether each was matched."""
         begin, end = self.begin, self.begin + count
         gone = zip(self.times[begin:end], self.values[begin:end], self.matched[begin:end], strict=True)
         self.begin = end
@@ -106,7 +106,7 @@ class KeyRow:
 
 
 class Near:
-    """Values that match those at nearby times; the times are in one order.
+    """Values that match values at nearby times; the times are totally ordered.
 
     Values are in parallel lists: an object for each would cost more than everything else.
     """
@@ -128,9 +128,9 @@ class Near:
         """Position of the first kept value."""
 
     def add(self, entries: Iterable[tuple[Hashable, Any, Any, Any, int, bool]]) -> list[Any]:
-        """Keep values; give the times at which they are the first, if unmatched values are wanted.
+        """Keep values; return the times at which they are the first, if unmatched values are wanted.
 
-        An entry has a value's key, time and reach, the value, and whether it was matched and is to be kept.
+        An entry has a value's key, time and reach, the value, and whether it was matched and must be kept.
         """
         rows, reaches, keys, counts = self.rows, self._reaches, self._keys, self._counts
         new: list[Any] = []
@@ -166,11 +166,11 @@ class Near:
         return self._counts is not None and time in self._counts
 
     def waiting(self) -> list[Any]:
-        """Give the first time whose completion allows something to be dropped."""
+        """Return the first time whose completion allows something to be dropped."""
         return self._reaches[self._begin : self._begin + 1]
 
     def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
-        """Drop values, of which there are some, as in `MatchState`; give the unmatched ones by time, if wanted."""
+        """Drop values as in `MatchState`; return the unmatched ones by time, if wanted. Some value must be kept."""
         if arriving.less_equal(self._reaches[self._begin]):
             return []
         begin, reaches = self._begin, self._reaches

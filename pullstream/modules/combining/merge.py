@@ -1,4 +1,4 @@
-"""`merge`, `concat` and `merge_sorted`: one stream of several, as they come, one after another, or in order."""
+"""`merge`, `concat` and `merge_sorted`: one stream from several: as they arrive, one after another, or sorted."""
 
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
@@ -23,7 +23,7 @@ from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 
 
 class Merge(ManyInputs):
-    """Gives the values that are ready, from one input after another."""
+    """Emits the values that are ready; the inputs take turns."""
 
     traits = Traits(trusted=True, reorders=True)
     _turn = 0
@@ -38,7 +38,7 @@ class Merge(ManyInputs):
         return DONE if self.finished() else asked
 
     def _part(self, limit: int) -> Batch[Any]:
-        """Give values of the next input in turn that has any."""
+        """Return values of the next input in turn that has any."""
         at = self.at(self._turn) % len(self.having)
         each = self.having[at]
         self._turn = each.number + 1
@@ -128,10 +128,10 @@ class _MergeSorted(FanIn):
         self._catches = key is not None and catches(on_error)
         self._key = guarded(key) if key is not None and self._catches else key
         self._marks = Backlog(self)
-        """The values for which a key failed and that are left out, then a failure of this module."""
+        """The values that are left out because their key failed, then a failure of this module."""
         self._heads: list[tuple[Any, int]] = []
         self._latest: list[Any] = [NOTHING] * len(sources)
-        """The key of the latest value of each input that was looked at."""
+        """The key of the latest value of each input so far."""
         self._at: Hashable = None
         self._used: set[Input] = set()
         """The inputs with a partly used multi-time batch that is not yet acknowledged."""

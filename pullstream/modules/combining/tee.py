@@ -29,7 +29,7 @@ class _Branches(Wiring):
     def branches(
         self, assembly: Assembly, module: Module, upstream: Kernel[Any], name: str
     ) -> list[tuple[Blueprint, Branch]]:
-        """Make a branch for each of the modules, before any of these is placed."""
+        """Make a branch for each module, before any of them is placed."""
         hub = Copies(assembly, module, name, upstream, self._capacity)
         return [(inner, hub.branch(f"{named(module)}[{n}]")) for n, inner in enumerate(self._modules)]
 
@@ -52,8 +52,8 @@ class Several:
         return tuple(await consume_all(self._consumers))
 
 
-# Plain Sink and Transformer types, not those of `parts`: mypy and pyrefly infer nothing from several without a fixed
-# type.
+# Plain Sink and Transformer types, not those of `parts`: from several of those without a fixed type, mypy and pyrefly
+# infer nothing.
 @overload
 def tee(a: Sink[A, R1], /, *, capacity: int = 0) -> Sink[A, tuple[R1]]: ...
 @overload
@@ -65,7 +65,7 @@ def tee(
     a: Sink[A, R1], b: Sink[A, R2], c: Sink[A, R3], d: Sink[A, R4], /, *, capacity: int = 0
 ) -> Sink[A, tuple[R1, R2, R3, R4]]: ...
 @overload
-def tee(  # five, as mypy would accept with it what it refuses of fewer
+def tee(  # five: with fewer, mypy would accept here what it refuses above
     a: Sink[A, R1],
     b: Sink[A, R1],
     c: Sink[A, R1],

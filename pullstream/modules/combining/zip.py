@@ -34,7 +34,7 @@ class _Zip(ManyInputs):
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         asked = self.ask_inputs(limit)
         there = self.having
-        # A source that has failed has not ended: what it lacks is not padded.
+        # A failed source has not ended, so its missing values are not padded.
         padded = self._mode == "padded" and self.failure_above is None
         ended = len(self.all) - self.going if padded else 0
         if there and len(there) + ended == len(self.all):
@@ -54,7 +54,7 @@ class _Zip(ManyInputs):
             )
         times = None
         if any(each.times is not None for each in there):
-            # Before anything is acknowledged: if joining fails, the values from there on are not handled.
+            # Join before acknowledging: if joining fails, the values from there on are not handled.
             times = self._join(there, count)
             count = len(times)
         parts = [each.take(count) if each else None for each in self.all]

@@ -26,7 +26,7 @@ from pullstream.protocol import NOT_YET, WAIT, Batch, Done, Unanswered
 
 
 class _RateLimit(Waking[Any], PolledKernel[Any]):
-    """Records when it answered how many values. A batch that arrives too early waits here, in flight."""
+    """Records the moment and size of each answer. A batch that arrives too early waits here, in flight."""
 
     traits = Traits(trusted=True, clocked=True)
 
@@ -35,7 +35,7 @@ class _RateLimit(Waking[Any], PolledKernel[Any]):
         self._per = per
         self._answered: deque[tuple[float, int]] = deque()
         self._early: Batch[Any] | None = None
-        """The batch that waits here: of one value, as no more are asked for while nothing may pass."""
+        """The batch that waits here. It has one value, because no more are asked for while none may pass."""
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -66,7 +66,7 @@ class _RateLimit(Waking[Any], PolledKernel[Any]):
 
     @property
     def _due(self) -> float:
-        """The moment at which the batch that waits may pass."""
+        """The moment at which the waiting batch may pass."""
         return self._answered[0][0] + self._per
 
     def _forget(self) -> None:
@@ -122,7 +122,7 @@ class _Timeout(Passing):
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._deadline = inf
-        """The moment at which the ask that waits has taken too long; infinity while none does."""
+        """The moment at which the waiting ask has taken too long; infinity if none waits."""
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -215,7 +215,7 @@ class _Gate(Waking[Any], PolledKernel[Any]):
 
 
 class _Exit(PassOn):
-    """Reports to the gate the values that have left."""
+    """Reports to the gate how many values have left."""
 
     def __init__(self, gate: _Gate) -> None:
         self._gate = gate
@@ -228,7 +228,7 @@ class _Exit(PassOn):
 
 @attrs.frozen(eq=False)
 class _InFlight(Wiring):
-    """The wiring of `in_flight`: a gate above the transformer, and a counter of what leaves below it."""
+    """The wiring of `in_flight`: a gate upstream of the transformer, and downstream a counter of what has left."""
 
     _transformer: Blueprint
     _capacity: "int | Quota"
@@ -244,7 +244,7 @@ class _InFlight(Wiring):
 
 
 class Quota:
-    """A capacity of `in_flight` that can be changed during the run, by any thread; a handle, for one module at a time.
+    """A capacity for `in_flight` that any thread can change during the run; a handle for one module at a time.
 
     >>> import pullstream as ps
     >>> quota = ps.types.Quota(2)

@@ -29,7 +29,7 @@ class Prefetch(PolledAsking[Any]):
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
         if not self._kept:
-            # A task that has not begun to ask is not waited for: upstream may answer in this step.
+            # Do not wait for a task that has not begun to ask: upstream may answer in this step.
             self.take_back(self.upstream)
             self._ask(self.ask_input)
         answer = self._kept.answer(limit) or WAIT

@@ -49,11 +49,11 @@ class _Take(PassOn, Inline, Resumable):
 
 
 class _TakeWhile(PerBatch, Inline):
-    """Asks for at most `most` values at a time, and answers together those that come quickly.
+    """Asks for at most `most` values at a time, and answers with several if they arrive quickly.
 
-    Each in an answer of its own would cost the modules below more than all else. But a value must not wait for a slow
-    one, and nothing tells in advance which one is slow. So the number to answer together begins at one, doubles while
-    so many come quickly, and is one again after a slow value.
+    One answer per value would cost the modules downstream more than all else. But a value must not wait for a slow one,
+    and nothing tells in advance which one is slow. So the number of values in an answer begins at one, doubles while
+    that many arrive quickly, and returns to one after a slow value.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class _TakeWhile(PerBatch, Inline):
         return answer
 
     def _with_more(self, first: Batch[Any], limit: int, until: float) -> Batch[Any]:
-        """Add to an answer what else is there at once. All of it is held here until it is in flight below."""
+        """Add all values available now to an answer. All are held here until they are in flight downstream."""
         values, times = [*first.values], [*first.times]
         held: dict[Hashable, None] = {}
         failed, batch = self.edge.handover, first
@@ -95,7 +95,7 @@ class _TakeWhile(PerBatch, Inline):
                 break
             if not isinstance(more, Batch):
                 if more is DONE:
-                    # The next ask is answered with that, and upstream is not asked again (R9).
+                    # The next ask is answered with DONE, and upstream is not asked again (R9).
                     self.most = 0
                 break
             batch = more
@@ -201,8 +201,8 @@ class _TakeTimes(Notified, Resumable):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        # Where times are out of order, one that was not taken may be complete before one that was, and a later run must
-        # take the same.
+        # If times are out of order, a time that was not taken may complete before one that was, and a later run must
+        # take the same ones.
         decided = self.memory.ledger
         for run in self.apart(batch):
             time = run.time

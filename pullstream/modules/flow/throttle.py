@@ -23,9 +23,9 @@ from pullstream.protocol import WAIT, Batch, Done, Reader, Unanswered
 class _KeepLatest(PolledKernel[Any]):
     """Reads continuously, and keeps the latest value of each logical time, until it is due.
 
-    `due` returns the moment at which a kept value is due that arrived at the given moment.
+    `due` returns the moment at which a value that arrived at the given moment is due.
 
-    When a time is complete at the input, nothing can replace its value any more, so it is due whatever the clock says.
+    When a time is complete at the input, nothing can replace its value, so it is due whatever the clock says.
     Until it is answered, nothing more is read, unless an ask wants more. So at most one value is kept per incomplete
     time, plus one.
     """
@@ -35,15 +35,15 @@ class _KeepLatest(PolledKernel[Any]):
     def __init__(self, seconds: float, due: Callable[["_KeepLatest", float], float]) -> None:
         self.seconds = seconds
         self._due = due
-        self.came = self.answered = -inf
+        self.arrival = self.answered = -inf
         """The moments of the latest arrival and of the latest answer."""
         self._kept: dict[Hashable, tuple[float, Any]] = {}
         """The latest value at each logical time, until it is answered, with the moment of its arrival."""
         self._ready = Backlog(self)
         self._wanted = 0
-        """The limit of the ask that waits; 0 if none does."""
+        """The limit of the waiting ask; 0 if none waits."""
         self._coming: Iterator[Batch[Any] | Completed] = iter(())
-        """The rest of what has arrived, and the completions in it."""
+        """The rest of the arrived values, with the completions among them."""
 
     @override
     def placed(self) -> None:
@@ -67,7 +67,7 @@ class _KeepLatest(PolledKernel[Any]):
         self._limit = limit
         self._give_complete()
         self._give_due()
-        # One more than the answer takes: no frontier may be read between that and the return.
+        # One more value than the answer takes: between the answer and the return, no frontier may be read.
         self._go_on(limit + 1)
         self._give_due()
         answer = self._ready.answer(limit)
@@ -79,7 +79,7 @@ class _KeepLatest(PolledKernel[Any]):
     @override
     async def wait(self) -> None:
         self._wanted = self._limit
-        await self.events.wait(deadline=min((self._due(self, came) for came, _ in self._kept.values()), default=inf))
+        await self.events.wait(deadline=min((self._due(self, at) for at, _ in self._kept.values()), default=inf))
         self._wanted = 0
 
     def _arrived(self, _: Reader[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -88,7 +88,7 @@ class _KeepLatest(PolledKernel[Any]):
             self._input.put(answer)
             self._coming = iter((answer,)) if answer.uniform else self.events.apart(answer)
             if self._wanted:
-                # A value that is due now is given, whether the tick or its replacement came first.
+                # A value that is due now is emitted, even if its replacement was processed before the tick.
                 self._give_due()
             self._give_complete()
             self._go_on(self._wanted or 1)
@@ -100,16 +100,16 @@ class _KeepLatest(PolledKernel[Any]):
         self.events.wake()
 
     def _go_on(self, limit: int) -> None:
-        """Work through what has arrived until `limit` values are ready."""
+        """Process arrived values until `limit` values are ready."""
         now = trio.current_time()
         while self._input and self._ready.left < limit:
             event = next(self._coming)
             if isinstance(event, Completed):
                 self._give(event.time)
                 continue
-            self.came = now
+            self.arrival = now
             values = self._input.take_run(len(event.values)).values
-            # An ask that waits gets the first value if that is due now; those between the first and the last never are.
+            # A waiting ask gets the first value if that is due now; values between the first and the last never are.
             for value in (values[0], values[-1]) if len(values) > 1 else values:
                 self._keep(event.time, value, now)
         if self._input:
@@ -118,7 +118,7 @@ class _KeepLatest(PolledKernel[Any]):
             self.upstream.settle()
 
     def _ask_on(self) -> None:
-        # An ask that waits and has its value goes first: its consumer may need no more.
+        # A waiting ask whose value is ready goes first: its consumer may need no more.
         if not (self._ready or self._ready.known):
             self.events.ask(self.run.limit)
 
@@ -131,28 +131,28 @@ class _KeepLatest(PolledKernel[Any]):
             self._give(time)
 
     def _give(self, time: Hashable) -> None:
-        """Let the value of a time be answered; nothing replaces it any more."""
+        """Make the value of a time ready; nothing replaces it from now on."""
         self.events.requests.pop(time, None)
         self._ready.put(Batch(time, [self._kept.pop(time)[1]]))
         self.location.drop(time)
 
     def _give_complete(self) -> None:
-        """Let the values of all complete times be answered."""
+        """Make the values of all complete times ready."""
         while self.events.requests and (complete := self.events.complete()):
             for time in complete:
                 self._give(time)
 
     def _give_due(self) -> None:
-        """Let the first value that is due now be answered, unless another goes first."""
+        """Make the first value that is due now ready, unless another is ready."""
         now = trio.current_time()
-        for time, (came, _) in () if self._ready else self._kept.items():
-            if self._due(self, came) <= now:
+        for time, (at, _) in () if self._ready else self._kept.items():
+            if self._due(self, at) <= now:
                 self._give(time)
                 return
 
 
 def tick_after(moment: float, start: float, every: float) -> int:
-    """Give the number of the first tick after a moment, where tick 0 is at `start` and one comes `every` seconds.
+    """Return the number of the first tick after a moment; tick 0 is at `start`, the others `every` seconds apart.
 
     A value that arrives exactly at a tick counts for the next one, whichever is processed first.
     """
@@ -162,8 +162,8 @@ def tick_after(moment: float, start: float, every: float) -> int:
     return tick
 
 
-def _next_tick(module: _KeepLatest, came: float) -> float:
-    return module.began + tick_after(came, module.began, module.seconds) * module.seconds
+def _next_tick(module: _KeepLatest, arrival: float) -> float:
+    return module.began + tick_after(arrival, module.began, module.seconds) * module.seconds
 
 
 @transformer
@@ -199,7 +199,7 @@ def debounce(seconds: Seconds) -> Same[V]:
 
     The end of the stream, back-pressure and logical times are handled as in `throttle`.
     """
-    return opens(_KeepLatest(seconds, lambda module, _: module.came + module.seconds))
+    return opens(_KeepLatest(seconds, lambda module, _: module.arrival + module.seconds))
 
 
 @transformer

@@ -214,7 +214,7 @@ def test_the_type_of_the_times_must_not_change(first, then):
     """A number that means nanoseconds must not become one without a unit; what came before is delivered."""
     got = []
 
-    with pytest.raises(columns.ColumnError, match=r"stamp, .*'t' is (.*, but it was .* in the rows|string; times)"):
+    with pytest.raises(columns.ColumnError, match=r"stamp, .*'t' is (.*, but it was .* in earlier rows|string; times)"):
         ps.run(ps.pipe(of_types(first, then), columns.stamp("t"), ps.drain(got.append)))
 
     assert got == [{"t": first[0]}]
