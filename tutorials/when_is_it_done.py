@@ -124,11 +124,11 @@ def stamping() -> None:
             say(error)
     print(late)
     # | stamp, composed at when_is_it_done.py:117, went back in time: Sale(hour=12, item='tea') is at 12, but 15
-    # |   came before. Sort the values, or allow them to be out of order with stamp(..., lateness=...). Below merge,
-    # |   put a stamp into each source instead
+    # |   came before. Sort the values, or allow them to be out of order with stamp(..., lateness=...). Downstream
+    # |   of merge, put a stamp into each source instead
     # | stamp, composed at when_is_it_done.py:118, got a value that is too late: Sale(hour=20, item='rice') is at
     # |   20, but 33 has already arrived, and lateness=5. Allow more lateness, or pass late="drop" or a sink as
-    # |   late=. Below merge, put a stamp into each source instead
+    # |   late=. Downstream of merge, put a stamp into each source instead
     # | [(15, 'rice'), (12, 'tea'), (33, 'tea'), (30, 'tea')]
     # | [Sale(hour=20, item='rice')]
 

@@ -754,9 +754,9 @@ SLIPS = [
     (ps.values([1], time=lambda value: [value]), "[1] cannot be a time", "raised in values"),
     (ps.pipe(ps.values(ZONES), ps.stamp(lambda time: time)), "with a time zone and one without"),
     (ps.map_async(str, 2), "Use map"),
-    (ps.split(), "text or bytes"),
-    (ps.pipe(ps.values(["a", b"b"]), ps.split()), "split needs ", "all of one kind, ", "but got b'b'"),
-    (ps.pipe(ps.values("ab"), ps.split(b";")), "split needs ", "that of its separator, but got 'a'"),
+    (ps.split(), "text or all bytes"),
+    (ps.pipe(ps.values(["a", b"b"]), ps.split()), "split needs ", "all text or all bytes", "but got b'b'"),
+    (ps.pipe(ps.values("ab"), ps.split(b";")), "split needs ", "separator of the same kind, but got 'a'"),
     (ps.pipe(ps.once("a"), ps.decode()), "already text"),
     (ps.decode(), "decode needs bytes, but got 3"),
     (ps.map_time(lambda day: [day]), "map_time, ", "returned [3] for the time 3, ", "hashable"),
@@ -764,18 +764,18 @@ SLIPS = [
     (
         ps.pipe(ps.values(["2026-01-01"], time=str), ps.tumbling(timedelta(1))),
         "to the time '2026-01-01' (str)",
-        "Put map_time(datetime.fromisoformat) above it",
+        "Put map_time(datetime.fromisoformat) upstream",
     ),
     (ps.pipe(ZONELESS, ps.tumbling(60)), "Pass a timedelta: timedelta(seconds=60), if 60 is in seconds\n"),
     (
         ps.pipe(ps.merge(ps.values([3]), ps.values([2])), ps.stamp(int)),
         "back in time",
-        "Below merge, put a stamp into each source instead\n",
+        "Downstream of merge, put a stamp into each source instead\n",
     ),
     (
         ps.pipe(ps.merge(ps.values([30]), ps.values([2])), ps.stamp(int, lateness=1)),
         "too late: ",
-        "Below merge, put a stamp into each source instead\n",
+        "Downstream of merge, put a stamp into each source instead\n",
     ),
     (ps.pipe(ps.values([{}]), ps.unique()), "unhashable", "a key must be hashable", "at the value {}"),
     (ps.flat_map(lambda n: n), "for each value, but got 3: put a single value into a list"),
@@ -858,7 +858,7 @@ SLIPS = [
         ]
     ),
     (ps.pipe(ps.once(1), ps.tumbling(timedelta(minutes=5))), "Values without an assigned time are at 0"),
-    (ps.pipe(ps.values([np.float32(3)], time=abs), ps.tumbling(5)), "Put map_time(lambda time: time.item()) above it"),
+    (ps.pipe(ps.values([np.float32(3)], time=abs), ps.tumbling(5)), "Put map_time(lambda time: time.item()) upstream"),
     # What a user's function does with a value, or does not return.
     (ps.pipe(ps.values([(1, 2)]), ps.map(lambda one, other: one)), "lambda parts: f(*parts)"),
     (ps.map_async(ps.asyncio_call(str), 2), "'3'. Use map"),

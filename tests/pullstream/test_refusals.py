@@ -301,7 +301,7 @@ CALLS = [
     # Arguments that mean nothing.
     (lambda: ps.tumbling(timedelta()), "tumbling", "size"),
     (lambda: ps.tumbling(5, origin="monday"), "size=5 and origin='monday', which cannot be added"),
-    (lambda: ps.from_async_iterable(ONE), "async iterable", "A source is used as it is"),
+    (lambda: ps.from_async_iterable(ONE), "async iterable", "Use a source as it is"),
     (lambda: ps.from_awaitable(ps.pipe(ONE, ps.collect())), "an awaitable, but got pipe"),
     (lambda: ps.from_asyncio(ONE), "async iterable, but got values"),
     (lambda: ps.from_asyncio(FUTURE), "Pass that loop as loop="),

@@ -14,38 +14,38 @@ from pullstream.modules.folds.fold import LISTING, Fold, emitting, itself, one_m
 from pullstream.protocol import listed
 
 KeyStates: TypeAlias = dict[Hashable, Any]
-"""The state of each key; without keys there is one, of None."""
+"""The state of each key; without keys, a single state of the key None."""
 
 EarlyResults: TypeAlias = list[tuple[int, Any]]
-"""Results that come before the end: the number of a table, and its result so far or the mark of a failure."""
+"""Early results: the number of a table, and its result so far or the mark of a failure."""
 
 
 def keys_of(
     key: Callable[[Any], Hashable], values: Sequence[Any]
 ) -> tuple[list[Hashable], tuple[Any, BaseException] | None]:
-    """The keys of values, up to the first that has none, and then that one, and why.
+    """The keys of values up to the first whose key fails, then that value and its failure, if any.
 
     >>> keys_of(lambda n: 6 / n, [1, 2, 0, 3])
     ([6.0, 3.0], (0, ZeroDivisionError('division by zero')))
     """
-    # Each is hashed as it is found, by a set: what comes after one that has none is found later, and not twice.
+    # A set hashes each key when it is computed, so no key after a failing one is computed here, to be repeated later.
     left = iter(listed(values))
     found, kept = tee(map(key, left))
     try:
         set[Hashable]().update(found)
-    except BaseException as exc:  # noqa: BLE001 - the caller's, when what comes before it is dealt with
+    except BaseException as exc:  # noqa: BLE001 - the caller raises it after the values before it
         failure = exc
         keys = list(islice(kept, len(values) - length_hint(left) - 1))
     else:
         failure = no_end()
-        # Values that are left come after one whose key raised StopIteration: `kept` would go on with their keys.
+        # If values are left, a key before them raised StopIteration, and `kept` would continue with their keys.
         unseen = length_hint(left)
         keys = list(islice(kept, len(values) - unseen - 1 if unseen else None))
         if len(keys) == len(values):
             if keys:
                 result_of(key, keys[0])
             return keys, None
-    # Where a key is no function of Python's, an error shows what has this name here.
+    # If the key function is not written in Python, an error shows the variable with this name.
     value = values[len(keys)]
     return keys, (value, failure)
 
@@ -55,7 +55,7 @@ class Accumulator:
 
     Without a `fold` the result is the list of the values. With `eager`, `add` also gives the result so far after every
     value. With an `on_error` other than "fail", a value whose key or step raises is left out, and `add` gives its mark,
-    which the module below handles (see `with_policy`).
+    which the module downstream handles (see `with_policy`).
 
     >>> from pullstream import Fold
     >>> counting = Accumulator(Fold(int, lambda n, _: n + 1), key=str.lower)
@@ -74,31 +74,31 @@ class Accumulator:
         on_error: object = "fail",
     ) -> None:
         fold = LISTING if fold is None else fold
-        # A list that is given while it grows must be a copy.
+        # A list that is emitted while it grows must be copied.
         self._finish: Callable[[Any], Any] = list if eager and fold is LISTING else fold.finish
         self.initial, self.step = emitting(fold) if eager and self._finish is itself else (fold.initial, fold.step)
         self.key = key
         self._untried = True
-        """Whether no result was looked at yet, to see whether the functions are plain ones."""
+        """Whether no result was checked yet; the first shows whether a function returns coroutines."""
         self.eager = eager
         self._catches = on_error != "fail"
         self.plain = not (eager or self._catches)
-        """Whether there are no early results, and a value that fails ends it."""
+        """Whether there are no early results, and a value that fails ends the stream."""
         self._lists = fold is LISTING
         self.counts = self.plain and key is not None and self.step is one_more
-        """Whether it counts values by their keys: then these are all that has to be known of them."""
+        """Whether it counts values by key, so only their keys matter."""
 
     def new(self, before: Mapping[Hashable, Any] | None = None) -> KeyStates:
-        """A table without values; a key that is in the table `before` goes on from its state there."""
+        """A table without values; a key in the table `before` starts with its state there."""
         if not self.plain or before is not None:
             return _States(self.initial, {} if before is None else before)
-        # What is made for a missing key stays there even if the step then raises, which a failed stream never shows.
+        # The state made for a missing key stays even if the step then raises, but a failed stream never shows it.
         return Counter() if self.counts else defaultdict(self.initial)
 
     def add(self, tables: Sequence[KeyStates], values: Sequence[Any], early: EarlyResults) -> None:
-        """Take values into all of the tables, value by value; the key of each is computed once.
+        """Add values to all of the tables, value by value; the key of each is computed once.
 
-        What it raises follows the `early` results.
+        An exception comes after the `early` results.
         """
         if self.plain:
             if len(tables) == 1:
@@ -122,7 +122,7 @@ class Accumulator:
                 except Exception as exc:
                     if not self._catches:
                         raise
-                    # It is one value that failed, in however many tables.
+                    # Only one value failed, in however many tables.
                     if not failed:
                         early.append((number, caught(value, exc)))
                     failed = True
@@ -156,9 +156,9 @@ class Accumulator:
                 table[name] = step(table[name], value)
 
     def add_each(self, tables: Iterable[KeyStates], values: Iterable[Any], early: EarlyResults) -> None:
-        """Take each value into a table of its own, unless `eager`; on the way no value is read before its turn.
+        """Add each value to a table of its own, unless `eager`; no value is read before its turn.
 
-        What it raises follows the `early` results.
+        An exception comes after the `early` results.
         """
         key, step = self.key, self.step
         if self._catches:
@@ -166,7 +166,7 @@ class Accumulator:
                 try:
                     name = None if key is None else key(value)
                     table[name] = step(table[name], value)
-                except Exception as exc:  # noqa: BLE001 - the policy's business
+                except Exception as exc:  # noqa: BLE001 - the policy handles it
                     early.append((number, caught(value, exc)))
         elif key is None and step is one_more:
             for table, _ in zip(tables, values, strict=False):
@@ -195,7 +195,7 @@ class Accumulator:
     def results(self, table: KeyStates) -> list[Any]:
         """The results of a table: `(key, result)` for each key, in the order in which they were first seen.
 
-        Without a key, the result; none where every value was left out.
+        Without a key, the single result; none if every value was left out.
 
         Raises:
             TypeError: the first of all keys, states or results is a coroutine.
@@ -222,7 +222,7 @@ class Accumulator:
 
 
 class _States(dict[Hashable, Any]):
-    """A table whose missing keys are kept only once a step has made a state of them."""
+    """A table that keeps a missing key only after a step has made its state."""
 
     def __init__(self, initial: Callable[[], Any], before: Mapping[Hashable, Any]) -> None:
         super().__init__()

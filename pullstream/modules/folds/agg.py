@@ -2,8 +2,8 @@
 
 Every fold except `count` takes `of`, a function that is applied to each value first: `agg.sum(of)` adds up its results.
 All folds have a `merge`, so parts of the values can be folded separately (`Fold.partial`, `Fold.merging`). Unlike in
-SQL, None is not skipped and usually raises a TypeError: `filter` it out first, or let `of` replace it. So do with NaN,
-which has no order: with it, `min`, `max`, `top` and `quantile` depend on the order of the values. Without values,
+SQL, None is not skipped and usually raises a TypeError: `filter` it out first, or let `of` replace it. Do the same
+with NaN, which has no order: with it, `min`, `max`, `top` and `quantile` depend on the order of values. Without values,
 `count`, `count_unique` and `sum` give 0, `top` and `most_common` give [], and the others raise ValueError.
 
 >>> import pullstream as ps
@@ -169,7 +169,7 @@ def several(**aggregates: Annotated[Fold[A, Any], folds, Example("n=agg.count()"
     """Compute several named aggregates of the same values; the result is a dict.
 
     It has a `merge` if all of its folds do. With `on_error` in the module, a value for which one of them raises is left
-    out of all. Only a `quantile`, `top`, `most_common` or `count_unique` before that one has taken it: name these last.
+    out of all. But a `quantile`, `top`, `most_common` or `count_unique` before it has taken the value: name these last.
 
     >>> import pullstream as ps
     >>> from pullstream import agg
@@ -192,11 +192,11 @@ def _plus(of: Callable[[Any], Any], total: Any, value: Any) -> Any:
 def _extreme(
     step: Callable[..., Any], before: Callable[[Any, Any], bool], of: Callable[[Any], Any], place: int
 ) -> Fold[Any, Any]:
-    """Make the fold of the first value in an order of `of`: it keeps [of(value), value], and gives one of the two."""
+    """Make the fold for the first value in an order by `of`: it keeps [of(value), value], and returns one of them."""
     return Fold(list, partial(step, of), partial(_best, place), partial(_first_of, before))
 
 
-# Two functions: a comparison that is passed as a function costs a tenth of the fold.
+# Two functions: passing the comparison as a function would cost a tenth of the fold.
 def _least(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
     key = of(value)
     return [key, value] if not best or key < best[0] else best
@@ -213,7 +213,7 @@ def _first_of(before: Callable[[Any, Any], bool], best: list[Any], other: list[A
 
 def _best(place: int, best: list[Any]) -> Any:
     if not best:
-        raise ValueError("no values, so there is no least or greatest one; reduce(f, initial) has a result then")
+        raise ValueError("no values, so there is no least or greatest one; reduce(f, initial) returns initial instead")
     return best[place]
 
 
@@ -269,7 +269,7 @@ def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> lis
 
 def _keep_greatest(k: int, heap: list[Any], entry: tuple[Any, int, Any]) -> None:
     if len(heap) < k:
-        sorted([entry, *heap[:1]])  # raises first if they have no order: the push would leave the entry in the heap
+        sorted([entry, *heap[:1]])  # raises if they cannot be compared, before the push leaves the entry in the heap
         heapq.heappush(heap, entry)
     else:
         heapq.heappushpop(heap, entry)

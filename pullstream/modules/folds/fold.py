@@ -1,4 +1,4 @@
-"""`Fold`: a fold of values, as a value."""
+"""`Fold`: the description of a fold of values."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -18,11 +18,11 @@ from pullstream.blueprint.variables import A, R, S
 from pullstream.errors import CompositionError
 from pullstream.failures import Mistake
 
-# Functions by name, and no closures, so that a blueprint can be pickled by name as well.
+# Module-level functions instead of closures, so that a blueprint can be pickled.
 
 
 def itself(value: Any) -> Any:
-    """The value."""
+    """Return the value."""
     return value
 
 
@@ -58,11 +58,11 @@ def _named(function: Any) -> str:
 
 @attrs.frozen(init=False, repr=False)
 class Fold(Generic[A, R]):
-    """A fold of values: a fresh state, how a value changes it, and the result made of it at the end.
+    """A fold of values: how to make a state, how a value changes it, and how to get the result from it.
 
     `initial` is a factory, called once for each state; `step` returns the next state, and may change the one it was
-    given; `finish` makes the result (without it, the state is the result). Where results are emitted while the fold
-    goes on, by `accumulate`, `scan` and `eager=True`, `finish` must copy a state that `step` changes.
+    given; `finish` makes the result (without it, the state is the result). If results are emitted while the fold
+    continues, as by `accumulate`, `scan` and `eager=True`, `finish` must copy a state that `step` changes.
 
     >>> import pullstream as ps
     >>> counting = ps.Fold(int, lambda n, _: n + 1)
@@ -70,7 +70,7 @@ class Fold(Generic[A, R]):
     >>> mean
     Fold(list, <lambda>, <lambda>)
 
-    `merge` combines the states of two parts of the values, the earlier part first, and may change that one. So parts
+    `merge` combines the states of two parts of the values, the earlier part first, and may change the first. So parts
     can be folded separately, for example on several machines, and `merging` folds their results:
 
     >>> counting = ps.Fold(int, lambda n, _: n + 1, merge=lambda n, more: n + more)
@@ -84,7 +84,7 @@ class Fold(Generic[A, R]):
     finish: Callable[[Any], R]
     merge: Callable[[Any, Any], Any] | None
 
-    # Written out because the state's type ties them together, and shows in none of the fields.
+    # Written out because the arguments share the state's type, which none of the fields shows.
     @overload
     def __init__(
         self, initial: Callable[[], R], step: Function2[R, A, R], *, merge: Function2[R, R, R] | None = None
@@ -120,7 +120,7 @@ class Fold(Generic[A, R]):
         return f"Fold({', '.join(parts)})"
 
     def partial(self) -> "Fold[A, Any]":
-        """The same fold without its `finish`: a part's state, for `merging`."""
+        """The same fold without its `finish`: its result is the state of a part, for `merging`."""
         return Fold(self.initial, self.step, itself, self.merge)
 
     def merging(self) -> "Fold[Any, R]":
@@ -148,14 +148,14 @@ def may_change(state: Any) -> bool:
 
 
 CHECKS: Final = 100
-"""Number of steps that leave a state as it is until no more are checked: a check costs as much as it is large."""
+"""The number of checked steps after which no more are checked: each check costs more the larger the state is."""
 
 
 class Emitted:
-    """The check that a step does not change a state in place which was emitted as a result.
+    """The check that a step does not change in place a state that was emitted as a result.
 
-    Otherwise this result would change too, wherever it is kept or waits. It ends when a step returns another object in
-    a state's place, or after `CHECKS` steps.
+    Otherwise this result would change too, wherever it is kept or waits. The check ends when a step returns a new
+    object instead of changing the state, or after `CHECKS` steps.
     """
 
     ended = False
@@ -171,11 +171,11 @@ class Emitted:
         return self._parts is not None
 
     def before(self, state: Any) -> None:
-        """Note a state as it is before the step: what a module below did to its own value is no fault of the step."""
+        """Note a state just before the step, which is not to blame if a module downstream has changed its value."""
         self._state, self._parts = state, _parts(state) if may_change(state) else None
 
     def after(self, state: Any, whose: str) -> None:
-        """Compare the noted state with what it was, given the one after the step; raises `Mistake` if it changed."""
+        """Compare the noted state with its parts before the step, which returned `state`; refuse a change."""
         parts, self._parts = self._parts, None
         if parts is None:
             return
@@ -184,7 +184,7 @@ class Emitted:
             kind = type(self._state).__name__
             raise Mistake(
                 f"{whose}: the step of its fold has changed in place a {kind} that was already emitted as a result. "
-                f"Let finish copy it, Fold(initial, step, {kind}), or let step return a new one"
+                f"Copy it in finish, Fold(initial, step, {kind}), or return a new one from step"
             )
         self._checks += 1
         self.ended = state is not self._state or self._checks == CHECKS
@@ -222,7 +222,7 @@ LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)
 
 
 def a_fold(call: Call, fold: Any) -> Any:
-    """Give a fold, or refuse what is none: the check of an argument, see `pullstream.authoring`."""
+    """Check that an argument is a fold; see `pullstream.authoring`."""
     if not isinstance(fold, Fold):
         raise call.refuse(
             f"needs a Fold(initial, step, finish), or a fold of ps.agg, such as agg.count(), but got "
@@ -232,7 +232,7 @@ def a_fold(call: Call, fold: Any) -> Any:
 
 
 def fold_instead(function: Any) -> str:
-    """Return a hint for a function that is no fold, but has the name of one; "" if it has not."""
+    """Return a hint for a function that has the name of a fold but is not one; "" for any other."""
     name: Any = getattr(function, "__name__", "")
     ours = getattr(function, "__module__", "") == "pullstream.modules.folds.agg"
     if ours or any(function is builtin for builtin in (sum, min, max)):
@@ -243,7 +243,7 @@ def fold_instead(function: Any) -> str:
 
 
 def folds(call: Call, named: Any) -> Any:
-    """Folds by their names, at least one."""
+    """Check named folds; there must be at least one."""
     if not named:
         raise call.refuse("needs at least one aggregate: n=ps.agg.count()")
     for name, fold in named.items():
@@ -252,11 +252,11 @@ def folds(call: Call, named: Any) -> Any:
 
 
 NOTHING: Final = object()
-"""The initial state that was left out."""
+"""A mark for an initial state that was left out."""
 
 
 def step_or_fold(call: Call, function: Any) -> Any:
-    """Check for a fold, or a step with an initial state of its own."""
+    """Check for a fold, or a step with a separate initial state."""
     if not isinstance(function, Fold):
         return _STATE(call, function)
     if call["initial"] is not NOTHING:

@@ -20,14 +20,14 @@ from pullstream.modules.values.on_error import OnError
 from pullstream.protocol import Batch
 
 MANY: Final = 8
-"""The length from which handling a run of values at one time as a whole costs less than value by value."""
+"""The length from which a run of values at one time costs less to handle as a whole than value by value."""
 
 
 def value_by_value(batch: Batch[Any]) -> bool:
     """Whether to handle a multi-time batch value by value, rather than run by run.
 
-    Not if the time changes seldom: run by run is faster then. Nor if its times have no one order: they may fail
-    anywhere, and the values before the failure must still be counted.
+    Not if the time changes seldom, because run by run is then faster. Nor if its times are not totally ordered: they
+    may fail anywhere, and the values before the failure must still be counted.
     """
     return MANY * len(batch.changes) >= len(batch.times) and batch.in_one_order
 
@@ -45,14 +45,14 @@ class PerTime(Notified, Inline, Generic[S]):
 
     @abstractmethod
     def add(self, time: Hashable, state: S, values: Sequence[Any]) -> None:
-        """Take values into the state of their time."""
+        """Add values to the state of their time."""
 
     @abstractmethod
     def results(self, time: Hashable, state: S) -> Sequence[Any]:
-        """Give the values to answer for a time's state when the time is complete."""
+        """Return the results of a time's state when the time is complete."""
 
     def add_each(self, times: Sequence[Hashable], states: Iterable[S], values: Iterable[Any]) -> None:
-        """Take each value into the state of its time, as `add` does. No value may be read before its turn."""
+        """Add each value to the state of its time, as `add` does. No value may be read before its turn."""
         raise NotImplementedError(f"{type(self).__name__} receives multi-time batches, so it must define add_each()")
 
     def by_value(self, batch: Batch[Any]) -> bool:

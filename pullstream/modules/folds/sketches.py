@@ -1,7 +1,7 @@
 """Sketches: states of folds that stay small however many values they have seen, with a known error.
 
-They are those of Apache DataSketches. Two states merge to the state of all their values, and a pickle of one is its
-compact form, so parts can be folded on other machines.
+They are those of Apache DataSketches. Two states merge into the state of all their values, and pickles are compact, so
+parts can be folded on other machines.
 """
 
 import pickle
@@ -14,7 +14,7 @@ from pullstream.errors import SketchesMissing, of_extra
 RANKS: Final = 400
 """The size of a sketch of quantiles: in 99 of 100 cases the rank of a result is at most 0.7 % of all values off."""
 UNIQUE: Final = 14
-"""The size of a sketch of distinct values, as a power of 2: a result is 0.8 % off, as a standard deviation."""
+"""The size of a sketch of distinct values, as a power of 2: the standard deviation of a result is 0.8 %."""
 FREQUENT: Final = 12
 """The size of a sketch of frequent values, as a power of 2: a count is at most 0.09 % of all values too high."""
 
@@ -26,14 +26,14 @@ def driver() -> Any:
 
 @cache
 def _pickles_class() -> Any:
-    """Return the class of ways to write single values.
+    """Return the class that serializes single values.
 
-    No instance is kept: the driver reports each that is left at the exit of a process, in hundreds of lines.
+    No instance is kept: when a process exits, the driver reports each one left, in hundreds of lines.
     """
     base: Any = driver().PyObjectSerDe
 
     class Pickles(base):
-        """Each value as its length and its pickle."""
+        """Writes each value as its length and its pickle."""
 
         def get_size(self, item: Any) -> int:
             return len(self.to_bytes(item))
@@ -117,7 +117,7 @@ class Unique:
 
 
 def _constant(value: Any) -> int | str:
-    r"""Return what has the same hash in all processes; equal values give equal results.
+    r"""Return a value with the same hash in all processes; equal values give equal results.
 
     >>> [_constant(value) for value in (1, 1.0, True, "1", (1, "a"))]
     [1, 1, 1, '1', "\x00(1, 'a')"]

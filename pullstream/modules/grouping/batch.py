@@ -1,4 +1,4 @@
-"""`batch` and `windowed`: lists of values, which overlap or not, by count or by the clock."""
+"""`batch` and `windowed`: lists of values, overlapping or not, by count or by the clock."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ class _ByCount(Gather):
         if self.short > 1 and not self.whole:
             LOG.warning(
                 "%s, gave only lists of fewer than %d values, because the values of a list are at one time and no time "
-                "had so many. For lists across times, put map_time(lambda _: 0) in front",
+                "had that many. For lists across times, put map_time(lambda _: 0) in front",
                 self.location,
                 self._count,
             )
@@ -142,13 +142,13 @@ class _Ticks:
         self._start: float | None = None
 
     def next_tick(self, now: float) -> int:
-        """Give the number of the first tick after a moment."""
+        """Return the number of the first tick after a moment."""
         if self._start is None:
             self._start = now
         return tick_after(now, self._start, self._every)
 
     def moment(self, tick: float) -> float:
-        """Give the moment at which a tick is due, or a part of the period after one."""
+        """Return the moment of a tick, or of a fraction of the period after one."""
         assert self._start is not None, "next_tick() is called first"
         return self._start + tick * self._every
 
@@ -164,7 +164,7 @@ class _LatestByClock(Part):
     @override
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
         now = trio.current_time()
-        # A tick may have come while upstream worked: these values count for a later one.
+        # A tick may have passed while upstream worked: these values count for a later one.
         while self._kept and self.deadline <= now:
             self.elapse(out)
         if not self._kept:
@@ -191,7 +191,7 @@ class _LatestByClock(Part):
 
     def _forget(self) -> None:
         """Drop the values that arrived too early for the window of the next tick."""
-        # Made as the moments of ticks are: of two that are equal, none is the later one by a rounding error.
+        # Computed like the moments of ticks, so a rounding error cannot make one of two equal moments later.
         begin = self._clock.moment(self._tick - self._periods)
         while self._kept and self._kept[0][0] < begin:
             self._kept.popleft()
@@ -238,11 +238,11 @@ def windowed(
 
     Without `step`, a list begins at every value. `batch(count)` makes lists that do not overlap; `tumbling` and
     `sliding` use the times of values. All values of a list are at one time. When that time is complete, values that
-    were in no list come in a last, shorter one.
+    were in no list are emitted in a last, shorter one.
 
     `windowed(seconds=60, every=10)` emits, every ten seconds, the values that arrived in the last minute. Without
     `every`, each value is in one list. The periods follow trio's clock and start when the first value arrives. A list
-    is emitted when its period is over, even if nothing else arrives, or sooner if the time of its values is complete. A
+    is emitted when its period ends, even if nothing else arrives, or sooner if the time of its values is complete. A
     period without values emits no list. At most `capacity` values are kept; when the buffer is full, upstream waits for
     the next tick.
     """

@@ -69,10 +69,10 @@ class GroupBy(SideBySide[_Group]):
     async def acquire(self) -> None:
         await super().acquire()
         self._cost = Pace(self.run)
-        """The pace of upstream's own work: an answer of a slow function must not keep everything waiting."""
+        """The pace for upstream's own work, so that an answer from a slow function does not delay everything."""
 
     def mirrored(self) -> Iterable[Hashable]:
-        """Give the times that may still come out of any group."""
+        """Return the times that may still leave any group."""
         return Antichain(time for lane in self.inner for time in inner_frontier(lane))
 
     @override
@@ -85,7 +85,7 @@ class GroupBy(SideBySide[_Group]):
 
     @override
     def deal(self, limit: int) -> bool:
-        # Until a value has to wait for an older group to end.
+        # Stop when a value must wait for an older group to end.
         try:
             while self._pending:
                 value = self._pending[0]
@@ -104,7 +104,7 @@ class GroupBy(SideBySide[_Group]):
                 if group.feed.edge.open:
                     group.feed.give(self._time, value)
                     self._dealt.append(group.feed)
-        except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
+        except BaseException as exc:  # noqa: BLE001 - raised when the module answers, after earlier results
             blame(exc, str(self.location))
             self._pending.clear()
             self.end(exc)
@@ -154,7 +154,7 @@ class GroupBy(SideBySide[_Group]):
     @override
     def came(self, batch: Batch[Any]) -> None:
         self._time = batch.time
-        # No more groups than values are at work: most groups may have no values any more.
+        # Count no more groups than values: most groups may have no values left.
         self._pace.took(len(batch.values), streams=max(1, min(len(batch.values), len(self._groups))))
         if not self._passed:
             self._cost.took()
@@ -234,20 +234,20 @@ class GroupRows(Notified, Inline):
                 portion.append(value)
                 if bounded:
                     rows[name] = rows.pop(name)
-        except BaseException as exc:  # noqa: BLE001 - raised after what came before it
+        except BaseException as exc:  # noqa: BLE001 - raised after earlier results
             failure = exc
         self._feed(time, portions)
         if failure is not None:
             raise failure
 
     def _feed(self, time: Hashable, portions: Mapping[Hashable, Sequence[Any]]) -> None:
-        """Give rows their values. If one fails, the others still take theirs, some of which came earlier."""
+        """Give rows their values. If one fails, the others still take theirs, some of which arrived earlier."""
         failure: BaseException | None = None
         for name, portion in portions.items():
             row = self._rows[name]
             try:
                 row.feed(time, portion)
-            except BaseException as exc:  # noqa: BLE001 - raised after what the others have given
+            except BaseException as exc:  # noqa: BLE001 - raised after the results of the others
                 if failure is None:
                     failure, self._failing = exc, row
             self._note(row, time)
@@ -280,7 +280,7 @@ class GroupRows(Notified, Inline):
 
     def _open(self, name: Hashable) -> InlineRow:
         members = members_of(self._transformer)
-        assert members is not None, "they were once"
+        assert members is not None, "group_by() has checked it"
         return InlineRow(members, self._place, partial(self._result, name))
 
     def _forget_oldest(self) -> None:

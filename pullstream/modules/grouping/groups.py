@@ -1,8 +1,8 @@
 """The kernel of the modules that keep values until a group of them is whole: `batch`, `windowed`, `split`, `decode`.
 
-A group never spans times: every time has a part of its own, which is told when its time is complete at the input, and
-answers what it has left, before any batch that comes later. A part that keeps nothing is forgotten. While there is
-any, a source that may be slow is asked in a task beside: neither a completion nor the clock waits for it.
+A group never spans times: every time has its own part. When the time is complete at the input, the part is notified and
+emits what it has left, before any later batch. A part that keeps nothing is forgotten. While there are parts, a source
+that may be slow is asked in a separate task, so neither a completion nor the clock waits for it.
 """
 
 from abc import ABC, abstractmethod
@@ -24,13 +24,13 @@ from pullstream.protocol import Batch, Unanswered
 
 
 class Part(ABC):
-    """Keeps the values of one time and makes results of them, which go into the given list."""
+    """Keeps the values of one time and makes results from them, which it appends to the given list."""
 
     deadline: float = inf
-    """The moment on trio's clock at which `elapse` is to be called."""
+    """The moment on trio's clock at which `elapse` must be called."""
 
     delivers: ClassVar[bool] = False
-    """Whether the kept values are answered when the stream fails, as when the time is complete."""
+    """Whether the kept values are emitted if the stream fails, as when the time is complete."""
 
     @abstractmethod
     def feed(self, values: Sequence[Any], out: list[Any]) -> None:
@@ -42,7 +42,7 @@ class Part(ABC):
 
     def elapse(self, out: list[Any]) -> None:
         """Handle the deadline, and set the next one."""
-        raise NotImplementedError(f"{type(self).__name__} sets a deadline, and does not say what it does then")
+        raise NotImplementedError(f"{type(self).__name__} sets a deadline, so it must define elapse()")
 
     @abstractmethod
     def __len__(self) -> int:
@@ -50,11 +50,11 @@ class Part(ABC):
 
 
 class Gather(Notified, Inline):
-    """Feeds parts, a new one for each time, and answers what they make.
+    """Feeds parts, a new one for each time, and emits their results.
 
-    `clocked` parts have deadlines; with a `capacity`, upstream waits while the parts keep so much. `sizes` are the
-    number of values in a result, and the number from one result to the next, if they are known: then no more values are
-    asked for than the wanted results need.
+    `clocked` parts have deadlines; with a `capacity`, upstream waits while the parts keep that much. `sizes` are the
+    number of values in a result, and the number from one result to the next, if known; then no more values are asked
+    for than the wanted results need.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Gather(Notified, Inline):
         self._sizes = sizes
         self._parts: dict[Hashable, Part] = {}
         self._kept = Extremes()
-        """The number of values that each part keeps: many times may be open, and looking at all parts costs."""
+        """The number of values that each part keeps, because counting all parts is slow if many times are open."""
         self._kept.change(None, 0)
 
     @override
@@ -104,7 +104,7 @@ class Gather(Notified, Inline):
         while self._parts:
             time = least(list(self._parts))
             if not self._parts[time].delivers:
-                # Still held: it must look complete to nobody.
+                # The time stays held, so it never looks complete.
                 return
             self.complete(time)
             self.forget(time)
@@ -136,7 +136,7 @@ class Gather(Notified, Inline):
         return self.events.fetch(deadline=self._deadline)
 
     def _elapse(self) -> None:
-        """Call the parts whose deadline has come."""
+        """Call the parts whose deadline has passed."""
         now = trio.current_time()
         for time, part in [(time, part) for time, part in self._parts.items() if part.deadline <= now]:
             before = len(part)
@@ -145,7 +145,7 @@ class Gather(Notified, Inline):
             self._give(time, part, before, out)
 
     def _give(self, time: Hashable, part: Part, before: int, out: list[Any]) -> None:
-        """Give the results of a part that has kept some values `before`, and hold its time while it keeps any."""
+        """Give the results of a part that kept `before` values until now, and hold its time while it keeps any."""
         self._kept.change(before or None, len(part) or None)
         self.give(time, out)
         if len(part) and time not in self._parts:

@@ -1,7 +1,7 @@
 """Rows of modules without edges: their owner calls them, and runs one row for each of many keys.
 
-A lane, a sidecar and a task cost far more than most modules do with a value. Modules that are `Inline` need none of
-them, so that a key costs no more than its state.
+A lane, a sidecar and a task cost far more than what most modules do with a value. `Inline` modules need none of them,
+so a key costs no more than its state.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence, Sized
@@ -38,7 +38,7 @@ class Place:
         self.edge = self
         self.memory = Memory(owner.location)
         self.failure: BaseException | None = None
-        """The failure of the member that has just answered, after that answer."""
+        """The failure that comes after the latest answer of a member."""
 
     def fail_next(self, failure: BaseException, before: Sized) -> None:
         """Note the failure of a member, to be raised after the results before it, as an edge does."""
@@ -47,19 +47,19 @@ class Place:
         self.failure = failure
 
     def put(self, member: Member, module: Module) -> None:
-        """Give a module its place; refused if a journal cannot save what the module keeps."""
+        """Give a module its place; refuse it if a journal cannot save the module's state."""
         owner = self.owner
         if member.traits.carries is not Carries.NOTHING:
             owner.scope.keeping.refuse_inline(f"{module}, composed at {module.site}")
         member.scope, member.run, member.location = owner.scope, owner.run, self.location
         member.upstream = member.__edge__ = cast("Any", self)
         if isinstance(member, Notified):
-            # The input in flight, or what the module holds, covers its results until they have gone through the row.
+            # The input in flight, or the module's hold, covers its results until they have passed through the row.
             member.ready = Backlog()
 
 
 def members_of(transformer: Transformer[Any, Any]) -> list[tuple[Member, Module]] | None:
-    """The modules of a row, made anew, each with the last one it consists of; None if one of them needs an edge."""
+    """New members for a row, each with the (last) module that it was made from; None if one of them needs an edge."""
     if any(isinstance(arg, OfOneRun) for module in transformer.modules for arg in module.args):
         return None
     members: list[tuple[Member, Module]] = []
@@ -80,11 +80,11 @@ class InlineRow:
     """A row of modules. Its owner gives it values and completions, and its results go to `give`.
 
     Members request completions only of the times of their values, and hold only these. So a time that is complete at
-    the input is complete at each member when the members above it have been notified.
+    the input is complete at each member when the members upstream of it have been notified.
     """
 
     _bounded = False
-    """Whether a member needs only so many values."""
+    """Whether a member needs only a limited number of values."""
     over = False
     """Whether a member has ended the stream: it takes no more values."""
 
@@ -98,9 +98,9 @@ class InlineRow:
         self._at = 0
         """The number of the member that is at work."""
         self._first = 0
-        """The number of the first member that still takes values: those above it have ended."""
+        """The number of the first member that still takes values: those upstream of it have ended."""
         self.times: set[Hashable] = set()
-        """The times at which the owner has noted it."""
+        """The times for which the owner has registered this row."""
         for number, (member, module) in enumerate(members):
             place.put(member, module)
             if isinstance(member, PassOn) and member.most < maxsize:
@@ -114,11 +114,11 @@ class InlineRow:
             self._pass(0, time, values)
 
     def waits(self, time: Hashable) -> bool:
-        """Whether a member has to be notified when a time is complete."""
+        """Whether a member must be notified when a time is complete."""
         return any(time in member.requests for member in self._notified())
 
     def complete(self, time: Hashable) -> None:
-        """Notify the members that requested it that a time is complete."""
+        """Notify the members that requested the completion of a time."""
         for number, member in enumerate(self._members):
             if isinstance(member, Notified) and time in member.requests:
                 self._complete(number, member, time)
@@ -157,7 +157,7 @@ class InlineRow:
         return (member for member in self._members if isinstance(member, Notified))
 
     def _pass(self, number: int, time: Hashable, values: Sequence[Any]) -> None:
-        """Give values to a member, and its results to the members below it."""
+        """Give values to a member, and its results to the members downstream."""
         if number == len(self._members):
             self._give(time, values)
             return
@@ -191,7 +191,7 @@ class InlineRow:
                     self._pass(number + 1, time, answer.values)
 
     def _needed(self, number: int) -> int:
-        """The most values for a member at once: with more, it could fail at one that no member below it needs."""
+        """The most values for a member at once: with more, it could fail at one that no member downstream needs."""
         most = maxsize
         for member in reversed(self._members[number:]):
             most = min(most, member.most) if isinstance(member, PassOn) else member.demand(most)
@@ -208,12 +208,12 @@ class InlineRow:
             member.complete(time)
         finally:
             self._drain(number, member)
-        # Until then it holds the time, unless a member below has ended the stream.
+        # The member has held the time until now, unless one downstream has ended the stream.
         if time in member.requests:
             member.forget(time)
 
     def _end(self, number: int) -> None:
-        """End the row at a member that has enough: release the members above it, and finish those below it."""
+        """End the row at a member that has enough: release the members upstream, and finish those downstream."""
         for member in self._members[:number]:
             if isinstance(member, Notified):
                 for time in list(member.requests):

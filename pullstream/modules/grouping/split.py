@@ -36,8 +36,8 @@ class _Pieces(Part):
             kind = _kind(chunk)
             if kind is None or kind is not (self.kind or kind):
                 raise TypeError(
-                    f"split needs chunks of text or bytes, all of one kind, which is also that of its separator, but "
-                    f"got {chunk!r}"
+                    f"split needs chunks that are all text or all bytes, and a separator of the same kind, but got "
+                    f"{chunk!r}"
                 )
             self.kind = kind
             if chunk:
@@ -59,7 +59,7 @@ class _Pieces(Part):
             self._rest.append(chunk)
 
     def taken(self, chunk: Any) -> Any:
-        """Take the incomplete piece, with a chunk added to it; nothing is kept then."""
+        """Remove and return the incomplete piece, with a chunk added to it."""
         rest, self._rest, self._size = self._rest, [], 0
         return chunk[:0].join((*rest, chunk)) if rest else chunk
 
@@ -122,7 +122,7 @@ class _Separated(_Pieces):
             *pieces, rest = self.taken(chunk).split(separator)
             out.extend(pieces)
             self.keep(rest)
-        # The end of the rest that could begin a separator.
+        # Keep the end of the rest that could begin a separator.
         self._tail = rest[max(0, len(rest) - len(separator) + 1) :]
 
 

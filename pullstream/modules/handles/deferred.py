@@ -39,9 +39,9 @@ class Later(Grip):
         if self._known is not None:
             raise PullstreamError(f"{self}, is already resolved or failed: {self._known!r}")
         self._known = known
-        self.steer(self._tell)
+        self.steer(self._notify)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._waiting is not None:
             self._waiting.set()
 
@@ -52,7 +52,7 @@ class Later(Grip):
             try:
                 await self._waiting.wait(outside=True)
             finally:
-                # It knows its run, and the program may keep the handle.
+                # The signal refers to the run, and the program may keep the handle.
                 self._waiting = None
         if isinstance(self._known, BaseException):
             raise self._known
@@ -88,12 +88,12 @@ class Deferred(Kernel[Any]):
         if self._lane is None:
             await super().dismiss(reason)
         else:
-            # Terminate the inner stream first, which passes it on upstream in this scheduler step: an ask through both
-            # is cancelled in the next one, and upstream would take that for an abort.
+            # Terminate the inner stream first; it terminates upstream in this scheduler step. An ask through both is
+            # cancelled in the next one, and upstream would take that for an abort.
             await self._lane.terminate(reason)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """Give the times that the inner stream may still bring."""
+        """Return the times that the inner stream may still emit."""
         return () if self._lane is None else inner_frontier(self._lane)
 
 

@@ -58,9 +58,9 @@ class Joint(Held, OfOneRun):
         self.reason: BaseException | None = None
         self.kernel: PairSource | None = None
         self.upstream: Kernel[Any] | None = None
-        """The kernel above the writing end."""
+        """The kernel upstream of the writing end."""
         self.reader: Lane[Any] | None = None
-        """The writing end's own input, from its beginning on."""
+        """The input of the writing end, once it has begun."""
         self._asked: Signal | None = None
         self._answered: Signal | None = None
 
@@ -112,7 +112,7 @@ class Joint(Held, OfOneRun):
         finally:
             self.wanted = 0
         if answer is not DONE and self.reader is not None:
-            # Handed over: in flight at the reading end in this scheduler step.
+            # The batch is handed over: it is in flight at the reading end in this scheduler step.
             self.reader.settle()
         return answer
 
@@ -126,7 +126,7 @@ class Joint(Held, OfOneRun):
     # ---- the writing end
 
     async def pump(self, reader: Lane[Any]) -> None:
-        """Ask for what the reading end asks for, and hand it over."""
+        """Ask for as many values as the reading end asks for, and hand them over."""
         try:
             while not self.left:
                 if not self.wanted:

@@ -86,12 +86,12 @@ class _DynamicMergeSource(Merge, Finishing):
     @override
     async def acquire(self) -> None:
         await super().acquire()
-        # Several sources together are not in order, even if each is, so the times that may still come are mirrored.
+        # Several sources together are not in order, even if each is, so the times that may still arrive are mirrored.
         self.location.steered = not self._capped
         self.edge.mirror(self.mirrored)
 
     def grew(self) -> None:
-        """Check again after a source was added, or none will be any more."""
+        """Check again after a source was added, or when no more will be."""
         if self.edge.acquired:
             self.location.steered = not self._capped
             self.changed()
@@ -126,7 +126,7 @@ class _DynamicMergeSource(Merge, Finishing):
         self.grew()
 
     def mirrored(self) -> Iterable[Hashable]:
-        """Give the times that may come: any until `cap` is called, then those of the sources."""
+        """Return the times that may arrive: any until `cap` is called, then those of the sources."""
         if self._added.waiting or not self._capped:
             return [BEGINNING]
         return [time for each in self.all for time in inner_frontier(each.lane)]

@@ -49,7 +49,7 @@ class Grip(Held, OfOneRun, Generic[K]):
         self._token: trio.lowlevel.TrioToken | None = None
 
     def attach(self, kernel: K) -> None:
-        """Attach the kernel of a run; refused if another has not ended or, in a handle of one run, ever began."""
+        """Attach the kernel of a run; refused if another has not ended or, with `once`, if there ever was one."""
         if self._once and self.used:
             raise ReuseError(f"{self}, was opened a second time: it belongs to one run, make another one")
         if self.alive() is not None:
@@ -68,13 +68,13 @@ class Grip(Held, OfOneRun, Generic[K]):
     def alive(self) -> K | None:
         """The kernel of the open run, if there is one."""
         kernel = None if self._kernel is None else self._kernel()
-        # A kernel that was made is connected a little later.
+        # A new kernel gets its edge a little later.
         if kernel is None or (hasattr(kernel, "edge") and kernel.edge.over):
             return None
         return kernel
 
     def elsewhere(self) -> "trio.lowlevel.TrioToken | None":
-        """The program of the open run, if it is in another thread than this."""
+        """The program of the open run, if it is in another thread than this one."""
         if self._token is None or self.alive() is None:
             return None
         return None if running_program() is self._token else self._token
@@ -85,7 +85,7 @@ class Grip(Held, OfOneRun, Generic[K]):
         if token is None:
             function()
         else:
-            # A program that has finished has no run that could be steered.
+            # A program that has finished has no run to steer.
             with suppress(trio.RunFinishedError):
                 token.run_sync_soon(function)
 
@@ -150,7 +150,7 @@ class Stored:
             self.kernel.location.advance(self.last)
 
     def forget(self) -> None:
-        """Forget the run that has ended: a program may keep the handle, which would keep all of it."""
+        """Forget the run that has ended: a program may keep the handle, which would keep the whole run."""
         self.kernel, self._changed = None, trio.Event()
 
     async def change(self, kernel: Kernel[Any]) -> None:
@@ -160,7 +160,7 @@ class Stored:
 
 
 class StoredSource(Kernel[Any]):
-    """A source that answers what a handle has put in."""
+    """A source of the values that a handle has put in."""
 
     traits = Traits(trusted=True, steered=True, follows=True)
 
@@ -180,7 +180,7 @@ class StoredSource(Kernel[Any]):
             await stored.change(self)
         if answer is not DONE:
             self.taken()
-        # In the same scheduler step in which the batch is in flight downstream: nothing earlier is left here.
+        # Lower it in the scheduler step in which the batch is in flight downstream: nothing earlier is left here.
         stored.lower()
         return answer
 

@@ -40,7 +40,7 @@ class Talk(Held, OfOneRun):
     def __repr__(self) -> str:
         return getattr(self._talk, "__name__", repr(self._talk))
 
-    # ---- for the one who talks
+    # ---- for the conversation
 
     async def read(self) -> Any:
         """Read the next value from the other side.
@@ -56,7 +56,7 @@ class Talk(Held, OfOneRun):
         return batch.values[0]
 
     async def read_bytes(self, count: int) -> bytes:
-        """Read the next `count` bytes; further bytes of the same chunk stay to be read. Raises the errors of `read`."""
+        """Read the next `count` bytes; further bytes of the chunk remain to be read. Raises the errors of `read`."""
         data = bytearray()
         while len(data) < count:
             data += await self.read()
@@ -168,7 +168,7 @@ class Speaking(Kernel[Any]):
 
     @override
     async def acquire(self) -> None:
-        # Until the conversation is over, it may write values before any from upstream.
+        # Until the conversation has ended, it may write values before any from upstream.
         self.location.hold(BEGINNING)
 
     @override

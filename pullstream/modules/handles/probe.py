@@ -55,7 +55,7 @@ def _label_or_function(call: Call, show: Any) -> Any:
 @transformer
 @Emits.AT_ONCE
 def probe(show: Annotated[str | Callable[[Probed], object], _label_or_function]) -> Same[V]:
-    """Show every request and answer that passes, without changing them; for values alone, use `tap`.
+    """Show every request and answer that passes, without changing them; for values only, use `tap`.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("ab"), ps.probe(print), ps.take(1), ps.collect()))

@@ -74,7 +74,7 @@ class Pushable(Handle["Entries"], Source[T]):
         self._grip.end(checks.FAILURE(Call("fail"), failure))
 
     async def aborted(self) -> bool:
-        """Wait until the stream is over: True if its reader left before the end, False if it was read to the end."""
+        """Wait until the stream has ended: True if its reader left before the end, False if it was read to the end."""
         return await self._grip.over()
 
 
@@ -93,7 +93,7 @@ def pushable(capacity: Positive) -> Pushable[Any]:
     >>> trio.run(main)
     ['TEA', 'RICE', 'SALT']
 
-    `push` waits while the buffer is full, so a fast producer goes at the reader's pace. After the reader has aborted,
+    `push` waits while the buffer is full, so a fast producer keeps to the reader's pace. After the reader has aborted,
     it raises `Ended`. A thread started by trio pushes with `trio.from_thread.run(orders.push, "tea")`; for any other
     thread, use `from_callback`. Values pushed before the run opens are buffered. Times must not go back.
 
@@ -118,7 +118,7 @@ class Entries(Grip, Stored):
         Grip.__init__(self, "pushable", once=True)
         Stored.__init__(self)
         self.handles: WeakValueDictionary[int, Pushable[Any]] = WeakValueDictionary()
-        """The handles that a program can push with: one, and what `named` makes of it."""
+        """The handles that a program can push with: the first, and those that `named` makes from it."""
         self._capacity = capacity
         self._waiting: deque[_Pushed] = deque()
         self._left = False
@@ -156,7 +156,7 @@ class Entries(Grip, Stored):
         return True
 
     def announce(self, time: Hashable) -> None:
-        """Announce that nothing before `time` will come."""
+        """Announce that nothing before `time` will be pushed."""
         self.in_its_thread()
         self._check(time)
         self.advance(time)
@@ -169,12 +169,12 @@ class Entries(Grip, Stored):
             super().end(ending)
 
     async def over(self) -> bool:
-        """Wait until the stream is over; True if its reader left before the end."""
+        """Wait until the stream has ended; True if its reader left before the end."""
         await self._over.wait()
         return self._left
 
     def in_its_thread(self, *, waits: bool = False) -> None:
-        """Refuse a call from another thread or event loop; before the run opens, only one that `waits` without trio."""
+        """Refuse a call from another thread or event loop; before the run opens, only if it `waits` without trio."""
         if self.elsewhere() is not None or (waits and running_program() is None):
             raise PullstreamError(
                 f"{self}, must be used from trio tasks in the thread of its run. From a thread that trio started, use "
@@ -184,7 +184,7 @@ class Entries(Grip, Stored):
             )
 
     def _check(self, time: Hashable) -> None:
-        """Refuse a value after the end, or at a time that goes back."""
+        """Refuse a value after the end, or at a time before the last one."""
         if self._over.is_set():
             how = "aborted by its reader" if self._left else "read to its end"
             raise Ended(f"{self}, cannot take a value: it was {how}") from self._reason
@@ -202,7 +202,7 @@ class Entries(Grip, Stored):
     # ---- for the run
 
     def take_waiting(self) -> None:
-        """Store the values that wait, as far as there is room."""
+        """Store the values that wait, while there is room."""
         while self._waiting and self.values.left < self._capacity:
             entry = self._waiting.popleft()
             self.put(entry.time, entry.value)
@@ -230,8 +230,8 @@ class _Pushing(StoredSource):
     def waits(self) -> None:
         if not self._entries.handles:
             raise StalledError(
-                f"{self._entries}, waits for values, and the program has no reference to it, so none can come. Keep it "
-                f"in a variable, push into it from another task, and end() it"
+                f"{self._entries}, waits for values, and the program has no reference to it, so none can arrive. Keep "
+                f"it in a variable, push into it from another task, and end() it"
             )
 
     @override

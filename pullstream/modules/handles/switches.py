@@ -29,7 +29,7 @@ class _Pausing(Passing):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        # A value that was asked for before waits; an end or a failure passes.
+        # A value that was asked for earlier waits; an end or a failure passes.
         self._paused = self._grip.paused and bool(self.next or not self.next.known)
         if self._paused:
             self.ask_due()

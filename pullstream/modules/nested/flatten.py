@@ -45,7 +45,7 @@ def _refusal(value: object) -> TypeError:
 
 
 def _itself(value: Any) -> object:
-    """Give the stream that a value is, or refuse the value."""
+    """Return a value that is a stream, or refuse the value."""
     if _flattens(value):
         return value
     raise _refusal(value)
@@ -56,7 +56,7 @@ def _itself_or_no_stream(value: Any) -> object:
 
 
 class _Merged(Input):
-    """An open stream and its outer time, which is held meanwhile."""
+    """An open stream and its outer time, which is held while it is open."""
 
     def __init__(self, lane: Lane[Any], outer: Hashable) -> None:
         super().__init__(lane)
@@ -80,7 +80,7 @@ class FlattenBeside(SideBySide[_Merged]):
 
     @override
     def wanted(self, limit: int) -> int:
-        # Iterables always have more, so upstream is asked while they are open, as with sources.
+        # Iterables can always have more values, so upstream is asked while they are open, as with sources.
         if self._pending or self.owed.left > (limit if self._read else 0):
             return 0
         opened = self._concurrency - self._room()
@@ -126,7 +126,7 @@ class FlattenBeside(SideBySide[_Merged]):
                 else:
                     break
                 pending.popleft()
-        except BaseException as exc:  # noqa: BLE001 - raised where the module answers, after what came before it
+        except BaseException as exc:  # noqa: BLE001 - raised when the module answers, after earlier results
             pending.clear()
             self.end(exc)
         if listed:
@@ -136,7 +136,7 @@ class FlattenBeside(SideBySide[_Merged]):
         return self._concurrency - len(self.inner) - len(self._read)
 
     def _read_next(self, limit: int) -> None:
-        """Read an iterable, in turn with the others."""
+        """Read the next iterable; the open ones take turns."""
         iterator, time = self._read[0]
         values: list[Any] = []
         try:

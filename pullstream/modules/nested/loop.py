@@ -1,10 +1,10 @@
 """`loop`: sends values round again until they are done.
 
 In the sidecar's graph, a loop has its body and three places. The *ingress* is where values enter, at round 0, and where
-values that go round come in again. The *egress* sorts the values that the body answers. The *feedback* between them
-adds a round. So a time is complete after the loop exactly when no value at it can go round any more: convergence is a
-completion. A round is complete inside when no value at it or before it can come in, even while later rounds continue.
-For this, a value outside is acknowledged when it enters, and the next ones are asked for meanwhile.
+values that go round come in again. The *egress* sorts the results of the body. The *feedback* between them adds a
+round. So a time is complete after the loop exactly when no value at it can still go round: convergence is a completion.
+A round is complete inside when no value at it or before it can come in, even while later rounds continue. Therefore an
+outside value is acknowledged when it enters, and the next ones are asked for meanwhile.
 """
 
 from collections.abc import Hashable, Sequence
@@ -46,13 +46,13 @@ class Again(Generic[V_co]):
 
 
 MANY: Final = 100_000
-"""The number of times that values go round before a warning: few programs mean so many."""
+"""The number of times that values go round before a warning: few programs intend that many."""
 
 _AGAIN: Final[Any] = Again
 
 
 class _Feedback:
-    """Values on their way from the egress back to the ingress, held at the round at which they come in."""
+    """Values on their way from the egress back to the ingress, held at the round in which they come in."""
 
     def __init__(self, location: Location, capacity: int, ingress: "_Ingress") -> None:
         self.location = location
@@ -72,8 +72,8 @@ class _Feedback:
         self._rounds += 1
         if self._rounds == MANY:
             LOG.warning(
-                "%s has sent values round %d times, and goes on. Check that its body answers each value without Again "
-                "at some time",
+                "%s has sent values round %d times, and continues. Check that its body returns each value without "
+                "Again at some point",
                 self._ingress.location,
                 MANY,
             )
@@ -82,9 +82,9 @@ class _Feedback:
 
 
 class _Ingress(PolledAsking[Any]):
-    """Answers values that go round first, then values from outside.
+    """Emits values that go round first, then values from outside.
 
-    So the loop is drained before it takes more. Outside values at one time may all enter. The first value at another
+    So the loop is drained before it takes more. All outside values at one time may enter. The first value at another
     time waits until the loop has finished the earlier times, as far as possible without it.
 
     There is always an outstanding ask upstream, one batch ahead: a source that is not asked cannot report that a time
@@ -112,7 +112,7 @@ class _Ingress(PolledAsking[Any]):
         if not (outside or outside.known or self.asking(self.upstream)):
             self.ask_input(self.upstream, limit)
             self._patient = True
-            # What it has answered is looked at now.
+            # Process the answer now if there is one.
             self.answered()
         if self.feedback.row:
             if self._patient and self.asking(self.upstream):
@@ -167,7 +167,7 @@ class _Ingress(PolledAsking[Any]):
 
     def _drained(self) -> Watch:
         place = self.location.ports[1].place
-        says = "waits until nothing can come round any more"
+        says = "waits until nothing can come round again"
         return Watch(self.location, [place], lambda now: not now.frontier(place).elements, lambda: says)
 
     @override
@@ -175,7 +175,7 @@ class _Ingress(PolledAsking[Any]):
         """Wait for a value from outside or round, or for the loop to finish a time."""
         if self.feedback.row:
             for _ in range(3):
-                # Let the task run once, and again if another answers it: this tells whether the round is the last.
+                # Let the task run once, and again if another answers it: this shows whether the round is the last.
                 if self.asking(self.upstream):
                     await trio.lowlevel.checkpoint()
             self._patient = False
@@ -192,7 +192,7 @@ class _Ingress(PolledAsking[Any]):
 
 
 class _Egress(PassOn):
-    """Sorts the values that the body answers: those that go round, and those that leave."""
+    """Sorts the results of the body: those that go round, and those that leave."""
 
     traits = Traits(waits=False, trusted=True, reorders=True, summaries=[LEAVE])
 
@@ -280,19 +280,19 @@ def loop(
     >>> sorted(ps.run(ps.pipe(ps.values([6, 8, 5]), ps.loop(ps.map(halve)), ps.collect())))
     [1, 3, 5]
 
-    An `Again` must leave the body as it is. So put nothing after the module that makes it, unless that module passes
-    every `Again` on: `batch` would wrap it, and `filter` may drop it. Only what leaves the body unwrapped goes round.
+    An `Again` must leave the body as it is. So put nothing after the module that makes it, except modules that pass
+    every `Again` on: `batch` would wrap it, and `filter` may drop it. Only an unwrapped `Again` goes round.
 
     Inside, the time of a value at t is `LoopTime(t, (round,))`, from round 0 on; in a loop within a loop, `LoopTime(t,
     (outer round, round))`. So a body may keep state per time and round, and be notified (`ctx.notify_at`) when a round
-    is complete: when no value at it or before it can come in any more, even while later rounds continue. After the
-    loop, a time is complete when no value at it can go round any more. These times belong to the loop: assign times
+    is complete: when no value at it or before it can still come in, even while later rounds continue. After the
+    loop, a time is complete when no value at it can still go round. These times belong to the loop: assign times
     before or after it. A body cannot use modules that assign times, such as `stamp`, or that add to them, such as
     `sessions`.
 
     The loop is drained before more values enter, and values at a later time enter when the loop has finished the
     earlier ones. One batch is asked for ahead and waits outside: this shows whether more values will enter at a time,
-    and which rounds are over. The order in which values of one time leave depends on their batches.
+    and which rounds have ended. The order in which values of one time leave depends on their batches.
 
     Raises: Overflow: more than `capacity` values are on their way round. TimeDomainError: the body changes times.
     """

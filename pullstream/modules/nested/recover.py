@@ -44,10 +44,10 @@ class Recovering(PolledKernel[Any]):
 
     @override
     async def wait(self) -> None:
-        """Wait for the answer of the stream that is read; a failure that must not be replaced is raised here.
+        """Wait for the answer of the current stream; raise a failure here that must not be replaced.
 
-        That is so if the ask is being cancelled, and the failure is that of a release. A failure that came in the same
-        step as the cancellation is too late: the cancellation is raised instead of it.
+        That is the failure of a release while the ask is being cancelled. Any other failure in the same step as the
+        cancellation is too late: the cancellation is raised instead.
         """
         lane = self.current or self.upstream
         await lane.ready()
@@ -205,7 +205,7 @@ def catch(
 
     Without a handler the stream ends, and a warning is logged. The handler is called with the failure. If it returns
     None, the stream ends. If it returns a collection, its values are delivered at the time of the failure. If it
-    returns a source, that is opened and read, at its own times, none of them already complete. If every time was
+    returns a source, that is opened and read, at its own times, none of which may be complete. If every time was
     complete at the failure, neither may have values. If it raises, that failure goes downstream. Failures of types
     other than `on` (a type, or a tuple of types; by default `Exception`) pass, and so do later failures.
 

@@ -1,4 +1,4 @@
-"""`worker_pool`: distributes values over several transformers, and again when one of them fails."""
+"""`worker_pool`: distributes values over several transformers, and redistributes those of one that fails."""
 
 from collections import deque
 from collections.abc import Hashable
@@ -23,7 +23,7 @@ from pullstream.protocol import DONE, Batch, Done, Unanswered
 
 @attrs.define(eq=False)
 class _Assignment:
-    """A value, from its arrival until its result is answered."""
+    """A value, from its arrival until its result is emitted."""
 
     time: Hashable
     value: Any
@@ -42,7 +42,7 @@ class _PoolWorker:
 class PoolKernel(PolledAsking[Any]):
     """Gives values to the workers that ask, oldest first; each worker gives one result for each value, in order.
 
-    The kernel holds a value's time, in the sidecar, from its arrival until its result is answered. It keeps no more
+    The kernel holds a value's time, in the sidecar, from its arrival until its result is emitted. It keeps no more
     values than were asked for. The workers' own streams have no times.
     """
 
@@ -111,7 +111,7 @@ class PoolKernel(PolledAsking[Any]):
         raise PullstreamError(f"{self.location}: all workers have ended. Values without a result: {len(self._row)}")
 
     def _distribute(self, limit: int) -> None:
-        """Give the waiting jobs to the workers that ask, and ask upstream for what they still have room for."""
+        """Give the waiting jobs to the workers that ask, and ask upstream for as many as they still have room for."""
         wanted = 0
         for lane, worker in self._active.items():
             self.ask_beside(lane, self._concurrency)
@@ -249,7 +249,7 @@ def worker_pool(
     [0, 10, 20, 30]
 
     Each worker is a stream of its own. It gives exactly one result for each value, in the order of its values, and has
-    at most `concurrency` values at a time. Results keep the order of the values; with `ordered=False` they come as
+    at most `concurrency` values at a time. Results keep the order of the values; with `ordered=False` they leave as
     they are ready. The pool holds no more values than were asked for. Inside a worker, a time is complete only at the
     end, so a module that waits for it, such as `sort_by_time`, stalls the pool.
 

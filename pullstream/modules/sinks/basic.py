@@ -156,7 +156,7 @@ async def reduce(
     while (batch := await ask(ctx.limit)) is not DONE:
         values = countable(batch)
         if memory.saves:
-            # Before the state is changed in place: it was saved as of the earlier times.
+            # Before the state is changed in place, because it was saved as of the earlier times.
             memory.at(batch.time)
         try:
             if on_error == "fail":
@@ -238,13 +238,13 @@ async def concat_values(upstream: Reader[Any], ctx: Context, kind: Annotated[typ
         return join(join(kept) for kept in await _kept_by_time(upstream, ctx))
     parts: list[Any] = []
     while (batch := await upstream.ask_many(ctx.limit)) is not DONE:
-        dealt_with = 0
+        handled = 0
         try:
             for run in batch.runs():
                 parts.append(join(run.values))
-                dealt_with += len(run.values)
+                handled += len(run.values)
         except BaseException:
-            upstream.ack_but(batch.part(dealt_with))
+            upstream.ack_but(batch.part(handled))
             raise
         await ctx.breathe()
     return join(parts)

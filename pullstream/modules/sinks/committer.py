@@ -25,21 +25,21 @@ STEPS: Final[list[Step]] = []
 class Committer(Generic[R]):
     """Base class of sinks that make a time's values visible all at once, when the time is complete.
 
-    A subclass says how. `run` calls its methods in this order:
+    A subclass defines how. `run` calls its methods in this order:
 
     1. `open`, once, before the first value is asked for. It returns the times that earlier runs have committed. Their
        values are not prepared again: they are passed to `skip`, and each such time to `skipped` when it is complete.
     2. `prepare`, with each batch. What it stores must not be visible yet.
     3. `commit`, with complete times, in the order in which they completed. When it returns, their values are visible
        and durable. It runs in the background: `prepare` may be called meanwhile, with values of other times.
-    4. `ended`, if the stream has ended well and all times are committed.
-    5. `close`, once, however the stream ends, also if `open` failed. It must remove what was prepared and not
+    4. `ended`, if the stream has ended without a failure and all times are committed.
+    5. `close`, once, however the stream ends, even if `open` failed. It must remove what was prepared and not
        committed. A cancellation does not interrupt it.
     6. `result`, if nothing failed.
 
     **Exactly once.** A program can be killed between any two of these steps, and in the middle of each. Until `commit`
     has returned, the time is not complete for `completed()`, for the journal or for Spark. The next run therefore
-    prepares and commits it again. `commit` must not repeat what it had done. There are two ways: replace whatever
+    prepares and commits it again. `commit` must not repeat what it has done. There are two ways: replace whatever
     exists for the time, or record the time in the same transaction as its values and return the recorded times from
     `open`. `pullstream.conformance.kills` tests this. It kills the sink at any step and line, and compares the outcome.
 
@@ -67,7 +67,7 @@ class Committer(Generic[R]):
     """Whether `prepare` takes multi-time batches, as in `ctx.events(upstream, many=True)`."""
 
     taken: int = 0
-    """The number of values that were stored of a multi-time batch, if `prepare` raises in the middle of it.
+    """The number of stored values of a multi-time batch, if `prepare` raises in the middle of it.
 
     The times that these values complete are committed before the failure.
     """
@@ -87,7 +87,7 @@ class Committer(Generic[R]):
         """Note that a time whose values were dropped is complete. By default does nothing."""
 
     async def commit(self, times: Sequence[Hashable]) -> None:
-        """Make the values of these times visible; return when that lasts."""
+        """Make the values of these times visible; return when they are durable."""
         raise NotImplementedError
 
     async def ended(self) -> None:
@@ -100,13 +100,13 @@ class Committer(Generic[R]):
         """Return the sink's result; by default None."""
         return None  # type: ignore[return-value]
 
-    # ---- driven by the run; the names are mangled, as those of one underscore are the author's
+    # ---- driven by the run; the names are mangled, because those with one underscore are the author's
 
     __due: "_Due"
 
     @final
     async def idle(self) -> None:
-        """Wait, in `prepare`, until all complete times have been committed: nothing else is at work then."""
+        """Wait, in `prepare`, until all complete times have been committed: nothing else runs then."""
         await self.__due.idle()
 
     @final
@@ -193,10 +193,10 @@ class Committer(Generic[R]):
 
 
 class _Due:
-    """A queue of complete times; `commit` is given all that have gathered, in order.
+    """A queue of complete times; `commit` gets all that are queued, in order.
 
-    Each time is held until it has been committed, so nobody takes it for complete before. A failed commit ends the
-    block of `running`, which raises what it raised.
+    Each time is held until it has been committed, so it does not count as complete before. A failed commit ends
+    the block of `running`, which raises the failure.
     """
 
     def __init__(self, ctx: Context, commit: Callable[[Sequence[Hashable]], Awaitable[None]]) -> None:
@@ -217,7 +217,7 @@ class _Due:
                 try:
                     yield
                 finally:
-                    # What is complete stays complete, whatever comes after it.
+                    # Commit what is complete, whatever happens after it.
                     await self.idle()
             except BaseException as exc:  # noqa: BLE001 - raised below, outside the nursery
                 self._fail(exc)
@@ -231,7 +231,7 @@ class _Due:
         if not self._busy:
             self._busy = True
             self._nursery.start_soon(self._commit_due)
-            # It begins now, even if whatever computes the next values does not let others go on.
+            # Let it begin now, even if the computation of the next values never yields to other tasks.
             await trio.lowlevel.checkpoint()
         while len(self._due) >= AHEAD:
             await self._changed.wait()

@@ -29,8 +29,8 @@ async def on_end(
 
     The function is called exactly once for each run, after everything upstream has released its resources. It gets None
     at the end of the stream, the failure if the stream fails, and an `Abandoned` if the run is aborted or cancelled,
-    also by Ctrl-C. The run then raises the failure, the cancellation or KeyboardInterrupt as usual. If the function
-    raises, its exception is raised instead, with the first one as its context.
+    including by Ctrl-C. The run then raises the failure, the cancellation or KeyboardInterrupt as usual. If the
+    function raises, its exception is raised instead, with the first one as its context.
     """
     try:
         while await upstream.ask_many(ctx.limit) is not DONE:

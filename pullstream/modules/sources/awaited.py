@@ -71,7 +71,7 @@ class _FromAwaitable(Kernel[Any]):
 
 
 def _awaitable(call: Call, awaitable: Any) -> Any:
-    # A module has `__await__` and `__aiter__` only to say what to use.
+    # The `__await__` and `__aiter__` of a module only raise errors that say what to use.
     usable = (callable(awaitable) or inspect.isawaitable(awaitable)) and not isinstance(awaitable, Blueprint)
     if not usable or _is_future(awaitable):
         hint = ". Use from_asyncio() for asyncio's futures" if _is_future(awaitable) else ""
@@ -121,24 +121,24 @@ class _Iterated(GeneratorKernel):
                     yield value if time is None else Batch(stamped(value, time), [value])
                 except trio.Cancelled:
                     # The iterable's own nursery has cancelled the scope around its yield.
-                    await self._let_go()
+                    await self._close_iterator()
                     raise
         except GeneratorExit:
             # Close it inside the scopes that it may have opened. After a cancellation there are none, and `closed`
             # closes it.
-            await self._let_go()
+            await self._close_iterator()
             raise
 
     @override
     async def closed(self) -> None:
         try:
-            await self._let_go()
+            await self._close_iterator()
         except BaseException as exc:
             self._release_failure = self._release_failure or raised_by_closing(exc)
             if without_cancelled(exc) is None:
                 raise
 
-    async def _let_go(self) -> None:
+    async def _close_iterator(self) -> None:
         iterator, self._iterator = self._iterator, None
         aclose: Any = getattr(iterator, "aclose", None)
         if aclose is not None:
@@ -156,7 +156,7 @@ def _readable(call: Call, iterable: Any) -> Any:
         if type(iterable).__module__ == "asyncio.queues":
             hint = ". Use from_asyncio(f) with an async generator f that awaits queue.get()"
         if isinstance(iterable, Blueprint):
-            hint = ". A source is used as it is"
+            hint = ". Use a source as it is"
         elif inspect.isasyncgenfunction(iterable):
             hint = ". Call it, or decorate it with @ps.source"
         raise call.refuse(f"needs an async iterable, but got {iterable!r}{hint}")
@@ -177,8 +177,8 @@ def from_async_iterable(iterable: Annotated[AsyncIterable[T], _readable], *, tim
 
     An iterable that makes a new iterator each time can be read by any number of runs. An async iterator or generator
     can be read by one run, which closes it (`aclose`) however the stream ends; a second run is refused with
-    `ReuseError`. For a generator function of your own, `@ps.source` is better, as every run calls it anew. Values are
-    at time 0, or at the times that `time` gives them, which must not go back.
+    `ReuseError`. For a generator function of your own, `@ps.source` is better, because every run calls it anew. Values
+    are at time 0, or at the times that `time` gives them, which must not go back.
 
     The iterable is advanced in a task of its own, so it may open cancel scopes around its `yield`s. It must be written
     for trio; for asyncio's iterators, use `from_asyncio`.
@@ -232,7 +232,7 @@ def from_channel(
     *,
     time: TimeOf[T] = None,
 ) -> Source[T]:
-    """Emit the values that a trio channel receives, until its senders are closed. The channel is closed at any end.
+    """Emit the values that a trio channel receives, until its senders are closed; close the channel at any end.
 
     >>> import trio, pullstream as ps
     >>> async def main():

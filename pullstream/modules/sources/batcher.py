@@ -1,4 +1,4 @@
-"""Cutting what an iterator gives into batches: each value at its time, and nothing before a failure is lost (R8)."""
+"""Batches of the values of an iterator: each value at its time, and nothing before a failure is lost (R8)."""
 
 from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
@@ -18,7 +18,7 @@ _NO_TIMES: Final = frozenset((NoneType, CoroutineType))
 class Batcher:
     """Makes batches of values, each at the time that `time_of` gives it, or all at 0.
 
-    A value whose time goes back is kept for the next batch, where it is refused; so is a failure.
+    A value whose time goes back is kept for the next batch, where it is refused; a failure is kept, too.
     """
 
     def __init__(self, time_of: Callable[[Any], Hashable] | None) -> None:
@@ -32,7 +32,7 @@ class Batcher:
         return bool(self._kept) or self._failed is not None
 
     def batch(self, values: Iterator[Any], limit: int, slow: Callable[[], bool] | None = None) -> Batch[Any] | None:
-        """At most `limit` of the next values, or one, if `slow` is given and says so then; None at the iterator's end.
+        """At most `limit` of the next values, or one, if `slow` is given and is true after it; None at the end.
 
         Raises:
             BaseException: what the iterator, `time_of` or a time raised, once the values before it have been given.
@@ -60,7 +60,7 @@ class Batcher:
         if time_of is None:
             taken.extend(islice(values, limit - len(taken)))
             return
-        # Before the first there is none, and no value has it.
+        # Before the first value there is no time, and no value has the time None.
         time: Hashable = times[-1] if times else None
         if self._kept:
             value, time = self._kept.pop()
@@ -102,5 +102,5 @@ def known(time: Hashable, value: Any) -> None:
             f"{value!r} has no time: the function that computes times returned a coroutine, which is not awaited here; "
             f"use map_async first"
         )
-    if time != time:  # noqa: PLR0124 - NaN alone is not equal to itself
+    if time != time:  # noqa: PLR0124 - only NaN is not equal to itself
         raise CapabilityError(f"{value!r} is at {time!r}. {no_place_in_an_order(time)} (R12)", time)

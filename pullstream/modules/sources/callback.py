@@ -34,7 +34,7 @@ class ThreadedSource(Kernel[Any]):
 
     @abstractmethod
     def asked(self, limit: int) -> Backlog:
-        """Note an ask, and give the ending, which the other thread sets after the last value."""
+        """Note an ask, and return the ending, which the other thread sets after the last value."""
 
     @abstractmethod
     def taken(self) -> Iterator[Any]:
@@ -85,7 +85,7 @@ class Emit(Generic[T]):
         """The number of values dropped because the buffer was full."""
 
     def __call__(self, value: T) -> bool:
-        """Add a value, and return whether it was accepted. After the end, no value is, and nothing is raised."""
+        """Add a value, and return whether it was accepted. After the end, no value is accepted; nothing is raised."""
         with self._lock:
             if self.ending.known:
                 return False
@@ -116,7 +116,7 @@ class Emit(Generic[T]):
         try:
             checks.FAILURE(Call("emit.fail"), failure)
         except CompositionError as exc:
-            # Raised in another thread, it would end nothing.
+            # Raised in another thread, it would not end the stream.
             failure = exc
         self._end(failure)
 

@@ -18,7 +18,7 @@ from pullstream.modules.sources.callback import ThreadedSource
 
 
 class _Bridged(ThreadedSource):
-    """An asyncio task makes the values, no more than were asked for; trio takes them as they are ready."""
+    """An asyncio task makes the values, no more than were asked for; trio takes them as they become ready."""
 
     def __init__(
         self, given: Any, time: Callable[[Any], Hashable] | None = None, loop: asyncio.AbstractEventLoop | None = None
@@ -172,8 +172,8 @@ def from_asyncio(
     Prefer to pass a function, async or not: every run calls it in asyncio's thread, so the objects it creates (a queue,
     a connection) belong to the right loop. A coroutine or an async iterator can be read by one run. Everything runs in
     one asyncio task, which makes no more values than were asked for and is cancelled by an abort. An async iterator is
-    closed (`aclose`) at any end. See `asyncio_call` for the loop, for `loop=`, and for how exceptions and cancellations
-    cross.
+    closed (`aclose`) however the stream ends. See `asyncio_call` for the loop, for `loop=`, and for how exceptions and
+    cancellations cross.
 
     Values are at time 0, or at the times that `time` gives them, which must not go back.
     """

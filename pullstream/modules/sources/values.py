@@ -79,7 +79,7 @@ def _close(iterator: object) -> None:
 
 
 def readable(call: Call, iterable: Any) -> Any:
-    """The check of an argument whose values a source emits."""
+    """Check an argument whose values a source emits."""
     if table := table_advice(iterable):  # most tables are iterable, but not by rows
         raise call.refuse(f"would not iterate a {type(iterable).__name__} by rows: {table}")
     if not isinstance(iterable, Iterable):
@@ -107,8 +107,8 @@ def values(iterable: Annotated[Iterable[T], readable], *, time: TimeOf[T] = None
     A collection can be read by any number of runs. An iterator can be read by one run; a second one is refused with
     `ReuseError`. A generator is closed however the stream ends.
 
-    An iterator that blocks also blocks everything else, and when its values come quickly, many are taken at a time. So
-    write a live feed as an async generator, decorated with `source`.
+    An iterator that blocks also blocks everything else, and when its values arrive quickly, many are taken at a time.
+    So write a live feed as an async generator, decorated with `source`.
     """
     if isinstance(iterable, Mapping):
         return opens(Values(cast("Mapping[Any, T]", iterable).values(), time))
@@ -209,7 +209,7 @@ def unfold(
     [4, 3, 2, 1]
 
     Every run begins with `state`, so the function must return a new state instead of changing it. Values are at time 0,
-    or at the times that `time` gives them, which must not go back. If the function raises, the values before are
+    or at the times that `time` gives them, which must not go back. If the function raises, earlier values are
     delivered first (R8). There is no `on_error`, because there is no next state to continue from.
     """
     return opens(Values(_Unfolded(state, function), time))

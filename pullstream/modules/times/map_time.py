@@ -76,7 +76,7 @@ class Restamping(Retiming):
         except TypeError:
             raise TypeError(
                 f"{self.location}: the function returned {later!r} for the time {time!r}, but times must be hashable, "
-                f"as numbers, dates and tuples of them are"
+                f"like numbers, dates and tuples of them"
             ) from None
         if later is None:
             raise TypeError(
@@ -125,7 +125,7 @@ class _Delaying(Retiming):
         if is_cut(time, self._step):
             raise SummaryError(
                 f"{self.location}: Python adds only whole days to the date {time!r}, and the step is {self._step!r}. "
-                f"Put map_time(...) above it to make datetimes, or delay by a timedelta of whole days"
+                f"Put map_time(...) upstream to make datetimes, or delay by a timedelta of whole days"
             )
         try:
             later = self._delay.results_in(time)
@@ -154,7 +154,7 @@ def delay(step: Annotated[Any, _step]) -> Same[V]:
     [(11, 1), (12, 2)]
 
     This delays values in logical time; none of them waits. Times are added as Python adds them: with floats, several
-    delays in a row round after each addition. To dates only whole days can be added.
+    delays in a row round after each addition. Only whole days can be added to dates.
 
     Raises: SummaryError: the step cannot be added to a time, or the result is beyond the last possible time.
     """

@@ -56,7 +56,7 @@ class _UniqueByTime(Notified, Inline):
                     if (name := key(value)) in seen:
                         continue
                     if not seen:
-                        # The first key tells whether the function is a plain one.
+                        # The first key shows whether the function returns coroutines.
                         result_of(key, name)
                 except Exception as exc:
                     if not self._catches:
@@ -202,7 +202,7 @@ class _Accumulating(ValuesByTime, Resumable):
         self._last = following(self.location, self._last, time, instead=instead)
         early: EarlyResults = []
         touched = self._accumulator.new(self._table)
-        # At first: it saves the states as of the time before, and the steps may change them in place.
+        # Call this first: it saves the states as of the time before, and the steps may change them in place.
         memory = self.memory.at(time)
         try:
             self._accumulator.add((touched,), state, early)
@@ -220,7 +220,7 @@ class _Accumulating(ValuesByTime, Resumable):
 class _EmittedStates(dict[Hashable, Any]):
     """The states of keys, which were emitted as results.
 
-    At each time, the first one that a step takes further is checked.
+    At each time, the first one that a step continues from is checked.
     """
 
     _name: Hashable = None
@@ -229,7 +229,7 @@ class _EmittedStates(dict[Hashable, Any]):
         super().__init__()
         self._emitted = Emitted()
         self.restored: set[Hashable] = set()
-        """The keys whose states are an earlier run's, and were not emitted in this one."""
+        """The keys whose states are from an earlier run and were not emitted in this one."""
 
     @override
     def __getitem__(self, name: Hashable) -> Any:
@@ -240,7 +240,7 @@ class _EmittedStates(dict[Hashable, Any]):
         return state
 
     def check(self, location: Location) -> None:
-        """Check the first state, if a step has taken it further; raises `TypeError` if it was changed."""
+        """Check the first state, if a step has continued from it; raises `TypeError` if it was changed."""
         if self._emitted.waits:
             self._emitted.after(super().__getitem__(self._name), str(location))
 

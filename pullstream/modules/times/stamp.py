@@ -1,7 +1,7 @@
 """`stamp`: assigns times computed from the values. Also the base of other modules that assign times.
 
-The times below such a module do not follow from the times above it: in the sidecar's graph, no path leads through it.
-It holds the times that it may still assign, from the start of the run, and releases them as its clock advances.
+The times downstream of such a module do not follow from those upstream: in the sidecar's graph, no path leads through
+it. It holds the times that it may still assign, from the start of the run, and releases them as its clock advances.
 """
 
 from abc import ABC, abstractmethod
@@ -58,11 +58,11 @@ class Clock(ABC):
 
     @abstractmethod
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
-        """Append the values to answer, and the time of each: those before an error in a user's function, too."""
+        """Append the values to emit, and the time of each, even if a user's function fails for a later value."""
 
 
-BELOW_MERGE: Final = ". Below merge, put a stamp into each source instead"
-"""The rest of an error about a value that goes back in time or is late: each source may be in order by itself."""
+BELOW_MERGE: Final = ". Downstream of merge, put a stamp into each source instead"
+"""The advice for a value that goes back in time or is late: each source may be in order by itself."""
 
 
 class _ByFunction(Clock):
@@ -92,7 +92,7 @@ class _ByFunction(Clock):
         try:
             found += map(self._time_of, values)
             if len(found) < len(values):
-                raise no_end()  # noqa: TRY301 - as what the function raises otherwise
+                raise no_end()  # noqa: TRY301 - handled like an error of the function
         except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been given
             failure = exc
         begin = 0
@@ -109,7 +109,7 @@ class _ByFunction(Clock):
 
     @abstractmethod
     def place(self, values: Sequence[Any], found: list[Any], out: list[Any], times: list[Hashable]) -> None:
-        """Append the values to answer, of which the function has found these times, as `give` does."""
+        """Append the values to emit, for which the function has found these times, as `give` does."""
 
 
 class _InOrder(_ByFunction):
@@ -125,11 +125,11 @@ class _InOrder(_ByFunction):
         for value, time in zip(values, found, strict=True):
             if time != self.hold:
                 known(time, value)
-                self._go_on(value, time)
+                self._advance(value, time)
             times.append(time)
             out.append(value)
 
-    def _go_on(self, value: Any, time: Hashable) -> None:
+    def _advance(self, value: Any, time: Hashable) -> None:
         """Advance to another time."""
         if not less_equal(self.hold, time):
             raise CapabilityError(
@@ -180,15 +180,15 @@ class _WithLateness(_ByFunction):
             place = len(found)
         finally:
             if late:
-                self._sort_out(values[:place], found, late, out, times)
+                self._separate(values[:place], found, late, out, times)
             else:
                 times += found[:place]
                 out += values[:place]
 
-    def _sort_out(
+    def _separate(
         self, values: Sequence[Any], found: list[Any], late: dict[int, Any], out: list[Any], times: list[Hashable]
     ) -> None:
-        """Append values of which some are late: those are dropped, or marked, at the hold of their moment."""
+        """Append values; late ones are dropped, or marked at the hold of their moment."""
         for place, value in enumerate(values):
             if place not in late:
                 times.append(found[place])
@@ -200,7 +200,7 @@ class _WithLateness(_ByFunction):
                 out.append(_Late(value))
 
     def _before(self, time: Any, value: Any) -> Any:
-        """Compute the least time that may still be assigned after `time`, of this value, has arrived."""
+        """Compute the least time that may still be assigned after this value, at `time`, has arrived."""
         try:
             before = time - self._lateness
             if before <= time:
@@ -213,7 +213,7 @@ class _WithLateness(_ByFunction):
                 f"{self.location}: lateness={self._lateness!r} cannot be subtracted from the time {time!r}: "
                 f"{exc}. Use numbers, or dates and a timedelta{in_microseconds(self._lateness, time)}"
             ) from None
-        # There is no time so early: an exception for dates, and a later number for NumPy's, which wrap around.
+        # There is no time that early: dates raise an exception, and NumPy's numbers wrap around to a later one.
         return self.hold
 
     def _refuse_if_error(self, value: Any, time: Hashable) -> None:
@@ -229,7 +229,7 @@ class _WithLateness(_ByFunction):
 
 
 class Stamping(PassOn):
-    """Delivers values at the times of a clock; with `nest`, of one clock for each time above."""
+    """Delivers values at the times of a clock; with `nest`, of one clock for each outer time."""
 
     traits = attrs.evolve(PROMPT, summaries=((),))
 
@@ -266,7 +266,7 @@ class Stamping(PassOn):
             clock.give(batch.values, out, times)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.edge.fail_next(exc, out)
-        # In the same scheduler step in which the values, some of them earlier, are counted downstream.
+        # Advance the hold in the scheduler step in which the values, some of them earlier, are counted downstream.
         if not self._nest and clock.hold != self._held:
             self.location.hold(clock.hold)
             self.location.drop(self._held)
@@ -294,7 +294,7 @@ class Stamping(PassOn):
         try:
             frontier = self.edge.arriving()
         except TimelyError:
-            # The module above reports the error.
+            # The module upstream reports the error.
             return [BEGINNING]
         for outer in [outer for outer in self._clocks if not frontier.less_equal(outer)]:
             del self._clocks[outer]
@@ -340,9 +340,9 @@ def stamp(
     Python compares datetimes of one time zone by wall-clock time, which goes back once a year where clocks change.
     Convert them to UTC first: `time.astimezone(UTC)`.
 
-    Times must not go back, unless `lateness` allows it: then a time is complete once a value has arrived that is more
-    than `lateness` later. Times are then numbers or dates, from which `lateness` is subtracted. A value at a complete
-    time is late: an error, dropped and counted (`late="drop"`), or sent to a sink of its own:
+    Times must not go back, unless `lateness` allows it: then a time is complete once a value more than
+    `lateness` later has arrived. Times are then numbers or dates, from which `lateness` is subtracted. A value at a
+    complete time is late: an error, dropped and counted (`late="drop"`), or sent to a sink of its own:
 
     >>> late = []
     >>> stamped = ps.stamp(lambda n: n, lateness=2, late=ps.drain(late.append))
@@ -351,14 +351,14 @@ def stamp(
 
     Values stay in one batch even if their times differ; a per-time module downstream does its work once for each time.
     `lateness` adds almost no cost. A sink for late values does, even if none is late: every value is checked once more,
-    and the route to two sinks costs about as much again as the times. A late value costs several times as much as one
-    in time; dropping it costs nothing.
+    and routing to two sinks costs about as much again as assigning times. A late value costs several times as much as
+    one in time; dropping it costs nothing.
 
     The times of the input are replaced, so it may have only one, such as the 0 of a source without times, or the result
     of `ps.map_time(lambda _: 0)`. With `nest=True`, it may have several: times become pairs (outer, inner), values are
-    in order within each outer time, and a time that is complete above is complete below. If `time` raises or returns
-    None, the error is handled as in `map`, except that there is no `on_error="result"`; a sink gets the value at the
-    least time that may still be assigned.
+    in order within each outer time, and a time that is complete upstream is complete downstream. If `time` raises or
+    returns None, the error is handled as in `map`, except that there is no `on_error="result"`; a sink gets the value
+    at the least time that may still be assigned.
 
     Raises: CapabilityError: a value goes back in time or is too late, or the input has a second time.
     """

@@ -46,7 +46,7 @@ class _Counted(Clock):
 
 
 class _Begun(Clock):
-    """Starts a new epoch where `begins` is true of the results of a function for a value and for the one before."""
+    """Starts a new epoch when `begins` is true for the results of a function for a value and the one before it."""
 
     hold: Any = 0
 
@@ -64,12 +64,12 @@ class _Begun(Clock):
         for value in values:
             given = value
             try:
-                said = function(value)
+                result = function(value)
                 if self._before is _NOTHING:
-                    result_of(function, said)
-                elif self._begins(said, self._before):
+                    result_of(function, result)
+                elif self._begins(result, self._before):
                     self.hold += 1
-                self._before = said
+                self._before = result
             except Exception as exc:
                 if not self._catches:
                     raise
@@ -78,8 +78,8 @@ class _Begun(Clock):
             out.append(given)
 
 
-def _passes(said: object, _: object) -> object:
-    return said
+def _passes(result: object, _: object) -> object:
+    return result
 
 
 class _Ticking(TaskKernel[Any]):
@@ -100,7 +100,7 @@ class _Ticking(TaskKernel[Any]):
     async def acquire(self) -> None:
         await super().acquire()
         self._start = trio.current_time()
-        self._go_on(0)
+        self._advance(0)
         self.start(self._tick)
 
     async def _tick(self) -> None:
@@ -108,9 +108,9 @@ class _Ticking(TaskKernel[Any]):
             await trio.sleep_until(self._start + (self._epoch + 1) * self._seconds)
             passed = int((trio.current_time() - self._start) // self._seconds)
             # The clock's rounding must not make it tick in an endless loop.
-            self._go_on(max(passed, self._epoch + 1))
+            self._advance(max(passed, self._epoch + 1))
 
-    def _go_on(self, epoch: int) -> None:
+    def _advance(self, epoch: int) -> None:
         self.location.hold(epoch)
         self.location.drop(self._epoch)
         self._epoch = epoch
@@ -164,16 +164,16 @@ def stamp_epochs(
     >>> ps.run(ps.pipe(ps.values("abcde"), ps.stamp_epochs(2), ps.collect(timed=True)))
     [(0, 'a'), (0, 'b'), (1, 'c'), (1, 'd'), (2, 'e')]
 
-    With `begin`, each value that passes the test starts an epoch. With `key`, each value whose key differs from the key
-    of the value before does:
+    With `begin`, each value that passes the test starts an epoch. With `key`, each value whose key differs from that of
+    the value before starts one:
 
     >>> lines = ps.values(["# tea", "3", "4", "# rice", "5"])
     >>> by_title = ps.stamp_epochs(begin=lambda line: line.startswith("#"))
     >>> ps.run(ps.pipe(lines, by_title, ps.count_by_key(lambda _: "lines"), ps.collect(timed=True)))
     [(0, ('lines', 3)), (1, ('lines', 2))]
 
-    With `seconds`, an epoch is a period of trio's clock, starting at the first ask. It is complete when the period is
-    over, even if no value arrives. An epoch of `count` values is complete with its last value. Any other epoch is
+    With `seconds`, an epoch is a period of trio's clock, starting at the first ask. It is complete when the period
+    ends, even if no value arrives. An epoch of `count` values is complete with its last value. Any other epoch is
     complete with the first value of the next.
 
     The new times replace those of the input, which may have only one; `nest=True` lifts that limit, as in `stamp`.

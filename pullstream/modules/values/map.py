@@ -40,7 +40,7 @@ def map(
     >>> ps.run(ps.pipe(ps.values("ab"), ps.map(str.upper), ps.collect()))
     ['A', 'B']
 
-    Values keep their times. If the function raises, the values before are delivered, the source is notified, and the
+    Values keep their times. If the function raises, earlier values are delivered, the source is notified, and the
     exception is raised at the sink (R8). With `on_error="skip"`, the value is left out and counted. With "result",
     `Failed(value, error)` takes its place. With a sink as `on_error`, the sink receives the `Failed`, at its time and
     with back-pressure.
@@ -115,7 +115,7 @@ def tap(
 @Emits.AT_ONCE
 def tap(
     function: Annotated[Callable[[Any], object], Sync("use map_async(function, concurrency), and return the value")],
-    on_end: Annotated[OnEnd | None, _Sees()] = None,  # noqa: ARG001 - the module below calls it
+    on_end: Annotated[OnEnd | None, _Sees()] = None,  # noqa: ARG001 - the added module calls it
     *,
     on_error: Handled = "fail",
 ) -> Transformer[Any, Any]:
@@ -167,7 +167,7 @@ class _MapBatches(Expand):
 
     @override
     def batch(self, values: Sequence[Any]) -> Iterator[Any]:
-        # A new list, as the function may change it.
+        # A new list, because the function may change it.
         return iter([[*listed(values)]])
 
     @override

@@ -110,9 +110,9 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
         self._parked: list[Signal] = []
         self._blocked = 0.0
         self._fetching = False
-        """Whether nothing but upstream is waited for."""
+        """Whether the module waits only for upstream."""
         self._single: Batch[Any] | None = None
-        """A value whose call has not begun, and beside which no other may begin: the task that waits makes it."""
+        """A value whose call has not begun, and beside which no other may begin: the waiting task makes the call."""
         self._result: Batch[Any] | None = None
         """The result of such a call."""
         self._scope: trio.CancelScope | None = None
@@ -137,7 +137,7 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
                 self._single = answer
                 return WAIT
             self.arrived(self.upstream, answer)
-        # With one call at a time, the next begins at the next ask: without a worker, if that waits in its own task.
+        # With one call at a time, the next begins at the next ask, without a worker if the ask waits in its own task.
         batch = None if self._concurrency > 1 else self._ready(limit)
         if batch is None:
             self._begin(limit)
@@ -320,7 +320,7 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
                         self.changed()
             try:
                 value = yield trap
-            except BaseException as exc:  # noqa: BLE001 - trio reports what was awaited wrongly; the call raises it
+            except BaseException as exc:  # noqa: BLE001 - trio throws an error about a wrong await; the call raises it
                 value, step = exc, task.throw
             if unseen == most:
                 went_on = clocks.perf_counter()
@@ -381,7 +381,7 @@ def map_async(
 ) -> Transformer[Any, Any]:
     """Apply an async function to up to `concurrency` values at the same time.
 
-    Results are in the order of the values or, with `ordered=False`, in the order in which they are ready.
+    Results are in the order of the values or, with `ordered=False`, in the order in which they become ready.
 
     >>> import trio, pullstream as ps
     >>> async def slowly(n):
@@ -390,7 +390,7 @@ def map_async(
     >>> ps.run(ps.pipe(ps.values([3, 1, 2]), ps.map_async(slowly, concurrency=3), ps.collect()))
     [3, 1, 2]
 
-    At most as many calls are in progress as values were asked for: `take(2)` below starts two calls, `run(...,
+    At most as many calls are in progress as values were asked for: `take(2)` downstream starts two calls, `run(...,
     limit=1)` one. Upstream is asked for as many values as can be started, at most `concurrency`. It is asked for more
     only while calls are so cheap that all of them finish in a few milliseconds.
 

@@ -250,7 +250,7 @@ def map_process(
     pipeline under `if __name__ == "__main__":`. A function that cannot be pickled is refused when the pipeline is
     composed. A call costs about 0.2 ms plus the pickling, so give it chunks of work that are worth that (`batch`).
 
-    Processes are started fresh by `sys.executable` when first needed, reused, and gone once the stream has ended. An
+    Fresh processes are started by `sys.executable` when needed, reused, and stopped when the stream has ended. An
     abort, Ctrl-C or a failure kills the busy ones. An exception raised in a worker is raised here as itself, with the
     worker's traceback as a note. Output that the function prints goes to stderr.
 

@@ -1,10 +1,10 @@
 """Policies for a value whose function raised, behind every `on_error=`.
 
-One mechanism serves all modules. With a policy other than "fail", a module answers a private mark, `Caught`, in the
-value's place, and the module right below it, composed together with it, does what the policy says: it leaves the
-value out, reveals it as `Failed`, or diverts it to a sink. So no other module ever sees a mark.
+One mechanism serves all modules. With a policy other than "fail", a module emits a private mark, `Caught`, in place of
+the value. The module directly downstream, which is composed with it, applies the policy: it leaves the value out,
+reveals it as `Failed`, or diverts it to a sink. So no other module ever sees a mark.
 
-Only `Exception` is handled: a cancellation, or Ctrl-C, is no value's fault.
+Only `Exception` is handled: a cancellation or Ctrl-C is not the fault of a value.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -24,14 +24,14 @@ from pullstream.modules.values.side_branch import SideBranch
 
 @attrs.frozen
 class Policy:
-    """The check of an `on_error=`: one of its words, or a sink; what the policy does stands right below the module."""
+    """The check of an `on_error=`, a word or a sink, and the maker of the module downstream that applies the policy."""
 
     among: tuple[str, ...] = ("fail", "skip", "result")
     here: bool = False
-    """Whether the module does by itself what the policy says."""
+    """Whether the module itself applies the policy."""
 
     def __call__(self, call: Call, value: Any) -> Any:
-        """Give the policy, or refuse what is none."""
+        """Return the policy, or refuse an invalid one."""
         if value not in self.among and not (isinstance(value, Blueprint) and value.kind == "sink"):
             hint = advice(call.module, value, wanted="sink")
             among = ", ".join(map(repr, self.among))
@@ -39,27 +39,27 @@ class Policy:
         return value
 
     def below(self, module: Module, value: object) -> tuple[Module, ...]:
-        """The modules that deal with the marks of `module`."""
+        """The modules that handle the marks of `module`."""
         return () if self.here else (_follower(module, value),)
 
 
 OnError: TypeAlias = Annotated[Literal["fail", "skip"] | Into[Failed[A], Any], Policy(("fail", "skip"))]
-"""An option `on_error` whose policies add nothing to what comes out of a module; "result" does."""
+"""An option `on_error` whose policies add nothing to the output of a module; "result" would."""
 
 OnErrorHere: TypeAlias = Annotated[Literal["fail", "skip"] | Into[Failed[A], Any], Policy(("fail", "skip"), here=True)]
-"""The same of a module that does by itself what the policy says."""
+"""The same for a module that itself applies the policy."""
 
 Handled: TypeAlias = Annotated[object, Policy()]
-"""An option `on_error` of a module's function; `catches` says whether the module answers marks."""
+"""An option `on_error` of a module's function; `catches` says whether the module emits marks."""
 
 Skips: TypeAlias = Annotated[Literal["fail", "skip"], OneOf("fail", "skip")]
-"""The same of a module that has no place for a result: it leaves the value out itself, and counts it."""
+"""The same for a module that cannot emit a `Failed`: it leaves the value out itself, and counts it."""
 
 
 def with_policy(
     module: Module, on_error: object, *, among: tuple[str, ...] = ("fail", "skip", "result")
 ) -> tuple[Module, ...]:
-    """The modules of `module` with its policy: it alone, or a catching one and what deals with its marks.
+    """The modules for `module` with a policy: only itself, or a catching one and the handler of its marks.
 
     `module.make` takes the policy as its option `on_error`.
     """
@@ -71,7 +71,7 @@ def with_policy(
 
 
 def _follower(above: Module, on_error: object) -> Module:
-    # Whoever reads its name wrote `on_error=`.
+    # The name is what the user has written: `on_error=`.
     if on_error == "skip":
         return Module("on_error", _leave_out, follows=True)
     if on_error == "result":
@@ -85,23 +85,23 @@ def _leave_out() -> Stage:
 
 @attrs.frozen
 class Reveals:
-    """Shows what a module above has caught; no argument says which one, since its place is no part of what it is."""
+    """Reveals what the module `above` has caught, which is not an argument: its site is not part of the blueprint."""
 
     above: Module
 
     def __call__(self) -> Stage:
-        """The stage right below it."""
+        """Make the stage directly downstream of it."""
         return Stage(Kind.REVEAL, self.failed)
 
     def failed(self, mark: Caught) -> Failed[Any]:
-        """The value that failed, with a note of where."""
+        """The failed value, with a note that names the module."""
         blame(mark.error, f"{self.above}, composed at {self.above.site}")
         return Failed(mark.value, mark.error)
 
 
 @attrs.frozen
 class _Diverts:
-    """The same, for a sink."""
+    """Diverts what a module upstream has caught to a sink."""
 
     above: Module
 
@@ -110,37 +110,37 @@ class _Diverts:
 
 
 def catches(on_error: object) -> bool:
-    """Whether a module with this policy answers marks."""
+    """Whether a module with this policy emits marks."""
     return on_error != "fail"
 
 
 def guarded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function that answers a mark instead of raising."""
+    """A function that returns a mark instead of raising."""
 
     @wraps(function)
     def call(value: Any) -> Any:
         try:
             return function(value)
-        except Exception as exc:  # noqa: BLE001 - the policy's business
+        except Exception as exc:  # noqa: BLE001 - the policy handles it
             return caught(value, exc)
 
     return call
 
 
 def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-    """An async function that answers a mark instead of raising."""
+    """An async function that returns a mark instead of raising."""
 
     async def call(value: Any) -> Any:
         try:
             awaitable = function(value)
-        except Exception as exc:  # noqa: BLE001 - the policy's business
+        except Exception as exc:  # noqa: BLE001 - the policy handles it
             return caught(value, exc)
         if not hasattr(awaitable, "__await__"):
-            # A mistake of the program, and not of one value.
+            # This is a mistake in the program, not in one value.
             raise TypeError(f"map_async awaits what its function returns, but got {awaitable!r}: use map")
         try:
             return await awaitable
-        except Exception as exc:  # noqa: BLE001 - the policy's business
+        except Exception as exc:  # noqa: BLE001 - the policy handles it
             return caught(value, exc)
 
     return call
@@ -149,9 +149,9 @@ def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], 
 def guarded_iterable(
     function: Callable[[Any], Iterable[Any]], *, whole: bool = False
 ) -> Callable[[Any], Iterable[Any]]:
-    """A function that gives an iterable, which ends with a mark instead of raising.
+    """A function that returns an iterable, which ends with a mark instead of raising.
 
-    With `whole`, what it is given is a batch, and the mark stands for all of its values.
+    With `whole`, the argument is a batch, and the mark stands for all of its values.
     """
 
     def count(value: Any) -> int:
@@ -160,7 +160,7 @@ def guarded_iterable(
     def call(value: Any) -> Iterable[Any]:
         try:
             iterable = function(value)
-        except Exception as exc:  # noqa: BLE001 - the policy's business
+        except Exception as exc:  # noqa: BLE001 - the policy handles it
             return (caught(value, exc, count(value)),)
         # A stream's failure is not this function's.
         return iterable if isinstance(iterable, Blueprint) else marked(value, result_of(function, iterable))
@@ -168,7 +168,7 @@ def guarded_iterable(
     def marked(value: Any, iterable: Iterable[Any]) -> Iterator[Any]:
         try:
             yield from iterable
-        except Exception as exc:  # noqa: BLE001 - the policy's business
+        except Exception as exc:  # noqa: BLE001 - the policy handles it
             yield caught(value, exc, count(value))
 
     return call

@@ -44,7 +44,7 @@ def frame(data: bytes) -> bytes:
 
 
 def read_frames(source: BinaryIO, frames: "queue.SimpleQueue[bytes | None]", idle: threading.Event) -> None:
-    """Read until the program is gone; a computation that is still running is then useless, so exit."""
+    """Read until the program has exited; a computation that is still running is then useless, so exit."""
     while len(header := source.read(HEADER.size)) == HEADER.size:
         frames.put(source.read(HEADER.unpack(header)[0]))
     if not idle.is_set():
@@ -73,11 +73,11 @@ def loads(script: tuple[str, str] | None, data: bytes) -> Any:
 
 
 load: Final = functools.cache(loads)
-"""The same, once for each function to call."""
+"""The same, but only once for each function."""
 
 
 def called(script: tuple[str, str] | None, pickled: bytes, data: bytes) -> bytes:
-    """Make one call, and give the reply."""
+    """Make one call, and return the reply."""
     try:
         # The first call loads the function, so that a failure to load it is reported by that call.
         result = load(script, pickled)(loads(script, data))

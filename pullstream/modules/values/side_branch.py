@@ -1,4 +1,4 @@
-"""Values that go aside, to a sink of their own beside the main one: those that failed, and those that are `late=`."""
+"""Side branches: values that failed, or that are late, go to a sink of their own beside the main one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,8 +18,8 @@ from pullstream.protocol import Batch
 class SideBranch(Wiring):
     """The wiring of a transformer that sends the values of one class to a `sink`, and passes the others on.
 
-    `given(value)` is what the sink gets of a value of the class `aside`. If that is a class of sequences, all values of
-    a batch go there or none. For ready-made modules: to put it below another one, compose both.
+    For a value of the class `aside`, the sink gets `given(value)`. If that is a class of sequences, all values of a
+    batch go to the sink, or none. This is for ready-made modules, which compose it with the module upstream of it.
 
     >>> import pullstream as ps
     >>> fractions = []
@@ -27,9 +27,9 @@ class SideBranch(Wiring):
     >>> ps.run(ps.pipe(ps.values([0, 0.5, 2, 1.5]), aside, ps.collect())), fractions
     ([0, 2], ['0.5', '1.5'])
 
-    The main branch sets the pace, unless the side sink has not yet taken what came before. When the main branch ends,
-    the stream does, and the side sink's too; an error of either is the other's. When the side sink has enough, what
-    would go to it is dropped.
+    The main branch sets the pace, unless the side sink has not yet taken earlier values. When the main branch ends, the
+    stream and the side sink end, too; an error of either branch fails both. When the side sink has enough, further
+    values for it are dropped.
     """
 
     _sink: Blueprint
@@ -50,7 +50,7 @@ class SideBranch(Wiring):
                 return batch, None, None
             all_ = given(values)
             return None, Batch(batch.time, all_) if batch.uniform else Batch.of(batch.times, all_), None
-        # Nearly all go on, and to look at each in turn would cost most of what is done here.
+        # Nearly all values pass; checking them one by one would be most of the cost here.
         kinds = list(map(type, values))
         places: list[int] = []
         for _ in range(kinds.count(aside)):
@@ -62,7 +62,7 @@ class SideBranch(Wiring):
         try:
             for place in places:
                 side.append(given(values[place]))  # noqa: PERF401 - up to a failure
-        except BaseException as exc:  # noqa: BLE001 - the stream's failure, after what came before it (R8)
+        except BaseException as exc:  # noqa: BLE001 - raised after the values before it (R8)
             stop, failure = places[len(side)], exc
             del places[len(side) :]
         main = _without(values, places, stop)
@@ -77,7 +77,7 @@ class SideBranch(Wiring):
 
 
 def _without(values: Sequence[Any], places: Sequence[int], stop: int) -> list[Any]:
-    """The values before `stop`, without those at some places."""
+    """The values before `stop`, without those at `places`."""
     out: list[Any] = []
     begin = 0
     for place in places:
@@ -88,7 +88,7 @@ def _without(values: Sequence[Any], places: Sequence[int], stop: int) -> list[An
 
 
 _Sorted = tuple[Batch[Any] | None, Batch[Any] | None, BaseException | None]
-"""The values that go on, those that go aside, if any do, and what has ended the sorting."""
+"""The values that pass and those for the side sink, None without any, and the failure that has ended the sorting."""
 
 
 class _Aside(Hub):
@@ -123,9 +123,9 @@ class _Aside(Hub):
 
 @attrs.frozen
 class LateOption:
-    """The check of `late=`. A sink for late values is added right below the module.
+    """The check of `late=`. A sink for late values is added directly downstream of the module.
 
-    The module gives a late value as a `mark`, and `plain` makes the value that the sink gets from it.
+    The module emits a late value as a `mark`, from which `plain` makes the value for the sink.
     """
 
     mark: type

@@ -173,7 +173,7 @@ def _seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) ->
         if name in seen:
             return True
         if not seen and key is not None:
-            # The first key tells whether the function is a plain one.
+            # The first key shows whether the function returns coroutines.
             result_of(key, name)
         seen[name] = None
         return False

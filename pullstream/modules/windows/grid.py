@@ -22,7 +22,7 @@ class Grid:
         self._origin = self._given = origin
 
     def first_end(self, time: Any) -> Any:
-        """Find the least end of a window after a time."""
+        """Find the earliest end of a window after a time."""
         return self._end(self._first(time))
 
     def around(self, time: Any) -> list[tuple[Any, Any]]:
@@ -74,13 +74,13 @@ class Grid:
 
 
 def is_cut(time: object, duration: object) -> bool:
-    """Whether Python cuts a duration to whole days where it is added to a time: windows would differ in length."""
+    """Whether Python cuts a duration to whole days when it is added to a time: windows would differ in length."""
     is_date = isinstance(time, date) and not isinstance(time, datetime)
     return is_date and isinstance(duration, timedelta) and duration % timedelta(days=1) != timedelta()
 
 
 LOOP_TIMES: Final = "times inside a loop belong to the loop: assign times before or after it, not in its body"
-"""The rest of an error about a module that changes times in a loop."""
+"""The advice for a module that changes times in a loop."""
 
 
 def refusal(module: str, time: object, size: object, origin: object = None) -> TimeDomainError:
@@ -101,7 +101,7 @@ def _instead(size: object, time: object) -> str:
         return f"Pass a timedelta: timedelta({unit}={size!r}), if {size!r} is in {unit}"
     numpy = "lambda time: time.item()" if hasattr(time, "item") else "..."
     example = "datetime.fromisoformat" if isinstance(time, str) else numpy
-    return f"Put map_time({example}) above it to make such times"
+    return f"Put map_time({example}) upstream to make such times"
 
 
 def _from(origin: object) -> str:

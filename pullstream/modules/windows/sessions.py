@@ -34,24 +34,24 @@ from pullstream.timely import Delay, less_than
 from pullstream.timely.order import is_total
 
 _Run = tuple[Any, int, int, Sequence[Any]]
-"""Values at one time: the time, and where they begin and end in a sequence of values; a list for each costs more."""
+"""Values at one time: the time, and where they begin and end in a sequence of values, because lists would cost more."""
 
 _TIME: Final = itemgetter(0)
 FEW: Final = 8
-"""Up to this many runs are inserted one by one; sorting them in takes a step for each value that waits."""
+"""Up to this many runs are inserted one by one; sorting takes a step for each run that waits."""
 _ORDER: Final = attrgetter("end", "number")
 """Sessions with equal ends close in the order in which they began."""
 
 
 def _apart(run: _Run) -> _Run:
-    """The same run, which keeps its own values and not the whole batch that brought them."""
+    """The same run with a copy of its values, so that it does not keep its whole batch."""
     time, start, stop, values = run
     return run if stop - start == len(values) else (time, 0, stop - start, values[start:stop])
 
 
 @attrs.define(eq=False)
 class _Session:
-    """A session that is not over, with the state of its values."""
+    """An open session, with the state of its values."""
 
     start: Any
     end: Any
@@ -77,21 +77,21 @@ class _Sessions(Windowed, Resumable):
         self._gap = gap
         self._key = key
         self._sessions: OrderedDict[Hashable, _Session] = OrderedDict()
-        """The open sessions by end. Values come in the order of times, so a session that gets one moves to the end."""
+        """The open sessions by end. Values enter in order of times, so a session that gets one moves to the end."""
         self._waiting: list[_Run] = []
         """Waiting values, in the order of times; they begin at `_begin`."""
         self._begin = 0
         self._passed = 0
-        """The number of runs that have entered sessions since those that wait have been taken out of their batches."""
+        """The number of runs that have entered sessions since the waiting ones were last taken out of their batches."""
         self._arrived: list[_Run] = []
-        """Waiting values that have arrived since: they are put in order when the first of them gets its turn."""
+        """Waiting values that have arrived since the last sorting; they are sorted when the first one gets its turn."""
         self._least: Any = None
         """The least time of `_arrived`."""
         self._now: Any = None
         """The time of the last values that entered sessions."""
         self._number = 0
         self._held: Any = None
-        """The least end of all sessions, including those of waiting values."""
+        """The earliest end of all sessions, including those of waiting values."""
         self._listening: Any = None
         """The moment for which a notification is requested."""
         self.traits = attrs.evolve(self.traits, summaries=[Delay(gap)])
@@ -101,12 +101,12 @@ class _Sessions(Windowed, Resumable):
         for key, (start, end, states, number) in sorted(self.memory.items(), key=lambda item: item[1][1]):
             self._sessions[key] = _Session(start, end, states[None], key, number)
             self._number = max(self._number, number)
-        # Before the run begins: later, other branches of the stream may have moved on, and given up the right to this.
+        # Before the run begins: later, other branches of the stream may have advanced, and dropped this capability.
         self._listen()
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        # An eager result must follow the results of the sessions that are over by then.
+        # An eager result must follow the results of the sessions that have ended by then.
         if not (batch.uniform or self.accumulator.eager) and self._usual(batch):
             self.note_times(batch)
             times, values = [*batch.times], batch.values
@@ -120,7 +120,7 @@ class _Sessions(Windowed, Resumable):
             self._end_after(time)
             self._arrive(time, [(time, 0, len(run.values), run.values)])
             if time == self._now or self._reached(time):
-                self._go_on(time)
+                self._advance(time)
             self._listen()
 
     def _arrive(self, least: Any, runs: list[_Run]) -> None:
@@ -129,7 +129,7 @@ class _Sessions(Windowed, Resumable):
         self._arrived += runs
 
     def _sort_in(self) -> None:
-        """Put what has arrived in order."""
+        """Sort the newly arrived values in."""
         waiting, arrived = self._waiting, self._arrived
         if len(arrived) <= FEW:
             for run in arrived:
@@ -152,9 +152,9 @@ class _Sessions(Windowed, Resumable):
     @override
     def complete(self, time: Any) -> None:
         self._listening = None
-        self._go_on(time)
+        self._advance(time)
         fronts = self.events.fronts()
-        self._go_on(min(fronts) if fronts else None, enough=True)
+        self._advance(min(fronts) if fronts else None, enough=True)
         self._listen()
 
     def _reached(self, moment: Any) -> bool:
@@ -163,10 +163,10 @@ class _Sessions(Windowed, Resumable):
             return True
         return not any(less_than(front, moment) for front in self.events.now())
 
-    def _go_on(self, last: Any, *, enough: bool = False) -> None:
-        """Let waiting values enter sessions, in the order of their times, and close the sessions that are over by then.
+    def _advance(self, last: Any, *, enough: bool = False) -> None:
+        """Let waiting values enter sessions, in the order of their times, and close the sessions that end by then.
 
-        It ends with the time `last`, or with all times if that is None; with `enough`, as soon as an answer is full.
+        Stop after the time `last`, or after all times if it is None; with `enough`, as soon as an answer is full.
         """
         sessions, waiting, key_of, gap = self._sessions, self._waiting, self._key, self._gap
         accumulator, memory = self.accumulator, self.memory
@@ -232,18 +232,18 @@ class _Sessions(Windowed, Resumable):
         self._close_over(last, room)
 
     def _first_end(self, instead: Any = None) -> Any:
-        """Give the end of the session that ends first, or something else if none is open."""
+        """Return the end of the session that ends first, or `instead` if none is open."""
         return next(iter(self._sessions.values())).end if self._sessions else instead
 
     def _first_waiting(self) -> Any:
-        """Give the first time of waiting values; None if there are none."""
+        """Return the first time of waiting values; None if there are none."""
         first = self._waiting[self._begin][0] if self._begin < len(self._waiting) else None
         return self._least if self._arrived and (first is None or self._least < first) else first
 
     def _close_over(self, last: Any, room: int) -> int:
-        """Close the sessions that are over at the time `last`, or so many of them; returns their number.
+        """Close the sessions that have ended at the time `last`, at most about `room` of them; return their number.
 
-        Those with equal ends close together.
+        Sessions with equal ends close together.
         """
         over: list[_Session] = []
         for session in self._sessions.values():
@@ -261,12 +261,12 @@ class _Sessions(Windowed, Resumable):
         return len(over)
 
     def _first(self) -> Any:
-        """Give the next moment, if there is one: either a session ends, or a waiting time gets its turn."""
+        """Return the next moment, if there is one: either a session ends, or a waiting time gets its turn."""
         ends, first = self._first_end(), self._first_waiting()
         return ends if first is None or (ends is not None and ends < first) else first
 
     def _listen(self) -> None:
-        """Hold the least end, and request a notification for the next moment."""
+        """Hold the earliest end, and request a notification for the next moment."""
         if self._sessions:
             least = self._first_end()
         else:

@@ -1,8 +1,8 @@
-"""`tumbling` and `sliding`: windows in event time, whose results are emitted when the window's time is over.
+"""`tumbling` and `sliding`: windows in event time, whose results are emitted when the window's time is complete.
 
 A window includes its start and excludes its end. Its result is at its end, so the time of a result says that all its
 values were earlier. An open window is held at its end. For values that may still arrive, the end follows from the
-frontier above and a summary: the least end of a window after a time.
+frontier upstream and a summary: the earliest end of a window after a time.
 """
 
 from bisect import bisect_left, bisect_right
@@ -57,7 +57,7 @@ class _OnGrid(Windowed):
         if time is BEGINNING:
             return [time]
         around = self._grid.around(time)
-        # A time between windows matters to none of them, and is over when the next one ends.
+        # A time between windows matters to none of them, and lasts until the next one ends.
         return [around[-1][1] if around else self._grid.first_end(time)]
 
     def _tracked(self, time: Any) -> Any:
@@ -68,7 +68,7 @@ class _OnGrid(Windowed):
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
-        # An eager result must follow the results of the windows that are over by then.
+        # An eager result must follow the results of the windows that have ended by then.
         whole = not (batch.uniform or self.accumulator.eager) and batch.in_one_order
         count = whole and self._everywhere and self.accumulator.counts
         for part in (batch,) if whole else self.apart(batch):
@@ -80,7 +80,7 @@ class _OnGrid(Windowed):
                 self._fold(part)
 
     def _begin(self, time: object) -> None:
-        """Forget the cells if they are of times of another kind: a cell holds for all times of its kind."""
+        """Forget the cells if their times are of another kind: a cell applies to all times of its kind."""
         kind = (type(time), getattr(time, "tzinfo", None) is None)
         if kind != self._kind:
             self._kind = kind
@@ -202,7 +202,7 @@ def tumbling(
     on_error: OnError[Any] = "fail",
     origin: Annotated[Any, starting] = None,
 ) -> Transformer[Any, Window[Any]]:
-    """Group values into adjacent windows in event time; emit each window at its end, when it is over.
+    """Group values into adjacent windows in event time; emit each window at its end, when it is complete.
 
     >>> import pullstream as ps
     >>> clicks = ps.values([1, 4, 12, 13], time=lambda second: second)
@@ -215,7 +215,7 @@ def tumbling(
     days for dates). Windows start at multiples of the size from `origin`: 0, or 1 January 1970 (in UTC for aware
     datetimes). For zones whose clocks change, see `stamp`.
 
-    The value of a window is the list of its values in order of arrival or, with a `fold`, its result: of
+    The value of a window is the list of its values in order of arrival or, with a `fold`, its result: for
     `agg.several(n=agg.count(), total=agg.sum())`, a dict. With a `key`, there is a `Window` for each key, whose value
     is the pair (key, result), in the order in which the keys first arrived:
 

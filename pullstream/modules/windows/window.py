@@ -1,4 +1,4 @@
-"""Windows in event time: their results, their state, when they are over, and the types of modules that deliver them."""
+"""Windows in event time: their results, their state, and the base and the types of the modules that deliver them."""
 
 # pyright: reportIncompatibleMethodOverride=false
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ class Window(Generic[R_co]):
 
 @attrs.define(eq=False, slots=True)
 class OpenWindow:
-    """A window that is not over, with the states of its values."""
+    """An open window, with the states of its values."""
 
     start: Any
     end: Any
@@ -39,7 +39,7 @@ class OpenWindow:
 
 
 class Windowed(Notified):
-    """Keeps open windows, each held at its end, and is notified when they are over."""
+    """Keeps open windows, each held at its end, and is notified when they are complete."""
 
     traits = Traits(trusted=True, later=True)
 
@@ -47,10 +47,10 @@ class Windowed(Notified):
         super().__init__()
         self.accumulator = accumulator
         self._times: set[Any] = set()
-        """The least and the greatest time of the first batches; no more once there are two."""
+        """The least and the greatest time of the first batches; none are added once there are two."""
 
     def note_times(self, batch: Batch[Any]) -> None:
-        """Note the times of a batch, which are in one order, for the warning in `release`."""
+        """Note the times of a batch, which are totally ordered, for the warning in `release`."""
         if len(self._times) < 2:
             self._times |= {batch.time} if batch.uniform else {min(batch.times), max(batch.times)}
 
@@ -63,7 +63,7 @@ class Windowed(Notified):
         await super().release()
 
     def add(self, windows: Sequence[OpenWindow], values: Sequence[Any]) -> None:
-        """Take values into open windows."""
+        """Add values to open windows."""
         early: EarlyResults = []
         try:
             self.accumulator.add([window.table for window in windows], values, early)
@@ -72,11 +72,11 @@ class Windowed(Notified):
                 self.give(windows[number].end, [self.result(windows[number], value)])
 
     def results(self, window: OpenWindow) -> list[Any]:
-        """Give the results of a window that is over."""
+        """Return the results of a complete window."""
         return [self.result(window, value) for value in self.accumulator.results(window.table)]
 
     def result(self, window: OpenWindow, value: Any) -> Any:
-        """Give a result with its window; the mark of a failure stays as it is."""
+        """Return a result with its window; the mark of a failure stays as it is."""
         return value if value.__class__ is Caught else Window(window.start, window.end, value)
 
 
