@@ -1,4 +1,4 @@
-"""Sinks that commit complete times: what those of files, tables and Spark share beyond the completion protocol."""
+"""The shared parts of the sinks that commit complete times to files, tables and Spark."""
 
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
@@ -15,7 +15,7 @@ from .arrow import OpenTimes
 
 @attrs.frozen
 class SinkBody:
-    """Makes a sink's body for each run: that of a committer. The plan holds the sink's arguments."""
+    """Makes a sink's body for each run, from a new committer. The plan holds the sink's arguments."""
 
     emits = Emits.PER_TIME
     make: Callable[[Any], Committer[Any]]
@@ -34,7 +34,7 @@ class SpoolCommitter(Committer[list[Hashable]]):
     def __init__(self) -> None:
         self.written: list[Hashable] = []
         self.spools: OpenTimes | None = None
-        """The rows of open times; a subclass gives it as soon as it knows their schema."""
+        """The rows of open times; a subclass sets this as soon as it knows their schema."""
 
     @override
     def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:
@@ -50,14 +50,14 @@ class SpoolCommitter(Committer[list[Hashable]]):
         return self._relieve(opened) if opened.full else None
 
     async def _relieve(self, opened: OpenTimes) -> None:
-        """Let the commits catch up; if it is open times that take the memory, move the largest to files."""
+        """Wait for the commits to catch up; if open times still fill the memory, move the largest to files."""
         await self.idle()
         if opened.full:
             await trio.to_thread.run_sync(opened.spill)
 
     @override
     async def close(self) -> None:
-        # Files and connections: their last work may take a while.
+        # Closing files and connections may take a while.
         try:
             if self.spools is not None:
                 await trio.to_thread.run_sync(self.spools.close)

@@ -1,4 +1,4 @@
-"""Calls of drivers in threads, where a cancellation leaves them running or, with a function for that, stops them."""
+"""Driver calls in threads: a cancellation leaves them running or, with a function for that, stops them."""
 
 import threading
 from collections.abc import Callable
@@ -21,8 +21,8 @@ async def in_thread(function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 
 async def stoppably(work: Callable[[*Ts], T], cancel: Callable[[], object], *arguments: *Ts) -> T:
-    """Call a function in a thread; a cancellation stops it there, and waits until it has stopped."""
-    # A cancellation before the thread begins would wait for its end forever.
+    """Call a function in a thread; a cancellation calls `cancel`, and waits until the function has ended."""
+    # Cancelled before the thread begins, the code below would wait for its end forever.
     await trio.lowlevel.checkpoint_if_cancelled()
     finished = threading.Event()
 

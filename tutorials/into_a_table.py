@@ -193,7 +193,7 @@ def refused() -> None:
                 say(str(error).replace(f"{folder}/", "").partition(". If that")[0])
     # | "2026-03-02" "2026-03-03" "2026-03-04" "2026-03-05" "2026-03-06"
     # | write_rows() cannot write to the table 'sales' in tea.db: it was written with the journal night.journal, and
-    # |   this run is with the journal other.journal: its times may be others
+    # |   this run has the journal other.journal: its times may differ
     # | write_rows(): another run, or another sink of this one, is writing to the table 'twice' in tea.db: wait
     # |   until it ends, or write to another table
 

@@ -1,4 +1,4 @@
-"""Figures for a display: samples of a run, from now and the last few seconds, and readable formats for them."""
+"""Figures for a display: samples of a run from the last few seconds, and readable formats for them."""
 
 import datetime as dt
 from collections import deque
@@ -193,7 +193,7 @@ class History:
         if times is None:
             return ""
         if self.nothing_to_do:
-            return "an earlier run finished: nothing runs again, its result is returned"
+            return "an earlier run finished: its result is returned, and nothing runs again"
         least = [time for time in _least(list(times)) if time is not BEGINNING]
         return f"resumed at {of_frontier(least, self.shown)}" if least else "resumed"
 
@@ -226,7 +226,7 @@ class History:
         return 0.0 if self.running.finished or seconds < QUIET else seconds
 
     def waits_for(self) -> list[str]:
-        """The reasons for the lack of progress: busy modules, and what blocks the run's times."""
+        """The reasons for the lack of progress: busy modules, and the blockers of the run's earliest time."""
         working = [(row.name, row.counters.status) for row in self.rows if row.busy > 0.5]
         names = ", ".join(f"{name} ({status})" if status else name for name, status in working)
         reasons = [names or "something outside the run"]
@@ -243,7 +243,7 @@ class History:
         try:
             return self.running.progress.explain(time)
         except TimelyError:
-            # Some of the sinks do not have this time.
+            # Another sink has times that cannot be compared with this one.
             return []
 
     def error(self) -> list[str]:
@@ -257,7 +257,7 @@ class History:
         return [": ".join([type(failure).__name__, *lines[:1]])]
 
     def _per_second(self, count: int, before: int | None) -> float:
-        """The rate per second since the oldest sample, or else since the beginning."""
+        """The rate per second since the oldest sample or, if `before` is None, since the beginning."""
         seconds = self.seconds if before is None else self.now.at - self._samples[0].at
         return (count - (before or 0)) / seconds if seconds > 0 else 0.0
 

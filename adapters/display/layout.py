@@ -16,7 +16,7 @@ NAME = 14
 """The minimum width of a module's name; columns that do not fit beside it are dropped."""
 
 MUCH = 0.5
-"""The busy share from which on a module counts as the bottleneck."""
+"""The busy share above which a module counts as the bottleneck."""
 
 
 def lines(history: History, width: int, height: int = 0) -> list[Text]:
@@ -32,7 +32,7 @@ def lines(history: History, width: int, height: int = 0) -> list[Text]:
 
 
 def headline(history: History, width: int = 0) -> list[Text]:
-    """Format the run's state in parts: in lines of at most `width`, or in one line without it."""
+    """Format the run's state in lines of at most `width` or, without it, in one line."""
     style, seconds = STYLES[history.state], of_seconds(history.seconds)
     parts = [
         Text.assemble((history.state, style), f" in {seconds}") if history.running.finished else Text(seconds, style)
@@ -62,7 +62,7 @@ def quiet(history: History) -> list[str]:
     if not history.quiet:
         return []
     first, *more = history.waits_for()
-    return [f"nothing has moved for {history.quiet:.0f} s: waits for {first}", *(f"  {line}" for line in more)]
+    return [f"no progress for {history.quiet:.0f} s: waiting for {first}", *(f"  {line}" for line in more)]
 
 
 def _bar(history: History, width: int) -> list[Text]:

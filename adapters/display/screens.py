@@ -52,7 +52,7 @@ class Screen(ABC):
         with self._lock:
             if self.gone:
                 return
-            # At a broken pipe, rich would exit and lead the program's own output to nowhere.
+            # On a broken pipe, rich would discard the program's own output and exit.
             vars(self.console)["on_broken_pipe"] = _broken_pipe
             try:
                 draw(*what)
@@ -80,16 +80,16 @@ class Screen(ABC):
 
     @property
     def height(self) -> int:
-        """The most lines to draw while the run goes on; 0 for all."""
+        """The maximum number of lines to draw during the run; 0 for all."""
         return 0
 
     @abstractmethod
     def put(self, rows: list[Text]) -> None:
-        """Show these lines, in place of those before if that is possible."""
+        """Show these lines; if possible, they replace the previous ones."""
 
 
 class Terminal(Screen):
-    """Live, below the program's output."""
+    """A live display below the program's output."""
 
     @override
     def __enter__(self) -> Self:
@@ -150,7 +150,7 @@ class Log(Screen):
 
 
 class Notebook(Screen):
-    """The output of a notebook cell, which is updated."""
+    """The output of a notebook cell, updated in place."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -181,7 +181,7 @@ def screen_for(console: Console | None, every: float) -> Screen:
 
 @cache
 def _stderr() -> Console:
-    """The console that all displays share, so that those of several runs do not overlap."""
+    """The console that all displays share, so that several runs do not overwrite each other's lines."""
     return Console(stderr=True)
 
 
@@ -201,7 +201,7 @@ def _is_terminal(stream: TextIO | Any) -> bool:
 
 
 def _redirect_logs(stack: ExitStack, streams: dict[Any, Any]) -> None:
-    """Redirect log handlers above the display; each holds the stream that it was created with."""
+    """Make log handlers print above the display; each holds the stream that it was created with."""
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers: list[Any] = [handler for logger in loggers for handler in getattr(logger, "handlers", ())]
     for handler in handlers:

@@ -30,8 +30,8 @@ LOOK = 1.0
 class Lookout:
     """Reports the current Python function when the display could not be updated for a while.
 
-    All waits of a run are trio's, during which the display works. A function that computes, or waits in another way,
-    blocks everything else.
+    The display continues to work while the run waits in trio. A function that computes, or waits in another way, blocks
+    everything else.
     """
 
     def __init__(self, screen: "Screen") -> None:
@@ -100,8 +100,8 @@ def display(
     ...
     ['Tea', 'Rice', 'Salt']
 
-    The first line shows the state of the run and its duration; the frontier at the sinks, that is the earliest times
-    that are not complete; the number of complete times; and the number of values from the sources, with the current
+    The first line shows the state of the run and its duration; the frontier at the sinks, that is, the earliest
+    incomplete times; the number of complete times; and the number of values from the sources, with the current
     rate (at the end, the average). Each module has a row: values in and out, values per second, and the share
     of recent time in which it was busy, computing or waiting for the outside world. Below it is the module's own
     status, for example the file that it reads. After 5 s without any progress, a line says what the run waits for.

@@ -52,8 +52,8 @@ class Instruments:
         self._open = meter.create_gauge("pullstream.times.open", "{time}", "times not yet complete at a module")
         self._still = meter.create_gauge("pullstream.frontier.still", "s", "seconds since a module's frontier moved")
         self._lag = meter.create_gauge("pullstream.frontier.lag", "1", "lag of a module's frontier")
-        self._told: dict[tuple[int, str], float] = {}
-        self._told_done = 0
+        self._reported: dict[tuple[int, str], float] = {}
+        self._reported_done = 0
         self._holders: set[str] = set()
         self._moved: dict[int, tuple[list[Hashable], float]] = {}
 
@@ -64,25 +64,25 @@ class Instruments:
             about = self._about(row.module, place)
             for field, counter in self._counters.items():
                 now: float = getattr(row, field)
-                if now > (before := self._told.get((place, field), 0)):
+                if now > (before := self._reported.get((place, field), 0)):
                     counter.add(now - before, about)
-                    self._told[place, field] = now
+                    self._reported[place, field] = now
         progress = self._running.progress
         done = progress.times_done()
-        self._done.add(done - self._told_done, dict(self._attributes))
-        self._told_done = done
-        self._tell_open()
+        self._done.add(done - self._reported_done, dict(self._attributes))
+        self._reported_done = done
+        self._report_open()
         names = [row.module.split(" -> ")[-1] for row in rows]
         count = Counter(names)
         for place, name in enumerate(names):
             if count[name] == 1:
                 try:
-                    self._tell_frontier(place, rows[place].module, progress.frontier(at=name))
+                    self._report_frontier(place, rows[place].module, progress.frontier(at=name))
                 except LookupError:
-                    continue  # it is also part of a fused row
+                    continue  # a fused row contains another module of that name
 
-    def _tell_open(self) -> None:
-        """Report all modules that have, or had, open times."""
+    def _report_open(self) -> None:
+        """Report the number of open times of all modules that have, or had, any."""
         times: defaultdict[str, set[Hashable]] = defaultdict(set)
         for stamp in self._running.progress.pointstamps():
             times[stamp.holder].add(stamp.time)
@@ -90,7 +90,7 @@ class Instruments:
         for holder in self._holders:
             self._open.set(len(times[holder]), {**self._attributes, "pullstream.module": holder})
 
-    def _tell_frontier(self, place: int, module: str, frontier: Antichain[Any]) -> None:
+    def _report_frontier(self, place: int, module: str, frontier: Antichain[Any]) -> None:
         now, times = trio.current_time(), list(frontier)
         before, since = self._moved.get(place, ([], now))
         if set(times) != set(before):
@@ -137,8 +137,8 @@ def metrics(
     a run ends successfully, all three are 0; a failed run leaves the last values. Frontiers are reported for modules
     whose name is unique in the run (`named`); the open times of modules with the same name are reported together.
 
-    `meter` is by default that of the program's global provider, named "pullstream". `attributes` are added to all
-    figures, for example the name of the pipeline. Changes are reported every `every` seconds and at the end, so
+    By default, `meter` comes from the program's global provider, with the name "pullstream". `attributes` are added to
+    all figures, for example the name of the pipeline. Changes are reported every `every` seconds and at the end, so
     counters are exact after the run. With a `log`, every move of the frontier at the sinks is logged, with the number
     of completed times.
 
@@ -183,7 +183,7 @@ async def _log(running: ps.types.Running[Any], log: Logger) -> None:
     """Log every move of the frontier; if the run fails, the run itself reports the reason."""
     try:
         async for frontier in running.progress.watch():
-            log.info("%s; times done: %d", _said(frontier), running.progress.times_done())
+            log.info("%s; times done: %d", _described(frontier), running.progress.times_done())
     except ps.errors.Abandoned:
         pass
     except Exception:
@@ -191,6 +191,6 @@ async def _log(running: ps.types.Running[Any], log: Logger) -> None:
             raise
 
 
-def _said(frontier: "Antichain[Hashable]") -> str:
+def _described(frontier: "Antichain[Hashable]") -> str:
     times = ", ".join(map(str, frontier))
     return f"complete before {times}" if times else "complete"

@@ -1,4 +1,4 @@
-"""Checks of rows before they are in a table: what it would change is refused."""
+"""Checks of rows before they are written to a table: values that it would change are refused."""
 
 import datetime as dt
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -17,9 +17,9 @@ Unkept = Callable[[Any], tuple[Array, str] | None]
 
 
 class CheckedPacking(Packing):
-    """Refuses values that the database would change, and those that Arrow would change in a column of timestamps.
+    """Refuses values that the database would change and, in a column of timestamps, values that Arrow would change.
 
-    The column of the time may have numbers: as in all sources, they are microseconds.
+    The time column may have numbers: as in all sources, they are microseconds.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CheckedPacking(Packing):
 
 
 def exact_times(times: Sequence[Hashable], kind: DataType) -> Any:
-    """Return times as values of their column's type; raises one of `TROUBLE` if that would change one."""
+    """Return times as values of their column's type; raises one of `TROUBLE` if that would change a time."""
     array: Any = exact_array(times, kind)
     if pyarrow().types.is_floating(kind) and array.to_pylist() != times:
         raise ValueError("it would be rounded")
@@ -72,7 +72,7 @@ def exact_times(times: Sequence[Hashable], kind: DataType) -> Any:
 
 
 class CheckedTimes(OpenTimes):
-    """Open times that refuse rows whose column of the time has another one."""
+    """Open times that refuse a row if its time column has another time."""
 
     refused: Callable[[str], Exception]
 
@@ -99,6 +99,6 @@ class CheckedTimes(OpenTimes):
                     f"{self.place(rows + place)} has {column[place].as_py()!r}" if len(column) else "no row has a value"
                 )
                 if len(column) and column[place].as_py() == given[place]:
-                    why += ". Python does not tell the hours apart that clocks show twice: stamp the rows in UTC"
+                    why += ". Python cannot tell apart the hours that clocks show twice: stamp the rows in UTC"
                 raise self.refused(f"{row} in the column {self.column!r}: {why}")
             rows += batch.num_rows

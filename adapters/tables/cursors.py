@@ -16,7 +16,7 @@ from .table import TargetTable, table_of
 from .target import Address, Name, RowsPlan, TableError, quoted
 
 _TABLE: Final = re.compile(r'(\w+|"[^"]+")(\.(\w+|"[^"]+"))*')
-"""The name of a table; only SQLite takes it for a query."""
+"""The name of a table; only SQLite accepts one where a query is expected."""
 
 
 class RowCursor(ABC):
@@ -29,11 +29,11 @@ class RowCursor(ABC):
     what: str
     """The rows that are read, for messages."""
     floor: Any = None
-    """The least time that may still come, once that is known."""
+    """The earliest time that may still arrive, once known."""
 
     @abstractmethod
     def open(self, last: Any) -> None:
-        """Connect; read on after the time `last`, if it is not None."""
+        """Connect, to continue after the time `last` unless it is None."""
 
     @abstractmethod
     def next(self) -> RecordBatch | None:
@@ -41,7 +41,7 @@ class RowCursor(ABC):
 
 
 class SqlCursor(RowCursor):
-    """The rows of a query, with a cursor of the server's; the arguments are those of `read_rows`."""
+    """The rows of a query, through the database's cursor; the arguments are those of `read_rows`."""
 
     def __init__(
         self, target: Address, query: str, order: list[str], parameters: Sequence[Any], lateness: Any, *, follow: bool
@@ -50,16 +50,16 @@ class SqlCursor(RowCursor):
         if _TABLE.fullmatch(self._query):
             self._query = f"SELECT * FROM {self._query}"
         self._order = order
-        """The columns of the time and, if it is given, of the key."""
+        """The time column and, if given, the key column."""
         self._parameters = parameters
         self._lateness = lateness
         self._follow = follow
         self.table: Any = table_of(RowsPlan(target, Name(query)))
         self._rows: Iterator[RecordBatch] | None = None
         self._last: tuple[Any, ...] = ()
-        """The time of the last row, and its key within a time that may go on."""
+        """The time of the last row and, if more rows may follow at that time, its key."""
         self._found = False
-        """Whether the query has given rows."""
+        """Whether the query has returned rows."""
         self._ended = False
         self.time = order[0]
         self.what = f"{query!r} in {target.shown}"
@@ -69,7 +69,7 @@ class SqlCursor(RowCursor):
         self._last = () if last is None else (last,)
         where = self.table.plan.target
         if where.kind != "postgresql" and not Path(where.location).exists():
-            # The drivers would create an empty one.
+            # The drivers would create an empty file.
             raise TableError(f"read_rows() cannot read {self.what}: there is no such file. Correct the path")
         self.table.connect()
 
@@ -98,14 +98,14 @@ class SqlCursor(RowCursor):
     def _check(self, names: Sequence[str]) -> None:
         for name in self._order:
             if name not in names:
-                # The database takes it for another one.
+                # The database ignores case, and has found another column.
                 raise TableError(
                     f"read_rows(): the column {name!r} is not in the result of {self.what}, whose columns are "
-                    f"{some_of(names, name, repr)}. Write its name as there: the case of letters counts"
+                    f"{some_of(names, name, repr)}. Write its name exactly so: case matters"
                 )
 
     def _begin(self) -> bool:
-        """Begin a query for rows after the last one, if there may be some."""
+        """Begin a query for rows after the last one; return False if there are none for now."""
         if self._ended:
             return False
         given = [*self._parameters]
@@ -114,12 +114,12 @@ class SqlCursor(RowCursor):
             given.append(value)
             return f"${len(given)}"
 
-        # Without the table, SQLite takes the name of a missing column for text.
+        # Without the table's name, SQLite would read the name of a missing column as text.
         time, *keys = (f"query.{quoted(name)}" for name in self._order)
         rows = f"FROM ({self._query}\n) AS query"
         conditions: list[str] = []
         if self._follow or self._last:
-            # No condition below is true for them.
+            # Nulls satisfy none of the conditions below.
             self._refuse_nulls(rows, given)
         if self._follow:
             ((newest,),) = self.table.execute(f"SELECT max({time}) {rows}", *given)
@@ -144,7 +144,7 @@ class SqlCursor(RowCursor):
         return True
 
     def _refuse_nulls(self, rows: str, given: Sequence[Any]) -> None:
-        # Not with OR, for which SQLite reads the whole table even if no column can have a null.
+        # Not with OR: SQLite would read the whole table even if no column can have a null.
         nulls = " UNION ALL ".join(f"SELECT * {rows} WHERE {quoted(name)} IS NULL" for name in self._order)
         for batch in self.table.stream(f"{nulls} LIMIT 1", *given):
             for row in batch.to_pylist():
@@ -166,7 +166,7 @@ class SqlCursor(RowCursor):
 
 
 class ChangeCursor(RowCursor):
-    """The change feed of a Delta Lake table, one version after the other."""
+    """The change feed of a Delta Lake table, one version after another."""
 
     time = "_commit_version"
 

@@ -1,7 +1,7 @@
-"""Delta Lake: a commit's log entry has the time, which is also an application's transaction.
+"""Delta Lake: a commit's log entry contains its time, also as an application transaction.
 
 Transactions stay in the table's checkpoints when old log entries are cleaned up. Two commits of the same transaction
-conflict, whichever machines they come from.
+conflict, even from different machines.
 """
 
 from contextlib import suppress
@@ -30,7 +30,7 @@ class _Transactions:
 
 
 class DeltaTable(LakeTable):
-    """A folder of Delta Lake."""
+    """A Delta Lake table in a folder."""
 
     delta: Any = None
     """The driver's table; None if it does not exist."""
@@ -62,14 +62,14 @@ class DeltaTable(LakeTable):
         if delta.transaction_version(JOURNALED) is not None:
             known = journal
             if delta.transaction_version(f"{JOURNALED} {journal}") is None:
-                # Its name is in the log, as long as that is kept.
+                # The log contains the other journal's name until it is cleaned up.
                 named: list[str] = [commit.get(f"{MARK}.journal", "") for commit in delta.history()]
                 known = next(filter(None, named), "of another run")
         return Recorded(delta.metadata().id, known, _Transactions(delta), count)
 
     @override
     def is_unknown(self, exc: Exception) -> bool:
-        # What follows a commit, such as a checkpoint, may fail.
+        # A step after the commit, such as a checkpoint, may have failed.
         with suppress(*self.failures):
             return self._deltalake.DeltaTable(self.path).transaction_version(MARK) == self._number
         return False
@@ -86,7 +86,7 @@ class DeltaTable(LakeTable):
         delta: Any = self.delta
         self._number = entry.number
         if delta is not None and self.plan.mode != "append":
-            # Others may have compacted and vacuumed it meanwhile. An append seldom depends on what they did.
+            # Others may have compacted and vacuumed the table meanwhile. An append seldom depends on that.
             delta.update_incremental()
         try:
             self._commit(entry, schema, spool)
@@ -95,7 +95,7 @@ class DeltaTable(LakeTable):
                 raise
             delta.update_incremental()
             if (delta.transaction_version(MARK) or 0) != entry.number - 1:
-                # The conflict is with another run, which has committed a time.
+                # Another run has committed a time, and conflicts with this one.
                 raise
             self._commit(entry, schema, spool)
         if delta is None:
@@ -114,7 +114,7 @@ class DeltaTable(LakeTable):
         if self.plan.mode == "upsert" and delta is not None:
             same = " AND ".join(f"target.{quoted(key)} = source.{quoted(key)}" for key in self.plan.keys)
             merge = delta.merge(rows, same, "source", "target", commit_properties=properties)
-            # The driver's own list of all columns does not quote their names well.
+            # The driver's own list of all columns does not quote their names correctly.
             columns = {quoted(name): f"source.{quoted(name)}" for name in schema.names}
             merge.when_matched_update(columns).when_not_matched_insert(columns).execute()
         else:

@@ -18,7 +18,7 @@ _ROWS: Final = "pullstream_rows"
 
 
 class DuckdbTable(SqlTable):
-    """A file of DuckDB; only one process at a time can open it."""
+    """A table in a DuckDB file, which only one process at a time can open."""
 
     ignores_case = True
     # DuckDB refuses two transactions of one process that create the records at the same time.
@@ -32,7 +32,7 @@ class DuckdbTable(SqlTable):
             self._connection = duckdb.connect(self.plan.target.location)
         except duckdb.IOException as exc:
             if "Could not set lock" in str(exc):
-                raise self.busy("another process has the database open, which") from None
+                raise self.busy("another process that has the database open") from None
             raise
 
     @override

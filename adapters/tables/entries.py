@@ -1,4 +1,4 @@
-"""The record of a time, and those of a table's earlier runs."""
+"""The record of a time, and the records of a table's earlier runs."""
 
 import datetime as dt
 import json
@@ -14,7 +14,7 @@ import attrs
 from pullstream.timely import Lexicographic, Product
 
 _BY_REPR: Final = frozenset({bytes, dt.timedelta, UUID, type(None)})
-"""Types whose values have the same `repr` in all processes, and equal ones only."""
+"""Types whose values have the same `repr`, in all processes, if and only if they are equal."""
 
 
 @attrs.frozen
@@ -32,7 +32,7 @@ class Recorded:
     def __contains__(self, time: object) -> bool:
         with suppress(ValueError):
             return self.count > 0 and encoded(time) in self.texts
-        # The sink refuses it when it gets its rows.
+        # The sink refuses such a time when it receives the rows.
         return False
 
 
@@ -46,11 +46,11 @@ class Entry:
     id: str
     journal: str | None
     first: bool
-    """Whether the target does not yet say which journal it belongs to."""
+    """Whether the target does not yet record which journal it belongs to."""
 
 
 def encoded(time: Any) -> str:
-    """Return a time as text: equal times have equal texts, in all processes, and different ones have different texts.
+    """Return a time as text: in all processes, equal times have equal texts, and different times have different ones.
 
     >>> import datetime as dt
     >>> [encoded(time) for time in (3, 3.0, "3", dt.date(2020, 1, 2), (1, "a"))]
@@ -59,7 +59,7 @@ def encoded(time: Any) -> str:
     ('{"a", "b"}', 'Product(1, 0.5)')
 
     Raises:
-        ValueError: it is of a type that has no such text.
+        ValueError: the time's type has no such text.
     """
     if isinstance(time, dt.datetime) and time.tzinfo is not None:
         return time.astimezone(dt.UTC).isoformat()
@@ -83,13 +83,13 @@ def _number(time: Any) -> str:
     if isinstance(time, Integral):
         return str(int(time))
     try:
-        above, below = time.as_integer_ratio()
+        numerator, denominator = time.as_integer_ratio()
     except (OverflowError, ValueError):
         # Infinite, or not a number.
         return repr(float(time))
-    if below == 1:
-        return str(above)
+    if denominator == 1:
+        return str(numerator)
     with suppress(OverflowError):
         if time == float(time):
             return repr(float(time))
-    return f"{above}/{below}"
+    return f"{numerator}/{denominator}"

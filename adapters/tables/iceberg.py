@@ -1,7 +1,7 @@
 """Iceberg, in a folder with a catalog in SQLite: a commit changes the rows and the table's properties, which record it.
 
-Each snapshot also says at which time it was made. Snapshots may be expired later, and the properties stay. All times
-are one property: the driver copies the properties some twenty times a commit, one by one.
+Each snapshot also records its time, but snapshots may expire, and properties do not. All times are in one property,
+because the driver copies the properties one by one, some twenty times per commit.
 """
 
 import json
@@ -25,13 +25,13 @@ _COUNT = f"{MARK}.count"
 
 
 class IcebergTable(LakeTable):
-    """A table in a folder of Iceberg, in the namespace that the schema names or "default"."""
+    """An Iceberg table in a folder, in the namespace that the schema names or "default"."""
 
     _catalog: Any = None
     _iceberg: Any = None
     """The driver's table; None if it does not exist."""
     _times: Sequence[str] = ()
-    """The times that are recorded."""
+    """The recorded times."""
 
     @override
     def connect(self) -> None:
@@ -50,7 +50,7 @@ class IcebergTable(LakeTable):
                 self._catalog.create_namespace_if_not_exists(self._identifier[:1])
                 break
             except self.failures:
-                # Another run, or another sink, has just created the same.
+                # Another run, or another sink, has just created the same catalog or namespace.
                 if not left:
                     raise
         with suppress(errors.NoSuchTableError):
@@ -98,14 +98,14 @@ class IcebergTable(LakeTable):
         details, replaced = self.details(entry), None
         iceberg: Any = self._iceberg
         if iceberg is not None and self.plan.mode != "append":
-            # Others may have compacted it meanwhile. The driver repeats an append, which does not depend on that.
+            # Others may have compacted the table meanwhile. An append does not depend on that: the driver retries it.
             iceberg.refresh()
         if self.plan.mode == "replace_time" and iceberg is not None:
             column, time = self.of_time(schema, spool)
             same = _driver("expressions").EqualTo(column, time.as_py())
-            # The driver warns of replacing nothing.
+            # The driver warns if there is nothing to replace.
             replaced = same if iceberg.scan(same, limit=1).count() else None
-        # A replaced time is there already.
+        # A replaced time is already recorded.
         times = list(dict.fromkeys([*self._times, entry.text]))
         record = {_TIMES: json.dumps(times), _COUNT: str(entry.number)}
         if entry.first and entry.journal is not None:
@@ -123,7 +123,7 @@ class IcebergTable(LakeTable):
                 transaction.overwrite(rows, replaced, details)
             else:
                 transaction.append(rows, details)
-            # Last, because the driver applies the changes so far again in each of its steps.
+            # Last, because each later step of the driver would apply it again.
             transaction.set_properties(record)
         self._times = times
         if iceberg is None:

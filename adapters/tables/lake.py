@@ -1,4 +1,4 @@
-"""Tables that are folders of Parquet files and a log of commits: one commit has the rows of a time and their record."""
+"""Tables as folders of Parquet files with a commit log: one commit contains the rows of a time and their record."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -13,14 +13,14 @@ from .table import COMMON, TargetTable
 _ORDER: Final = "pullstream_order"
 
 MARK: Final = "pullstream"
-"""The beginning of the names of what is recorded."""
+"""The prefix of the names of records."""
 
 
 class LakeTable(TargetTable):
     """A table in a folder."""
 
     merges = False
-    """Whether the driver upserts some of the columns."""
+    """Whether the driver can upsert a subset of the columns."""
 
     @override
     def kind(self, type: Any) -> str | None:
@@ -34,9 +34,9 @@ class LakeTable(TargetTable):
         return plain([pyarrow().field("c", type)]).field(0).type
 
     def rows(self, schema: Schema, spool: Spool) -> Any:
-        """Return the rows, one batch after the other; for an upsert the last row of each key, in memory.
+        """Return the rows in batches; for an upsert, the last row of each key, in memory.
 
-        They have the table's columns in its order: the drivers match some by position.
+        They have the table's columns in the table's order, because the drivers match some by position.
         """
         pa: Any = pyarrow()
         found = schema if self.plan.mode == "upsert" and self.merges else self.schema() or schema
@@ -52,13 +52,13 @@ class LakeTable(TargetTable):
         return rows.take(last.column(f"{_ORDER}_max").combine_chunks().sort())
 
     def details(self, entry: Entry) -> dict[str, str]:
-        """Return what the metadata of a commit says."""
+        """Return the metadata of a commit."""
         journal = {} if entry.journal is None else {f"{MARK}.journal": entry.journal}
         return {f"{MARK}.time": entry.text, f"{MARK}.number": str(entry.number), **journal}
 
 
 def _arranged(batch: Any, schema: Schema) -> Any:
-    """Return rows with these columns; those that they lack are null."""
+    """Return rows with these columns; missing columns are null."""
     pa: Any = pyarrow()
     columns = [
         batch.column(each.name) if each.name in batch.schema.names else pa.nulls(batch.num_rows, each.type)
@@ -68,7 +68,7 @@ def _arranged(batch: Any, schema: Schema) -> Any:
 
 
 def plain(schema: Iterable[Any]) -> Schema:
-    """Return a schema with the types of Arrow that rows have, without views, large offsets and metadata."""
+    """Return a schema with the Arrow types that rows have, without views, large offsets and metadata."""
     pa: Any = pyarrow()
     same = {"large_string": pa.string(), "large_binary": pa.binary()}
     types = [same.get(str(each.type)) or without_views(each.type) for each in schema]

@@ -16,10 +16,10 @@ from .table import COMMON
 from .target import Name, TableError, quoted
 
 PATIENCE: Final = 5.0
-"""The seconds in which the server notices that a killed program, which held the lock, is gone."""
+"""The seconds that the server may take to release the lock of a killed program."""
 
 _EPOCH: Final = {32: 10_957, 64: 946_684_800_000_000}
-"""The beginning of 2000 in the days of dates and the microseconds of timestamps, by the bits of their types."""
+"""The start of 2000, in the days of 32-bit dates and in the microseconds of 64-bit timestamps."""
 
 _FORMATS: Final = {
     "boolean": "bool", "smallint": "int16", "integer": "int32", "bigint": "int64", "real": "float32",
@@ -29,7 +29,7 @@ _FORMATS: Final = {
 
 
 class PostgresqlTable(SqlTable):
-    """A database of a PostgreSQL server."""
+    """A table on a PostgreSQL server."""
 
     @override
     def connect(self) -> None:
@@ -39,14 +39,14 @@ class PostgresqlTable(SqlTable):
 
     @override
     def lock(self) -> None:
-        # A name without a schema may be that of a table in any schema of the search path.
+        # A name without a schema may refer to a table in any schema of the search path.
         there = "SELECT nspname::text FROM pg_namespace WHERE oid = (SELECT relnamespace FROM pg_class WHERE oid = "
         ((schema,),) = (
             [(self.name.schema,)]
             if self.name.schema is not None
             else self.execute(f"SELECT coalesce(({there}to_regclass($1))), current_schema())", self.name.sql)
         )
-        # The records are beside the table, whatever the search path of the next run is.
+        # The records go into the schema of the table, even if the next run has another search path.
         self.name = Name(self.name.table, schema)
         key = _key(f"pullstream {schema}.{self.name.table}")
         until = monotonic() + PATIENCE
@@ -57,7 +57,7 @@ class PostgresqlTable(SqlTable):
 
     @override
     def wait_for_turn(self) -> None:
-        # CREATE TABLE IF NOT EXISTS fails if two do it at the same time.
+        # CREATE TABLE IF NOT EXISTS fails if two runs execute it at the same time.
         self.execute("SELECT pg_advisory_xact_lock($1)::text", _key("pullstream records"))
 
     @override
@@ -100,7 +100,7 @@ class PostgresqlTable(SqlTable):
     def unkept(self, column: Any) -> tuple[Array, str] | None:
         if str(column.type) not in {"string", "large_string"}:
             return None
-        return pyarrow().compute.match_substring(column, "\0"), "PostgreSQL stores no text with a null character"
+        return pyarrow().compute.match_substring(column, "\0"), "PostgreSQL cannot store a null character in text"
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -110,7 +110,7 @@ class PostgresqlTable(SqlTable):
 
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
-        # A statement with parameters would be sent as a whole.
+        # The driver would fetch the whole result of a statement with parameters at once.
         with self.transaction():
             self.execute(f"DECLARE pullstream_cursor NO SCROLL CURSOR FOR {sql}", *given)
             rows = True
@@ -136,7 +136,7 @@ class PostgresqlTable(SqlTable):
 
     @override
     def is_unknown(self, exc: Exception) -> bool:
-        # A failure without a state is the client's: the connection is lost.
+        # A failure without a state comes from the client: the connection is lost.
         state = str(getattr(exc, "sqlstate", None) or "08")
         return self._committing and (state[:2] == "08" or state[:3] == "57P" or state == "40003")
 
@@ -146,7 +146,7 @@ class PostgresqlTable(SqlTable):
 
 
 def _refuse_infinity(batch: RecordBatch) -> None:
-    """Refuse infinite dates and timestamps: the driver counts them from 1970, past the end of the type."""
+    """Refuse infinite dates and timestamps: they overflow when the driver makes them relative to 1970."""
     pa = pyarrow()
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):

@@ -59,23 +59,23 @@ def read_rows(
     [(1, 'tea'), (2, 'figs')]
 
     `target` is SQLite, DuckDB or PostgreSQL, as in `write_rows`. `query` is any query of that database, with the values
-    of `parameters` for $1, $2 and so on, or the name of a table as SQL has it: `'"Daily Sales"'` for a table that
-    `write_rows` calls `"Daily Sales"`. `time` is a column of its result. Types of rows and of times are those of
-    `files.read_parquet`. SQLite has no dates: they are text there. Values of PostgreSQL's numeric are text, too: cast
-    them in the query. Its infinite dates and timestamps are refused. An interval is a `pyarrow.MonthDayNano`. Give each
-    column of the result a name of its own: each database renames equal ones in its way. The database sorts the rows,
-    and its cursor delivers them as they are asked for, so memory does not grow with the result. An index on the time
-    column helps. Texts as times are compared letter by letter: in PostgreSQL, give them the collation "C" in the query,
-    if the database has another.
+    of `parameters` for $1, $2 and so on, or the name of a table, quoted as in SQL: `'"Daily Sales"'` for a table that
+    `write_rows` calls `"Daily Sales"`. `time` is a column of its result. Rows and times have the types that
+    `files.read_parquet` gives them. SQLite has no date type: dates are text there. PostgreSQL's numeric values are
+    text, too: cast them in the query. Its infinite dates and timestamps are refused. An interval is a
+    `pyarrow.MonthDayNano`. The columns of the result need different names, because each database renames duplicates in
+    its own way. The database sorts the rows, and its cursor delivers them on demand, so memory does not grow with the
+    result. An index on the time column helps. Times that are text are compared character by character: if a PostgreSQL
+    database has a collation other than "C", give them that one in the query.
 
-    By default the source reads what is there, and ends. With a journal, the next run continues after the last complete
-    time, and the database skips the rows before. With `follow=True` the source asks for new rows every `every`
-    seconds, until the program ends it. It reads only times before the newest one that is there, because more rows may
-    come at that. With `lateness` it reads only times that are more than `lateness` before the newest, so that late rows
-    are not missed. Rows that arrive at a time that was already read are never read.
+    By default the source reads the existing rows and ends. With a journal, the next run continues after the last
+    complete time, and the database skips earlier rows. With `follow=True` the source asks for new rows every `every`
+    seconds, until the program ends it. It reads only times before the newest one, because more rows may arrive at the
+    newest. With `lateness` it reads only times that are more than `lateness` before the newest, so that late rows are
+    not missed. Rows that arrive at a time that was already read are never read.
 
     If `key` names a column that grows with each new row at a time, such as a serial number, rows at the newest time (or
-    `lateness` before it) are read at once, in the order of their keys.
+    `lateness` before it) are read at once, in key order.
 
     Raises:
         CompositionError: an argument is invalid; when composing.
@@ -116,16 +116,16 @@ def read_changes(
 ) -> Source[Any]:
     """Read the change feed of a Delta Lake table, each change at the version of the table that made it.
 
-    A row has the table's columns and `_change_type`, `_commit_version` and `_commit_timestamp`. In named tuples, which
-    have no names with an underscore in front, these are `row.change_type` and so on. `incremental.change_of` makes a
-    change of a row:
+    A row has the table's columns and `_change_type`, `_commit_version` and `_commit_timestamp`. Names in named tuples
+    cannot begin with an underscore, so these are `row.change_type` and so on. `incremental.change_of` turns a row into
+    a change:
 
     ```python
     changes = ps.pipe(tables.read_changes("delta:///lake", "orders"), ps.map(change_of), maintain(program))
     ```
 
     The table must have had the property `delta.enableChangeDataFeed` since the version `begin`. Tables that
-    `write_rows` creates have it. By default the source ends with the newest version. With a journal, the next run
+    `write_rows` creates have it. By default the source ends after the newest version. With a journal, the next run
     continues after the last complete version. With `follow=True` it looks for new versions every `every` seconds.
 
     Raises:
@@ -174,7 +174,7 @@ class ReadingPlan:
 
 
 class RowsSource(Kernel[Any], Outside):
-    """Reads rows in a thread, the next ones after the last were delivered."""
+    """Reads rows in a thread, the next batch once the previous one is delivered."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
@@ -191,7 +191,7 @@ class RowsSource(Kernel[Any], Outside):
         try:
             await self._thread(self._cursor.open, last)
         except BaseException:
-            # A source that was not acquired is not released.
+            # If `acquire` fails, `release` is not called.
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self._cursor.table.close)
             raise
@@ -219,7 +219,7 @@ class RowsSource(Kernel[Any], Outside):
         except NotImplementedError:
             raise TableError(
                 f"{self._plan.module}(): the column {self._cursor.time!r} of {self._cursor.what} is {column.type}, "
-                f"whose values cannot be compared here. CAST it in the query, to a number, a date or text"
+                f"whose values cannot be compared here. CAST it to a number, a date or text in the query"
             ) from None
         if self.memory.saves:
             firsts: Any = column.take(run_starts(column))

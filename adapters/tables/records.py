@@ -1,4 +1,4 @@
-"""The records of a table's writers: whether the table, its records and the journal belong together."""
+"""The records of a table's writers, and a check that the table, its records and the journal belong together."""
 
 from collections.abc import Hashable
 from secrets import token_hex
@@ -20,37 +20,37 @@ class Records:
 
     @property
     def state(self) -> tuple[str, int]:
-        """The table's id, and the number of the last commit: what the journal remembers."""
+        """The table's id and the number of the last commit, for the journal."""
         return self._id, self._count
 
     def open(self, remembered: tuple[str, int] | None) -> Recorded:
-        """Return the committed times; refused unless they fit the state that the journal has `remembered`."""
+        """Return the committed times; refuse them if they contradict the state that the journal `remembered`."""
         found = self._table.recorded(self._journal)
         if not found.count:
             if remembered is not None:
                 raise self._refusal(
-                    f"the journal {self._journal} says that times were committed there, and the database has no record "
+                    f"the journal {self._journal} says that times were committed there, but the database has no record "
                     f"of them: the table was restored, or is another one. Start over with a new journal"
                 )
             self._id = token_hex(8)
             return found
         if remembered is not None and remembered[0] == found.id and remembered[1] > found.count:
             raise self._refusal(
-                f"the journal {self._journal} says that {remembered[1]} times were committed there, and the database "
-                f"has {found.count}: the table was restored as of an earlier time. Start over with a new journal"
+                f"the journal {self._journal} says that {remembered[1]} times were committed there, but the database "
+                f"has {found.count}: the table was restored to an earlier state. Start over with a new journal"
             )
         self._id, self._count = found.id, found.count
         self._recorded = found.journal is not None or self._journal is None
         if why := self._unfit(found.journal, remembered):
-            raise self._refusal(f"{why}. If that is meant, {self._table.forgetting()}")
+            raise self._refusal(f"{why}. If that is intended, {self._table.forgetting()}")
         return found
 
     def _unfit(self, journal: str | None, remembered: tuple[str, int] | None) -> str:
         if not self._table.exists:
-            return "its records say that times were committed, and the table is gone"
+            return "its records say that times were committed, but the table does not exist"
         if journal is not None and journal != self._journal:
-            now = "without one" if self._journal is None else f"with the journal {self._journal}"
-            return f"it was written with the journal {journal}, and this run is {now}: its times may be others"
+            now = "none" if self._journal is None else f"the journal {self._journal}"
+            return f"it was written with the journal {journal}, and this run has {now}: its times may differ"
         if remembered is not None and remembered[0] != self._id:
             return f"the journal {self._journal} belongs to an earlier table of that name"
         return ""
@@ -63,6 +63,6 @@ class Records:
         return Entry(encoded(time), self._count + 1, rows, self._id, self._journal, not self._recorded)
 
     def committed(self, id: str) -> None:
-        """Note that the record was committed, to the table of this id."""
+        """Note that the record was committed to the table with this id."""
         self._id, self._recorded = id, True
         self._count += 1

@@ -19,14 +19,14 @@ TARGETS: Final = "pullstream_targets"
 TIMES: Final = "pullstream_times"
 
 FETCHED: Final = 8192
-"""The rows to fetch at once."""
+"""The number of rows to fetch at once."""
 
 _RECORDS: Final = {
     TARGETS: "name TEXT PRIMARY KEY, id TEXT NOT NULL, journal TEXT",
     TIMES: "name TEXT, time TEXT, number BIGINT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY (name, time)",
 }
 _NO_KEY: Final = re.compile("ON CONFLICT (clause|specification)|conflict target")
-"""The databases' words for a missing constraint over the columns of an upsert's key."""
+"""The databases' error messages about a missing constraint on the key columns of an upsert."""
 _STAGE: Final = "pullstream_stage"
 _ORDER: Final = "pullstream_order"
 
@@ -41,7 +41,7 @@ class SqlTable(TargetTable):
     _committing = False
     """Whether the last statement was a COMMIT."""
     turn: AbstractContextManager[Any] = nullcontext()
-    """Held by a transaction."""
+    """A lock that each transaction holds."""
 
     @override
     def cancel(self) -> None:
@@ -78,11 +78,11 @@ class SqlTable(TargetTable):
 
     @abstractmethod
     def found_type(self, kind: str) -> Any:
-        """Return the type of Arrow for a column's declared type; null if it is none that is written."""
+        """Return the Arrow type for a column's declared type; null if the type is not supported."""
 
     @abstractmethod
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
-        """Execute a query, and yield its rows as the server's cursor gives them."""
+        """Execute a query, and yield its rows as the database's cursor delivers them."""
 
     @abstractmethod
     def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
@@ -90,7 +90,7 @@ class SqlTable(TargetTable):
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Make a block a transaction, which is committed if the block does not raise."""
+        """Run a block in a transaction, which is committed if the block does not raise."""
         with self.turn:
             self._committing = False
             self.execute(self.begin)
@@ -203,7 +203,7 @@ class SqlTable(TargetTable):
 
     @override
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:
-        """Find it by loading fewer and fewer rows."""
+        """Find the row by bisection, loading the first rows again and again."""
 
         def fails(count: int) -> bool:
             try:
@@ -223,7 +223,7 @@ class SqlTable(TargetTable):
             if place == spool.rows:
                 return ""
             *_, last = _head(spool.batches(), place + 1)
-            return f", row {place + 1} of it, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
+            return f", in its row {place + 1}, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
         except Exception:  # noqa: BLE001 - the failure itself is what matters
             return ""
 

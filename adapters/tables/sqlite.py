@@ -23,7 +23,7 @@ PATIENCE: Final = 30.0
 """The seconds to wait for other users of the database."""
 
 _TRY: Final = 0.1
-"""The seconds that SQLite itself waits for them; nothing can cancel that."""
+"""The seconds that SQLite itself waits for other users; this wait cannot be cancelled."""
 
 _COPY: Final = "temp.pullstream_rows"
 
@@ -35,14 +35,14 @@ _AFFINITIES: Final = {
     "^BOOL(EAN)?$": "bool", "^DATE$": "date32", "^(DATETIME|TIMESTAMP)$": "timestamp[us]",
     "^(NUMERIC|DECIMAL)\\b": "float64",
 }  # fmt: skip
-"""The types of Arrow that a declared type keeps, by what it contains: SQLite looks for the first four in this order."""
+"""The Arrow types that a declared type can store, by its text; SQLite looks for the first four in this order."""
 
 
 class SqliteTable(SqlTable):
-    """A file of SQLite."""
+    """A table in a SQLite file."""
 
     ignores_case = True
-    # Without WAL, it waits for readers here, where it can be cancelled, and nothing later can wait for them.
+    # Without WAL, a transaction waits for readers here, where it can be cancelled, and not in a later statement.
     begin = "BEGIN EXCLUSIVE"
     failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
 
@@ -51,7 +51,7 @@ class SqliteTable(SqlTable):
         path = self.plan.target.location
         self._connection = sqlite3.connect(path, timeout=_TRY, isolation_level=None, check_same_thread=False)
         if not self.execute("SELECT 1 FROM sqlite_master"):
-            # Readers of a new database do not wait for its writer, nor the writer for them.
+            # In a new database, readers do not wait for the writer, nor the writer for readers.
             self.execute("PRAGMA journal_mode = WAL")
 
     @override
@@ -59,7 +59,7 @@ class SqliteTable(SqlTable):
         return self._begun(sql, given).fetchall()
 
     def _begun(self, sql: str, given: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Execute a statement up to its first row, once others let it."""
+        """Execute a statement up to its first row, once no other user blocks it."""
         until = monotonic() + PATIENCE
         while True:
             try:
@@ -68,16 +68,16 @@ class SqliteTable(SqlTable):
                 busy = getattr(exc, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
                 if not busy or self.cancelled or monotonic() > until:
                     raise
-                # SQLite does not wait where two could wait for each other.
+                # SQLite itself does not wait where that could be a deadlock.
                 sleep(0.01)
 
     @override
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
         if self.execute("PRAGMA journal_mode") != [("wal",)]:
-            # While a query is read, nobody could write, neither this run nor others. A copy is in a temporary file.
+            # Nobody, not even this run, could write while a query is read. The copy is in a temporary file.
             self.execute(f"DROP TABLE IF EXISTS {_COPY}")
             self.execute(f"CREATE TABLE {_COPY} AS {sql}", *given)
-            # Rows without another order come in that in which they were inserted.
+            # Without ORDER BY, rows come in the order of their insertion.
             sql, given = f"SELECT * FROM {_COPY}", ()
         cursor = self._begun(sql, given)
         names = [column[0] for column in cursor.description]
@@ -123,7 +123,7 @@ class SqliteTable(SqlTable):
     @override
     def text(self, exc: BaseException) -> str:
         if "inding" in str(exc) and isinstance(exc, sqlite3.ProgrammingError):
-            # The driver's words are about the dictionary that binds $1, which the user did not write.
+            # The driver's message is about the dictionary that binds $1, which the user did not write.
             return "a placeholder of the query has no value: write $1, $2 and so on, for the values in parameters="
         folder = Path(self.plan.target.location).parent
         if "unable to open" not in str(exc) or folder.exists():
@@ -139,16 +139,16 @@ class SqliteTable(SqlTable):
         if not (types.is_timestamp(column.type) or types.is_date(column.type)):
             return None
         year = pc.year(column)
-        return pc.or_(pc.less(year, 1), pc.greater(year, 9999)), "SQLite's texts have the years 1 to 9999"
+        return pc.or_(pc.less(year, 1), pc.greater(year, 9999)), "SQLite's dates have the years 1 to 9999"
 
     @override
     def is_unknown(self, exc: Exception) -> bool:
-        # The commit may be in the log, and not yet on the disk.
+        # The commit may be in the log, but not yet on the disk.
         return self._committing and getattr(exc, "sqlite_errorname", "").startswith("SQLITE_IOERR")
 
 
 def _bound(given: Sequence[Any]) -> dict[str, Any]:
-    """Return the values of $1, $2, ...; dates and timestamps are text."""
+    """Return the values of $1, $2, ..., with dates and timestamps as text."""
     bound: dict[str, Any] = {}
     for at, value in enumerate(given, 1):
         stored = value if type(value) in _STORED else _plain(pyarrow().array([value]))[0]
@@ -159,6 +159,6 @@ def _bound(given: Sequence[Any]) -> dict[str, Any]:
 
 
 def _plain(column: Any) -> list[Any]:
-    """Return the values that SQLite has: dates and timestamps are text."""
+    """Return the values as SQLite stores them, with dates and timestamps as text."""
     types: Any = pyarrow().types
     return values(column.cast("string") if types.is_temporal(column.type) else column)

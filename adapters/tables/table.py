@@ -1,4 +1,4 @@
-"""Tables to write: a lock for the only writer, and commits of the rows of a time together with their record."""
+"""Tables to write: a lock that permits one writer, and commits that contain the rows of a time and their record."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ COMMON: Final = {
     "double": "DOUBLE PRECISION", "string": "TEXT", "large_string": "TEXT", "date32[day]": "DATE",
     "timestamp[us]": "TIMESTAMP",
 }  # fmt: skip
-"""The SQL types that all databases share, by the names of Arrow's."""
+"""The SQL types that all databases share, by the names of Arrow types."""
 
 
 class TargetTable(ABC):
@@ -30,7 +30,7 @@ class TargetTable(ABC):
     exists = False
     """Whether the table exists."""
     ignores_case = False
-    """Whether names of columns that differ only in case are the same."""
+    """Whether column names that differ only in case are the same."""
     cancelled = False
     """Whether the work was stopped."""
     _lock: "FileLock | None" = None
@@ -55,14 +55,14 @@ class TargetTable(ABC):
                 self._lock.release()
 
     def lock(self) -> None:
-        """Become the only writer as long as the process and the connection last, or raise `TableBusyError`."""
+        """Become the only writer while the process and the connection last, or raise `TableBusyError`."""
         self._lock = FileLock(*self.identity())
         if not self._lock.take():
             raise self.busy()
 
     @abstractmethod
     def identity(self) -> tuple[Path, str]:
-        """Return a path, beside which locks are, and a name: the same for all spellings that mean the same table."""
+        """Return a path, for a lock file beside it, and a name; all spellings of the same table give the same pair."""
 
     @abstractmethod
     def schema(self) -> Schema | None:
@@ -70,10 +70,10 @@ class TargetTable(ABC):
 
     @abstractmethod
     def kind(self, type: Any) -> str | None:
-        """Return the table's type for a type of Arrow; None if there is none that keeps all of its values."""
+        """Return the table's type for an Arrow type; None if no type stores all of its values."""
 
     def same_instants(self, type: Any) -> Any:
-        """Return the type for the same instants in microseconds or in UTC, if the table has only that."""
+        """Return the type for the same instants in microseconds or in UTC, if the table supports only that."""
         pa = pyarrow()
         if not pa.types.is_timestamp(type) or self.kind(type) is not None:
             return None
@@ -83,18 +83,18 @@ class TargetTable(ABC):
 
     @abstractmethod
     def stored(self, type: Any) -> Any:
-        """Return the type that `schema` finds for a column which was created for a type; None if none can be."""
+        """Return the type that `schema` reports for a column created for `type`; None if none can be created."""
 
     def columns(self, found: Schema | None, derived: Schema | None = None) -> Schema:
-        """Return the columns to write, of an existing table with its types."""
+        """Return the columns to write, with the types of the existing table."""
         plan, pa = self.plan, pyarrow()
         schema: Any = plan.schema or derived or found
         if not schema:
             raise plan.refused("the rows have no columns: give them one, or leave out empty rows with ps.filter")
         if self.ignores_case and len(set(map(folded, schema.names))) < len(schema):
             raise plan.refused(
-                f"{plan.target.kind} takes names that differ only in case for one column, and the columns are "
-                f"{', '.join(schema.names)}: rename some, with ps.map for example"
+                f"{plan.target.kind} does not distinguish names that differ only in case, and the columns are "
+                f"{', '.join(schema.names)}: rename some, for example with ps.map"
             )
         if plan.schema is not None and plan.time is not None and plan.time not in plan.schema.names:
             raise plan.refused(f"the schema has no column {plan.time!r}, which holds the times: add it")
@@ -112,9 +112,9 @@ class TargetTable(ABC):
             if plan.target.kind == "postgresql" and len(field.name.encode(errors="replace")) > 63:
                 raise plan.refused(f"PostgreSQL cuts names off after 63 bytes: rename the column {field.name!r}")
             if plan.keys and folded(field.name).startswith(OWN):
-                raise plan.refused(f"an upsert has columns of its own with {OWN}: rename the column {field.name!r}")
+                raise plan.refused(f"an upsert reserves names that begin with {OWN}: rename the column {field.name!r}")
             if found is not None and there.type not in {field.type, self.stored(field.type)}:
-                raise plan.refused(f"its column {field.name!r} is {there.type}, and not {field.type}: change schema=")
+                raise plan.refused(f"its column {field.name!r} is {there.type}, not {field.type}: change schema=")
             if found is None and self.kind(field.type) is None:
                 other = self.same_instants(field.type)
                 other = "another type" if other is None else f"{other}, which keeps the instants,"
@@ -147,29 +147,29 @@ class TargetTable(ABC):
         """
 
     def unkept(self, column: Any) -> tuple[Array, str] | None:  # noqa: ARG002 - for subclasses
-        """Mark the values that the database would change or refuse, and say why; None if it keeps all of this type."""
+        """Mark values that the database would change or refuse, and say why; None if it stores all of this type."""
         return None
 
     def of_time(self, schema: Schema, spool: Spool) -> tuple[str, Any]:
-        """Return the column of the time, and the time of the rows as one of its values."""
+        """Return the name of the time column, and the time of the rows as a value of that column."""
         assert self.plan.time is not None
         return self.plan.time, exact_times([spool.time], schema.field(self.plan.time).type)[0]
 
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:  # noqa: ARG002 - for subclasses
-        """Return the first row that a failed commit is about, for its message; an empty text if it is none's."""
+        """Describe the first row that made a commit fail, for the message; empty if no row did."""
         return ""
 
     def is_unknown(self, exc: Exception) -> bool:  # noqa: ARG002 - for subclasses
-        """Whether a failure leaves open what the last commit has done."""
+        """Whether it is unknown, after a failure, if the last commit succeeded."""
         return False
 
     def cancel(self) -> None:
-        """Stop the work that another thread does, if the driver can."""
+        """Stop the work in another thread, if the driver can."""
         self.cancelled = True
 
     @abstractmethod
     def forgetting(self) -> str:
-        """Return what to do if the records are no longer true, for messages."""
+        """Return the advice for records that are no longer true, for messages."""
 
     @property
     def records(self) -> str:
@@ -190,14 +190,14 @@ class TargetTable(ABC):
 
 
 def table_of(plan: RowsPlan) -> TargetTable:
-    """Return a table, not connected: "sqlite" has the class `SqliteTable` in the file sqlite.py."""
+    """Return an unconnected table; the kind "sqlite" has the class `SqliteTable` in the file sqlite.py."""
     kind = plan.target.kind
     make: Any = getattr(import_module(f"{__package__}.{kind}"), f"{kind.title()}Table")
     return make(plan)
 
 
 class FileLock:
-    """A lock on a table of a database that is a file; the system releases it when the process ends for any reason."""
+    """A lock on a table in a database file; the system releases it when the process ends for any reason."""
 
     def __init__(self, path: Path, name: str) -> None:
         real = path.resolve()
@@ -206,13 +206,13 @@ class FileLock:
         self._file: int | None = None
 
     def take(self) -> bool:
-        """Take the lock; return False if somebody else has it."""
+        """Take the lock; return False if another writer has it."""
         if os.name != "posix":
             return True
         self._path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         try:
-            # Its last holder may remove it in between.
+            # The last holder may remove the file in between.
             self._file = locked(lambda: os.open(self._path, flags, 0o600), self._path.stat)
         except BlockingIOError:
             return False

@@ -1,4 +1,4 @@
-"""Targets: which table, in which database; its password never appears in texts. The errors about them."""
+"""Targets, and errors about them: a table in a database whose password never appears in texts."""
 
 import os
 import re
@@ -21,11 +21,11 @@ _KINDS: Final = {
 }  # fmt: skip
 _FOLDER: Final = re.compile(r"[^./\\_\x00-\x1f][^/\\\x00-\x1f]*")
 OWN: Final = "pullstream_"
-"""The beginning of the names of its own tables and columns."""
+"""The prefix of the names of its own tables and columns."""
 _FOLDED: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _SECRET: Final = re.compile(r"((?:ssl)?password=)([^&]*)", re.IGNORECASE)
 _SECRET_OF_LIBPQ: Final = re.compile(r"((?:ssl)?password\s*=).*", re.IGNORECASE | re.DOTALL)
-"""In a text of libpq, where a password may be quoted and have spaces; it is masked together with what follows."""
+"""A password in a connection string of libpq: it may be quoted and have spaces, so all that follows is masked too."""
 
 
 def quoted(name: str) -> str:
@@ -34,7 +34,7 @@ def quoted(name: str) -> str:
 
 
 def folded(name: str) -> str:
-    """Return the same text for names that differ in the case of ASCII letters: SQLite and DuckDB fold no others."""
+    """Return a name with its ASCII letters in lower case: SQLite and DuckDB fold no others."""
     return name.translate(_FOLDED)
 
 
@@ -56,7 +56,7 @@ class Address:
 
     @classmethod
     def of(cls, module: str, given: object) -> "Address":
-        """Read a target that a user gave: a known URL, or a path with a known suffix; others are refused."""
+        """Parse a user's target: a known URL, or a path with a known suffix; others are refused."""
         whole: Any = given
         text: Any = cast("Any", os.fspath(whole)) if isinstance(given, (str, os.PathLike)) else ""
         if not isinstance(text, str) or not text or "\0" in text:
@@ -69,8 +69,8 @@ class Address:
             if kind == "postgresql":
                 if not {"/", "?", "#", "@"}.isdisjoint(_password(text)):
                     raise Call(module).refuse(
-                        "got a URL in which a password ends at no certain place: write / ? # and @ in it, and @ in "
-                        "what follows it, as %2F %3F %23 and %40"
+                        "got a URL whose password has no clear end: write / ? # and @ in the password, and @ after it, "
+                        "as %2F %3F %23 and %40"
                     )
                 return cls(kind, text, _without_password(text))
             if rest and not rest.startswith("/"):
@@ -82,7 +82,7 @@ class Address:
             if kind is None:
                 raise cls._refusal(module, repr(_without_password(text)))
         if path in {"", ":memory:"}:
-            raise Call(module).refuse(f"needs a database that lasts, but got {text!r}: give the path of a file")
+            raise Call(module).refuse(f"needs a persistent database, but got {text!r}: give the path of a file")
         return cls(kind, path, path)
 
     @staticmethod
@@ -94,7 +94,7 @@ class Address:
         )
 
     def hidden(self, text: str) -> str:
-        """Return a text without the password, should it occur there."""
+        """Return a text with the password masked."""
         for secret in _secrets(self.location) if self.kind == "postgresql" else ():
             text = text.replace(secret, "***")
         return text
@@ -117,7 +117,7 @@ def _without_password(url: str) -> str:
 
 
 def _password(url: str) -> str:
-    """Return what may be a password before the last @."""
+    """Return the part before the last @ that may be a password."""
     before, _, after = url.rpartition("@")[0].partition("://")
     return (after or before).partition(":")[2]
 
@@ -131,7 +131,7 @@ class Name:
 
     @classmethod
     def of(cls, module: str, given: Any, kind: str) -> "Name":
-        """Read a name, or a pair of schema and name, that a user gave; anything else is refused."""
+        """Parse a user's name, or pair of schema and name; anything else is refused."""
         parts: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
         if len(parts) not in {1, 2} or not all(isinstance(part, str) and part and "\0" not in part for part in parts):
             raise Call(module).refuse(f"needs the name of a table, or a pair (schema, table), but got {given!r}")
@@ -146,17 +146,17 @@ class Name:
             )
         if len(parts) == 2 and kind == "sqlite":
             if folded(parts[0]) != "main":
-                raise Call(module).refuse(f"got {given!r}: SQLite has no schema but 'main', give one name")
+                raise Call(module).refuse(f"got {given!r}: SQLite has only the schema 'main'. Give the table's name")
             parts = parts[1:]
         if long := [part for part in parts if kind == "postgresql" and len(part.encode(errors="replace")) > 63]:
             raise Call(module).refuse(f"got the name {long[0]!r}: PostgreSQL cuts names off after 63 bytes")
         if wrong := [part for part in parts if kind in {"delta", "iceberg"} and _FOLDER.fullmatch(part) is None]:
             raise Call(module).refuse(
-                f"got the name {wrong[0]!r}: a table is a folder of that name, which must have no slashes or control "
-                f"characters, and begin with no dot or underscore"
+                f"got the name {wrong[0]!r}: a table is a folder of that name, which must not contain slashes or "
+                f"control characters, or begin with a dot or an underscore"
             )
         if folded(parts[-1]).startswith(OWN):
-            raise Call(module).refuse(f"got {given!r}: names with pullstream_ are for its own records")
+            raise Call(module).refuse(f"got {given!r}: names that begin with {OWN} are reserved for its records")
         return cls(parts[-1], parts[0] if len(parts) == 2 else None)
 
     @property

@@ -35,7 +35,7 @@ from .table import table_of
 from .target import Address, Mode, Name, RowsPlan, TableError
 
 FIRST_ROWS: Final = 8192
-"""The most rows that wait for the columns to be derived."""
+"""The maximum number of rows that wait for the columns to be derived."""
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
 
@@ -73,15 +73,15 @@ def write_rows(
     - "append": the rows of a committed time are not written again, in any later run.
     - "upsert": likewise, and a row replaces the one with the same `key`, a column or several. Of the rows of one time
       with the same key, the last counts.
-    - "replace_time": the rows of a time replace those that are there. `time` must name the column of the time.
+    - "replace_time": the rows of a time replace those in the table. `time` must name the time column.
 
-    `time` names a column for the time: if rows have it, its values must be their times, else it is added. Rows are as
+    `time` names a column for times: if rows have it, its values must be their times; if not, it is added. Rows are as
     in `files.write_parquet`; Arrow record batches are the fastest. The columns are those of the `schema`, or of the
     existing table, or are derived from the first time to be complete: from those of its rows that are among the first
     8,192 of all. Each value is stored unchanged or refused. Rows of open times wait in memory and, above 64 MB in all,
     in temporary files.
 
-    One run at a time writes to a table, with one sink. If it was written with a journal, other journals are refused.
+    Only one run at a time, with one sink, may write to a table. If it was written with a journal, others are refused.
 
     Raises:
         CompositionError: the target, the table's name, the mode or the schema is invalid; when composing.
@@ -125,7 +125,7 @@ class RowsCommitter(SpoolCommitter):
         self._ctx: Context
         self._recorded = Recorded()
         self._skipped = Counter[Hashable]()
-        """The number of rows at each time that is not written again, while it is not complete."""
+        """The number of rows at each open time that is not written again."""
 
     # ---- the protocol
 
@@ -143,7 +143,7 @@ class RowsCommitter(SpoolCommitter):
             return ()
         self._recorded = committed
         times = f"{committed.count} time{'s' * (committed.count != 1)}"
-        LOG.info("%s has %s of earlier runs, and no time is written again", self._plan.shown, times)
+        LOG.info("%s has %s from earlier runs, and no time is written again", self._plan.shown, times)
         if journal is None and committed.count == 1 and 0 in committed:
             LOG.warning(
                 "an earlier run has written values at the time 0 to %s, so values at the time 0 are not written again. "
@@ -180,7 +180,7 @@ class RowsCommitter(SpoolCommitter):
 
     @override
     def skipped(self, time: Hashable) -> None:
-        # A complete time does not come again.
+        # A complete time receives no more rows.
         rows, recorded = self._skipped.pop(time), self._recorded.rows.pop(encoded(time), None)
         if recorded not in {None, rows}:
             LOG.warning(
@@ -200,7 +200,7 @@ class RowsCommitter(SpoolCommitter):
                 await stoppably(self._commit, self._table.cancel, time, spool)
             self.written.append(time)
             if self._ctx.memory.saves:
-                # With it, the journal and the table know each other.
+                # A later run checks that the journal and the table belong together.
                 self._ctx.memory.ledger["state"] = self._records.state
 
     def _commit(self, time: Hashable, spool: Spool) -> None:
@@ -210,10 +210,10 @@ class RowsCommitter(SpoolCommitter):
         except Exception as exc:
             if not isinstance(exc, table.failures):
                 raise
-            state = "nothing of it was committed. The next run goes on with this time"
+            state = "none of it was committed. The next run continues with this time"
             unknown = table.is_unknown(exc)
             if unknown:
-                state = "it is unknown whether it was committed. The next run asks the table, and goes on from there"
+                state = "it is unknown whether it was committed. The next run checks the table and continues from there"
             row = "" if unknown else table.refused_row(exc, self._schema, spool)
             raise self._plan.failed(f"at the time {time!r}{row}: {table.text(exc)}; {state}") from None
         self._records.committed(id)
@@ -226,9 +226,9 @@ class RowsCommitter(SpoolCommitter):
     # ---- columns
 
     def _derive(self, complete: Hashable = None) -> OpenTimes:
-        """Derive the columns from the first time that is complete or, before any is, from the one that will be first.
+        """Derive the columns from the first complete time or, before there is one, from the one that will be first.
 
-        Rows at other times have no say: how many of them have arrived depends on the limit of the run.
+        Rows at other times do not count: how many of them have arrived depends on the limit of the run.
         """
         plan, pa = self._plan, pyarrow()
         head = list(_head(self._first, FIRST_ROWS))

@@ -97,12 +97,12 @@ async def test_a_wait_is_reported_once(autojump_clock):
     pipeline = ps.pipe(ps.values([2, 3, 4], time=lambda n: n), calls, ps.collect())
     paper = await shown(pipeline, paper=Paper(width=100), every=20, shown=lambda time: f"day {time}")
     assert paper.lines[:3] == [
-        "nothing has moved for 5 s: waits for calls",
+        "no progress for 5 s: waiting for calls",
         "  calls has not acknowledged a batch at day 2 -> collect",
         "  values may still produce from day 2 -> calls -> collect",
     ]
     assert "· at day 2 ·" in paper.lines[3]
-    assert sum("nothing has moved" in line for line in paper.lines) == 1
+    assert sum("no progress" in line for line in paper.lines) == 1
 
 
 async def test_a_wait_in_a_program_of_collections_has_nested_names(autojump_clock):
@@ -361,7 +361,7 @@ async def test_a_resumed_run(tmp_path):
     # Once more, when nothing is left to do.
     assert (await run()).lines == [
         "finished in 0:00:00",
-        "an earlier run finished: nothing runs again, its result is returned",
+        "an earlier run finished: its result is returned, and nothing runs again",
     ]
 
 

@@ -3,7 +3,7 @@
 import pullstream as ps
 from pullstream import tables
 
-UNKNOWN = "it is unknown whether it was committed. The next run asks the table, and goes on from there"
+UNKNOWN = "it is unknown whether it was committed. The next run checks the table and continues from there"
 """How the error of a commit ends if the connection was lost while it committed."""
 
 

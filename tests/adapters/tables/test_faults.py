@@ -64,7 +64,7 @@ def cut(base):
 def test_a_lost_connection(base, fault):
     said = run_with_fault(base, lambda: fault(base))
 
-    assert said.endswith(("nothing of it was committed. The next run goes on with this time", UNKNOWN))
+    assert said.endswith(("none of it was committed. The next run continues with this time", UNKNOWN))
 
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
@@ -103,7 +103,7 @@ def test_a_lock_that_is_not_granted(base, monkeypatch):
         base.target += "?options=-c%20lock_timeout%3D100"
     with closing(connection), closing(connection.cursor()) as other:
         said = run_with_fault(base, lambda: other.execute(lock), connection.rollback)
-    assert re.search(f"{why}.*nothing of it was committed. The next run goes on with this time", said, re.DOTALL)
+    assert re.search(f"{why}.*none of it was committed. The next run continues with this time", said, re.DOTALL)
 
 
 @pytest.mark.parametrize("base", ["duckdb"], indirect=True)
@@ -116,7 +116,7 @@ def test_a_conflict_with_another_writer(base):
     with duckdb.connect(base.target) as other:
         other.begin()
         other.execute("UPDATE sales SET sold = 7")
-        with pytest.raises(tables.TableError, match=r"at the time 2: .*[Cc]onflict.*nothing of it was committed"):
+        with pytest.raises(tables.TableError, match=r"at the time 2: .*[Cc]onflict.*none of it was committed"):
             ps.run(ps.pipe(source, sink))
         other.commit()
     assert sold(base) == [7]
@@ -129,7 +129,7 @@ def test_a_constraint_of_delta_lake(base):
     sink = tables.write_rows(base.target, "sales")
     ps.run(ps.pipe(sales(30), ps.take(6), sink))
     base.table("sales").alter.add_constraint({"small": "sold < 20"})
-    with pytest.raises(tables.TableError, match=r"at the time 6: .*20.*nothing of it was committed"):
+    with pytest.raises(tables.TableError, match=r"at the time 6: .*20.*none of it was committed"):
         ps.run(ps.pipe(sales(30), sink))
     assert sold(base) == list(range(18))
 
@@ -164,7 +164,7 @@ def test_a_conflict_in_a_lake(base, monkeypatch):
 def test_a_constraint_is_no_lost_connection(base):
     base.query("CREATE TABLE sales (connection_id BIGINT CHECK (connection_id < 5))")
     source = ps.values([{"connection_id": n} for n in range(6)])
-    with pytest.raises(tables.TableError, match=r"row 6 of it.*connection_id.*nothing of it was committed"):
+    with pytest.raises(tables.TableError, match=r"in its row 6.*connection_id.*none of it was committed"):
         ps.run(ps.pipe(source, tables.write_rows(base.target, base.name("sales"))))
 
 

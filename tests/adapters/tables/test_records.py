@@ -15,9 +15,9 @@ from tests.programs import started
 def test_a_journal_and_its_table(base, tmp_path):
     first, other = tmp_path / "first.journal", tmp_path / "other.journal"
     write(sales(6), base, journal=first)
-    with pytest.raises(tables.TableError, match="was written with the journal .*first.journal, and this run is with"):
+    with pytest.raises(tables.TableError, match="was written with the journal .*first.journal, and this run has"):
         write(sales(9), base, journal=other)
-    with pytest.raises(tables.TableError, match="and this run is without one: its times may be others"):
+    with pytest.raises(tables.TableError, match="and this run has none: its times may differ"):
         write(sales(9), base)
     if base.kind != "delta":
         with pytest.raises(
@@ -34,7 +34,7 @@ def test_a_table_that_is_gone(base):
     write(sales(6), base)
     base.query("DROP TABLE sales")
     with pytest.raises(
-        tables.TableError, match="and the table is gone. If that is meant, remove its records first: DEL"
+        tables.TableError, match="the table does not exist. If that is intended, remove its records first: DEL"
     ):
         write(sales(12), base)
 
@@ -71,7 +71,7 @@ def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
     if base.kind in PACKAGES:
         shutil.rmtree(place)
     copied(tmp_path / "copy", place)
-    with pytest.raises(tables.TableError, match=r"says that \d+ times were committed there, and the database has \d+"):
+    with pytest.raises(tables.TableError, match=r"says that \d+ times were committed there, but the database has \d+"):
         go_on()
 
 

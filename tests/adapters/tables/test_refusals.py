@@ -41,17 +41,17 @@ WRITES = [
     ({"table": ""}, "needs the name of a table, or a pair"),
     ({"table": "a\0b"}, "needs the name of a table, or a pair"),
     ({"table": ("a", "b", "c")}, "needs the name of a table, or a pair"),
-    ({"table": "PULLSTREAM_TARGETS"}, "are for its own records"),
-    ({"table": "pullstream_times"}, "are for its own records"),
+    ({"table": "PULLSTREAM_TARGETS"}, "are reserved for its records"),
+    ({"table": "pullstream_times"}, "are reserved for its records"),
     ({"target": "mysql://host/x"}, "got the scheme 'mysql': give the path of a file that ends with .sqlite"),
     ({"target": "sales.txt"}, "got 'sales.txt': give the path"),
     ({"target": 5}, "got 5: give the path"),
-    ({"target": "sqlite://"}, "needs a database that lasts, but got 'sqlite://'"),
+    ({"target": "sqlite://"}, "needs a persistent database, but got 'sqlite://'"),
     ({"target": "delta://lake"}, "got 'delta://lake': for the path 'lake', write delta:///lake"),
-    ({"target": "delta:///lake", "table": "../sales"}, "must have no slashes or control characters"),
-    ({"target": "iceberg:///lake", "table": ("..", "sales")}, "begin with no dot or underscore"),
+    ({"target": "delta:///lake", "table": "../sales"}, "must not contain slashes or control characters"),
+    ({"target": "iceberg:///lake", "table": ("..", "sales")}, "begin with a dot or an underscore"),
     ({"target": "postgresql://host/x", "table": "a" * 64}, "PostgreSQL cuts names off after 63 bytes"),
-    ({"table": ("a", "b")}, "SQLite has no schema but 'main'"),
+    ({"table": ("a", "b")}, "SQLite has only the schema 'main'"),
     ({"table": "main.sales"}, r"give the schema and the name as a pair, \('main', 'sales'\)"),
     ({"table": "q1.sales"}, r"as a pair, \('main', 'q1.sales'\)"),
     ({"table": ".sales"}, r"as a pair, \('main', '.sales'\)"),
@@ -120,7 +120,7 @@ CHANGED = {
         ("a", float("nan")),
         r"the column 'f1' is double, and cannot hold nan \(float\), row 2 of the time 0: SQLite would store NaN as",
     ),
-    "postgresql": (("a\0", 1.0), r"cannot hold 'a\\x00' \(str\), row 2 of the time 0: PostgreSQL stores no text"),
+    "postgresql": (("a\0", 1.0), r"cannot hold 'a\\x00' \(str\), row 2 of the time 0: PostgreSQL cannot"),
 }
 
 
@@ -133,8 +133,8 @@ def test_values_that_the_database_would_change(base, kind):
 
 ARROW_ONLY = {
     "sqlite": [
-        (pa.array([0, 253402300800], pa.timestamp("s")), "SQLite's texts have the years 1 to 9999"),
-        (pa.array([0, -719163], pa.date32()), "SQLite's texts have the years 1 to 9999"),
+        (pa.array([0, 253402300800], pa.timestamp("s")), "SQLite's dates have the years 1 to 9999"),
+        (pa.array([0, -719163], pa.date32()), "SQLite's dates have the years 1 to 9999"),
     ],
     "duckdb": [(pa.array([1000, 1], pa.duration("ns")), "DuckDB would round an interval to microseconds")],
 }
@@ -202,7 +202,7 @@ def test_columns_without_names_of_their_own(base):
         write(rows, base)
         assert base.has("sales")
         return
-    with pytest.raises(tables.SchemaError, match=f"{base.kind} takes names that differ only in case for .* are a, A: "):
+    with pytest.raises(tables.SchemaError, match=f"{base.kind} does not distinguish names .* case, and .* are a, A: "):
         write(rows, base)
 
 
@@ -237,7 +237,7 @@ def test_columns_that_do_not_fit(base):
     write(sales(3), base)
     with pytest.raises(tables.SchemaError, match=r"no column 'price'.*change the columns of the existing table"):
         write(ps.values([{"price": 1}], time=lambda _: 9), base)
-    with pytest.raises(tables.SchemaError, match="its column 'sold' is int64, and not string"):
+    with pytest.raises(tables.SchemaError, match="its column 'sold' is int64, not string"):
         write(sales(9), base, schema={"sold": "string"})
     with pytest.raises(tables.SchemaError, match="only nulls at the first time, 0, so it has no type: give a schema="):
         write(ps.values([{"a": None}]), base, "empty")
@@ -258,8 +258,8 @@ def test_a_table_of_the_users(base):
     rows = [{"sold": n, "item": f"item {n}"} for n in (8, 9, 2, 10)]
     with pytest.raises(tables.TableError) as failed:
         write(ps.values(rows, time=lambda _: 5), base, schema={"sold": "int64", "item": "string"})
-    assert "at the time 5, row 3 of it, {'sold': 2, 'item': 'item 2'}: " in str(failed.value)
-    assert "nothing of it was committed. The next run goes on with this time" in str(failed.value)
+    assert "at the time 5, in its row 3, {'sold': 2, 'item': 'item 2'}: " in str(failed.value)
+    assert "none of it was committed. The next run continues with this time" in str(failed.value)
     assert sold(base) == [1, 2]
     write(ps.values(rows[:2], time=lambda _: 5), base, schema={"sold": "int64", "item": "string"})
     assert sold(base) == [1, 2, 8, 9]

@@ -58,7 +58,7 @@ def test_a_second_run_with_the_same_schema(base):
 def test_columns_that_an_upsert_has(base):
     for name in "pullstream_order", "PULLSTREAM_rank":
         source = ps.values([{"n": 1, name: 1}])
-        with pytest.raises(tables.SchemaError, match=f"own with pullstream_: rename the column '{name}'"):
+        with pytest.raises(tables.SchemaError, match=f"begin with pullstream_: rename the column '{name}'"):
             write(source, base, mode="upsert", key="n")
         assert write(source, base, "plain") in ([0], [])
 

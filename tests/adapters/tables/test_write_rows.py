@@ -23,7 +23,7 @@ def test_each_time_is_written_once(base, caplog):
     assert write(sales(6), base) == [0, 1]
     with caplog.at_level(logging.INFO, "pullstream"):
         assert write(sales(6), base) == []
-    assert "has 2 times of earlier runs, and no time is written again" in caplog.text
+    assert "has 2 times from earlier runs, and no time is written again" in caplog.text
     assert write(sales(9), base) == [2]
     assert sold(base) == list(range(9))
     assert base.times() == [("0", 1), ("1", 2), ("2", 3)]
