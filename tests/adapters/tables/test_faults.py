@@ -153,7 +153,7 @@ def test_a_conflict_in_a_lake(base, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(LakeTable, "rows", rows_while_others_write)
-        with pytest.raises(tables.TableError, match="to the table 'sales' in .*, at the time 1: .*nothing of it was"):
+        with pytest.raises(tables.TableError, match="to the table 'sales' in .*, at the time 1: .*none of it was"):
             ps.run(ps.pipe(source, sink))
     assert sold(base) == [7, 7, 7]
     assert ps.run(ps.pipe(source, sink)) == [0, 1, 2]
