@@ -36,17 +36,17 @@ class Place:
 
     @cached_property
     def local(self) -> Path:
-        """The path, as it is given."""
+        """The path as given."""
         return Path(self.path)
 
     @cached_property
     def real(self) -> Path:
-        """The path whose folders are no links."""
+        """The path with the links in its folders resolved."""
         return self._above[0] / self.local.name
 
     @property
     def around(self) -> Sequence[tuple[Path, Hashable]]:
-        """The folders around it that exist, with their identities."""
+        """The existing folders around the path, with their identities."""
         return self._above[1]
 
     @cached_property
@@ -56,7 +56,7 @@ class Place:
         return (_folders if identity is None else _known_folders)(folder, identity)
 
     def names(self) -> Iterator[Hashable]:
-        """Yield its names and those of the folders around it: paths, and the numbers that the system gives to files."""
+        """Yield the names of the place and of the folders around it: paths, and the system's numbers for files."""
         if self.fs is not None:
             parts = self.path.split("/")
             yield from ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
@@ -109,9 +109,9 @@ class ReadPaths:
         return below is not None and _matches(self.key, (base / below).as_posix())
 
     def names(self) -> Sequence[Hashable]:
-        """Return the names of its file or folder, one of which each `Place` has that it takes.
+        """Return the names of its file or folder; each `Place` that it takes has one of them.
 
-        A pattern, and a path at which there is nothing yet, have no names.
+        A pattern has no names, nor has a path where nothing exists yet.
         """
         if self.fs is not None:
             return () if has_magic(self.key) else (self.key.rstrip("/"),)
@@ -149,7 +149,7 @@ class RunFiles:
         self._reads: dict[ReadPaths, Sequence[Hashable]] = {}
         """The open sources, each with its names."""
         self._named: dict[Hashable, dict[ReadPaths, None]] = {}
-        """The same, by name: a run may read thousands of files, and write as many."""
+        """The same sources by name, because a run may read and write thousands of files."""
         self._unnamed: dict[ReadPaths, None] = {}
         self._writes: list[WritePaths] = []
         self._written: list[WritePaths] = []
@@ -211,7 +211,7 @@ class RunFiles:
                 if other is not mine and other.takes(place):
                     return f"is also written by {other.where}: give each of the two its own targets"
             read = next((read for read in self._near(place) if read.takes(place)), None)
-            return None if read is None else f"is among what is read ({read.given!r}): {_ADVICE}"
+            return None if read is None else f"is among the files that are read ({read.given!r}): {_ADVICE}"
 
     def _near(self, place: Place) -> Iterator[ReadPaths]:
         """Yield the sources that may read a file at a place."""
@@ -241,7 +241,7 @@ def _keep_apart(read: ReadPaths, write: WritePaths) -> None:
     if all(read.takes(Place(path, write.fs)) for path in write.samples):
         taken = [write.template]
     for what in taken:
-        raise CompositionError(f"{write.where}: {what} is among what is read ({read.given!r}): {_ADVICE}")
+        raise CompositionError(f"{write.where}: {what} is among the files that are read ({read.given!r}): {_ADVICE}")
 
 
 def _same_store(fs: Any, other: Any) -> bool:
@@ -265,7 +265,7 @@ def kind_of(path: Path) -> int | None:
 
 
 _NOTHING: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL}
-"""The errors of a path at which there is nothing; the last one is Windows' for a pattern."""
+"""Errors which mean that a path does not exist; Windows raises the last one for a pattern."""
 
 
 def same_file(path: Path, other: Path) -> bool:
@@ -285,14 +285,14 @@ def _identity(path: str) -> Hashable:
 
 
 def _folders(folder: Path, _: Hashable) -> tuple[Path, Sequence[tuple[Path, Hashable]]]:
-    """A folder that is no link, and those that exist of it and the ones around it, with their identities."""
+    """A folder with its links resolved, and the existing folders from it to the root, with their identities."""
     real = folder.resolve()
     folders = ((each, _identity(str(each))) for each in (real, *real.parents))
     return real, [(each, identity) for each, identity in folders if identity is not None]
 
 
 _known_folders: Final = lru_cache(maxsize=64)(_folders)
-"""The same of a folder with an identity: a run may write thousands of files there, and look each time otherwise."""
+"""The same for an existing folder, cached because a run may write thousands of files there."""
 
 
 def _is_data(path: str) -> bool:

@@ -29,9 +29,9 @@ def is_aside(name: str) -> bool:
 
 
 def passes_over(pattern: str, path: str) -> bool:
-    """Whether a pattern leaves out a file that it matches, as the name of the file, or of a folder, is one of those.
+    """Whether a pattern excludes a file that it matches, because its name or a folder's is hidden or unfinished.
 
-    A part of the pattern that is such a name itself, as in `_*/*.tmp`, says that they are wanted.
+    A part of the pattern that is such a name itself, as in `_*/*.tmp`, includes these names.
     """
     named = [re.compile(fsspec().utils.glob_translate(part)) for part in pattern.split("/") if is_aside(part)]
     return any(is_aside(name) and not any(each.match(name) for each in named) for name in path.split("/"))
@@ -40,7 +40,7 @@ def passes_over(pattern: str, path: str) -> bool:
 def not_a_name(text: str) -> str | None:
     """The reason why a text cannot be a file or folder name on this system, or part of one; None if it can."""
     if text in {"", ".", ".."}:
-        return "it is empty, . or .., which name no file of their own"
+        return "it is empty, . or .., which cannot name a file"
     separators = {"/", "\0", os.sep, os.altsep or "/"}
     if any(separator in text for separator in separators):
         return "it contains a path separator or a null character"

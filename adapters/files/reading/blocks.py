@@ -28,7 +28,7 @@ BOM = b"\xef\xbb\xbf"
 
 @attrs.frozen
 class Block:
-    """Lines of a file: their bytes, the number of the first line, and its offset. A line that is bad is `Overlong`."""
+    """Lines of a file: their bytes, the number of the first line, and its offset."""
 
     data: bytes
     line: int
@@ -108,7 +108,7 @@ class Cutter:
         if begin == BOM:
             self._offset, begin = len(BOM), b""
         elif len(begin) < len(BOM):
-            # The whole file, or all that can be decoded.
+            # The whole file, or the whole part that can be decoded.
             yield from self._taken(begin)
             begin = b""
         while data := begin + self._stream.read(step):

@@ -45,7 +45,7 @@ class CsvFormat(TableFormat):
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
             cut = Cutter(file.path, stream, self.block_size, Start(), quote).blocks()
             rest = self._skipped(file, cut, self.read.skip_rows)
-            # A header is no line of white space; the first row may be.
+            # A header is not blank; the first row may be.
             given = 2 if self.read.autogenerate_column_names else len(self.read.column_names or ())
             before = self._blank(given) if given else None
             head = next((block for block in rest if isinstance(block, Overlong) or block.data.lstrip(before)), None)
@@ -74,7 +74,7 @@ class CsvFormat(TableFormat):
             yield from sieve.pieces(sieve.settled(body, agreed, settle), stream)
 
     def _blank(self, columns: int) -> bytes:
-        """The characters of which lines may consist that are no rows: with several columns, a row has delimiters."""
+        """The characters that may fill a line that is not a row; with several columns, a row has delimiters."""
         if columns > 1:
             return b" \t\r\n\v\f".replace(self.parse.delimiter.encode(), b"")
         return b"\r\n" if self.parse.ignore_empty_lines else b""
@@ -165,7 +165,7 @@ class _ParserOptions:
         self._parse = _anew(format.parse)
         self._convert = format.convert
         self._headless = format.read.autogenerate_column_names
-        # A row handler may drop rows, and newlines_in_values makes a row several lines: then lines cannot be counted.
+        # Lines cannot be counted if a row handler may drop rows, or a row may have several lines.
         self.strict: bytes | None = None
         if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
             self.strict = (format.parse.quote_char or "").encode()
@@ -183,7 +183,7 @@ class _ParserOptions:
             table = self._csv.read_csv(data, read_options=read, parse_options=self._parse)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
             raise FileReadError(file.path, f"has an unreadable header: {uncounted(exc)}", line) from None
-        # Besides the header there are no rows.
+        # There must be no rows besides the header.
         if table.num_rows > int(self._headless):
             raise _lone_cr(file, line)
         return list(table.column_names)
@@ -213,7 +213,7 @@ def _row_pattern(parse: Any) -> re.Pattern[bytes]:
     """A pattern of a row with line breaks in quotes; its group `open` is the field whose quote is not closed.
 
     A quote closes a field only before a delimiter or a line end, and opens one only at the beginning of a field. So a
-    stray quote does not make one row of the lines up to the next one.
+    stray quote does not join the lines up to the next quote into one row.
     """
     quote, delimiter = (re.escape(char.encode()) for char in (parse.quote_char, parse.delimiter))
     within = [quote + quote] if parse.double_quote else []
@@ -307,13 +307,13 @@ def read_csv(
     a column of numbers, `NaN`, `nan`, `NA`, `null` and the like are None, too, even NaN that `write_csv` wrote: with
     `ConvertOptions(null_values=[""])`, NaN is a number.
     Empty lines are skipped. In a file of one column, some programs write None as an empty line:
-    `ParseOptions(ignore_empty_lines=False)` makes rows of them.
+    `ParseOptions(ignore_empty_lines=False)` reads them as rows.
 
     Values with line breaks need `ParseOptions(newlines_in_values=True)`. A quote that stays open for 64 times the
     `block_size`, or to the end of the file, is then an error of its line, and reading continues with the next line.
     Without it, a row with a line break in a value is an error as a whole if it is less than about 8 times the
-    `block_size` long. Of a longer one, each line is read as a row. Lines end in a line feed, optionally after a
-    carriage return.
+    `block_size` long. Each line of a longer one is read as a row. Lines end in a line feed, optionally after a carriage
+    return.
 
     A row that cannot be read (too many fields, an invalid number, invalid UTF-8) is an error that names its line. With
     `on_error` (see `map`) the row is skipped and counted, revealed or diverted, as bytes. For `paths`, the other
@@ -353,7 +353,7 @@ def _refuse_json(module: str, paths: Sequence[str]) -> None:
 
 
 def _anew(parse: Any, **changes: Any) -> Any:
-    """Parse options with some changes. Copied or unpickled ones would call a handler that is None, and print that."""
+    """New parse options with some changes. A copy would call a handler that is None, and print the error."""
     kind: Any = import_module("pyarrow.csv").ParseOptions
     return kind(**{name: getattr(parse, name) for name in _names(kind)} | changes)
 

@@ -8,7 +8,7 @@ from typing_extensions import override
 from pullstream import PullstreamError
 
 GROWING: Final = "To read a file that grows, write a source of its lines (the guide 'Files')"
-"""A hint for a file that is longer than it was."""
+"""A hint for a file that has grown."""
 
 
 class FileReadError(PullstreamError):

@@ -41,12 +41,12 @@ class TablePiece:
     start: "Start | None" = None
     more: bool = False
     row: int | None = None
-    """The number of the first row in its file, if rows are no lines and it is known."""
+    """The number of the first row in its file, if rows are not lines and it is known."""
     schema: Any = None
-    """The types of the columns, if texts may be dictionaries in their place."""
+    """The types of the columns, if text columns may be dictionaries instead."""
 
     def rest(self, begin: int) -> "TablePiece":
-        """The rows from a place on."""
+        """The rows from number `begin` on."""
         line, row = self.line and self.line + begin, self.row and self.row + begin
         return attrs.evolve(self, batch=self.batch.slice(begin), line=line, row=row)
 
@@ -57,7 +57,7 @@ class TablePiece:
 
 @attrs.frozen
 class Bad:
-    """An unreadable part of a file: the bytes of a line, or the file's path for all that is left of it."""
+    """An unreadable part of a file: the bytes of a line, or the file's path for the rest of the file."""
 
     value: Any
     error: Exception
@@ -77,7 +77,7 @@ class ReadFormat(ABC):
 
     @abstractmethod
     def pieces(self, file: File, raw: RawFile, start: "Start", agreed: "Agreed") -> Generator[Piece]:
-        """Read a file in pieces, in a thread; the caller closes `raw`. Raises `FileReadError` where it cannot go on."""
+        """Read a file in pieces, in a thread; the caller closes `raw`. Raises `FileReadError` if it cannot continue."""
 
     decodes: ClassVar[bool] = True
     """Whether pieces are `TablePiece`s, which are decoded without holding Python's lock."""
@@ -141,11 +141,11 @@ class Agreed:
 
     def _check_time(self, file: File, names: Sequence[str]) -> None:
         if self._time is not None and self._time not in names:
-            told = f"has no column {self._time!r}, which time= names; it has {some_of(names, self._time, repr)}"
-            raise NoColumnError(file.path, told)
+            problem = f"has no column {self._time!r}, which time= names; it has {some_of(names, self._time, repr)}"
+            raise NoColumnError(file.path, problem)
 
     def check_types(self, file: File, schema: Any) -> None:
-        """Refuse a file in which a column has another type; null, of a column without values, becomes any type."""
+        """Refuse a file in which a column has another type; null, the type of a column without values, becomes any."""
         pa = pyarrow()
         agreed = self.schema
         for place, field in enumerate(self.schema):
@@ -173,7 +173,7 @@ def _one_type(one: Any, other: Any) -> str:
         schemas = with_decimals([pa.schema([field]) for field in (one, other)])
         wide = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
         if pa.types.is_decimal256(wide) and not any(map(pa.types.is_decimal256, (one.type, other.type))):
-            # Two of 38 digits with another scale; few values have as many digits.
+            # Both have 38 digits, with different scales; few values have that many digits.
             wide = pa.decimal128(38, wide.scale)
     except pa.ArrowException:
         wide = pa.string()
@@ -218,7 +218,7 @@ def decoded(data: bytes) -> str | None:
         return None
 
 
-LONGEST_TOLD = 200
+LONGEST_SHOWN = 200
 """The maximum characters shown of a parser's message, which may quote a whole value."""
 
 
@@ -229,4 +229,4 @@ def problem_of(exc: Exception) -> str:
         advice = as_packed(exc.object) or "; set encoding="
         return f"is not valid UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}{advice}"
     text = str(exc).strip().split("\n")[0]
-    return text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}..."
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."

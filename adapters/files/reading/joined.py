@@ -71,11 +71,11 @@ def _ends_parquet(raw: Any, end: int) -> bool:
 
 
 def refuse_joined_arrow(file: File, raw: Any) -> None:
-    """Refuse an Arrow file with another one in front of it, which is between its last message and its footer.
+    """Refuse an Arrow file with another one in front of it, which adds to the gap between last message and footer.
 
-    The footer tells where messages end. Only the end of the stream may follow, with padding to a multiple of 64. If
-    there are no messages, the schema is there, too, which is also in the footer. Its message cannot be looked up:
-    polars writes it without its size.
+    The footer says where messages end. Only the end of the stream may follow, with padding to a multiple of 64. If
+    there are no messages, the gap also contains the schema, which the footer contains too, so the footer's size is a
+    bound. The size of the schema's message is unknown, because polars writes the message without it.
     """
     raw.seek(-10, 2)
     size = _number(raw.read(4))
@@ -87,7 +87,7 @@ def refuse_joined_arrow(file: File, raw: Any) -> None:
 
 
 def _end_of_messages(footer: bytes) -> int:
-    """The end of the last message that an Arrow footer lists, 0 without any: its third and fourth fields have them."""
+    """The end of the last message that an Arrow footer lists in its third and fourth fields; 0 if there is none."""
     (table,) = struct.unpack_from("<I", footer)
     fields = table - struct.unpack_from("<i", footer, table)[0]
     ends = [0]

@@ -162,7 +162,7 @@ class Listing:
             for file in here:
                 key = file.key
                 if place.on_disk:
-                    # Two spellings of one path are one file; a link counts as a name of its own.
+                    # Two spellings of one path are one file; a link counts as another file.
                     folder, name = os.path.split(key)
                     key = os.path.join(real(folder), name)  # noqa: PTH118 - text, as fsspec has it
                 files.setdefault((id(file.fs), key), file)

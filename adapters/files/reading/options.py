@@ -29,18 +29,18 @@ class Options(TypedDict, total=False):
     - `block_size`: the number of bytes that are read and decoded at a time, by default 4 MiB. Memory holds about one
       block and the values made from it, or five where lines become tables, because blocks are parsed in parallel.
     - `follow`: after all files are read, look for new ones every `every` seconds (of trio's clock; by default 1). This
-      goes on until a `take` downstream has enough, or another task calls `running.finish()`, which stops reading and
+      continues until a `take` downstream has enough, or another task calls `running.finish()`, which stops reading and
       completes all times so far, or aborts the run. A missing path, even a folder, is waited for; the status and the
-      log report it. A file is read once two looks in a row find it unchanged. Files with the names of unfinished ones
+      log report it. A file is read once two looks in a row find it unchanged. Files whose names mark them as unfinished
       are skipped (see `read_text`). New files are read in the order of their names. A file that changes after it was
       found complete is an error. With times from paths, a day is complete when a file of a later day arrives, or at
       `finish()`; a file of an earlier day is then an error. If late files can arrive and the values contain their
-      times, leave out `time=` and set times below: `ps.map_time(lambda _: 0), ps.stamp(f, lateness=...)`.
+      times, leave out `time=` and set times downstream: `ps.map_time(lambda _: 0), ps.stamp(f, lateness=...)`.
     - `available`: in a run with a journal, read the files that arrived since the last run with it, then end. Use it for
       a job that is started every night (like Spark's `availableNow`). Everything else is as with `follow`: a file that
       is still being written is left to the next run, and files may be removed once they were read. With times from
       paths, columns or functions, the last time is completed with the files so far, and the next run redoes it as a
-      whole, so keep the files of that time until then. Of several such sources in a program, each reads again from the
+      whole, so keep the files of that time until then. If a program has several such sources, each reads again from the
       time that the slowest has reached.
     - `filesystem`: an fsspec file system that contains `paths`; `storage_options`: what fsspec needs for URLs.
 
@@ -111,8 +111,8 @@ def files_source(
     shown = list(plan.paths)
     # The blueprint shows the given options, and they distinguish one pipeline from another.
     given = {**(extra or {}), **options}
-    said = tuple((key, value) for key, value in given.items() if value is not None)
-    return Source(with_policy(Module(name, _Opened(plan), (shown if len(shown) > 1 else shown[0],), said), on_error))
+    named = tuple((key, value) for key, value in given.items() if value is not None)
+    return Source(with_policy(Module(name, _Opened(plan), (shown if len(shown) > 1 else shown[0],), named), on_error))
 
 
 def tabular_source(
@@ -131,9 +131,9 @@ def tabular_source(
     shape_argument(name, as_)
     wanted = columns_argument(name, columns, rest.get("time"))
     typed = schema_argument(name, schema)
-    said = {"as_": None if as_ == usual else as_, "columns": wanted, "schema": typed, **(extra or {})}
+    named = {"as_": None if as_ == usual else as_, "columns": wanted, "schema": typed, **(extra or {})}
     chosen = partial(format, columns=wanted, schema=typed)
-    return files_source(name, paths, chosen, rest, as_=as_, on_error=on_error, extra=said)
+    return files_source(name, paths, chosen, rest, as_=as_, on_error=on_error, extra=named)
 
 
 class _Opened:
@@ -144,7 +144,7 @@ class _Opened:
     def __init__(self, plan: ReadPlan) -> None:
         self._plan = plan
 
-    def __call__(self, _shown: object, *, on_error: object = "fail", **_said: object) -> FilesSource:
+    def __call__(self, _shown: object, *, on_error: object = "fail", **_named: object) -> FilesSource:
         return FilesSource(self._plan, on_error=on_error)
 
 

@@ -83,7 +83,7 @@ class ReadPlan:
 
 
 class FileOrder:
-    """Chooses the file that is read next: from those that exist at the start, or from a folder that is followed."""
+    """Chooses the file to read next: from the files that exist at the start, or from a followed folder."""
 
     def __init__(self, plan: ReadPlan, earlier: EarlierRun) -> None:
         self._plan = plan
@@ -94,13 +94,13 @@ class FileOrder:
         self.done = 0
         """The number of files that are not read again."""
         self.absent: Sequence[str] = ()
-        """Missing paths that are waited for."""
+        """The missing paths that the source waits for."""
         self.number = 0
-        """The number of the next file of a folder that is followed."""
+        """The number of the next file in a followed folder."""
 
     def is_recorded(self, path: str, known: Known) -> bool:
         """Whether the journal knows a file in this state."""
-        # Not only the path: another file may now be there.
+        # The path is not enough: another file may now be there.
         return path not in self._mended and self._earlier.files.get(path) == known
 
     def turns(self, listing: Listing) -> Iterator[Turn | None]:

@@ -33,7 +33,7 @@ BYTES = 64 << 20
 
 @attrs.frozen
 class _Typed(TableFormat):
-    """A reader of columns that have types in the files, from which they are cast to the given ones."""
+    """A reader of columns whose types are in the files, and are cast to the given ones."""
 
     def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
         """Take the columns from the first file, and compare other files with it."""
@@ -110,7 +110,7 @@ class ParquetFormat(_Typed):
                     row += len(batch)
 
     def _texts(self, reader: Any, schema: Any) -> list[str]:
-        """The text columns to read as dictionaries, which costs half: those that are stored as such and are small."""
+        """The text columns to read as dictionaries, at half the cost: small ones that are stored as dictionaries."""
         types, found = pyarrow().types, list[str]()
         if self.schema is not None or "read_dictionary" in self.options or not reader.num_row_groups:
             return found
@@ -119,7 +119,7 @@ class ParquetFormat(_Typed):
             name = column.path_in_schema
             place = schema.get_field_index(name)
             text = place >= 0 and types.is_string(schema.field(place).type)
-            # Large values are not in the file's dictionary, and would have to be made one.
+            # Large values are not in the file's dictionary, so reading would have to make one.
             if text and column.has_dictionary_page and column.total_uncompressed_size < 4 * group.num_rows:
                 found.append(name)
         return found

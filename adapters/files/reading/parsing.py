@@ -20,13 +20,13 @@ from .listing import File
 from .streams import Stream
 
 FEW: Final = 64
-"""The number of rows below which a bad one is searched where the parser names it."""
+"""The number of rows up to which the search for a bad one begins at the row that the parser names."""
 
 WIDTH: Final = 2
 """The number of blocks parsed ahead."""
 
 HELD: Final = 8
-"""The number of blocks in which the end of a quoted value is looked for."""
+"""The number of blocks that are searched for the end of a quoted value."""
 
 MOST: Final = 2**31 - 1
 """The maximum bytes that pyarrow parses in one piece."""
@@ -37,7 +37,7 @@ _COUNTED = re.compile(r"^((?:CSV parse error|In CSV column #(\d+)): )Row #\d+: |
 _ROW = re.compile(r"Row #(\d+): ")
 
 Parse = Callable[[bytes], Any]
-"""A function that makes a table of whole lines; it raises if a line cannot be parsed or does not match."""
+"""A function that parses whole lines into a table; it raises if a line cannot be parsed or does not match."""
 
 
 @attrs.frozen(eq=False)
@@ -49,21 +49,21 @@ class Sieve:
     _look: Callable[[], None]
     _quote: bytes | None
     _strict: bytes | None
-    """The quote character if every line must give a row, so that a line that swallows the next is found; else None."""
+    """The quote character if every line must be a row, so that a line that swallows the next is found; else None."""
     _blank: bytes
-    """The characters of which lines may consist that are no rows."""
+    """The characters that may fill a line that is not a row."""
     _names: Sequence[str] = attrs.field(default=(), kw_only=True, alias="names")
     _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
     _row: re.Pattern[bytes] | None = attrs.field(default=None, kw_only=True, alias="row")
-    """Matches a row that may have line breaks in quotes: no part of such a row may be taken for a row of its own."""
+    """Matches a row that may have line breaks in quotes; a part of such a row must not be read as a whole row."""
     _held: list[tuple[Block, Any]] = attrs.field(factory=list[tuple[Block, Any]], init=False)
     """Consecutive blocks with their tables. The first begins with a row whose quote is open to the end of the last."""
     _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
 
     def settled(self, blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None]) -> Iterator[Block]:
-        """The blocks; `settle` gets one that has rows if columns and types are not agreed on yet.
+        """Yield the blocks; call `settle` with one that has rows if columns and types are not settled yet.
 
-        Rows of only white space have empty fields, which say nothing of types: a few such blocks wait for another one.
+        Rows of white space have only empty fields, which show no types, so a few such blocks wait for another one.
         """
         waiting: list[Block] = []
         for block in blocks:
@@ -84,7 +84,7 @@ class Sieve:
 
     def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
         """Parse blocks, and yield their tables and bad parts in order."""
-        # The threads would take longer than a small file.
+        # Threads would take longer than parsing a small file.
         in_turn = ((block, self._whole(block)) for block in blocks)
         parsed = in_turn if stream.raw.small else self._ahead(blocks)
         with closing(parsed):
@@ -92,13 +92,13 @@ class Sieve:
                 for block, table in parsed:
                     yield from self._of_block(block, table, stream)
             except Exception:
-                # An error of reading comes after everything read before it (R8).
+                # A reading error comes after everything read before it (R8).
                 yield from self._rest(stream)
                 raise
             yield from self._rest(stream)
 
     def _ahead(self, blocks: Iterable[Block]) -> Generator[tuple[Block, Any]]:
-        """Blocks with their tables, a few of which are made ahead."""
+        """Blocks with their tables; a few are parsed ahead."""
         rest = iter(blocks)
         reading: Future[Block | None] = start_in_thread(next, rest, None)
         parsed: deque[tuple[Block, Future[Any]]] = deque()
@@ -145,7 +145,7 @@ class Sieve:
         yield from self._searched(block, stream)
 
     def _searched(self, block: Block, stream: Stream, *, last: bool = False) -> Iterator[Piece]:
-        """Separate the good from the bad rows; hold those after a quote that may be closed later, if not `last`."""
+        """Separate good from bad rows; unless `last`, hold the rows after a quote that may be closed later."""
         rows = self._rows(block, last=last)
         lines = [block.line]
         for row in rows:
@@ -159,7 +159,7 @@ class Sieve:
             yield from self._released(stream)
 
     def _released(self, stream: Stream) -> Iterator[Piece]:
-        """Pieces of the held blocks when nothing closes the first quote: then only its line is bad."""
+        """Pieces of the held blocks if nothing closes the first quote, so that only its line is bad."""
         (first, _), *rest = self._held
         self._held.clear()
         yield from self._searched(first, stream, last=True)
@@ -167,7 +167,7 @@ class Sieve:
             yield from self._of_block(block, table, stream)
 
     def _rows(self, block: Block, *, last: bool) -> list[bytes]:
-        """The rows of a block that is not good, up to one whose quote is open at the end of the block."""
+        """The rows of a bad block, up to a row whose quote is open at the end of the block."""
         if self._row is None or not self._strict:
             return records(block, self._quote)
         data, begin = block.data, 0
@@ -189,7 +189,7 @@ class Sieve:
         try:
             return self._checked(block.data, block.count)
         except self._unreadable:
-            # Raised again during bisection, with its line.
+            # Bisection raises it again, with its line.
             return None
 
     def _checked(self, data: bytes, lines: int) -> Any:
@@ -231,7 +231,7 @@ class Sieve:
             yield attrs.evolve(piece, more=not last)
 
     def _few(self, numbered: "_NumberedRows", places: Sequence[int]) -> Iterator[Piece]:
-        """Separate the good from the bad among a few rows, in order."""
+        """Separate good from bad rows among a few, in order."""
         if not places:
             return
         rows, lines = numbered.rows, numbered.lines
@@ -246,14 +246,14 @@ class Sieve:
             return
         if len(places) == 1:
             # Not chained to pyarrow's own error, which would be shown with other row numbers.
-            error = FileReadError(self._file.path, self._told(problem), lines[places[0]])
+            error = FileReadError(self._file.path, self._described(problem), lines[places[0]])
             yield Bad(rows[places[0]].rstrip(b"\r\n"), error, numbered.start)
             return
         named = _ROW.search(str(problem))
         at = len(places) // 2 if named is None else min(int(named[1]), len(places)) - 1
         yield from self._few(numbered, places[:at])
         if named is not None:
-            # Usually the bad one, but not always: only parsing it alone tells.
+            # The named row is usually the bad one, but only parsing it separately can tell.
             yield from self._few(numbered, places[at : at + 1])
             at += 1
         yield from self._few(numbered, places[at:])
@@ -266,7 +266,7 @@ class Sieve:
             raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
         return pyarrow().RecordBatch.from_arrays([_one(column) for column in table.columns], schema=table.schema)
 
-    def _told(self, problem: Exception) -> str:
+    def _described(self, problem: Exception) -> str:
         if isinstance(problem, UnicodeDecodeError):
             return problem_of(problem)
         return f"{uncounted(problem, self._names)}{_advice(str(problem), csv=bool(self._names))}"
@@ -282,7 +282,7 @@ class _NumberedRows:
 
 
 def _pieces_of(table: Any, line: int | None, start: Start | None) -> Iterator[TablePiece]:
-    """The batches of a table; each of its rows is a line, from `line` on, if that is known."""
+    """The batches of a table; if `line` is given, each row is a line, and the first one has this number."""
     for batch in table.to_batches():
         yield TablePiece(batch, line, start)
         line = None if line is None else line + len(batch)

@@ -1,4 +1,4 @@
-"""Reading of files in a run's threads: their values, and the times of these."""
+"""Reading of files in a run's threads: their values and the times of the values."""
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -38,7 +38,7 @@ def read_ahead(pieces: Generator[Piece], raw: RawFile) -> Generator[Piece]:
             # If the next piece is quick, starting a thread would cost more than the piece.
             following = None if piece.more or raw.small or raw.over else start_in_thread(next, pieces, _END)
             yield piece
-            # It must not stay in memory until the next one is there.
+            # This piece must not stay in memory while the next one is read.
             del piece
     finally:
         if following is not None:
@@ -78,7 +78,7 @@ class FilesReader:
         self._steps: Generator[bool] | None = None
         self._found: list[Found] = []
         self._failure: Exception | None = None
-        """A failure after what was found before it."""
+        """A failure to raise after everything found before it."""
         self._agreed = Agreed(earlier.schema, plan.time if isinstance(plan.time, str) else None)
         self._timeless: list[Any] = []
         self._last: tuple[Hashable, ...] = ()
@@ -98,7 +98,7 @@ class FilesReader:
         self.path = ""
 
     def step(self, values: int, files: int) -> list[Found] | None:
-        """Read the next piece, and more of small files, up to some numbers; None at the end. Runs in a thread."""
+        """Read the next piece, and more of small files up to these numbers; None at the end. Runs in a thread."""
         with self._lock:
             self._stop.look()
             failure, self._failure = self._failure, None
@@ -130,7 +130,7 @@ class FilesReader:
                 self._steps.close()
 
     def _read(self) -> Generator[bool]:
-        """Add what is found to `_found`; a step ends where this yields False."""
+        """Read files and add to `_found`; a step ends where this yields False."""
         plan = self._plan
         timing = Timing(None if isinstance(plan.time, PathTime) else plan.time, Shape(plan.shape))
         absence = "available=True reads nothing there" if plan.available else "follow=True waits for it"
@@ -158,7 +158,7 @@ class FilesReader:
                     yield spent and self._values > 0 and self.ended < self._files
                     self.order.done += 1
                 if self._found:
-                    # The files count as read until their values have been taken.
+                    # The files stay registered as inputs until their values have been taken.
                     yield False
             finally:
                 if self._timeless:
@@ -186,11 +186,11 @@ class FilesReader:
         return new
 
     def _floor(self, time: Hashable) -> None:
-        """No value before `time` follows."""
+        """Record that no value before `time` follows."""
         self._found.append(partial(self._source.location.advance, time))
 
     def _decide(self, key: Hashable, value: Any) -> None:
-        """Record what later runs with the same journal need, whatever they repeat."""
+        """Record a fact for all later runs with the same journal, even if they repeat values."""
         self._found.append(partial(self._source.memory.ledger.__setitem__, key, value))
 
     def _reached(self, times: Sequence[Hashable], place: Position) -> None:
@@ -259,7 +259,7 @@ class FilesReader:
             self._values -= len(batch.values)
 
     def _cut(self, pieces: Iterator[Piece], *, apart: bool) -> Iterator[Piece]:
-        """With `apart`, split tables into as many rows as are created at a time; many live objects cost more each."""
+        """With `apart`, split tables so that few rows are created at a time; many live objects would cost more each."""
         for piece in pieces:
             if isinstance(piece, TablePiece) and apart and len(piece.batch) > AT_A_TIME:
                 for begin in range(0, len(piece.batch), AT_A_TIME):
@@ -294,20 +294,20 @@ class FilesReader:
 
     def _advice(self) -> str:
         if not self._plan.follow:
-            below = "ps.stamp(..., lateness=...)"
+            stamped = "ps.stamp(..., lateness=...)"
         else:
             # Without time=, each followed file has its own time.
-            below = "ps.map_time(lambda _: 0), ps.stamp(..., lateness=...)"
+            stamped = "ps.map_time(lambda _: 0), ps.stamp(..., lateness=...)"
         if isinstance(self._plan.time, PathTime):
             first = "Files are read in the order of their times; if the values contain times, read them"
         else:
             first = "Sort the input, or read it"
         if self._plan.follow and self._plan.time is not None:
             first = f"If the file has arrived too late, move it away or give it later times. {first}"
-        return f"{first} without time= and set times below, with some lateness: {below} (R12)"
+        return f"{first} without time= and set times downstream, with some lateness: {stamped} (R12)"
 
     def _failed(self, bad: Bad, time: Hashable | None) -> Batch[Any] | None:
-        """A mark in place of a bad value, at the file's time or that of the value before it."""
+        """A mark that replaces a bad value, at the file's time or at the time of the value before it."""
         if not self._catches:
             if isinstance(bad.error, FileReadError):
                 raise bad.error.with_policy() from bad.error.__cause__
@@ -326,6 +326,6 @@ class FilesReader:
         return None
 
     def _mark(self, time: Hashable) -> None:
-        """Give the bad values that had no time one."""
+        """Give a time to the bad values that had none."""
         self._found.append(Batch(time, self._timeless))
         self._timeless = []

@@ -49,7 +49,7 @@ Known = tuple[int, Identity, bytes | None]
 
 @attrs.frozen
 class Turn:
-    """A file that is read next."""
+    """The file to read next."""
 
     file: File
     number: int
@@ -101,7 +101,7 @@ class EarlierRun:
         return sorted(self.files, key=lambda path: (self.files[path][0], path.split("/")))
 
     def mended(self, there: Sequence[File], time: object, *, numbered: bool) -> set[str]:
-        """The files that have changed, but of which nothing is completed, such as one fixed after an error."""
+        """The changed files without any completed time, such as one fixed after an error."""
         known = [file for file in there if file.path in self.files]
         return {
             file.path for file in known if self._nothing_done(file.path, time, numbered) and self._has_changed(file)
@@ -135,7 +135,7 @@ class EarlierRun:
         return identity != file.identity or (ends is not None and ends != ends_of(file))
 
     def check_over(self, there: Sequence[File]) -> None:
-        """Refuse changed files after a run that read all it needed, which need not be all files."""
+        """Refuse changed files after a finished run, which may not have needed all of them."""
         before, now = self.files, {file.path: file for file in there}
         for path in dict.fromkeys([*self.order, *now]):
             if path not in before and not self.ended:
@@ -164,12 +164,12 @@ class EarlierRun:
         return left
 
     def numbered(self, there: Mapping[str, File]) -> list[Turn]:
-        """The files that were begun and whose numbers, which are their times, are not complete."""
+        """The begun files whose numbers, which are also their times, are not complete."""
         paths = [path for path in self.order if not self.done(self.files[path][0])]
         return [Turn(_present(there, path), self.files[path][0]) for path in paths]
 
     def placed(self, order: Sequence[str], there: Mapping[str, File]) -> list[Turn]:
-        """The files in a given order, from the position of the last completed value on."""
+        """The files in a given order, starting at the position of the last completed value."""
         place = self.place
         if place is None:
             return self._turns(order, there)
@@ -178,7 +178,7 @@ class EarlierRun:
         elif place.start is not None:
             _refuse(place.path, "is gone, and was read only in part")
         else:
-            # It was read entirely, as were those before it; the times of new files will show if they are too late.
+            # It was read entirely, like all files before it; the times of new files will show if they are too late.
             order = [path for path in order if self.files.get(path, (self.count,))[0] > self.files[place.path][0]]
             at = -1
         for path in order[: max(at, 0)]:

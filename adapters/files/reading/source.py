@@ -17,7 +17,7 @@ from .resuming import EarlierRun
 
 
 class FilesSource(Kernel[Any], Outside):
-    """Reads files in threads, the next block after the last one was delivered."""
+    """Reads files in threads, the next block once the previous one is delivered."""
 
     traits = Traits(trusted=True, carries=Carries.MEMORY)
 
@@ -62,7 +62,7 @@ class FilesSource(Kernel[Any], Outside):
 
     @override
     async def unchanged(self) -> bool:
-        # Followed files may be removed, and any new ones are welcome.
+        # Followed files may be removed, and new ones may be added.
         if not self._plan.follow:
             await in_thread(check_over, self._plan, self._earlier())
         return not self._plan.follow

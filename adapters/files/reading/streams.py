@@ -29,7 +29,7 @@ from .tree import no_file
 STEP: Final = 64 << 10
 
 SMALL: Final = 64 << 10
-"""The number of bytes up to which a file is read faster without more threads."""
+"""The number of bytes up to which a file is read faster without extra threads."""
 
 UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZipFile)
 """Exceptions of decoders, besides pyarrow's own."""
@@ -48,9 +48,9 @@ class RawFile(RawIOBase):
         self.failure: BaseException | None = None
         self.ended_at = 0
         self.small = False
-        """Whether its content was short, and is read in order."""
+        """Whether the content is small, and is read in order."""
         self.over = False
-        """Whether its last values need no more reading."""
+        """Whether the remaining values need no more reading."""
         with self._remembered():
             if is_local(file.fs) and kind_of(Path(file.key)) not in {None, stat.S_IFREG}:
                 # Another kind of file may have replaced it since it was found; opening a pipe would block.
@@ -105,7 +105,7 @@ class RawFile(RawIOBase):
             raise
 
     def content(self) -> Any:
-        """The bytes if they are few, else the file itself: pyarrow would call back into Python for each read."""
+        """The bytes of a small file, because pyarrow calls back into Python for each read; else the file itself."""
         size = self.size
         data = b"" if size is None or size > SMALL else self.read(size + 1)
         if data and len(data) == size:
@@ -137,7 +137,7 @@ class Stop(Event):
     """Whether the reading stream has ended."""
 
     def look(self) -> None:
-        """Raise `Stopped`, and so leave the thread, if the stream has ended."""
+        """Raise `Stopped`, which ends the thread's work, if the stream has ended."""
         if self.is_set():
             raise Stopped
 
@@ -153,7 +153,7 @@ class _Decoder(Protocol):
 
 
 class _GzipDecompressor:
-    """A decoder for one member of a gzip file, with the interface of those of `bz2` and `lzma`."""
+    """A decoder for one member of a gzip file, with the interface of the decoders in `bz2` and `lzma`."""
 
     def __init__(self) -> None:
         self._inner: Any = decompressobj(MAX_WBITS | 16)
@@ -284,7 +284,7 @@ class Stream:
         data = b"".join(parts)
         self._passed += len(data)
         if size > 0:
-            # It has ended.
+            # The content has ended.
             self.raw.read_in_order(self._passed)
         return data
 

@@ -53,7 +53,7 @@ class _Named:
 def name_time(pattern: str, convert: Callable[[str], Hashable] = str) -> PathTime:
     r"""Take times from the names of files; pass the result as `time=` to a reader.
 
-    `pattern` is a regular expression. Its last match in the path is used (so a file's name goes before its folders').
+    `pattern` is a regular expression. Its last match in the path is used (a match in a file's name before its folders).
     `convert` makes a time from the match, or from the first group if the pattern has one.
 
     >>> from datetime import date
@@ -85,7 +85,7 @@ def path_time(function: Callable[[str], Hashable]) -> PathTime:
 
 
 class Timing:
-    """Assigns times to values: to whole batches if the times are in order, else in runs that are."""
+    """Assigns times to values: to whole batches if the times are in order, else to runs that are in order."""
 
     def __init__(self, time: str | Callable[[Any], Hashable] | None, shape: Shape) -> None:
         self._column = time if isinstance(time, str) else None
@@ -138,7 +138,7 @@ class Timing:
         self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]
     ) -> Iterator[Batch[Any] | Bad]:
         times, same, bad = [], False, True
-        # What is raised here is raised again below, with its line.
+        # `_one_by_one` raises such an error again, with its line.
         with suppress(Exception):
             times = [function(value) for value in values]
             same = times.count(times[0]) == len(times)
@@ -183,7 +183,7 @@ def no_time(time: Any) -> str | None:
         hash(time)
     except TypeError:
         return f"{time!r} ({type(time).__name__}) is mutable, which a time must not be: convert it to a tuple or a str"
-    return "NaN has no place in the order of times" if has_nan(time) else None
+    return "NaN cannot be compared with other times" if has_nan(time) else None
 
 
 def _in_order(times: Sequence[Any]) -> bool:
@@ -194,7 +194,7 @@ def _in_order(times: Sequence[Any]) -> bool:
 
 
 def _different(times: Sequence[Any]) -> Iterator[Any]:
-    """The times, without direct repetitions of the same object."""
+    """The times, without immediate repetitions of the same object."""
     last: Any = _different
     for time in times:
         if time is not last:

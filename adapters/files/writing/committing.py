@@ -21,7 +21,7 @@ from .target import Target, is_url
 
 
 class FilesCommitter(Committer[list[Any]]):
-    """A run's end of the completion protocol: each method is the writer's, in a thread."""
+    """A run's side of the completion protocol: each method calls the writer in a thread."""
 
     _writing: FilesWriter
     _ctx: Context
@@ -29,7 +29,7 @@ class FilesCommitter(Committer[list[Any]]):
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
         self._untimed = plan.format.grows and not plan.target.grows
-        """Whether all times so far were 0, although the target has a field for the time, and could do without."""
+        """Whether all times so far were 0, although the target has a field for the time, which is optional here."""
         self._begun = False
         """Whether this run has committed anything."""
 
@@ -63,7 +63,7 @@ class FilesCommitter(Committer[list[Any]]):
             for done in made:
                 writing.forget(done)
                 if memory.saves:
-                    # A growing file's length depends on all times before; whether a file was made, only on its own.
+                    # A growing file's length depends on all earlier times; an entry depends on its own time only.
                     memory.notes.add(done.time, (done.time, done.made, done.entries))
                     if done.lengths:
                         memory.at(done.time).update(done.lengths)
@@ -124,8 +124,8 @@ def writer(
     Count(1)(Call(module, name="open_files"), options.get("open_files", 64))
     if place.grows and not format.grows:
         raise CompositionError(
-            f"{module}({place.template!r}) at {Site.here()}: a file of this format cannot grow from time to time. Add "
-            f"{{time}} to the target, for a file for each time; values without an assigned time are at the time 0"
+            f"{module}({place.template!r}) at {Site.here()}: a file of this format cannot be extended later. Add "
+            f"{{time}} to the target, for one file per time; values without an assigned time are at the time 0"
         )
     if place.grows and place.is_url:
         raise CompositionError(

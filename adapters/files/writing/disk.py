@@ -170,7 +170,7 @@ class Disk:
         return self.look(path).st_size
 
     def check(self, path: Path, size: int) -> None:
-        """Refuse a file that has another length, although it is locked: not all network disks share their locks."""
+        """Refuse a file whose length changed despite its lock: not all network disks share locks."""
         if (now := self.size(path)) != size:
             what = f"has {now} bytes, but {size} were written: another program writes there"
             raise OSError(errno.EIO, what, str(path))
@@ -200,7 +200,7 @@ class Disk:
 
     @contextmanager
     def held(self, folder: Path, *, link: bool = False) -> Generator[os.stat_result]:
-        """Reach the entries of a folder (else NotADirectoryError), a link only with `link`; yields its status."""
+        """Hold a folder, or with `link` a link to one, and yield its status; else raise NotADirectoryError."""
         file = self.open(folder, os.O_RDONLY | os.O_DIRECTORY, link=link) if _HOLDS else None
         try:
             if file is not None:
@@ -213,7 +213,7 @@ class Disk:
 
     @contextmanager
     def inside(self, root: Path, folder: Path) -> Generator[None]:
-        """Hold `root` or a folder below it, created if missing; NotADirectoryError if a part is a link or no folder."""
+        """Hold `root` or a folder in it, created if missing; NotADirectoryError if a part is a file or a link."""
         self.folders(root)
         with ExitStack() as holding:
             holding.enter_context(self.held(root, link=True))

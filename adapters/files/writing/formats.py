@@ -38,7 +38,7 @@ def codec_argument(module: str, target: object, compression: object) -> Codec | 
     suffix = (suffixes(str(target)) or [""])[-1].lower()
     if suffix in CODECS and suffix not in BY_SUFFIX:
         raise Call(module).refuse(
-            f"got the target {str(target)!r}: readers take {suffix} for compressed data, which it cannot write. Use "
+            f"got the target {str(target)!r}: readers expect compressed data in {suffix}, which it cannot write. Use "
             f"one of {', '.join(BY_SUFFIX)}, or give compression=None"
         )
     return BY_SUFFIX.get(suffix)
@@ -102,16 +102,16 @@ def _is_text(kind: DataType) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
-_UNTOLD: Final = re.compile(rb"<value out of range: (-?\d+)>")
-"""The text that pyarrow writes in place of a date or time that no calendar has."""
+_OUT_OF_RANGE: Final = re.compile(rb"<value out of range: (-?\d+)>")
+"""The text that pyarrow writes for a date or time outside the range of its type."""
 
 
 @lru_cache(maxsize=1024)
 def csv_takes(kind: DataType) -> bool:
-    """Whether CSV can represent every value of a type; bytes it cannot."""
+    """Whether CSV can represent every value of a type; it cannot represent bytes."""
     pa = pyarrow()
     if _is_text(kind):
-        # To fill its null would import pandas.
+        # Filling the null below would import pandas.
         return True
     try:
         csv_of(pa.table([pa.nulls(1, kind)], names=["column"]), ",")
@@ -148,7 +148,7 @@ class WriteFormat(ABC):
 
     @abstractmethod
     def raw(self, disk: Disk, path: Path, shown: str) -> Raw:
-        """Make a store in which values wait."""
+        """Make a store for values that wait."""
 
     def head(self, raw: Raw) -> Buffer:  # noqa: ARG002 - only CSV has one
         """The first bytes of a file, uncompressed."""
@@ -238,12 +238,12 @@ class CsvTable(WrittenTable):
 
     def _text(self, table: Any) -> Buffer:
         text = csv_of(self.kept(table), self.delimiter)
-        if _UNTOLD.search(text):
+        if _OUT_OF_RANGE.search(text):
             for field in table.schema:
-                untold = _UNTOLD.search(csv_of(table.select([field.name]), self.delimiter))
-                if untold and pyarrow().types.is_temporal(field.type):
+                wrong = _OUT_OF_RANGE.search(csv_of(table.select([field.name]), self.delimiter))
+                if wrong and pyarrow().types.is_temporal(field.type):
                     raise SchemaError(
-                        f"{self.module}: the column {field.name!r} is {field.type}, and {untold[1].decode()} is out of "
+                        f"{self.module}: the column {field.name!r} is {field.type}, and {wrong[1].decode()} is out of "
                         f"its range; name the type whose unit the numbers have: timestamps that were read into rows "
                         f"are timestamp[us]"
                     )

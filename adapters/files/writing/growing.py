@@ -55,11 +55,9 @@ class GrowingFiles:
             with self._store.beside(target) as path:
                 size = self._size(path)
                 if size < length.size:
-                    raise self._changed(
-                        target, f"has {size} bytes, but the run that is resumed had written {length.size}"
-                    )
+                    raise self._changed(target, f"has {size} bytes, but the interrupted run had written {length.size}")
                 if self._tail(path, length.size) != length.tail:
-                    raise self._changed(target, "is not the file that the run that is resumed had written")
+                    raise self._changed(target, "is not the file that the interrupted run had written")
                 if size > length.size:
                     self._disk.cut(path, length.size)
                     self._disk.flush(path)
@@ -85,7 +83,7 @@ class GrowingFiles:
         )
 
     def append(self, parts: Sequence[PendingFile]) -> list[int]:
-        """Append a complete time, which lasts once it is settled; returns the offset in each file."""
+        """Append a complete time, which `settle` makes durable; return the offset in each file."""
         before = {part.target: self.lengths.get(part.target) for part in parts}
         try:
             return [self._append(part) for part in parts]
@@ -102,7 +100,7 @@ class GrowingFiles:
             raise
 
     def _at(self, target: str) -> AbstractContextManager[Path]:
-        """The path at which a file is written to."""
+        """The path where a file is written."""
         return nullcontext(self._new[target]) if target in self._new else self._store.beside(target)
 
     def _append(self, part: PendingFile) -> int:

@@ -37,9 +37,9 @@ def write_jsonl(
       created as needed. Two times cannot share a file: to write days by month, map the times first: `ps.map_time(lambda
       day: day.replace(day=1))`.
     - A field fills in one name of a folder or file, or a part of it; nothing is escaped. Text that cannot be part of a
-      name is refused (`..`, separators, empty, too long or unencodable text), and so is a name that readers of the
-      folder would skip, as that of a hidden or an unfinished file (see `read_text`). Only a `/` in the format itself
-      makes folders: `{time:%Y/%m}`.
+      name is refused (`..`, separators, empty, too long or unencodable text), and so is the name of a hidden or an
+      unfinished file, which readers of the folder would skip (see `read_text`). Only a `/` in the format itself makes
+      folders: `{time:%Y/%m}`.
     - A target must not be a file that the same run reads, its journal, a manifest or another sink's target, under any
       path.
     - A file is written in a hidden folder `.pullstream-…` inside the target's folder, and synced. It is renamed into
@@ -50,10 +50,10 @@ def write_jsonl(
       `durable=False` skips the syncs: a power cut may then lose completed files.
     - Without `{time}` the file grows: complete times are appended, each when it is complete. A resumed run cuts the
       file back to the length in its journal, if the last bytes show that it is still the same file. A run that is not
-      resumed replaces an older file when its first time with values is complete. If it ends well without any values,
+      resumed replaces an older file when its first time with values is complete. If it succeeds without any values,
       an empty file replaces the older one. With a `{key}`, the older file of a key without values stays as it is.
-    - The suffix gives the compression (`.gz`, `.zst`, `.bz2`, `.xz`), unless `compression` does. Others that readers
-      take for compression are refused.
+    - The suffix sets the compression (`.gz`, `.zst`, `.bz2`, `.xz`), unless `compression` does. Other suffixes in which
+      readers expect compressed data are refused.
     - The same values give the same file, byte for byte, no matter how they were batched.
     - No file stays open. At most 64 MiB of values wait in memory, plus one unit (1 MiB of text, a row group) for each
       of up to `open_files` unfinished files that are compressed, Parquet or Arrow. The values of any further such files
@@ -62,11 +62,11 @@ def write_jsonl(
       bytes, and for a growing file the offset. An older manifest is replaced; any other file there is refused.
     - A time that is done according to the journal is not written again. If one of its files was removed since, the
       resumed run logs this (not for URLs, and not if there is nothing left to do).
-    - A second run of the same user to the same target is refused while the first one lives (for a URL, or a network
-      disk on which machines do not see each other's locks: on the same machine).
+    - A second run of the same user to the same target is refused while the first one runs (for a URL, or a network disk
+      that does not share locks between machines, only on the same machine).
     - For a URL, a file is made on the local disk (`TMPDIR`) and then uploaded: directly to an object store, elsewhere
       under another name and then moved, which is as atomic as the file system's `mv`. `storage_options` go to fsspec.
-      If runs on two machines write to one URL, each file is whole, and of two with the same name the last one stays.
+      If runs on two machines write to one URL, each file is whole, and the last of two with the same name stays.
 
     The result is the list of the files in the order in which they appeared: paths, or str for URLs.
 
@@ -91,7 +91,7 @@ def _lines(values: Sequence[Any]) -> bytes:
             exc.add_note(f"writing {value!r} as JSON; use ps.map to convert it to a type that JSON has")
             raise
     lines.append("")
-    # UTF-8 has no half of a surrogate pair; JSON has, as the escape that Python writes here.
+    # UTF-8 cannot encode a lone surrogate; JSON can, as the escape that Python writes here.
     return "\n".join(lines).encode(errors="backslashreplace")
 
 
@@ -154,7 +154,7 @@ def _text(end: str, values: Sequence[str]) -> bytes:
                 exc.add_note(f"writing {value!r} ({type(value).__name__}): write_text takes str: add ps.map(str)")
                 break
             if any("\ud800" <= letter <= "\udfff" for letter in value):
-                exc.add_note(f"writing {value!r}, which has half of a surrogate pair: replace it with ps.map")
+                exc.add_note(f"writing {value!r}, which contains a lone surrogate: replace it with ps.map")
                 break
         raise
 

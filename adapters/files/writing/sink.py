@@ -1,4 +1,4 @@
-"""The targets of a run of a sink: values that wait, and the files that are made of them."""
+"""The targets of a sink's run: values that wait, and the files made of them."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -24,10 +24,10 @@ from .store import Local, Remote
 from .target import Names, Target
 
 MEMORY = 64 << 20
-"""The bytes that may wait in memory, over all targets; more go to disk."""
+"""The maximum bytes that wait in memory, over all targets; the rest goes to disk."""
 
 LOOSE = 1 << 16
-"""The rows that may wait as Python objects, over all targets."""
+"""The maximum number of rows that wait as Python objects, over all targets."""
 
 TOGETHER = 1 << 16
 """The bytes of small files that appear together; more would need more space beside the files they replace."""
@@ -38,7 +38,7 @@ FinishedTime: TypeAlias = tuple[Hashable, int, list[FileEntry]]
 
 @attrs.frozen
 class Completion:
-    """The files of a complete time, and what of it was in memory before."""
+    """The files of a complete time, and the amounts that it had in memory."""
 
     time: Hashable
     made: int
@@ -120,13 +120,13 @@ class FilesWriter:
             for entry in () if self._grows else some:
                 self._names.keep(entry["path"], time)
         if not self._grows and not target.is_url:
-            self._tell_missing([entry["path"] for entry in entries])
+            self._report_missing([entry["path"] for entry in entries])
         self._show(entries)
         if self._manifest is not None:
             with explained(self._listing):
                 self._manifest.open(entries)
 
-    def _tell_missing(self, paths: Iterable[str]) -> None:
+    def _report_missing(self, paths: Iterable[str]) -> None:
         """Log files of earlier runs that no longer exist; their times are done, so they are not made again."""
         missing = [path for path in paths if not Path(path).exists()]
         if missing:
@@ -166,7 +166,7 @@ class FilesWriter:
         assert mine is not None
         with explained(self._what):
             self._store.check(target)
-            # Not what the run reads, or keeps for itself.
+            # The target must not be a file that the run reads, its journal or a manifest.
             path = target if mine.fs is None else self._names.plain(target)
             if why := self._run_files.refusal(path, mine):
                 raise FileTargetError(f"{self._plan.target.module}: {target} {why}")
@@ -217,7 +217,7 @@ class FilesWriter:
     # ---- complete times
 
     def complete(self, times: Sequence[Hashable], made: list[Completion]) -> None:
-        """Make the files of complete times appear, also those before a failure, and add what they are to `made`.
+        """Make the files of complete times appear, even the files before a failure, and add them to `made`.
 
         Values of other times may be added meanwhile, but nothing else may be called.
         """
@@ -235,11 +235,11 @@ class FilesWriter:
 
     @property
     def lacks_its_file(self) -> bool:
-        """Whether the only file of a target without fields had no values, and is not there yet."""
+        """Whether the target has no fields, and its only file has not appeared because it had no values."""
         return not self._plan.target.fields and not self._growing.lengths
 
     def end(self) -> None:
-        """Make the only file appear without values: no older content may stay."""
+        """Make the only file appear empty, so that no older content stays."""
         self._parts[None] = {None: self._part(None, None)}
         self.complete([None], [])
 

@@ -46,7 +46,7 @@ class StagingFolder:
         self.name = f".pullstream-{digest}"
         """The common name prefix of all such folders for this target."""
         self._holding = ExitStack()
-        self._numbers = count(1)  # also taken while another thread takes one
+        self._numbers = count(1)  # two threads may take numbers at once
         self.folds = False
         """Whether the file system ignores the case of letters in names."""
         self.folder: Path

@@ -146,14 +146,14 @@ class Remote:
         self._options = options or {}
         self._fs: Any = None
         self._beside: str | None = None
-        # A run on another machine, which no lock keeps out, must not move what this one has uploaded.
+        # A run on another machine, which no lock keeps out, must not move this run's uploads.
         self._put = secrets.randbits(48)
 
     def check(self, target: str) -> None:
         """Do nothing: `publish` refuses a target that cannot become a file."""
 
     def open(self, folder: str) -> None:
-        """Begin; leftovers of dead runs in `folder`, which holds unfinished files, are removed."""
+        """Begin, and remove the leftovers of dead runs in `folder`, which holds unfinished files."""
         self._fs, root = fsspec().core.url_to_fs(self._target.root, **self._options)
         protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else set(self._fs.protocol)
         if not protocols & _PUT_IS_ATOMIC:
@@ -184,7 +184,7 @@ class Remote:
                 self._fs.mv(beside, place)
                 break
             except FileNotFoundError:
-                # A run on another machine, which began or ended at this moment, has taken it for a dead run's.
+                # A run on another machine, which began or ended at this moment, removed it as a dead run's leftover.
                 if not left:
                     raise
 

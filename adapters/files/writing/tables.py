@@ -40,9 +40,9 @@ def write_csv(
 
     Rows and schemas are as in `write_parquet`. Without a `schema` the columns of a file are inferred from its first
     32,768 rows. A timestamp that was read into a row is an int, and is written as one: `schema={"at": "timestamp[us]",
-    ...}` writes it as a timestamp, and the modules of `columns` keep it one. CSV cannot represent lists, structs, maps
-    and bytes: convert them to plain columns with `ps.map`. A growing file has one header. Options (`WriteOptions`),
-    results and other errors are those of `write_jsonl`.
+    ...}` writes it as a timestamp, and the modules of `columns` keep its type. CSV cannot represent lists, structs,
+    maps and bytes: convert them to plain columns with `ps.map`. A growing file has one header. Options
+    (`WriteOptions`), results and other errors are those of `write_jsonl`.
 
     Raises:
         SchemaError: a value does not match its column.

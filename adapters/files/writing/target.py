@@ -83,7 +83,7 @@ def is_url(text: str) -> bool:
 
 @attrs.frozen
 class Target:
-    """A template; `fields` are those of `time` and `key` that it contains."""
+    """A template; `fields` says which of `time` and `key` it contains."""
 
     module: str
     template: str
@@ -158,7 +158,7 @@ class Target:
             undated = "{time:%" in self.template and not isinstance(values.get("time"), date)
             raise FileTargetError(
                 f"{self.module}: {shown} cannot be part of a file name in {self.template!r}: {kind}{exc}"
-                + ". The times must be dates or datetimes: make them with map_time(...) above" * undated
+                + ". The times must be dates or datetimes: make them with map_time(...) upstream" * undated
             ) from None
         return path
 
@@ -171,7 +171,7 @@ class Target:
             raise ValueError(f"{name!r} is too long for a file name; use shorter times and keys")
         if is_aside(name) and not is_aside(sample):
             raise ValueError(
-                f"{name!r} is a name of a hidden or an unfinished file, so readers of the folder would skip it; put "
+                f"{name!r} is the name of a hidden or unfinished file, so readers of the folder would skip it; put "
                 f"text before the field, as in 'k={{key}}'"
             )
 

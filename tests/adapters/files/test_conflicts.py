@@ -113,7 +113,7 @@ def test_a_target_among_the_inputs(how, follow, inbox, tmp_path):
     os.link(inbox / "a.txt", tmp_path / "hard")
     read, target = (f"{tmp_path}/{path}" for path in CROSSED[how])
     before = content(tmp_path)
-    message = r"write_text\(\) at .*: .* is among what is read .*Write to another folder, or read a pattern"
+    message = r"write_text\(\) at .*: .* is among the files .*Write to another folder, or read a pattern"
     with pytest.raises(ps.CompositionError, match=message):
         ps.run(ps.pipe(files.read_text(read, follow=follow), files.write_text(target)))
     assert content(tmp_path) == before
@@ -150,7 +150,7 @@ def test_a_key_whose_path_is_an_input(read, target, key, inbox, tmp_path):
     store.pipe({"/in/0a.txt": b"a\n"})
     before = content(tmp_path)
     read, target = (path if ":" in path else f"{tmp_path}/{path}" for path in (read, target))
-    with pytest.raises((ps.CompositionError, files.FileTargetError), match="is among what is read"):
+    with pytest.raises((ps.CompositionError, files.FileTargetError), match="is among the files that are read"):
         ps.run(ps.pipe(files.read_text(read), files.write_text(target, key=lambda _: key)))
     assert content(tmp_path) == before
     assert store.cat("/in/0a.txt") == b"a\n"
@@ -158,7 +158,7 @@ def test_a_key_whose_path_is_an_input(read, target, key, inbox, tmp_path):
 
 def test_a_manifest_and_a_journal_among_the_inputs(inbox, tmp_path):
     write = files.write_text(tmp_path / "out" / "{time}", manifest=inbox / "m")
-    with pytest.raises(ps.CompositionError, match="its manifest, .*, is among what is read"):
+    with pytest.raises(ps.CompositionError, match="its manifest, .*, is among the files that are read"):
         ps.run(ps.pipe(files.read_text(inbox), write))
     with pytest.raises(ps.CompositionError, match="the journal .* is among the files that are read"):
         ps.run(ps.pipe(files.read_text(inbox), ps.collect()), journal=inbox / "j")
@@ -177,7 +177,7 @@ def test_a_store_that_another_thread_has_opened():
         thread.join()
     traffic.read(ReadPaths("memory://in", "/in", found[0]))
     write = WritePaths("write_text()", "memory://in/{time}", "memory://in", ["/in/x"], lambda _: False, found[1])
-    with pytest.raises(ps.CompositionError, match="is among what is read"):
+    with pytest.raises(ps.CompositionError, match="is among the files that are read"):
         traffic.write(write)
 
 
@@ -194,7 +194,7 @@ def test_a_target_is_compared_with_few_of_many_inputs(tmp_path, monkeypatch):
             path.write_text(f"{number}\n")
         asked.clear()
         ps.run(ps.pipe(files.read_text(paths), files.write_text(folder / "out{key}.txt", key=str)))
-        with pytest.raises(files.FileTargetError, match="is among what is read"):
+        with pytest.raises(files.FileTargetError, match="is among the files that are read"):
             ps.run(ps.pipe(files.read_text(paths), files.write_text(folder / "{key}.txt", key=str)))
         return len(asked) / count
 

@@ -337,7 +337,7 @@ NAN = float("nan")
         ("n", '{"n": null}', 2, "'n', which time= names, is null"),
         ("n", "[1]", 2, "it is not an object, but time= names a member, 'n'"),
         (lambda row: [row["n"]], "", 1, "[1] (list) is mutable, which a time must not be"),
-        (lambda row: (row["n"], NAN), "", 1, "NaN has no place in"),
+        (lambda row: (row["n"], NAN), "", 1, "NaN cannot be compared with"),
         (lambda row: row["n"] if row["n"] < 2 else [2], '{"n": 2}', 2, "[2] (list)"),
         (lambda row: 1.0 if row["n"] < 2 else NAN, '{"n": 2}', 2, "NaN"),
         (files.path_time(lambda _: []), "", None, "[] (list)"),

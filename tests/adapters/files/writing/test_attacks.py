@@ -203,9 +203,7 @@ def test_another_file_in_place_of_a_growing_one(size, longer, tmp_path):
     os.link(thesis, tmp_path / "all.txt")
     there = thesis.read_bytes()
     assert len(there) > size
-    with pytest.raises(
-        files.FileTargetError, match=r"all\.txt is not the file that the run that is resumed had written"
-    ):
+    with pytest.raises(files.FileTargetError, match=r"all\.txt is not the file that the interrupted run had written"):
         ps.run(pipeline, journal=tmp_path / "journal", limit=1)
     assert thesis.read_bytes() == there
 
