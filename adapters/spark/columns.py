@@ -16,7 +16,7 @@ TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smal
 
 
 def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None:
-    """Refuse, in a module's name, anything but a DataFrame of a session that stands, with columns that PyArrow has."""
+    """Refuse, in a module's name, anything but a DataFrame of a running session with columns that PyArrow supports."""
     if not isinstance(df, of_extra("spark", "pyspark.sql", SparkMissing).DataFrame):
         raise refused(module, no_frame(wanted, df))
     if not stands(df.sparkSession):
@@ -24,7 +24,7 @@ def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None
     kinds = {field.name: field.dataType.simpleString() for field in df.schema}
     months = [name for name, kind in kinds.items() if "interval year" in kind or "interval month" in kind]
     if months:
-        why = f"cannot read {', '.join(months)}: PyArrow has no intervals of months: cast them to STRING or INT"
+        why = f"cannot read {', '.join(months)}, as PyArrow has no intervals of months: cast them to STRING or INT"
         raise refused(module, why)
 
 
@@ -34,14 +34,14 @@ def functions(df: "DataFrame") -> Any:
 
 
 def quoted(name: str) -> str:
-    """The name of a column or a table, as Spark's SQL takes it whatever its characters."""
+    """The name of a column or table, quoted for Spark's SQL."""
     return f"`{name.replace('`', '``')}`"
 
 
 def typed_column(
     module: str, df: "DataFrame", option: str, given: Any, more: Collection[str] = ()
 ) -> "tuple[Column, StructField]":
-    """Get the column of a name or an expression, and its field; refused unless of a time's type or one of `more`."""
+    """Get the column for a name or an expression, and its field; its type must be a time's or one of `more`."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
     from pyspark.sql import Column  # noqa: PLC0415
 

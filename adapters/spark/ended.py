@@ -16,7 +16,7 @@ from .failures import MORE_MEMORY
 from .types import SparkContext
 
 DYING_SECONDS = 1.0
-"""The seconds in which the end of a Java is noticed after its connections break."""
+"""The seconds to wait for Java to end after its connections break."""
 
 EXITING_SECONDS = 10.0
 """The seconds that a Java may take to stop everything in it before it ends."""
@@ -84,7 +84,7 @@ def _error(code: int) -> JavaEnded:
 
 
 class _Nothing:
-    """A Java in which `SparkSession.stop` clears its defaults: that does nothing, and a call with arguments raises."""
+    """A Java without effect, in which `SparkSession.stop` clears its defaults; a call with arguments raises."""
 
     def __init__(self, known: JavaEnded) -> None:
         self._known = known
@@ -99,7 +99,7 @@ class _Nothing:
 
 
 class _Grave:
-    """The Java side of a context whose Java has ended: false, as PySpark expects, and otherwise it raises the error."""
+    """The Java side of a context whose Java has ended: it is false, as PySpark expects, and its attributes raise."""
 
     def __init__(self, known: JavaEnded) -> None:
         self._known = known

@@ -121,9 +121,9 @@ def _message(links: list[tuple[str, str]]) -> str:
     if not links:
         return ""
     last = spark[-1] if spark else 0
-    # Those that have an error class, and do not only repeat the next one.
+    # Earlier exceptions that have an error class, and do not only repeat the next one.
     pairs = pairwise(links[: last + 1])
-    before = [link for link, (_, below) in pairs if link[1].startswith("[") and not (below and below in link[1])]
+    before = [link for link, (_, inner) in pairs if link[1].startswith("[") and not (inner and inner in link[1])]
     first, *others = [*before, *links[last:]]
     kind, message = first
     opening = message if message and kind.startswith("org.apache.spark.") else f"{kind}: {message}".removesuffix(": ")

@@ -60,7 +60,7 @@ def guard(session: "SparkSession") -> None:
         return
     known = getattr(send, "__self__", None)
     if isinstance(known, _Calls):
-        # The next session uses the Java of the one that was stopped.
+        # The next session uses the stopped session's Java.
         known.serve(session)
         return
     client.send_command = _Calls(session, client, send).send_command
@@ -137,8 +137,8 @@ class _Calls:
         """Tag all jobs of this thread's connection; each connection has its own thread in Java."""
         context: Any = self.session.sparkContext
         tagged = self._tagged()
-        stands = tagged is not None and tagged.socket is not None and tagged is self._client.get_thread_connection()
-        if stands or not context._jsc:  # noqa: SLF001
+        valid = tagged is not None and tagged.socket is not None and tagged is self._client.get_thread_connection()
+        if valid or not context._jsc:  # noqa: SLF001
             return
         # This tag belongs to no run: all actions of the main thread have it.
         self._tag = f"ctrl-c-{uuid4().hex}"
@@ -220,7 +220,7 @@ class _Held(Interrupts):
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record is more than py4j's note of a failed call, which it also raises, or a closed connection."""
+    """Whether a log record is more than py4j's note of a closed connection, or of a failure that it also raises."""
     return (record.module, record.funcName) not in _KNOWN
 
 

@@ -32,7 +32,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
         else:
             struct = schema
         if isinstance(struct, types.StructType):
-            # Refuses what Arrow lacks: intervals of months.
+            # This refuses types that Arrow lacks: intervals of months.
             arrow_schema(struct)
     except errors.PySparkException as exc:
         raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
@@ -48,7 +48,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
 
 
 def whole_arrays(table: Any) -> Any:
-    """A copy of a table whose arrays are no parts of larger ones: PySpark refuses a part with nulls among lists."""
+    """A copy of a table whose arrays are not slices of larger ones: PySpark refuses a slice with nulls among lists."""
     return table.take(pyarrow().array(range(table.num_rows), "int64"))
 
 
@@ -61,7 +61,7 @@ def arrow_schema(schema: "StructType", *, large: bool = False) -> Any:
 
 
 def _with_void(kind: Any) -> Any:
-    """A type in which what has no type is nullable, as Arrow must have it: Spark's `array()` has no nulls, and none."""
+    """A type whose void parts are nullable, as Arrow requires: elements of Spark's `array()` are void, not nullable."""
     kind = copy(kind)
     parts = {"elementType": "containsNull", "valueType": "valueContainsNull", "dataType": "nullable"}
     for part, nullable in parts.items():

@@ -75,7 +75,7 @@ def session(
     If Spark's Java ends unexpectedly (killed, out of memory), everything that needs it raises `JavaEnded`, and the next
     call of `session` starts another.
 
-    Python errors of a failed job are raised and not logged as well: failures of its tasks (except those that Spark
+    Errors of a failed job are raised in Python and not also logged: failures of its tasks (except those that Spark
     retries successfully) and of its writes, and messages of tasks that are killed with it.
 
     - `log_level` is Java's: "ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL" or "OFF"; it also changes an
@@ -86,8 +86,8 @@ def session(
     An active session is returned unchanged, and never stopped here.
 
     **Spark Connect**: if PySpark already uses a Connect session, that is returned. `master="sc://host:port"`, or the
-    environment's SPARK_REMOTE, opens one. `config` may then contain only settings of a session; the server has the
-    others.
+    environment's SPARK_REMOTE, opens one. `config` may then contain only settings of a session; all others belong to
+    the server.
 
     Raises:
         CompositionError: the log level is unknown, or an argument applies to the Connect server only.

@@ -93,7 +93,7 @@ class Starting(Interrupts):
 
         if SparkContext._gateway is None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             for process in self._launched:
-                # Interrupted during its start, it has no number yet; it is checked again later.
+                # A process whose start was interrupted has no number yet; it is checked again later.
                 if process.pid is not None:  # pyright: ignore[reportUnnecessaryComparison]
                     self._ended = True
                     process.kill()

@@ -1,8 +1,8 @@
 """The gate before Spark's commit of a micro-batch, when the body of the query is in another process.
 
 With Spark Connect, the body of `foreachBatch` runs in a process beside the server, which cannot reach this program, and
-this program can reach only the server. Both can access the shared (global temporary) views of Spark's program, and so
-use these to communicate. The body publishes the micro-batch as one view and its number as another, and waits. This
+this program can reach only the server. Both can access the shared (global temporary) views of Spark's program, so they
+communicate through these. The body publishes the micro-batch as one view and its number as another, and waits. This
 program reads the rows like any DataFrame, and publishes in a third view which micro-batches are complete. When that
 view contains the number, the body returns and Spark commits.
 
@@ -30,7 +30,7 @@ _DATABASE = "spark.sql.globalTempDatabase"
 
 
 class Gate:
-    """The end of a query's gate in this program. Its calls block, and may come from any thread."""
+    """A query's gate on this program's side. Its calls block, and may come from any thread."""
 
     def __init__(self, session: "SparkSession", checkpoint: str) -> None:
         self._session = session
@@ -44,19 +44,19 @@ class Gate:
         self._committed = -1
         self._turn = threading.Lock()
         self._closed = threading.Event()
-        self._beating = threading.Thread(target=self._go_on_beating, name="pullstream heartbeat", daemon=True)
+        self._beating = threading.Thread(target=self._keep_beating, name="pullstream heartbeat", daemon=True)
 
     def open(self) -> None:
-        """Take the gate over, before the query begins."""
+        """Take over the gate, before the query begins."""
         holder = self._holder()
         if holder is not None:
             self._before = self._of(holder)
         self._session.sql("SELECT -1L AS batch").createOrReplaceGlobalTempView(self._batch)
-        self._say()
+        self._publish()
         self._beating.start()
 
     def body(self) -> "Callable[[DataFrame, int], None]":
-        """Make the other end, for `foreachBatch`."""
+        """Make the other side, for `foreachBatch`."""
         return _body((self._full(self._driver), *self._views), self._owner, LEASE_SECONDS)
 
     def clear(self) -> None:
@@ -74,12 +74,12 @@ class Gate:
         return self._session.table(self._full(self._rows))
 
     def commit(self, batch: int) -> bool:
-        """Let the micro-batch pass; False if its body has given up, or another program has taken the gate over."""
+        """Let the micro-batch pass; False if its body has given up, or another program has taken over the gate."""
         with self._turn:
             if self._holder() != self._owner:
                 return False
             self._committed = batch
-            self._say()
+            self._publish()
             return True
 
     def close(self) -> None:
@@ -109,20 +109,20 @@ class Gate:
         view = self._full(self._driver)
         if not self._session.catalog.tableExists(view):
             return None
-        (said,) = self._session.table(view).collect()
-        return str(said.owner)
+        (state,) = self._session.table(view).collect()
+        return str(state.owner)
 
-    def _say(self) -> None:
-        said = f"SELECT '{self._owner}' AS owner, {self._beat}L AS beat, {self._committed}L AS committed"
-        self._session.sql(said).createOrReplaceGlobalTempView(self._driver)
+    def _publish(self) -> None:
+        state = f"SELECT '{self._owner}' AS owner, {self._beat}L AS beat, {self._committed}L AS committed"
+        self._session.sql(state).createOrReplaceGlobalTempView(self._driver)
 
-    def _go_on_beating(self) -> None:
+    def _keep_beating(self) -> None:
         while not self._closed.wait(BEAT_SECONDS):
             # The body detects missing beats, so errors are ignored here.
             with suppress(Exception), unlogged(), self._turn:
                 if self._holder() == self._owner:
                     self._beat += 1
-                    self._say()
+                    self._publish()
 
     def _drop(self, *views: str) -> None:
         for view in views:
@@ -138,7 +138,7 @@ def trouble(session: "SparkSession") -> str | None:
             session.sql("SELECT 1 AS one").createOrReplaceGlobalTempView(view)
             session.table(f"{_database(session)}.{view}").collect()
             session.catalog.dropGlobalTempView(view)
-    except Exception as exc:  # noqa: BLE001 - what servers refuse with is theirs
+    except Exception as exc:  # noqa: BLE001 - each server refuses in its own way
         return first_line(exc)
     return None
 
@@ -159,14 +159,14 @@ def _body(views: tuple[str, str, str], owner: str, lease: float) -> "Callable[[D
         session.sql(f"SELECT {batch}L AS batch").createOrReplaceGlobalTempView(current)
         beat, heard, pause = -1, time.monotonic(), 0.02
         while True:
-            (said,) = session.table(driver).collect()
-            if said.owner != owner:
+            (state,) = session.table(driver).collect()
+            if state.owner != owner:
                 raise RuntimeError("another program has taken over this checkpoint")
-            if said.committed == batch:
+            if state.committed == batch:
                 session.catalog.dropGlobalTempView(rows)
                 return
-            if said.beat != beat:
-                beat, heard = said.beat, time.monotonic()
+            if state.beat != beat:
+                beat, heard = state.beat, time.monotonic()
             elif time.monotonic() - heard > lease:
                 for view in (rows, current, driver):
                     session.catalog.dropGlobalTempView(view.rpartition(".")[2])

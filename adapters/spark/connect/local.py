@@ -1,4 +1,4 @@
-"""Rows that are sent to a Connect server before anything reads them: those of a DataFrame, and of a table's partitions.
+"""Rows that are sent to a Connect server before anything reads them, for a DataFrame or for partitions of a table.
 
 The server's processes cannot reach this program, as executors reach the driver of a classic session. So all values of
 a source are sent at once, as Arrow, up to a limit. The partitions of a table are sent with the query that writes them:
@@ -36,7 +36,7 @@ _THRESHOLD = "spark.sql.session.localRelationCacheThreshold"
 def local_dataframe(
     source: Source[Any], schema: "StructType", packing: Packing, session: Any, site: Site
 ) -> "DataFrame":
-    """Make a DataFrame of all values of a source, which is read now; it may be read any number of times."""
+    """Make a DataFrame of all values of a source. The source is read now, the DataFrame any number of times."""
     return session.createDataFrame(_table(_ran(pipe(source, _kept(packing, site))), schema), schema)
 
 
@@ -88,7 +88,7 @@ def _ran(pipeline: Pipeline[list[RecordBatch]]) -> list[RecordBatch]:
 
 
 class ConnectTable(TablePartitions):
-    """The table's end; a job has the rows of as many times as can be sent with it."""
+    """The table's side with Spark Connect; one job has the rows of as many times as can be sent with it."""
 
     @override
     def _write(self, spools: Sequence[Spool]) -> None:

@@ -82,11 +82,11 @@ class ConnectQuery(StreamQuery):
             self._hand_over_all(query)
         except QueryStopped:
             if not self.messenger.stopping.is_set():
-                # Raises what it has failed with, if it has.
+                # Raises the query's failure, if it has failed.
                 query.awaitTermination()
                 self._cut = True
         finally:
-            # However it ends early, the gate stays closed for the micro-batch.
+            # Whatever ends it early, the gate stays closed for the micro-batch.
             with suppress(Exception):
                 query.stop()
 
@@ -101,7 +101,7 @@ class ConnectQuery(StreamQuery):
                 self._hand_over(query, batch)
         self._report(query)
         if last >= 0 and not self._status.has_committed(last):
-            # It may pass, but Spark no longer passes the gate.
+            # The gate let it pass, but Spark has not committed it.
             raise QueryStopped
 
     def _hand_over(self, query: "StreamingQuery", batch: int) -> None:
@@ -118,6 +118,6 @@ class ConnectQuery(StreamQuery):
 
 
 def _report(progress: Any) -> dict[str, Any]:
-    # What comes through Connect has these for each source only.
+    # Connect's JSON has these for each source only.
     totals = ("numInputRows", "inputRowsPerSecond", "processedRowsPerSecond")
     return {**json.loads(progress.json), **{name: getattr(progress, name) for name in totals}}

@@ -49,7 +49,7 @@ def reduce_by_key(
     The results equal those of `ps.pipe(spark.from_dataframe(df, time=time), ps.reduce_by_key(fold, key=key))`, in the
     same form and order: `(key, result)`, in the order of time. But rows stay on their executors: every partition is
     folded with `fold.partial()`, Spark collects the states of a time, and the driver merges them with `fold.merging()`,
-    one time after the other. Without `time`, everything is at time 0.
+    one time after another. Without `time`, everything is at time 0.
 
     The first result arrives after all rows have been folded. An executor emits its states after every 500,000 rows of a
     partition, so this pays off if many rows share a key and time. States are pickled. `as_` is the form of the rows

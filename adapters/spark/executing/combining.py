@@ -19,7 +19,7 @@ from ..reading.timed import Cutting
 from .partition import Results, shown
 
 ROWS = 500_000
-"""States are emitted after so many rows, which limits memory regardless of the number of keys and times."""
+"""The number of rows after which states are emitted, which limits memory regardless of the keys and times."""
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class CombiningPlan:
 
 
 def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
-    """Fold a partition. Spark calls this; it is no generator, so an unpickling error is raised at once."""
+    """Fold a partition. Spark calls this; it is not a generator, so an unpickling error is raised at once."""
     plan = cast("CombiningPlan", pickle.loads(pickled))  # noqa: S301 - from the driver
     return _results(plan, batches)
 

@@ -87,8 +87,8 @@ class OnExecutors:
         """The results of a stream for each key, which Spark keeps (`transformWithState`)."""
         if not self.by or self.time is None:
             raise _refusal(
-                "has a stream for each key of a streaming DataFrame, at the times of its watermark: give both by= and "
-                "time=, or neither to process rows as they come"
+                "runs a stream for each key of a streaming DataFrame, at the times of its watermark: give both by= and "
+                "time=, or neither to process rows as they arrive"
             )
         _, field = typed_column(_NAME, df, "time", self.time)
         if _WATERMARK not in field.metadata or df.columns.count(field.name) != 1:
@@ -147,7 +147,7 @@ def on_executors(
 
     With `time`, a column or an expression, rows are sorted within each partition and come at their times, so per-time
     modules complete a time for the partition. With `by`, one or several columns, all rows of a key are brought
-    together. Each key has its own transformers and state; the keys are processed one after the other, each in the order
+    together. Each key has its own transformers and state; the keys are processed one after another, each in the order
     of its times. Columns of the schema with the name of the time or of a key may be left out of the output: they are
     filled with the time of the batch, and the key.
 
@@ -156,8 +156,8 @@ def on_executors(
     (`df.withWatermark`), and times are ints of microseconds since 1970; `map_time` makes coarser ones. Rows wait in
     Spark's state. When the watermark has passed their times, they go through the transformers in that order; rows with
     the same time keep their order of arrival. Results are emitted as soon as their times are complete, each once, in
-    append mode. They are those of a single run over all rows that Spark has not dropped as late, regardless of the
-    order of arrival.
+    append mode. They equal the results of a single run over all rows that Spark has not dropped as late, regardless of
+    the order of arrival.
 
     Spark's checkpoint, with RocksDB, holds the rows that must be replayed until all their results are complete, and
     state that modules keep beyond a time (`ctx.memory`, as with a journal). So a killed query resumes where it was, and
@@ -202,7 +202,7 @@ def _composed(transformers: Sequence[object], site: Site) -> tuple[Module, ...]:
         raise CompositionError(f"on_executors() at {site} needs at least one transformer")
     for number, part in enumerate(transformers):
         if not isinstance(part, Transformer):
-            kind = f"a {part.kind}" if isinstance(part, Blueprint) else "no module"
+            kind = f"a {part.kind}" if isinstance(part, Blueprint) else "not a module"
             raise CompositionError(
                 f"on_executors() at {site} runs transformers only, from a DataFrame's rows to a DataFrame's rows, but "
                 f"part {number + 1}, {part!r}, is {kind}{advice('on_executors', part)}"

@@ -27,21 +27,21 @@ class RowError(PullstreamError, ValueError):
 
 @attrs.frozen
 class KeyBatch:
-    """Neighbouring rows of one key, or values that its stream has given, with their times."""
+    """Neighbouring rows of one key, or values that its stream has emitted, with their times."""
 
     batch: Batch[Any]
     key: tuple[Any, ...] = ()
 
     @property
     def rows(self) -> int:
-        """The number of rows they will be."""
+        """The number of rows that the values will become."""
         values = self.batch.values
         if not isinstance(values, arrow.ArrowRows) and hasattr(values[0], "num_rows"):
             return sum(getattr(value, "num_rows", 1) for value in values)
         return len(values)
 
     def filled(self, given: Mapping[str, int]) -> Iterator[arrow.Portion]:
-        """The same with what fills columns that are not in the values: their places among (time, key, key, ...)."""
+        """The values, and what fills the columns that they lack; `given` has their places in (time, key, key, ...)."""
         timed = 0 in given.values()
         for run in self.batch.runs() if timed else [self.batch]:
             known = (run.time if timed else None, *self.key)
@@ -179,7 +179,7 @@ class Rows(Kernel[Any]):
 
 
 class Keys(Kernel[Any]):
-    """Gives a stream for each key of a partition, one after the other: each must be read before the next ask."""
+    """Emits a stream for each key of a partition, one after another: each must be read before the next ask."""
 
     traits = Traits(trusted=True)
 

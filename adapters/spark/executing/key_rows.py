@@ -1,4 +1,4 @@
-"""Run the keys of a partition, one after the other, through modules that need no stream: a key costs only its state."""
+"""Run the keys of a partition, one after another, through modules that need no stream: a key costs only its state."""
 
 from collections import deque
 from collections.abc import Hashable, Sequence
@@ -30,7 +30,7 @@ class _WithoutHolds:
 
 
 class KeyRows(Kernel[Any]):
-    """Runs transformers on each key's rows; gives their results with times and key.
+    """Runs transformers on each key's rows; emits their results with times and key.
 
     A time is complete when the key has a later one, or no more rows.
     """
@@ -60,19 +60,19 @@ class KeyRows(Kernel[Any]):
                 if not self._answers:
                     return DONE
                 break
-            self._go_on()
+            self._pass_stretch()
             if not await self.breathe():
                 return DONE
         return Batch(0, [self._answers.popleft() for _ in range(min(limit, len(self._answers)))])
 
-    def _go_on(self) -> None:
+    def _pass_stretch(self) -> None:
         """Pass a stretch to its key's modules, which are created if it is the key's first one."""
         stretch = self._cursor.next_stretch()
         if self._row is None or stretch.key != self._cursor.key:
             self._finish()
             members = members_of(self._transformer)
             assert members is not None, "checked by `runs_in_a_row`"
-            self._row, self._cursor.key = InlineRow(members, self._place, self._given), stretch.key
+            self._row, self._cursor.key = InlineRow(members, self._place, self._collect), stretch.key
             self._time = None
         row = self._row
         try:
@@ -98,7 +98,7 @@ class KeyRows(Kernel[Any]):
                 self._answer()
             self._row = None
 
-    def _given(self, time: Hashable, values: Sequence[Any]) -> None:
+    def _collect(self, time: Hashable, values: Sequence[Any]) -> None:
         self._times += [time] * len(values)
         self._values += values
 

@@ -99,11 +99,11 @@ class KeyState:
 
 
 class KeyStates:
-    """The state of the key that Spark is at.
+    """The state of Spark's current key.
 
-    New rows are added in one piece, which is read when the stream goes on: so a micro-batch in which nothing becomes
-    complete costs its own rows, however many wait. The key is kept with them, as it came with the rows: Spark's timers
-    have another idea of it.
+    New rows are added in one piece, which is read only when the stream continues. So a micro-batch that completes
+    nothing costs only its own rows, however many wait. The key is stored with the rows, in the form in which it came
+    with them, because Spark's timers have it in another form.
     """
 
     def __init__(self, handle: "StatefulProcessorHandle", program: Sequence[str]) -> None:
@@ -112,11 +112,11 @@ class KeyStates:
         self._program = (FORMAT, tuple(program))
 
     def add(self, key: Cells, rows: Sequence[Cells]) -> None:
-        """Let new rows wait."""
+        """Add new rows to those that wait."""
         self._rows.appendValue((_packed(key, rows),))
 
     def get(self, key: Cells) -> KeyState:
-        """All there is."""
+        """Return the whole state of the key."""
         parts = [pickle.loads(part) for (part,) in self._rows.get()]  # noqa: S301 - written by this
         rows = sorted((row for _, some in parts for row in some), key=itemgetter(0))
         state = self._kept.get()
@@ -132,7 +132,7 @@ class KeyStates:
         return KeyState(key, rows, kept)
 
     def put(self, before: KeyState, rows: Sequence[Cells], kept: Carryover | None) -> None:
-        """Keep this in place of what there was."""
+        """Replace the state `before` by these rows and this carryover."""
         if len(rows) < len(before.rows):
             if rows:
                 self._rows.put([(_packed(before.key, rows),)])
@@ -150,7 +150,7 @@ def _packed(key: Cells, rows: Sequence[Cells]) -> bytes:
 
 @attrs.frozen
 class Watermark:
-    """Event time by Spark's watermark, in whole milliseconds: no row at or before it arrives any more.
+    """Event time by Spark's watermark, in whole milliseconds: no more rows at or before it arrive.
 
     >>> Watermark().time(2), Watermark().tick(2000), Watermark().tick(2001)
     (2001, 2, 3)
@@ -169,7 +169,7 @@ class Watermark:
 
 @attrs.frozen
 class KeyedPlan(PartitionPlan):
-    """The same for keys' streams; `columns` are the Arrow fields of the rows and of the keys."""
+    """The plan for streams of keys; `columns` are the Arrow fields of the rows and of the keys."""
 
     columns: Any = attrs.field(kw_only=True)
 
@@ -272,7 +272,7 @@ class KeyedStreams:
         return [times[span.start] for span in spans], [batch[span] for span in spans], spans
 
     def _results(self, answers: Sequence[Batch[Any]], marks: Cells) -> list["Row"]:
-        from pyspark.sql import Row  # noqa: PLC0415 - there, wherever this runs
+        from pyspark.sql import Row  # noqa: PLC0415 - present wherever this runs
 
         pa, plan = pyarrow(), self._plan
         key = tuple(python_values(pa.array([mark], kind))[0] for mark, kind in zip(marks, self._key_kinds, strict=True))

@@ -3,7 +3,7 @@
 Spark's own thread drives the generator from `run` and turns results into Arrow batches. A second thread runs the
 stream, in trio. Others read Spark's input (`input`), one at a time. Results for about one Arrow batch may wait for
 Spark, so the stream is asked no faster than Spark writes. When Spark drops the generator, the stream is aborted.
-However the generator ends, trio's thread has ended before it.
+Trio's thread always ends before the generator.
 """
 
 import pickle
@@ -28,7 +28,7 @@ NAME = "on_executors"
 """The name of the module in messages."""
 
 ROWS = 10_000
-"""The stream waits when so many rows, one Arrow batch, wait for Spark. A larger number is no faster."""
+"""The number of rows, one Arrow batch, that may wait for Spark until the stream waits. A larger number is no faster."""
 
 LEAST_ROWS = 1_000
 LINGER = 0.01
@@ -57,7 +57,7 @@ Results: TypeAlias = Generator[RecordBatch, None, BaseException | None]
 
 
 def run(pickled: bytes, batches: Iterator[RecordBatch]) -> Results:
-    """Run a partition. Spark calls this; it is no generator, so an unpickling error is raised at once."""
+    """Run a partition. Spark calls this; it is not a generator, so an unpickling error is raised at once."""
     plan = cast("PartitionPlan", pickle.loads(pickled))  # noqa: S301 - from the driver, as everything here is
     return PartitionRun(plan, batches).results()
 
@@ -154,7 +154,7 @@ class PartitionRun:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._scope.cancel)
         self._thread.join()
-        # Without a failure Spark itself goes on reading the input afterwards, so the thread must have stopped.
+        # Without a failure, Spark itself continues to read the input, so the thread must have stopped.
         self._cursor.close(None if orderly else PATIENCE)
 
     # ---- in trio's thread

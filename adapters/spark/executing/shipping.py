@@ -28,7 +28,7 @@ _CHECKOUT = str(Path(__file__).parents[3]) if len(_PACKAGES) > 1 else None
 def shipped(pickled: bytes, module: str = "partition") -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
     """The function that executors run, which is `run` of a module beside this one.
 
-    It is an inner function, because those are pickled by value and need no installation on the executor.
+    It is an inner function, because inner functions are pickled by value and need no installation on the executor.
     """
     begin = _beginning()
 
@@ -69,16 +69,16 @@ def keyed(pickled: bytes) -> Any:
 
 
 def _beginning() -> Callable[..., Any]:
-    """A function that calls one of this package's on an executor, or reports what is missing there."""
+    """A function that calls a function of this package on an executor, or reports what is missing there."""
     here, packages, checkout = __package__, tuple(_PACKAGES), _CHECKOUT
 
     def begin(module: str, name: str, *given: object) -> Any:
-        import sys  # noqa: PLC0415 - a function that travels by value has no module
+        import sys  # noqa: PLC0415 - a function pickled by value has no module
         from importlib import import_module  # noqa: PLC0415
         from importlib.util import find_spec  # noqa: PLC0415
 
         if checkout is not None and any(find_spec(name) is None for name in packages):
-            # Workers on this machine may find what is installed beside the checkout, which has one name only.
+            # Workers on this machine may find an installed toolkit, a single package, instead of the checkout.
             sys.path.insert(0, checkout)
         try:
             return getattr(import_module(f"{here}.{module}"), name)(*given)
@@ -100,7 +100,7 @@ def _beginning() -> Callable[..., Any]:
 
 
 def pickled(modules: tuple[Module, ...], what: object) -> bytes:
-    """Pickle modules, and functions that cannot be imported by value."""
+    """Pickle `what`; functions that cannot be imported are pickled by value. Errors name one of the modules."""
     dumps: Callable[[object], bytes] = of_extra("spark", "pyspark.cloudpickle", SparkMissing).dumps
     for module in modules:
         try:

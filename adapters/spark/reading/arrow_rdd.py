@@ -1,6 +1,6 @@
 """Read partitions of a DataFrame in Spark's own Arrow format, several per job, as `toArrow` does: in Java only.
 
-PySpark has no public API for it. All that reading needs of PySpark's internals is in this module, and `offered` tells
+PySpark has no public API for it. All access to PySpark's internals for reading is in this module, and `offered` tells
 whether a session supports it. The calls exist in PySpark 4.1 to 4.3. Without them, rows come through Python workers
 (`cells`).
 """
@@ -68,7 +68,7 @@ class ArrowRdd:
                 if len(body) < size:
                     raise EOFError("Spark's Java ended in the middle of a batch")
                 batches.append(pyarrow().ipc.read_record_batch(pyarrow().py_buffer(body), self.schema))
-        # A stream that was cut off ends, too: this raises the cause.
+        # A stream that was cut off looks as if it had ended: this raises the cause.
         server.getResult()
         return [batch for batch in batches if batch.num_rows]
 
@@ -112,7 +112,7 @@ def map_stages(session: "SparkSession", jobs: Iterable[int]) -> set[tuple[int, i
             stage = tracker.getStageInfo(number)
             if stage is None:
                 return None
-            # The number of tasks that ran is no criterion: it is reset to 0 when another job that shares the stage
+            # The number of tasks that ran says nothing: it is reset to 0 when another job that shares the stage
             # begins. A later attempt may have had no tasks, and then was never submitted: if two jobs miss the same
             # files, the second one finds that the first has made them again.
             if stage.submissionTime() or stage.currentAttemptId():

@@ -1,4 +1,4 @@
-"""Read a DataFrame through Python workers: as Arrow batches, packed into binary cells, one partition after the other.
+"""Read a DataFrame through Python workers: as Arrow batches, packed into binary cells, one partition after another.
 
 This is for a PySpark without access to Spark's own Arrow format (`arrow_rdd`). Each partition is a separate job, which
 starts when the previous one has been read. If Spark recomputes a shuffle between two of them (`reruns`), that is an

@@ -75,7 +75,7 @@ LOOK_SECONDS: Final = 1.0
 """Seconds between checks of Spark's progress while no rows arrive."""
 
 TOGETHER: Final = 16
-"""The most batches delivered at once: with all of a partition, all would be kept until the last is taken."""
+"""The maximum number of batches delivered at once: a whole partition would be kept until its last batch is taken."""
 
 
 class OrderedBatches:
@@ -93,7 +93,7 @@ class OrderedBatches:
         self._ended = False
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end. Raises as `Jobs.submit` does; the end or a failure comes again."""
+        """Wait for the next batch; None at the end. Raises as `Jobs.submit` does; later calls repeat that."""
         if self._ended:
             return None
         self._jobs.check()

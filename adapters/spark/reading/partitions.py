@@ -28,10 +28,10 @@ GROWTH: Final = 4
 """The factor by which the number of partitions grows if the last ones were too small to predict the next ones."""
 
 PREDICTIVE: Final = 64_000
-"""The bytes of a partition that predict the next ones: then as many are read as are expected to fit."""
+"""The bytes from which a partition's size predicts the next ones: then as many are read as are expected to fit."""
 
 MOST: Final = 16
-"""The most partitions of a job: the size of its result is known only afterwards."""
+"""The maximum number of partitions in a job, because the size of its result is known only afterwards."""
 
 LITTLE: Final = 32_000_000
 """The largest expected result of a job with several partitions, in bytes."""
@@ -50,13 +50,13 @@ def ample(memory: int, width: int) -> bool:
 
 @attrs.define(eq=False)
 class Spans:
-    """Chooses the neighbouring partitions of each job: one, or several small ones to make up for its start."""
+    """Chooses the neighbouring partitions of each job: one, or several small ones to offset the cost of its start."""
 
     partitions: int
     budget: int
-    """The most bytes that may wait to be taken, estimated from earlier results; one job is always allowed."""
+    """The maximum bytes that may wait to be taken, estimated from earlier results; one job is always allowed."""
     least: int = 1
-    """The fewest partitions of a job, so that no executor is idle."""
+    """The minimum number of partitions in a job, so that no executor is idle."""
     next: int = 0
     grows: bool = True
     """Whether a job may read several partitions because they are small."""
@@ -118,7 +118,7 @@ class SpansAhead(Generic[T]):
             self._begin()
 
     def close(self) -> None:
-        """Start no more jobs, and wait for those under way. Idempotent."""
+        """Start no more jobs, and wait for the running ones. Idempotent."""
         with self._turn:
             self._over = True
         wait(list(self._results))
@@ -147,13 +147,13 @@ class SpansAhead(Generic[T]):
 
 
 MOST_THREADS: Final = 8
-"""The most jobs at once; if there are more slots, each job reads several partitions."""
+"""The maximum number of jobs at once; if there are more slots, each job reads several partitions."""
 
 SHARE: Final = 8
 """The results of jobs that were not taken yet may use this fraction of the Java heap: 1 / SHARE."""
 
 ROUNDS: Final = 5
-"""The most comparisons of delivered rows before a read fails, if shuffles are recomputed during each."""
+"""The number of comparisons of delivered rows after which a read fails, if shuffles are recomputed during each."""
 
 
 @attrs.frozen(eq=False)
@@ -183,7 +183,7 @@ class Partitions:
         self._reruns: Reruns | None = None
         self._digests = False
         self._window: SpansAhead[JobResult] | None = None
-        self._handed_on: list[tuple[range, tuple[int, int] | None]] = []
+        self._delivered: list[tuple[range, tuple[int, int] | None]] = []
         self._next = 0
         """The first partition that was not delivered."""
         self._batches: deque[RecordBatch] = deque()
@@ -210,7 +210,7 @@ class Partitions:
                 return None
             self._next = part.span.stop
             if self._reruns is not None:
-                self._handed_on.append((part.span, part.digest))
+                self._delivered.append((part.span, part.digest))
             self._batches.extend(part.batches)
         return self._batches.popleft()
 
@@ -253,14 +253,14 @@ class Partitions:
         """Read the delivered partitions again; raise unless they are the same and no shuffle ran meanwhile."""
         assert self._reruns is not None, "a rerun was detected"
         for _ in range(ROUNDS):
-            if not self._handed_on:
+            if not self._delivered:
                 return
             if not self._digests:
                 raise changed("the rows already delivered cannot be compared")
-            spans = Spans(len(self._handed_on), self._budget, grows=False)
-            again = SpansAhead(lambda place: self._read(self._handed_on[place.start][0]), spans, self._width, _size)
+            spans = Spans(len(self._delivered), self._budget, grows=False)
+            again = SpansAhead(lambda place: self._read(self._delivered[place.start][0]), spans, self._width, _size)
             try:
-                for span, before in self._handed_on:
+                for span, before in self._delivered:
                     part = again.take()
                     if part is not None and part.digest != before:
                         raise changed(f"{_named(span)}, already delivered, has other rows now")

@@ -38,7 +38,7 @@ class Reruns:
         """Whether an unknown shuffle has run, for the first time or again."""
 
     def look(self, jobs: Callable[[], Collection[int]]) -> None:
-        """Check jobs that have ended; without any, look again until there are some."""
+        """Check jobs that have ended; if none is recorded yet, look again until there are some."""
         end = time.monotonic() + PATIENCE
         numbers: Collection[int] = ()
         while not (numbers := numbers or jobs()) or (ran := map_stages(self._session, numbers)) is None:
@@ -69,11 +69,11 @@ def changed(what: str) -> ShuffleRerunError:
 
 
 _ODD: Final = 0x9E3779B97F4A7C15
-"""Multiplied with what is hashed before, so that the order of columns and of a list's elements counts."""
+"""A factor in hashes, so that the order of columns and of a list's elements counts."""
 
 
 def digest(batches: Iterable[RecordBatch]) -> tuple[int, int]:
-    """Return the number of rows, and the sum of their hashes, on which the order of rows has no influence.
+    """Return the number of rows, and the sum of their hashes, which does not depend on the order of the rows.
 
     A row's hash combines pandas' hashes of its values, column by column. It must be cheap and detect that Spark has put
     other rows into a partition. It does not protect against rows chosen to collide.

@@ -48,7 +48,7 @@ def from_dataframe(
     - With `lateness` (a number or a timedelta), Spark does not sort. Each Arrow batch is sorted, and a time is complete
       when a time more than `lateness` later arrives: see `ps.stamp`, also for `late`.
 
-    **Order and memory.** Rows come in the DataFrame's order, one partition after the other, in Spark's Arrow format. No
+    **Order and memory.** Rows come in the DataFrame's order, one partition after another, in Spark's Arrow format. No
     Python runs on the executors, and `as_="batches"` is the cheapest form (`ps.map(arrow.by_column)` converts it to
     NumPy arrays). Spark computes as many partitions at once as it has slots. Small ones are combined, up to 32 MB per
     job; all jobs together may hold up to an eighth of the driver's heap. If the driver has less than 2 GB per slot, the

@@ -38,17 +38,17 @@ class StreamStatus:
     def __str__(self) -> str:
         parts: list[str] = []
         if self.batch is not None:
-            parts.append(f"micro-batch {self.batch}, {self.rows:,} rows of it")
+            parts.append(f"micro-batch {self.batch}, {self.rows:,} rows read")
         if self.committed is not None:
             parts.append(f"committed up to {self.committed}")
         if self.input_rows_per_second:
-            parts.append(f"{self.input_rows_per_second:,.0f} rows/s coming in")
+            parts.append(f"{self.input_rows_per_second:,.0f} rows/s arriving")
         if self.watermark is not None:
             parts.append(f"watermark {self.watermark}")
         return "; ".join(parts)
 
     def update(self, reports: Iterable[dict[str, Any]]) -> None:
-        """Take Spark's new reports, newest first, back to the last one about a micro-batch."""
+        """Process Spark's new reports, newest first, back to the last one about a micro-batch."""
         new: list[dict[str, Any]] = []
         for report in reports:
             if report == self.details:

@@ -55,7 +55,7 @@ class Reply(Enum):
 
 
 class QueryStopped(Exception):
-    """The query must end, or has ended: nothing more is handed over."""
+    """The query must end, or has ended, so nothing more is handed over."""
 
 
 class Messenger:

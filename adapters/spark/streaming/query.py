@@ -3,8 +3,8 @@
 The body runs in one of Spark's threads, and Spark commits a micro-batch when the body returns. It reads the rows in
 order, one Arrow batch at a time, and hands each over before it takes the next. It returns when it is notified that all
 results of the rows are complete. It never raises an exception of its own, which Spark would treat as a failure of the
-query. Instead it hands the exception over, waits until the query is stopped, and then raises what Spark takes for the
-interruption of a thread. So `close` is the only way to end a query.
+query. Instead it hands over the exception, waits until the query is stopped, and then raises an exception that Spark
+takes for the interruption of a thread. So `close` is the only way to end a query.
 """
 
 import json
@@ -34,7 +34,7 @@ class StreamQuery(ABC):
     """A streaming query. `send` gets the messages about its micro-batches, and the `messenger` the replies."""
 
     seconds: ClassVar[float]
-    """The seconds between checks of a waiting micro-batch whether its query still runs."""
+    """The seconds between checks, while a micro-batch waits, that its query still runs."""
 
     def __init__(self, spec: StreamingFrame, send: Callable[[Message], None], status: StreamStatus) -> None:
         self._spec = spec
@@ -86,11 +86,11 @@ class StreamQuery(ABC):
 
     @abstractmethod
     def _finish(self) -> None:
-        """Release what the query needed."""
+        """Release the query's resources."""
 
     @abstractmethod
     def _whole(self) -> bool:
-        """Whether the query ended by itself, and Spark committed all that was handed over."""
+        """Whether the query ended by itself, and Spark committed everything that was handed over."""
 
     def _lives(self) -> bool:
         """Whether the query has not ended yet."""
@@ -121,7 +121,7 @@ def _session_stopped(details: str = "") -> SparkStreamError:
 
 
 LOOK_SECONDS = 0.25
-"""Seconds between checks of a waiting body whether its query was stopped elsewhere."""
+"""Seconds between checks, while a body waits, whether its query was stopped elsewhere."""
 
 
 class Interrupted(Exception):
@@ -151,7 +151,7 @@ class Query(StreamQuery):
 
     @override
     def _work(self) -> None:
-        logging.getLogger("py4j.clientserver").addFilter(_is_no_interruption)
+        logging.getLogger("py4j.clientserver").addFilter(_is_not_interruption)
         self._query = query = self._spec.start(self._body)
         self._started.set()
         while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]  # fractions of a second work
@@ -163,7 +163,7 @@ class Query(StreamQuery):
     @override
     def _finish(self) -> None:
         self._started.set()
-        # Java keeps the body until its next garbage collection. What the body refers to must not wait for that.
+        # Java keeps the body until its next garbage collection. The query must not wait for that.
         self._body.query = None
         # End the body's thread: it listens to a thread in Java that has ended without closing the connection.
         connection, self._connection = self._connection, None
@@ -206,7 +206,7 @@ class Query(StreamQuery):
         else:
             self._let_through = batch
             return
-        # Only when Spark stops the query, it takes an interruption for its own.
+        # Spark takes an interruption for its own only while it stops the query.
         self._started.wait()
         while self._lives():
             time.sleep(0.003)
@@ -236,8 +236,8 @@ class Query(StreamQuery):
                 self._query.stop()
 
 
-def _is_no_interruption(record: logging.LogRecord) -> bool:
-    """Whether a log record of py4j is not about an `Interrupted` body, which is no error."""
+def _is_not_interruption(record: logging.LogRecord) -> bool:
+    """Whether a log record of py4j is not about an `Interrupted` body, which is not an error."""
     return record.exc_info is None or not isinstance(record.exc_info[1], Interrupted)
 
 

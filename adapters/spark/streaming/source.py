@@ -51,7 +51,7 @@ def from_streaming(
 
     With Spark Connect, Spark calls a process beside its server for each micro-batch. The process waits until this
     program has read the micro-batch and reports it complete; both exchange data through global temporary views. A
-    killed program is given up after a minute, or when it is started again. The process costs some tenths of a second
+    killed program counts as dead after a minute, or when it is started again. The process costs some tenths of a second
     per micro-batch.
 
     The query starts at the first ask. Within a micro-batch, rows are read on demand as in `from_dataframe`, a window of
@@ -66,7 +66,7 @@ def from_streaming(
         JavaEnded: at an ask; Spark's Java was killed, ran out of memory, or crashed.
         SparkStreamError: at an ask; the query failed, with Spark's message, or was stopped from elsewhere. (With
             "availableNow", stopping it between two micro-batches ends the stream: Spark reports it as a normal end.)
-        StalledError: results of a micro-batch cannot complete before the next one comes (sliding windows).
+        StalledError: results of a micro-batch cannot complete before the next one begins (sliding windows).
 
     ```python
     flights = session.readStream.schema(schema).json("flights/")
@@ -104,7 +104,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
 
     @override
     async def acquire(self) -> None:
-        self._check_what_is_below()
+        self._check_downstream()
         self._token = trio.lowlevel.current_trio_token()
         await super().acquire()
         query = ConnectQuery if is_connect(self._spec.frame) else Query
@@ -126,7 +126,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
             elif isinstance(self._ending, BaseException):
                 raise self._ending
             else:
-                self._have_spark_go_on()
+                self._let_spark_continue()
                 await self.change()
 
     @override
@@ -154,29 +154,29 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     def status(self) -> str:
         return str(self._status)
 
-    def _check_what_is_below(self) -> None:
+    def _check_downstream(self) -> None:
         if self.scope.sidecar.inner:
             raise CompositionError(
                 f"{self.location} is opened inside another module, where it cannot track the results of its "
                 f"micro-batches, for which Spark's commits wait: make it a source of the pipeline itself, for example "
                 f"of a merge"
             )
-        for below in self.scope.keeping.strangers(self.location, 0):
+        for module in self.scope.keeping.strangers(self.location, 0):
             raise CompositionError(
-                f"{below} sets its own times below {self.location}, so nothing could tell when all results of a "
-                f"micro-batch are complete, for which Spark's commits wait. Set times within the micro-batch's time, "
+                f"{module} sets its own times downstream of {self.location}, so nothing could tell when all results of "
+                f"a micro-batch are complete, for which Spark's commits wait. Set times within the micro-batch's time, "
                 f"with nest=True"
             )
-        for below in self.edge.carrying():
-            if below.traits.later:
+        for module in self.edge.carrying():
+            if module.traits.later:
                 raise CompositionError(
-                    f"{below}, below {self.location}, emits results of a micro-batch only after a later one has "
-                    f"begun, but Spark begins that only when the first one is complete: keep results within a "
+                    f"{module}, downstream of {self.location}, emits results of a micro-batch only after a later one "
+                    f"has begun, but Spark begins that only when the first one is complete: keep results within a "
                     f"micro-batch, or put the windows into the query itself"
                 )
             if not self.scope.keeping.saves:
                 raise CompositionError(
-                    f"{below}, below {self.location}, keeps state between micro-batches, which would be "
+                    f"{module}, downstream of {self.location}, keeps state between micro-batches, which would be "
                     f"lost with the process although Spark had committed them: run with a journal, journal=PATH, which "
                     f"saves the state"
                 )
@@ -186,12 +186,12 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     def _part(self, limit: int) -> Batch[Any]:
         batch = self._rest.take(limit)
         if self._over and not self._rest:
-            # Only after this was acknowledged: until then its time must be held.
+            # Only once this batch is acknowledged: until then its time must be held.
             self._moving()
             self._token.run_sync_soon(self._answered)
         return batch
 
-    def _have_spark_go_on(self) -> None:
+    def _let_spark_continue(self) -> None:
         if not self._running:
             self._running = True
             self.start(self._run)
@@ -221,7 +221,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
                 self.changed()
             case Over():
                 self._over = True
-                self._handed_on()
+                self._release_time()
             case Broken(failure):
                 self._ending = failure
                 self.changed()
@@ -276,11 +276,11 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         return None
 
     def _answered(self) -> None:
-        self._handed_on()
+        self._release_time()
         self._waiting()
 
-    def _handed_on(self) -> None:
-        """Give up the micro-batch's time if all its rows were delivered."""
+    def _release_time(self) -> None:
+        """Release the micro-batch's time if all its rows were delivered."""
         if self._over and not self._rest and self._ahead is None and not self.ended:
             assert self._batch is not None, "a micro-batch that has ended has begun"
             self._over = False
@@ -310,12 +310,12 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         self._query.messenger.reply(reply)
 
     def _moving(self) -> None:
-        """Note that work outside of the run is going on."""
+        """Note that work outside of the run is under way."""
         if self._task is not None:
             self.run.detector.leave(self._task)
 
     def _waiting(self) -> None:
-        """Note that no outside work is going on, if the body waits for a reply."""
+        """Note that no outside work is under way, if the body waits for a reply."""
         if self._task is not None and not self._replied:
             self.run.detector.enter(self._task)
 

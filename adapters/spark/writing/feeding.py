@@ -16,13 +16,13 @@ from ...arrow import Packing, RecordBatch, row_count, serialized
 from . import frames
 
 ROWS = 10_000
-"""The most rows of an Arrow batch; a larger number is no faster."""
+"""The maximum number of rows in an Arrow batch; a larger number is no faster."""
 
 LINGER = 0.01
 """Seconds to wait for more values after the first ones of an Arrow batch."""
 
 TOGETHER = 16
-"""The most Arrow batches to ask for at once: the next ones may be larger."""
+"""The maximum number of Arrow batches to ask for at once, because the next ones may be larger."""
 
 GONE_SECONDS = 1.0
 """Seconds between checks that Spark still needs the rows of a slow source."""
@@ -92,11 +92,11 @@ class TaskFeed:
         try:
             await frames.send_frame(self._stream, kind, content)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            # The task has disconnected, and `listen` has not noticed yet: this is no failure of the source.
+            # The task has disconnected, and `listen` has not noticed yet: this is not a failure of the source.
             await self._abandoned()
 
     async def _abandoned(self) -> NoReturn:
-        """Abort the run, which this is part of, because Spark needs no more rows."""
+        """Abort the run that this call is part of, because Spark needs no more rows."""
         self._nursery.cancel_scope.cancel()
         await trio.sleep_forever()
 
@@ -128,9 +128,9 @@ class BatchJoiner:
         self._answered = trio.Event()
 
     async def values(self, held: ExitStack) -> list[Sequence[Any]]:
-        """Wait for values, and take more that arrive soon after, as the parts that arrived; empty at the end.
+        """Wait for values, and for more that arrive soon after; return them in the parts that arrived, none at the end.
 
-        `held` receives holds on their times, so that these are not complete before the task has the values.
+        `held` receives holds on their times, so that no time is complete before the task has its values.
         """
         parts: list[Sequence[Any]] = []
         last: object = BatchJoiner
@@ -155,7 +155,7 @@ class BatchJoiner:
             values = batch.values
             parts.append(values)
             rows = row_count(values)
-            # Values with many rows are asked for one at a time, small Arrow batches a few.
+            # Values with many rows are asked for one at a time, small Arrow batches a few at a time.
             few = max(1, min(TOGETHER, ROWS * len(values) // max(1, rows)))
             self._most = self._ctx.limit if rows == len(values) else few
             count += rows

@@ -43,11 +43,11 @@ def to_dataframe(
 
     The DataFrame has one partition, in the source's order: `repartition` it for parallel work. Spark's Python worker
     asks for one Arrow batch (at most 10,000 rows) at a time, and the source is at most two batches ahead of the worker.
-    The worker reads ahead of the action until Spark ends its task: after a `limit(10)` a fast source may have given
+    The worker reads ahead of the action until Spark ends its task: after a `limit(10)` a fast source may have emitted
     some hundred thousand values. Put `ps.take(n)` after the source for an exact number.
 
     The source runs in a trio program in another thread of this process, which all such sources share, so blocking calls
-    belong into `map_thread`. A time is complete for the source when Spark's task has taken its last value. However the
+    belong in `map_thread`. A time is complete for the source when Spark's task has taken its last value. However the
     action ends (a limit, a cancellation, a dead task), the source is aborted and released.
 
     Spark's Python worker passes data on whenever its buffer is full (64 KB, `spark.buffer.size`) and at the end. So an
@@ -202,7 +202,7 @@ class RegisteredSource:
         return True
 
     def close(self) -> None:
-        """Withdraw it: abort a reading, and wait until everything is released. A second call has no effect."""
+        """Withdraw it: abort a read, and wait until everything is released. A second call has no effect."""
         self._server.call(self._served.withdraw)
         self._served.over.wait()
 

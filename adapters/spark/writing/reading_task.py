@@ -17,13 +17,13 @@ REPORTED_SECONDS = 5.0
 """Seconds within which Spark's record of tasks must show a failed one."""
 
 TAG = "pullstream-"
-"""The beginning of the tag of a run's jobs."""
+"""The prefix of the tag of a run's jobs."""
 
 STAGE_ATTEMPTS = 4
 """The number of attempts that Spark makes for a stage whose results are lost, by default."""
 
 MOST_TASKS = 100_000
-"""The most tasks of a stage to search: as many as Spark keeps."""
+"""The maximum number of tasks of a stage to search: as many as Spark keeps."""
 
 AGAIN = "can be read once"
 """Text in every refusal of a second read, which distinguishes it from a failure."""
@@ -55,7 +55,7 @@ class ReadingTask:
         # A read by pullstream consists of several jobs, which are outside of any SQL execution and share a tag.
         return any(tag.startswith(TAG) for tag in _tags(self) & _tags(before))
 
-    def goes_on(self, context: "SparkContext") -> bool:
+    def runs(self, context: "SparkContext") -> bool:
         """Whether Spark is still running it; blocks briefly."""
         try:
             return self.stage in context.statusTracker().getActiveStageIds()
@@ -63,7 +63,7 @@ class ReadingTask:
             return False
 
     def failed_before(self, context: "SparkContext") -> str | None:
-        """Return the failure because of which Spark retries the task, without Java's frames; blocks briefly.
+        """Return the failure that made Spark retry the task, without Java's frames; blocks briefly.
 
         None if there is none: the task had succeeded, and its result was lost with an executor.
         """
@@ -72,7 +72,7 @@ class ReadingTask:
             # A thread in Java keeps the record, and may learn of a failure shortly after the next attempt starts.
             try:
                 failure = self._recorded(context)
-            except Exception:  # noqa: BLE001 - the record is no public API: if it differs, nothing is known
+            except Exception:  # noqa: BLE001 - the record is not a public API: if it differs, nothing is known
                 return None
             if failure is not None or self.attempt < 1 or time.monotonic() > deadline:
                 return failure

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 CONNECT_SECONDS = 30
 
 LONGEST_FILTERS = 30_000
-"""The most characters of filters to send; longer ones, such as a list of thousands, are left to Spark."""
+"""The maximum number of characters of filters to send; longer ones, such as long lists, are left to Spark."""
 
 HEAD = "!cQ"
 """The format of a frame's head, as in `frames`: kind and length."""
@@ -86,8 +86,8 @@ class DriverLine:
         self._socket.close()
 
 
-def _told(address: tuple[str, int, str], **hello: object) -> Any:
-    """Ask the driver one thing; raises its refusal."""
+def _answered(address: tuple[str, int, str], **hello: object) -> Any:
+    """Return the driver's answer to a single request; raise its refusal."""
     with closing(DriverLine(address, **hello)) as line:
         return json.loads(line.receive()[1])
 
@@ -122,7 +122,7 @@ class PullSource(DataSource):
         return kind(self.address, self._source)
 
     def _described(self) -> dict[str, Any]:
-        return _told(self.address, op="describe", name=self._source)
+        return _answered(self.address, op="describe", name=self._source)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Make a reader for `readStream`."""
@@ -139,7 +139,7 @@ class PullReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Plan a single partition; a source that cannot be read is refused here, before any task runs."""
-        _told(self._address, op="plan", name=self._name)
+        _answered(self._address, op="plan", name=self._name)
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from .feeding import GONE_SECONDS, BatchJoiner, Body, fed
 
 
 class ReplayTooLong(PullstreamError):
-    """A source gave more than `replay=` allows to keep."""
+    """A source emitted more than `replay=` permits to keep."""
 
 
 class ReplayFile:

@@ -1,4 +1,4 @@
-"""A source that Spark can read: its answers to requests, and its reads, of which there is one without `replay`."""
+"""A source that Spark can read: its answers to requests, and its reads (only one without `replay`)."""
 
 import json
 import os
@@ -142,7 +142,7 @@ class ServedSource:
         """
 
         async def alive() -> bool:
-            return await in_thread(reading.goes_on, context)
+            return await in_thread(reading.runs, context)
 
         if self._replay is not None:
             await self._play(stream, alive, self._kept(nursery, self._replay))
@@ -221,7 +221,7 @@ class ServedSource:
                 if file.failure is not None:
                     raise SourceRefused(failure_text(self.shown, file.failure))
                 self.check()
-                # Otherwise Spark seems to have ended the task. If it reads on all the same, it must not see an end.
+                # Otherwise Spark seems to have ended the task. If it reads on anyway, it must not see an end.
                 if file.ends_before(number):
                     await frames.send_frame(stream, b"E")
                 return

@@ -90,7 +90,7 @@ class SourceServer:
         self._introduced.add(session)
 
     def offer(self, served: ServedSource) -> None:
-        """Make a source available to Spark; if the server has ended, the source is over as well."""
+        """Make a source available to Spark; if the server has ended, the source ends as well."""
         with self._offering:
             self.sources[served.name] = served
             if self._ended:
@@ -195,7 +195,7 @@ class SourceServer:
 def _port(context: "SparkContext") -> int:
     setting = str(context.getConf().get(PORT) or 0)
     if not setting.isdecimal() or int(setting) >= 65536:
-        raise CannotListen(f"the setting {PORT} must be a port number below 65536, and is {setting!r}")
+        raise CannotListen(f"the setting {PORT} must be a port number below 65536, but is {setting!r}")
     return int(setting)
 
 

@@ -21,7 +21,7 @@ from ...stopping import in_thread
 Offsets: TypeAlias = Literal["values", "times"]
 
 BATCH_ROWS = 100_000
-"""The most values of a micro-batch, unless the query says otherwise (`maxRowsPerBatch`)."""
+"""The maximum number of values in a micro-batch, unless the query sets another (`maxRowsPerBatch`)."""
 
 GATHER_SECONDS = 0.2
 """Seconds to wait for a micro-batch to fill."""
@@ -42,7 +42,7 @@ class SourceLog:
     """Holds the values that Spark has planned but not committed; asks the source only for planned micro-batches.
 
     An offset counts values from the source's beginning. It names the log, because a checkpoint may belong to another
-    one. With `offsets="times"`, a micro-batch holds whole times: a time's values are delivered when it is complete.
+    log. With `offsets="times"`, a micro-batch holds whole times: a time's values are delivered when it is complete.
     Times are complete for the source when Spark has committed their values. A journal records these times as done, and
     the next program's log continues from there, with the same name and numbers.
     """
@@ -66,7 +66,7 @@ class SourceLog:
         self._base = 0
         self._committed = 0
         self.passed = 0
-        """The number of values that the source has given."""
+        """The number of values that the source has emitted."""
         self._planned = 0
         self._from = 0
         """The beginning of the last micro-batch that Spark has planned."""
@@ -92,10 +92,10 @@ class SourceLog:
 
     @contextmanager
     def querying(self, rows: int | None) -> Generator[None, None, None]:
-        """Reserve it for one query, whose micro-batches have at most `rows` rows (None: the default)."""
+        """Reserve the log for one query, whose micro-batches have at most `rows` rows (None: the default)."""
         if self._queried:
             raise LogRefused(
-                f"{self._shown} is being read by another query, and only one can read it at a time: stop() that first"
+                f"{self._shown} is being read by another query, and only one can read it at a time: stop() it first"
             )
         self._queried = True
         self.to_the_end = False
@@ -140,7 +140,7 @@ class SourceLog:
         return self._offset(end)
 
     async def _gather(self, begin: int, rows: int) -> None:
-        """Wait until a micro-batch is full, at most `GATHER_SECONDS`; with `availableNow`, from its first values on."""
+        """Wait until a micro-batch is full, at most `GATHER_SECONDS` (with `availableNow`, after its first values)."""
         deadline = math.inf if self.to_the_end else trio.current_time() + GATHER_SECONDS
         while self._there < begin + rows and not self._over:
             if self._end(begin, rows) > begin:
@@ -191,7 +191,7 @@ class SourceLog:
     def _number(self, offset: Offset) -> int:
         if offset.get("log") != self._name:
             raise LogRefused(
-                f"{self._shown} did not give the values in the query's checkpoint. It belongs to another source, to "
+                f"{self._shown} did not emit the values in the query's checkpoint, which belongs to another source, to "
                 f"an earlier registration of this one, or to another program without this journal: use a new "
                 f"checkpointLocation"
             )
@@ -272,8 +272,8 @@ class SourceLog:
         room = self._wanted - self.passed
         if room > 0 or not self._by_times or not self._wanted:
             return max(0, room)
-        # By times: ask on while complete times have too few values. Often only a value of the next time shows that a
-        # time is complete. A time that is larger than a micro-batch is read in steps of increasing size.
+        # By times: keep asking while complete times have too few values. Often only a value of the next time shows that
+        # a time is complete. A time that is larger than a micro-batch is read in steps of increasing size.
         enough = (self._there >= self._wanted or room < 0) and self._there > self._from
         return 0 if enough else 1 - room
 
@@ -312,7 +312,7 @@ class SourceLog:
 @transformer
 async def _as_planned(upstream: Reader[Any], ctx: Context, log: SourceLog) -> AsyncGenerator[Any, None]:
     while True:
-        # The sink below holds the times of delivered values; here they must not stay open until the next request.
+        # The sink holds the times of delivered values; here they must not stay open until the next request.
         upstream.ack()
         batch = await upstream.ask_many(min(ctx.limit, await log.wanted()))
         if batch is DONE:

@@ -58,7 +58,7 @@ def write_table(
     **With Spark Connect**, Spark itself replaces the partitions (by dynamic overwrite), which also appear as a whole.
     The rows of a time travel with the query, at most 256 MB as Arrow, and the server keeps those of a job of more than
     32 MB until the session is stopped. If the server dies while it replaces a time, that time is missing until it is
-    written again. A second program that writes there is not noticed.
+    written again. A second program that writes there is not detected.
 
     Values wait for their time's completion on this machine, in memory and, above 64 MB in all, in temporary files.
     Times that complete while Spark writes are written together by the next job; at most 64 wait. `options` are those of

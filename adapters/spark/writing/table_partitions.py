@@ -44,7 +44,7 @@ class TableFolder:
 
     Everything that is not in place yet is in its hidden folder `.pullstream`, which Spark and pyarrow skip: `new-…`
     contains new partitions, and `old-…` replaced ones, until the new ones are in place. `writer-…` marks the program
-    that writes. The next program removes the mark, so that a former one that is not dead notices it.
+    that writes. The next program removes the mark, so that an earlier one notices if it is still running.
     """
 
     def __init__(self, session: "SparkSession", path: str) -> None:
@@ -159,7 +159,7 @@ class TablePlan:
 
 
 def check_time(time: str, names: Sequence[str], site: Site, same: Callable[[str], str] = str) -> None:
-    """Refuse a name for the time's column that is already in the schema; `same` is equal for equal names."""
+    """Refuse a name for the time's column that is already in the schema; `same` makes equal names equal texts."""
     for name in names:
         if same(name) == same(time):
             raise refused(
@@ -216,7 +216,7 @@ class TablePartitions:
                 self._kind = kind
                 self._full = deepcopy(self._schema).add(self._plan.time, _KINDS[kind])
                 self._arrow = arrow_schema(self._full)
-            # A number of more than 64 bits, and a text that is not Unicode.
+            # The errors of a number of more than 64 bits, and of text that is not valid Unicode.
             with suppress(OverflowError, UnicodeEncodeError):
                 return Partition(self._arrow, time)
         raise TableTargetError(
@@ -247,7 +247,7 @@ class TablePartitions:
     def _write(self, spools: Sequence[Spool]) -> None:
         batches = itertools.chain.from_iterable(spool.batches() for spool in spools)
         if all(spool.in_memory for spool in spools) and sum(spool.held for spool in spools) <= INLINE_BYTES:
-            # With the query, as several Python processes plan the reading of a source.
+            # Sent with the query, because several Python processes take part in planning the read of a source.
             table: Any = pyarrow().Table.from_batches(batches, schema=self._arrow)
             session: Any = self._session
             self._write_frame(session.createDataFrame(whole_arrays(table), self._full).coalesce(1), spools)
@@ -297,7 +297,7 @@ class TablePartitions:
         self._claimed = name
 
     def _refresh(self) -> None:
-        """Let the catalog know of new partitions."""
+        """Make new partitions known to the catalog."""
         if self._plan.catalog:
             self._session.catalog.recoverPartitions(self._plan.target)
             self._session.catalog.refreshTable(self._plan.target)
@@ -339,7 +339,7 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def _reads(kind: str | None, field: "StructField", time: str) -> bool:
-    """Whether a column of a table has a type as which Spark reads a field, or the text in a partition's name."""
+    """Whether Spark can read a field, or the text in a partition's name, as the type of a table's column."""
     given = field.dataType.simpleString()
     if field.name == time and kind is not None:
         return "string" in (kind, given) or (kind == "date") == (given == "date")

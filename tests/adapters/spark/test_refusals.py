@@ -112,7 +112,7 @@ MISTAKES = {
         r"needs a Spark DataFrame, but got \[1\]": lambda given: transforming(ps.map(len))(given)([1]),
         "cannot read the schema 'a lung': .*Unsupported data type \"LUNG\"": {"schema": "a lung"},
         "cannot read the schema 'a interval': .*not supported in conversion to Arrow": {"schema": "a interval"},
-        "cannot read span: PyArrow has no intervals": lambda given: transforming(ps.map(len))(given)(given.spans),
+        "cannot read span, as PyArrow has no intervals": lambda given: transforming(ps.map(len))(given)(given.spans),
         "needs its columns as a schema": {"schema": 3},
         "several columns named a": {"schema": "a long, a int"},
         "has no column for time='dya'; its columns are id, day, text, real": {"time": "dya"},

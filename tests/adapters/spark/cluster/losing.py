@@ -93,7 +93,7 @@ def comparisons():
     counted, compare = Counter(), partitions.Partitions._compare
 
     def counting(whole):
-        counted["all"] += bool(whole._handed_on)
+        counted["all"] += bool(whole._delivered)
         compare(whole)
 
     partitions.Partitions._compare = counting
