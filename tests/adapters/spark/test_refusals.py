@@ -85,7 +85,7 @@ MISTAKES = {
         r"got a pandas\.DataFrame; session\.createDataFrame\(": {"df": pd.DataFrame({"day": [1]})},
         "got a streaming one": lambda given: spark.from_dataframe(given.stream),
         "several columns named day": lambda given: spark.from_dataframe(given.twice, time="id"),
-        "cannot read span: .* cast them to STRING or INT": lambda given: spark.from_dataframe(given.spans),
+        "cannot read span.* cast them to STRING or INT": lambda given: spark.from_dataframe(given.spans),
     },
     "from_streaming": {
         "needs a checkpoint, the path of a folder used for nothing else, but got None: Spark": {"checkpoint": None},
@@ -99,7 +99,7 @@ MISTAKES = {
         r"needs a streaming Spark DataFrame, but got \[1\] \(list\)": {"df": [1]},
         "is not a stream: use from_dataframe": lambda given: spark.from_streaming(given.days, checkpoint="x"),
         "several columns named at": lambda given: spark.from_streaming(given.stream.select("at", "at"), checkpoint="x"),
-        "cannot read span: .* cast them to STRING or INT": lambda given: spark.from_streaming(
+        "cannot read span.* cast them to STRING or INT": lambda given: spark.from_streaming(
             given.stream.selectExpr("make_ym_interval(1) AS span"), checkpoint="x"
         ),
     },

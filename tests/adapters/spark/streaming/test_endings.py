@@ -356,7 +356,7 @@ def test_times_within_a_micro_batch_nest(landing):
         # A window over two micro-batches waits for the second, which waits for the first.
         (
             ps.pipe(ps.sliding(2, 1), ps.count_by_key(len)),
-            "sliding.* below from_streaming.* only after a later",
+            "sliding.* downstream of from_streaming.* only after a later",
         ),
         (ps.scan(lambda total, row: total + 1, 0), r"scan.* keeps state between micro-batches.*journal="),
     ],
