@@ -26,8 +26,8 @@ Now it moves to round 5, in one update. Round 1 was possible at a only as the lo
 
 In another order, (b, 1) and everything behind it would have been visited with +1, and then again with -1.
 
-Whether cycles advance is checked when the graph is built, as far as the summaries tell. A step that claims to advance
-and then leaves a time unchanged (half a day added to a date) is found here and refused.
+`GraphBuilder.build` checks that cycles advance, as far as their summaries show. A step that claims to advance and then
+leaves a time unchanged (half a day added to a date) is found here and refused.
 
 `BEGINNING` is the only time that cycles do not advance. It passes every path, so in a strongly connected group it is
 everywhere or nowhere. One number decides: how often it enters the group from outside.
@@ -59,8 +59,8 @@ class CountingGroup:
         self._graph = graph
         self._order = graph.order
         self._by_index = {spot.index: spot for spot in spots}
-        # While times can be sorted, each key of `pending` is in the heap exactly once. The sequence number keeps two
-        # visits with the same place in the order from being compared any further.
+        # While times can be sorted, each key of `pending` is in the heap exactly once. The sequence number decides
+        # between visits with equal sort keys.
         self._heap: list[tuple[Any, int, int, Any]] = []
         self._sequence = count()
         self._sortable = True
@@ -108,7 +108,7 @@ class CountingGroup:
                     later = summary.results_in(changed)
                     if later is None:
                         continue
-                    # The same visits would repeat for ever, so this is refused before it is noted.
+                    # Otherwise the same visits would repeat forever.
                     if relied_on and not self._comes_later(end, later, spot, changed):
                         raise self._stuck(spot, changed, end, later)
                     self.add(end, later, sign)

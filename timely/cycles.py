@@ -104,7 +104,7 @@ def components(nodes: Sequence[int], successors: Mapping[int, Sequence[int]]) ->
 
 @attrs.frozen
 class Order:
-    """The order in which to visit places: the ranks of each, outermost first, and the depths where it was peeled."""
+    """The order in which to visit places: the ranks of each, outermost first, and the loop depths between them."""
 
     ranks: tuple[tuple[int, ...], ...]
     cuts: tuple[tuple[int, ...], ...]

@@ -1,4 +1,4 @@
-"""Explanations why a time is not complete: the pointstamps that can still lead to it, each with a path."""
+"""Explanations of why a time is not complete: the pointstamps that can still lead to it, each with a path."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """Graphs: nodes with ports, edges between ports, and how time changes inside a node.
 
 A `GraphBuilder` collects the parts. `build()` checks them and returns a `Graph`, which numbers every port (a *place*)
-from 0 without gaps. Everything later works with those numbers.
+from 0 without gaps. All other code works with those numbers.
 """
 
 import gc
@@ -41,7 +41,7 @@ def _collector_paused() -> Generator[None]:
 
 @attrs.frozen
 class NodeSpec:
-    """A node as declared: its name, its numbers of ports, and its internal connections."""
+    """A node as declared: its name, its port counts, and its internal connections."""
 
     name: str
     inputs: int
@@ -89,7 +89,7 @@ class Graph:
     def above(self, places: Iterable[int], top: Container[int] = ()) -> dict[int, None]:
         """The places from which any of `places` can be reached, these included, nearest first.
 
-        The search goes no further up than the places of `top`.
+        The search stops at the places of `top`.
         """
         above = dict.fromkeys(places)
         agenda = list(above)

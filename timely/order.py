@@ -148,7 +148,7 @@ def _pairs(times: Sequence[Any]) -> Sequence[tuple[Any, Any]] | None:
 
 
 def _minimal_pairs(pairs: Sequence[tuple[Any, Any]]) -> list[int]:
-    """The indices of the minimal pairs: sorted by the first part, those whose second part is below all before."""
+    """The indices of the minimal pairs. In order of their first parts, each second part is below all before it."""
     found: list[int] = []
     for place in sorted(range(len(pairs)), key=pairs.__getitem__):
         if not found or pairs[place][1] < pairs[found[-1]][1]:
@@ -174,7 +174,7 @@ def is_total(time: object) -> bool:
     if kind is tuple:
         return all(is_total(part) for part in cast("tuple[object, ...]", time))
     total: object = getattr(time, "totally_ordered", None)
-    # NumPy's integers are no subclasses of int.
+    # NumPy's integers are not subclasses of int.
     return total if isinstance(total, bool) else isinstance(time, _TOTAL) or hasattr(time, "__index__")
 
 

@@ -38,7 +38,7 @@ class Spot:
     observed: bool
     own: MutableAntichain[Any] = attrs.Factory(MutableAntichain)  # pyright: ignore[reportUnknownVariableType]
     front: tuple[Any, ...] = ()
-    # The paths in and the paths onward. In `sources`, None is a path that changes no time, by far the most frequent.
+    # The paths in and the paths onward. In `sources`, None is a path that changes no time, by far the most common case.
     sources: list[tuple[Spot, Summary | None]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     followers: list[Spot] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     feeds: list[tuple[Spot, Summary]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
@@ -91,9 +91,9 @@ class ContractedGraph:
 
 
 def make_plan(graph: Graph, observed: Collection[int], known: Container[int] = ()) -> ContractedGraph:
-    """Contract the graph to the observed places and the junctions before them, without what is above a `known` one."""
+    """Contract the graph to the observed places and the junctions before them, stopping at `known` places."""
     relevant = graph.above(observed, known)
-    # Built from the steps backwards: a place may have thousands of steps onward of which few lead to observed places.
+    # Built by following steps backwards: few of a place's steps onward, perhaps thousands, lead to observed places.
     onward: dict[int, list[tuple[int, Summary]]] = {place: [] for place in relevant}
     for place in relevant:
         for previous, summary in () if place in known else graph.predecessors[place]:

@@ -207,7 +207,7 @@ class Componentwise(Summary):
         return None
 
     def _check_lexicographic(self, time: Lexicographic) -> None:
-        """Refuse a part that may map two times to one: the parts behind it could then go back."""
+        """Refuse a part that may map two times to one: the parts after it could then go back."""
         for part, value in zip(self.parts[:-1], time.parts, strict=False):
             if not _keeps_apart(part, value):
                 raise SummaryError(
@@ -236,11 +236,11 @@ _EXACT: Final[dict[type, frozenset[type]]] = {
     Fraction: frozenset({int, Fraction}),
     timedelta: frozenset({date, datetime, timedelta}),
 }
-"""For each type of step, the types of times to which it can be added without rounding two of them to one."""
+"""For each type of step, the types of times to which it can be added without rounding two of them to the same time."""
 
 
 def _keeps_apart(part: Summary, time: Any) -> bool:
-    """Whether times that differ from this one are known to come out different."""
+    """Whether times that differ from this one certainly stay different from it."""
     if isinstance(part, Path):
         return all(_keeps_apart(step, time) for step in part.steps)
     if isinstance(part, Delay):

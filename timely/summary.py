@@ -202,8 +202,8 @@ class MapTime(Summary):
     """Use any monotone function as a summary: the end of a window, or a conversion to another domain.
 
     `strict=True` promises that every time is strictly advanced, which lets the path close a cycle. Within one domain
-    each result is checked: a time out that is earlier than the time in is refused. Across domains (`converts=True`)
-    there is no order to check.
+    each result is checked: it must not be earlier than the time in. Across domains (`converts=True`) there is no order
+    to check.
 
     >>> hour = MapTime(lambda t: -(-t // 60) * 60)
     >>> hour.results_in(61), hour.results_in(60)

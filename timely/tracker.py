@@ -59,9 +59,9 @@ class Tracker:
         """The applied counts of every place; read them, never change them."""
         self._observed: dict[int, tuple[Any, ...] | None] = {}  # the frontier last reported, None before the first
         self._plan: ContractedGraph | None = None
-        self._complete = True  # whether the plan has all observed places; if not, the next change makes a new one
+        self._complete = True  # whether the plan has all observed places; if not, the next change makes a new plan
         self._spots: dict[int, Spot] = {}  # the observed ones
-        self._known: dict[int, Spot] = {}  # those of another tracker, which stand for everything upstream of them
+        self._known: dict[int, Spot] = {}  # those of another tracker; they replace everything upstream of them
         self._dirty: list[int] = []  # a heap of the spots to visit, in order of work
         self._moved: dict[int, None] = {}  # observed places whose frontier changed since the last report
         self._compact_at = COMPACT_AT
@@ -100,7 +100,7 @@ class Tracker:
         After an error the tracker is unusable: every later call raises the same error.
 
         Raises:
-            NegativeCountError: more was removed than was there; no update is applied.
+            NegativeCountError: more pointstamps were removed than were there; no update is applied.
             RetreatError: an observed frontier moved backwards (only when `monotone`).
             TimeDomainError: times of different domains met at one place.
         """
@@ -119,7 +119,7 @@ class Tracker:
         """The times that may still arrive at (or leave) this place: those at or after one of its elements.
 
         Includes every update so far. For a place that is not observed, it is computed at every call, from the frontiers
-        of the observed places next upstream, and the counts below them.
+        of the nearest observed places upstream, and the counts in between.
         """
         self._advance()
         if place in self._spots:
@@ -144,8 +144,7 @@ class Tracker:
         """The pointstamps that keep `time` from being complete at this place, each with a path.
 
         Only the minimal times of each location are listed. `roots` keeps only the places to look first: blockers that
-        no other blocker can lead to, except one that they lead to themselves. The list is empty when `time` is
-        complete.
+        no other blocker can lead to, unless they can also lead to it. The list is empty when `time` is complete.
         """
         self._advance()
         return blockers(self.graph, self.stamps, place, time, roots=roots)

@@ -4,8 +4,8 @@ The holder of a capability for t at an output may send there at t or later. Whil
 downstream. The output's `report` function counts every capability exactly once; a tracker or an operator's progress
 reports receive the counts.
 
-Three things are checked here and nowhere upstream: the capability belongs to the output it is used for, it is still
-held, and times only advance.
+Three things are checked here: the capability belongs to the output it is used for, it is still held, and times only
+advance.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class CapabilitySet:
         """Take over a capability. Any capability that another one covers is dropped at once, including the new one.
 
         Raises:
-            CapabilityError: it was dropped, or belongs to another output than the ones in this set.
+            CapabilityError: it was dropped, or its output is not that of this set.
         """
         time = capability.time
         if self._capabilities and capability.output is not self._capabilities[0].output:

@@ -2,7 +2,7 @@
 
 Node 0 of a subgraph's graph is the outside world: its outputs are the subgraph's inputs, and its inputs are the
 subgraph's outputs. A subgraph reports only progress that follows from its *inside*. Reporting the outside's own
-capabilities back would be true, but would stall every loop through the subgraph (003). Therefore a second tracker,
+capabilities back would be correct, but would stall every loop through the subgraph (003). Therefore a second tracker,
 without the outside's counts, computes the reports.
 """
 
@@ -57,7 +57,7 @@ class Operators:
         self.graph = builder.build()
         make = CheckedTracker if debug else Tracker
         self.tracker = make(self.graph, monotone=monotone)
-        # If operator 0 is the outside: the times that the inside alone may still lead to.
+        # If operator 0 is the outside: a tracker of what the inside alone may still lead to.
         self.inside = make(self.graph, monotone=False) if outside else None
         self.left = [ChangeBatch[Any]() for _ in range(self.operators[0].inputs)] if outside else []
         self._seen: dict[int, Antichain[Any]] = {}

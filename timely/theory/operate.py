@@ -1,8 +1,8 @@
-"""The operator interface of 004: what an operator tells its surroundings, and the contract that it must keep.
+"""The operator interface of 004: what an operator reports to its surroundings, and the contract that it must keep.
 
-004 leaves out a part of the contract. In full: a capability or message needs a message taken at or before its time, *or
-a capability already held* there. The second phase of set-up, in which the parent described return paths to the child,
-was later found to be redundant and is left out here too.
+004 leaves out a part of the contract. In full: a new capability or message requires a message taken at or before its
+time, *or a capability already held* there. The second phase of set-up, in which the parent described return paths to
+the child, was later found to be redundant and is left out here too.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Progress:
     """An operator's progress since the last call. The batch is atomic: acting on a part of it is not safe.
 
     `internal` has the changes of capabilities per output, `consumed` the messages taken per input, `produced` the
-    messages sent per output. `busy` means that there is other activity inside: ask again before the computation counts
+    messages sent per output. `busy` means that there is other activity inside: pull again before the computation counts
     as done.
     """
 

@@ -1,6 +1,6 @@
 """The minimal summaries of the paths between some places of a graph.
 
-The result is that of `queries.summarize`, but each place is visited once, except on cycles.
+The result equals that of `queries.summarize`, but each place is visited only once, except on cycles.
 """
 
 from collections.abc import Iterable, Sequence

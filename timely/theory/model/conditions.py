@@ -10,7 +10,7 @@ from .times import Time
 
 
 class Request(NamedTuple):
-    """An event at `time` at `node` may newly request a notification for `requested`."""
+    """A new request that an event at `time` at `node` may make: a notification for `requested`."""
 
     node: str
     time: Time
@@ -54,7 +54,7 @@ def condition_1(requests: Iterable[Request], times: Iterable[Time]) -> Request |
 
 
 def condition_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
-    """Find a node and an internal edge into it that it could reach in the past (000, Condition 2); None if none.
+    """Find a node that could reach one of its own internal input edges in the past (000, Condition 2); None if none.
 
     Input edges are left out, as in the paper: nothing leads to them, so there is nothing to compare.
     """

@@ -26,7 +26,7 @@ class Explorer(Generic[S, A]):
     """Visit every state within `depth` steps of the starts, breadth first; iterating gives every transition once.
 
     A property that holds on each transition holds on every behaviour of at most `depth` steps. After the iteration,
-    `states` and `transitions` count what was visited, and `complete` says whether nothing lies beyond the bounds.
+    `states` and `transitions` count what was visited, and `complete` says whether the bounds cut nothing off.
 
     >>> counter = Explorer([0], lambda n: [("+1", n + 1)] if n < 3 else [], depth=10)
     >>> [(step.before, step.after) for step in counter], counter.states, counter.complete

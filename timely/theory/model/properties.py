@@ -1,9 +1,9 @@
 """The propositions and theorems of 000: functions that look for a counterexample and return None if there is none.
 
-The static ones (1 to 3, Theorem 1) take a could-result-in relation. The dynamic ones (7 to 9, Theorem 2) check the
-transitions of a machine. `proposition_4` to `proposition_6`, about call stacks, are in `recursion`. The caller must
-establish the assumptions of a property (Conditions 1 and 2, inputs that do not grow), so that the effect of leaving one
-out can be shown too.
+The static properties (1 to 3, Theorem 1) take a could-result-in relation. The dynamic ones (7 to 9, Theorem 2) check
+the transitions of a machine. `proposition_4` to `proposition_6`, about call stacks, are in `recursion`. The caller must
+establish the assumptions of a property (Conditions 1 and 2, inputs that do not grow), so that tests can also show the
+effect of leaving one out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ def proposition_1_1(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | Non
 
 
 def proposition_1_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
-    """Check that a pointstamp could result in another at its own location only if that one's time is not earlier."""
+    """Check that a pointstamp could result in another at its location only if its time is at or before the other's."""
     for i, early in enumerate(leads.stamps):
         for j in bits(leads.rows[i]):
             late = leads.stamps[j]
@@ -60,7 +60,7 @@ def proposition_1_3(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | Non
 
 
 def theorem_1(leads: CouldResultIn) -> tuple[Pointstamp, ...] | None:
-    """Check that could-result-in is transitive if and only if Condition 2 holds; give the one that fails alone."""
+    """Check that could-result-in is transitive iff Condition 2 holds; if only one of them fails, give its failure."""
     broken, past = intransitive(leads), condition_2(leads)
     if (broken is None) == (past is None):
         return None

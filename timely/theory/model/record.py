@@ -145,7 +145,7 @@ class Settled:
 
 @frozen
 class Frontier:
-    """The least times that may still come to a location, according to the run. They must be exactly right."""
+    """The least times that may still arrive at a location, according to the run. They must be exactly right."""
 
     location: str
     times: tuple[Time, ...] = field(converter=tuple[Time, ...])
@@ -190,7 +190,7 @@ def clock(plan: Plan, pending: Iterable[Pointstamp]) -> dict[str, tuple[Time, ..
     for location, time in pending:
         found.setdefault(location, []).append(time)
     budget = 10_000 + 1_000 * len(least) + 100 * len(found)
-    # Downstream, where the plan names its nodes in this order: then each location is visited once.
+    # In the plan's order of nodes: if that is downstream, each location is visited once.
     agenda = [(graph.rank[location], location) for location in found]
     heapify(agenda)
     while agenda:
