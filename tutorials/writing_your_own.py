@@ -430,7 +430,7 @@ def failing() -> None:
     # |     -> D: ask2(Ans2) -> TI: askT2(AnsT2) -> U: AnsT2=value('two')
     # |     -> TO: Ans2=error(ValueError("in...ase 10: 'two'"))
     # | R3: the end is final: after done only done, after a failure the same exception object again.
-    # | Broken by RaisesAnew: the stream's end is the failure ValueError('no such table'), and this answer is
+    # | Broken by RaisesAnew: the stream ended with the failure ValueError('no such table'), but this answer is
     # |   another, ValueError('no such table'). What happened:
     # |     D: ask1(Ans1) -> U: Ans1=error(ValueError('no such table'))
     # |     -> D: ask2(Ans2) -> U: Ans2=error(ValueError('no such table'))

@@ -16,7 +16,7 @@ from pullstream.history.events import SAMPLE, Act, Batched, EventLog, Seen
 from pullstream.protocol import DONE, TRANSITIONS, Batch, Done, Event, State
 
 UNKNOWN: Final = object()
-"""The ending of an edge that has none yet."""
+"""The value of `ending` until the edge ends."""
 
 OPEN: Final = State.OPEN
 ASK: Final = Act.ASK
@@ -57,11 +57,11 @@ class Watching:
         """Note that the edge has its first request."""
 
     def ended(self, edge: "WatchedEdge", how: Event) -> None:
-        """Note that the edge is over: an answer ended it, or a termination was confirmed."""
+        """Note that the edge has ended, by an answer or by a confirmed termination."""
 
 
 class WatchedEdge:
-    """A watched edge: verifies everything that passes between the modules above and below.
+    """A watched edge: verifies everything that passes between the modules upstream and downstream.
 
     A `WatchedReader` or `WatchedLane` on the edge calls its methods: `ask` and `terminate` when a request is sent, the
     others when it is answered.
@@ -99,7 +99,7 @@ class WatchedEdge:
         self.watching = watching or Watching()
         self._asks: dict[int, tuple[int, int]] = {}
         self._terminations: dict[int, int] = {}
-        self._told: set[int] = set()
+        self._ended_lanes: set[int] = set()
         self._shared: dict[int, _Shared] = {}
         self._lanes = 0
         self._traceback: int | None = None
@@ -170,7 +170,7 @@ class WatchedEdge:
     def _check_requester(self, lane: int) -> None:
         if self.terminated:
             self._blame_below("R9", "it sends another request after its termination")
-        if lane in self._told:
+        if lane in self._ended_lanes:
             self._blame_below("R9", "it asks on a lane that was already answered with the end of the stream")
 
     # ---- answers to asks
@@ -186,14 +186,14 @@ class WatchedEdge:
             self._value(number, lane, limit, cast("Batch[Any]", answer), many=many)
         elif answer is DONE:
             self.record.note((self.clock(), Act.DONE, number, lane, None))
-            self._told.add(lane)
+            self._ended_lanes.add(lane)
             self._terminal(number, DONE)
         else:
             self.record.note((self.clock(), Act.VALUE, number, lane, answer))
-            self._blame_above("R2", f"an answer must be a Batch or DONE, and this is {answer!r}")
+            self._blame_above("R2", f"an answer must be a Batch or DONE, not {answer!r}")
 
     def hand_over(self, lane: int, batch: "Batch[Any]") -> "Batch[Any]":
-        """Return the batch to hand over, with its own copy of the list, which shows which side changes its list."""
+        """Return the batch to hand over, with a copy of its list: a change to either list shows which side made it."""
         values: Any = batch.values
         if type(values) is not list:
             return batch
@@ -202,14 +202,14 @@ class WatchedEdge:
         return Batch(batch.time, given) if batch.uniform else Batch.of(batch.times, given)
 
     def unanswered(self, number: int) -> None:
-        """Forget an ask that was polled and has no answer: the lane will ask again."""
+        """Forget a polled ask that got no answer: the lane will ask again."""
         del self._asks[number]
         if self.record.take_back(number):
             self.requests -= 1
 
     def _value(self, number: int, lane: int, limit: int, batch: "Batch[Any]", *, many: bool) -> None:
         count = len(batch.values)
-        # Of a large batch, keep only what would be shown.
+        # Keep only the part of a large batch that a diagram would show.
         summary = batch if count <= SAMPLE else Batched.of(batch)
         self.record.note((self.clock(), VALUE, number, lane, summary))
         if not 1 <= count <= limit:
@@ -230,9 +230,8 @@ class WatchedEdge:
         if not many:
             self._blame_above("R2", f"ask {number} was for values of one time, but the answer has several")
         if len(batch.times) != len(batch.values):
-            numbers = f"{len(batch.times)} and {len(batch.values)}"
-            what = f"its numbers of times and values are {numbers}: it needs one time per value"
-            self._blame_above("R2", what)
+            numbers = f"times ({len(batch.times)}) and values ({len(batch.values)})"
+            self._blame_above("R2", f"it has different numbers of {numbers}: it needs one time per value")
         if any(time is None for time in batch.times):
             self._blame_above("R2", "one of its times is None, which is not a time")
 
@@ -244,12 +243,12 @@ class WatchedEdge:
         else:
             self.record.note((self.clock(), Act.FAILURE, number, lane, exc))
             if limit >= 1 and not isinstance(exc, Violation):  # otherwise the ask was refused, and has no answer
-                self._told.add(lane)
+                self._ended_lanes.add(lane)
                 self._terminal(number, exc)
 
     def _cancelled(self, number: int, lane: int) -> None:
         self.record.note((self.clock(), Act.CANCELLED, number, lane, None))
-        self._told.add(lane)
+        self._ended_lanes.add(lane)
         if self.state is State.OPEN:
             self._step(Event.ABORT)
             if not self._asks:
@@ -267,7 +266,7 @@ class WatchedEdge:
             if DONE not in (self.ending, ending):
                 now = f"another, {ending!r}"
             rule = "R3" if self.over else "R5"
-            self._blame_above(rule, f"the stream's end is {once}, and this answer is {now}")
+            self._blame_above(rule, f"the stream ended with {once}, but this answer is {now}")
         elif ending is not DONE:
             self._grows(ending)
         if self.state is State.OPEN:
@@ -276,8 +275,8 @@ class WatchedEdge:
             self.before = frozenset(self._asks)
         if self.state is not State.CLOSING or self._terminations or self.before & self._asks.keys():
             return
-        # An end from upstream is over when it is answered, unless a cancellation that is not noted yet caused it. An
-        # indication is not confirmed: it is over when an ask sent after it is answered.
+        # An ending from upstream is complete once answered, unless a cancellation that is not noted yet caused it. An
+        # indication is never confirmed: it is complete when an ask sent after it is answered.
         if not self.terminated or number not in self.before:
             self._released(self._how)
 
@@ -311,13 +310,13 @@ class WatchedEdge:
         self._over(lane, timed_out=isinstance(exc, ReleaseTimeout))
 
     def let_go(self, failure: BaseException | None = None) -> None:
-        """Note that a termination that nothing waits for was carried out, perhaps with an exception."""
+        """Note that a termination without a waiter was carried out, perhaps with an exception."""
         self.refusal = failure
         if self.state is State.CLOSING:
             self._released(self._how)
 
     def _over(self, lane: int, *, timed_out: bool = False) -> None:
-        self._told.add(lane)
+        self._ended_lanes.add(lane)
         late = sorted(self.before & self._asks.keys())
         if late and not timed_out:
             self._blame_above("R5", f"ask {late[0]}, outstanding when the termination came, is still not answered")

@@ -23,16 +23,16 @@ UNSENT = "unsent"
 
 
 class Dismissal(Protocol):
-    """The terminations of an edge from below."""
+    """The terminations that an edge received from downstream."""
 
     terminated: bool
     """Whether a termination was sent."""
     dismissed: bool
-    """Whether the kernel below sent it: then later requests of its module's code are not sent on (R9)."""
+    """Whether the kernel downstream sent it: later requests from its module's code are then not passed on (R9)."""
 
 
 class Requester(LaneObserver, ABC):
-    """Decides which terminations are requests: the code of a module and its kernel may both send one (R9)."""
+    """Decides which terminations count as requests: a module's code and its kernel may both send one (R9)."""
 
     def __init__(self, below: Dismissal) -> None:
         self._below = below
@@ -107,7 +107,7 @@ class CheckedLane(Requester):
             return None
         number = record.ask(self._index, limit)
         if self._front is None:
-            # Acknowledged as the ask does, which may complete times.
+            # Acknowledge now, as the ask does next: it may complete times.
             if lane.live:
                 lane.acknowledge()
             self._front = lane.arriving()
@@ -149,7 +149,7 @@ class CheckedLane(Requester):
             if batch.time is self._time or batch.time == self._time:
                 return
             self._time = batch.time
-        # As of the ask: reading it now might miss a dropped hold whose batch is not counted yet.
+        # The frontier as of the ask: by now a hold may be dropped whose batch is not counted yet.
         front, self._front = self._front, None
         for time in [batch.time] if batch.uniform else batch.times:
             if front is not None and not front.less_equal(time):

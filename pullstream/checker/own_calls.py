@@ -1,4 +1,4 @@
-"""A module's calls of its own methods, verified: it acquires and releases (R10), and uses its right to times (R12)."""
+"""Verification of a module's calls of its own methods: acquire and release (R10), and the use of times (R12)."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Final, cast
@@ -9,7 +9,7 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.protocol import Batch
 
 WATCHED: Final = "__watched__"
-"""Marks the classes made here."""
+"""The mark of the classes made here."""
 
 
 def watch(module: Any) -> None:
@@ -22,9 +22,9 @@ def watch(module: Any) -> None:
 
 
 def _override(watched: Any, **methods: Callable[..., Any]) -> None:
-    """Put methods over those of an object, by a subclass, so that its own calls are seen, too.
+    """Override methods of an object with a subclass, so that the object's own calls are seen, too.
 
-    None of its attributes is replaced. There is one subclass for all objects of a class.
+    The object keeps all its attributes. All objects of a class share one subclass.
     """
     kind = cast("Any", type(watched))
     made = [below for below in kind.__subclasses__() if WATCHED in vars(below)]
@@ -59,7 +59,7 @@ def _notify(module: Any, time: Hashable, owed: Hashable, *, before: bool = False
 
 
 def _verify(module: Any, time: Hashable, what: str, how: str) -> None:
-    """Verify the right to a time when it is used: from then on it is held, whether or not it was complete before."""
+    """Verify the right to a time when it is used: from then on the time is held, even if it was already complete."""
     edge = module.__edge__
     if not may_answer(edge.location, [] if edge.location.cuts else edge.inputs, time):
         record = edge.observer.resource.edge

@@ -66,20 +66,20 @@ class Checker(Observer, Watching):
 
     @override
     def started(self, sidecar: Sidecar) -> None:
-        # The first ask of each edge reads what may arrive there: one plan for all edges, not one for each.
+        # The first ask of each edge reads what may arrive there: make one plan for all edges now, not one for each.
         for location in sidecar.locations:
             for port in location.ports:
                 sidecar.frontiers.expect(port.place)
 
     def verdict(self) -> Violation | None:
-        """Return the first violation. Call it when the run is over: it verifies that all edges and resources are."""
+        """Return the first violation. Call it after the run: it verifies that all edges and resources have ended."""
         if not self.violations:
             try:
                 for edge in self._open:
                     edge.settled()
                     # A termination whose sender stopped waiting has no confirmation.
                     if not (edge.over or (edge.terminated and edge.machine.over)):
-                        edge.violated("R6", edge.below, "the run is over, and this edge was never ended")
+                        edge.violated("R6", edge.below, "the run has ended, but this edge has not")
                     edge.resource.ended()
             except Violation:
                 pass  # recorded where it was raised
@@ -89,11 +89,11 @@ class Checker(Observer, Watching):
 
     @property
     def used(self) -> bool:
-        """Whether a run has begun to use it: another one would be blamed for what was broken in that."""
+        """Whether a run has used this checker: a second run would be blamed for the violations of the first."""
         return bool(self._edges)
 
     def diagram(self, module: str) -> str:
-        """Draw the events of the edge below the module named `module`, in the specification's notation."""
+        """Draw the events of the output edge of the module named `module`, in the specification's notation."""
         return self._below(module).diagram()
 
     def both_sides(self, module: str) -> str:
@@ -102,7 +102,7 @@ class Checker(Observer, Watching):
         return module_diagram(edge.events, [event for above in self._inputs(edge) for event in above.events])
 
     def _inputs(self, edge: RunEdge) -> list[RunEdge]:
-        """Return the edges above the module of an edge."""
+        """Return the input edges of an edge's module."""
         return [self._above[end.edge.location] for end in edge.machine.inputs]
 
     def _below(self, module: str) -> RunEdge:
@@ -113,14 +113,14 @@ class Checker(Observer, Watching):
         raise LookupError(f"no module of this run is named {module!r}; its modules: {known or 'none yet'}")
 
     def last_diagram(self) -> str:
-        """Draw the events of the edge above the sink, the last one made."""
+        """Draw the events of the sink's input edge, the last edge made."""
         return self._edges[-1].diagram() if self._edges else ""
 
     # ---- for the edges
 
     @override
     def broken(self, violation: Violation) -> None:
-        # It ends the run even if a module swallows the exception.
+        # The event ends the run even if a module swallows the exception.
         self.violations.append(violation)
         self.tripped.set()
 
@@ -132,7 +132,7 @@ class Checker(Observer, Watching):
 
     @override
     def ended(self, edge: WatchedEdge, how: Event) -> None:
-        """Verify, when an edge is over, that its module's inputs are over and its resources released."""
+        """Verify, when an edge has ended, that its module's inputs have ended and its resources are released."""
         assert isinstance(edge, RunEdge)
         self._open.pop(edge, None)
         verify_end(edge, self._inputs(edge), how, edge.resource.failed, edge.machine.undelivered)

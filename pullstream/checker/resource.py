@@ -18,7 +18,7 @@ class Resource:
         self.released = 0
 
     async def acquire(self, acquire: Call) -> None:
-        """Let the module acquire its resources."""
+        """Acquire the module's resources."""
         if not self.edge.asked:
             self._violated("acquired its resources before it was asked for a value")
         if self.acquired:
@@ -27,7 +27,7 @@ class Resource:
         self.acquired += 1
 
     async def release(self, release: Call) -> None:
-        """Let the module release them."""
+        """Release them."""
         self.released += 1
         if self.released > self.acquired:
             self._violated("released resources it does not have")
@@ -38,11 +38,11 @@ class Resource:
             raise
 
     def failed(self, failure: object) -> bool:
-        """Whether a failure is the failure of the module's release."""
+        """Whether the module's release raised this failure."""
         return isinstance(failure, ReleaseTimeout) or (failure is not None and failure is self._release_failure)
 
     def ended(self) -> None:
-        """Verify, when the edge is over, that everything is released."""
+        """Verify, when the edge has ended, that everything is released."""
         if self.acquired > self.released:
             self._violated("ended before releasing the resources it had acquired")
 

@@ -30,7 +30,7 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
 SHARING: Final = "sharing"
 """The name of a rule that is not about one edge: an answered batch belongs to no module."""
 
-_SHARED: Final = "a batch that was answered must not be changed, neither by its producer nor by its consumer"
+_SHARED: Final = "a batch that was answered must not be changed, by its producer or by its consumer"
 
 
 def sentence(rule: str) -> str:

@@ -10,7 +10,7 @@ from pullstream.protocol import DONE, Event
 
 
 def verify_beginning(edge: WatchedEdge, output: WatchedEdge | None) -> None:
-    """Verify at the first request of `edge`: if it is an ask, the module below must have been asked before."""
+    """Verify at the first request of `edge`: if it is an ask, the module that sends it must have been asked itself."""
     if edge.asked and output is not None and not output.requests:
         edge.violated("R2", edge.below, "it asked before it was asked itself")
 
@@ -22,7 +22,7 @@ def verify_end(
     let_go_failed: Callable[[object], bool],
     undelivered: BaseException | None = None,
 ) -> None:
-    """Verify when `edge` is over: the inputs of its module must be over, ended with the same reason.
+    """Verify, when `edge` has ended, that the inputs of its module have ended with the same reason.
 
     `let_go_failed` tells whether a failure comes from the module's own release. `undelivered` is a failure of the
     module that a termination from downstream replaced: the inputs may have received either.

@@ -29,11 +29,11 @@ class WatchedReader(Reader[T_co]):
         return self._edge.events
 
     def diagram(self) -> str:
-        """Draw the events in the specification's notation, with those of the edge above if it is watched, too."""
+        """Draw the events in the specification's notation, with those of the edge upstream if that is watched."""
         return self._edge.diagram() if self._above is None else module_diagram(self.events, self._above.events)
 
     def tie(self, output: WatchedEdge) -> None:
-        """Declare that the module below this edge answers on `output`."""
+        """Declare that the module downstream of this edge answers on `output`."""
         tie = Tie(self._edge, output)
         self._edge.below = output.above
         self._edge.watching = output.watching = tie
@@ -130,10 +130,10 @@ def watch(
     -> D: ask2(Ans2) -> U: Ans2=value('b')
     -> D: abort3(Ans3) -> U: Ans3=done
 
-    It verifies what one edge alone shows: R1 to R5 and the confirmation of R8; with `strict`, also that the consumer
+    It verifies what a single edge shows: R1 to R5 and the confirmation of R8; with `strict`, also that the consumer
     follows R9. If `reader` belongs to a transformer that asks the watched reader `above`, the relation of its two edges
     is verified as well (R2, R6, R7 and R8), and the diagram shows both. `run(..., check=True)` verifies the rest, too.
-    Errors call the module above `name`.
+    Errors call the module upstream `name`.
 
     Raises:
         Violation: raised by the call that breaks a rule.

@@ -1,1 +1,1 @@
-"""The run time: kernels, lanes, the assembly of a run, and the progress beside it."""
+"""The run time: kernels, lanes, the assembly of a run, and the tracking of its progress."""

@@ -41,7 +41,7 @@ class Wiring(ABC):
 
     @abstractmethod
     def wire(self, assembly: "Assembly", module: Module, upstream: Any) -> Any:
-        """Place the module's parts below the kernel `upstream`; that is None for a source, or a sink with its own.
+        """Place the module's parts after the kernel `upstream`, which is None for a source, or for a sink with its own.
 
         Returns the kernel whose output is the module's or, for a sink, a `Consuming`.
         """
@@ -53,7 +53,7 @@ class Assembly:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.beside: list[Consuming] = []
-        """Sinks that run beside the main one, whose results are dropped."""
+        """Sinks that run beside the main one; their results are dropped."""
 
     def made(self, module: Module) -> Any:
         """Make the run-time object of a module."""
@@ -85,19 +85,19 @@ class Assembly:
         return kernel
 
     def sink(self, sink: Blueprint, upstream: Kernel[Any] | None) -> Consuming:
-        """Place a sink with everything above it, from `upstream` on."""
+        """Place a sink and the modules between `upstream` and it."""
         *modules, last = sink.modules
         kernel = self.stream(modules, upstream) if modules else upstream
         made: object = self.made(last)
         if isinstance(made, Wiring):
             return made.wire(self, last, kernel)
-        assert kernel is not None, "a sink has something above it"
+        assert kernel is not None, "a sink has something upstream"
         if not callable(made) or isinstance(made, type):
             raise _unusable(last, made, "an async function")
         return Consumer(self.scope, last, cast("Body", made), kernel)
 
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-        """Place a kernel below `upstream` and its own sources."""
+        """Place a kernel after `upstream` and its own sources."""
         upstreams = [] if upstream is None else [upstream]
         for source in traits_of(kernel).sources:
             upstreams.append(self.stream(source.modules, None))  # noqa: PERF401 - most have none
@@ -119,9 +119,9 @@ class Assembly:
         frames = edge.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:
             raise CompositionError(
-                f"{location}, is module number {edge.depth} in a row, each of which waits inside the next: that is "
+                f"{location}, is module number {edge.depth} in a row, each waiting inside the next: that is "
                 f"more than Python's recursion limit of {sys.getrecursionlimit()} allows. Join modules into one (map "
-                f"and filter next to each other are joined for you), or raise it: sys.setrecursionlimit(...)",
+                f"and filter next to each other are joined for you), or raise the limit: sys.setrecursionlimit(...)",
             )
         return kernel
 
@@ -134,7 +134,7 @@ def _unusable(module: Module, made: object, wanted: str) -> CompositionError:
     elif isinstance(made, Blueprint):
         hint = ". A function that composes ready modules returns the blueprint and has no decorator"
     elif hasattr(made, "produce") or hasattr(made, "poll"):
-        hint = f". Let {type(made).__name__} inherit ps.authoring.Kernel"
+        hint = f". Make {type(made).__name__} inherit ps.authoring.Kernel"
     return CompositionError(f"{named(module)}, composed at {module.site}, opens {made!r}, but must open {wanted}{hint}")
 
 
@@ -161,7 +161,7 @@ class Consumer:
         keeping = self._sidecar.keeping
         exhausted = keeping.finished(self.location)
         if exhausted is not None:
-            return await self._over_before(keeping, exhausted=exhausted)
+            return await self._finished_before(keeping, exhausted=exhausted)
         try:
             try:
                 result = await self._body(self._reader, Context(self._account))
@@ -169,7 +169,7 @@ class Consumer:
                 self._account.end()
             exhausted = self._reader.over
             if not exhausted:
-                # Frozen until upstream has released without trouble: values left out must not look complete before.
+                # Frozen until upstream has released without an error: unread values must not look complete before.
                 self.location.freeze()
             await self._reader.abort()
         except BaseException as given:
@@ -194,8 +194,8 @@ class Consumer:
         self.location.complete()
         return result
 
-    async def _over_before(self, keeping: Keeping, *, exhausted: bool) -> Any:
-        """The result of an earlier run. Values that the sink did not want then are not wanted now."""
+    async def _finished_before(self, keeping: Keeping, *, exhausted: bool) -> Any:
+        """The sink's result from an earlier run. Values that it left unread then stay unread."""
         try:
             while exhausted and await self._reader.ask(self._account.limit) is not DONE:
                 await self._account.breathe()

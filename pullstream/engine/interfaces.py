@@ -27,8 +27,8 @@ class Suspended(ABC):
 class Inline:
     """A module that its owner may run without an edge, as `group_by` runs one per key (see `InlineRow`).
 
-    It is a `PassOn` or a `Notified`. The owner calls nothing but the methods that compute results from values and
-    completions. It requests completions of the times of its values only, and holds and answers no other times.
+    It is a `PassOn` or a `Notified`. The owner calls only the methods that compute results from values and completions.
+    It requests completions only for the times of its values, and holds and answers no other times.
     """
 
     __slots__ = ()

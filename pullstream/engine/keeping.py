@@ -11,7 +11,7 @@ from pullstream.resuming.memory import Memory
 
 
 class StateSaver(ABC):
-    """A place where what a stream keeps is saved: a journal, or what is kept between two instalments.
+    """A place that saves a stream's state: a journal, or the memory between two instalments.
 
     By default, sinks and the end leave nothing to save.
     """
@@ -31,7 +31,7 @@ class StateSaver(ABC):
         """Wait until it is recorded that everything `time` at a module's output leads to is complete."""
 
     def finished(self, location: Any) -> bool | None:  # noqa: ARG002
-        """Whether a sink ended in an earlier run (else None) and, if so, whether because its stream had."""
+        """Whether a sink that ended in an earlier run had read its whole stream; None if it did not end."""
         return None
 
     def result(self, location: Any) -> Any:
@@ -54,15 +54,15 @@ class Keeping(StateSaver):
 
     @abstractmethod
     def placed(self, location: Any, module: object) -> None:
-        """Note a module that keeps something across times, or answers at later ones."""
+        """Note a module that keeps state across times, or answers at later ones."""
 
     @abstractmethod
     def opened(self) -> None:
-        """Note that all modules of the stream are in their places."""
+        """Note that all modules of the stream are placed."""
 
     @abstractmethod
     def refuse_inline(self, who: str) -> None:
-        """Refuse a module that keeps something across times, and that its owner runs without an edge."""
+        """Refuse a module that keeps state across times but is run by its owner without an edge."""
 
     # ---- what follows from a time
 
@@ -76,8 +76,8 @@ class Keeping(StateSaver):
 
     @abstractmethod
     def carrying(self, location: Any) -> Sequence[Any]:
-        """The modules below one that carry something from a time to later ones, as a state or in a later window."""
+        """The modules downstream that carry something from a time to later ones, as state or in a later window."""
 
     @abstractmethod
     def strangers(self, location: Any, time: Hashable) -> Sequence[Any]:
-        """The modules below one that make times of their own: nothing is known of `time` below them."""
+        """The modules downstream that make times of their own: beyond them, nothing is known of `time`."""

@@ -1,7 +1,7 @@
-"""The observer of a run: it hears what passes on the edges, and how progress changes.
+"""The observer of a run: it receives the events on the edges, and the changes of progress.
 
 The checker, the tracer and the simulations of `shake` are observers. Each event is a method that does nothing here; an
-observer overrides those that it needs. A run without one tells nobody, at the cost of one test per ask.
+observer overrides those that it needs. A run without one pays only one test per ask.
 
 An event that begins something returns a token, which comes back with the event that ends it: a lane may have several
 requests under way.
@@ -17,48 +17,48 @@ Update = Callable[[int, Hashable, int], None]
 
 
 class LaneObserver:
-    """Hears what passes on one lane of an edge."""
+    """Receives the events on one lane of an edge."""
 
     def asked(self, lane: Any, limit: int) -> Any:  # noqa: ARG002 - here and below: overridden
-        """Hear that an ask is being sent; the batch before it is not acknowledged yet. Returns its token."""
+        """Note that an ask is being sent; the batch before it is not acknowledged yet. Returns its token."""
         return None
 
     def brought(self, batch: Batch[Any], limit: int) -> None:
-        """Hear of a multi-time answer before any of it is counted."""
+        """Note a multi-time answer before any of it is counted."""
 
     def answered(self, lane: Any, sent: Any, answer: Any) -> Any:  # noqa: ARG002
-        """Hear of an answer, or of NOT_YET or WAIT if a poll led to none; returns the answer to hand over."""
+        """Note an answer, or NOT_YET or WAIT if a poll led to none; returns the answer to hand over."""
         return answer
 
     def raised(self, sent: Any, exc: BaseException) -> None:
-        """Hear that an ask raised."""
+        """Note that an ask raised."""
 
     def acknowledged(self) -> None:
-        """Hear that the lane acknowledges without asking."""
+        """Note that the lane acknowledges without asking."""
 
     def terminated(self, lane: Any, reason: BaseException | None, *, dismissing: bool, closed: bool) -> Any:  # noqa: ARG002
-        """Hear that an abort, or an error with its reason, is being sent, or only awaited. Returns its token.
+        """Note that an abort, or an error with its reason, is being sent, or only awaited. Returns its token.
 
         The module's code sends it or, when `dismissing`, its kernel. With `closed`, the kernel has sent it by `close`.
         """
         return None
 
     def confirmed(self, sent: Any, exc: BaseException | None) -> None:
-        """Hear that a termination is confirmed, or what it raised instead."""
+        """Note that a termination is confirmed, or what it raised instead."""
 
     def closed(self, lane: Any, reason: BaseException | None) -> None:
-        """Hear that the kernel is sending a termination to one of several lanes, and will await it."""
+        """Note that the kernel is sending a termination to one of several lanes, and will await it."""
 
     def indicated(self, lane: Any, reason: BaseException | None) -> None:
-        """Hear that a termination is being sent that nobody waits for."""
+        """Note that a termination is being sent that nobody waits for."""
 
     def carried_out(self, failure: BaseException | None) -> BaseException | None:
-        """Hear that such a termination was carried out, perhaps with an exception; returns the one to raise later."""
+        """Note that such a termination was carried out, perhaps with an exception; returns the one to raise later."""
         return failure
 
 
 class EdgeObserver:
-    """Hears what happens at one edge."""
+    """Receives the events at one edge."""
 
     resource: Any = None
     """The counts of the module's acquisitions and releases, in a checked run."""
@@ -68,37 +68,37 @@ class EdgeObserver:
         return LaneObserver()
 
     def acquired(self) -> None:
-        """Hear that the module has acquired its resources (R10)."""
+        """Note that the module has acquired its resources (R10)."""
 
     def released(self) -> None:
-        """Hear that it has released them."""
+        """Note that it has released them."""
 
 
 class Observer:
-    """Hears of a run: of each edge that is made, and of the progress of the pipeline's own stream."""
+    """Receives the events of a run: each edge that is made, and the progress of the pipeline's own stream."""
 
     def edge(self, edge: Any, port: Any) -> EdgeObserver:  # noqa: ARG002
-        """Return the observer of an edge that has its first lane, for the module below that has the `port`."""
+        """Return the observer of an edge that has its first lane; `port` is the input of the module downstream."""
         return EdgeObserver()
 
     def started(self, sidecar: Any) -> None:
-        """Hear that the run begins: all its modules have their places, and its sources hold their first time."""
+        """Note that the run begins: all its modules are placed, and its sources hold their first time."""
 
     def counting(self, update: Update) -> Update:
         """Return the function to call with every change of a count from now on: `update`, or one that calls it."""
         return update
 
     def read(self) -> None:
-        """Hear that the frontiers have been read: everything is up to date."""
+        """Note that the frontiers have been read: everything is up to date."""
 
     def awaited(self, watch: Any) -> None:
-        """Hear that something waits at some places."""
+        """Note that something waits at some places."""
 
     def left(self, watch: Any) -> None:
-        """Hear that a wait ends, met or not."""
+        """Note that a wait ends, met or not."""
 
     def met(self, watch: Any) -> None:
-        """Hear that a wait has nothing left to wait for."""
+        """Note that a wait has nothing left to wait for."""
 
     def over(self, location: Any) -> None:
-        """Hear that a module's part of the run is over."""
+        """Note that a module's part of the run has ended."""

@@ -1,4 +1,4 @@
-"""The door to `timely`, in a checkout; an installed package has here what is behind it."""
+"""`timely`, re-exported for a checkout; an installed package has the package itself here."""
 
 from pullstream.checkout import beside
 

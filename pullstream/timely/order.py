@@ -1,3 +1,3 @@
-"""The door to `timely.order`, in a checkout; an installed package has here what is behind it."""
+"""`timely.order`, re-exported for a checkout; an installed package has the module itself here."""
 
 from timely.order import *  # noqa: F403

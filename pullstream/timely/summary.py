@@ -1,3 +1,3 @@
-"""The door to `timely.summary`, in a checkout; an installed package has here what is behind it."""
+"""`timely.summary`, re-exported for a checkout; an installed package has the module itself here."""
 
 from timely.summary import *  # noqa: F403

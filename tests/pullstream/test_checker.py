@@ -417,7 +417,7 @@ async def takes(upstream, ctx, whole):
 @pytest.mark.parametrize(
     ("answers", "rule", "what"),
     [
-        ([ps.Batch.of([1, 2], ["a"])], "R2", "numbers of times and values are 2 and 1"),
+        ([ps.Batch.of([1, 2], ["a"])], "R2", r"numbers of times \(2\) and values \(1\)"),
         ([ps.Batch.of([1, None], ["a", "b"])], "R2", "the time None, which is not a time"),
         ([ps.Batch.of([1, 2] * 5, [*"abcdefghij"])], "R2", "10 values to an ask for 1 to 9"),
         ([ps.Batch(1, ["a"]), ps.Batch.of([3, 2], [*"ab"])], "R12", "it answered at 3, which was complete"),

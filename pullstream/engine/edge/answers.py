@@ -29,10 +29,10 @@ def mistake(answer: object, limit: int) -> str:
 
 
 def wrong(batch: Batch[Any]) -> str:
-    """The mistake in a batch, however many values it may have; empty if there is none."""
+    """The mistake in a batch, apart from its number of values; empty if there is none."""
     if batch.uniform and batch.time is None:
         return "a batch whose time is None, which is not a time"
-    if problem := _no_sequence(batch):
+    if problem := _not_a_sequence(batch):
         return f"{batch!r}, {problem}"
     if batch.uniform:
         return ""
@@ -40,14 +40,14 @@ def wrong(batch: Batch[Any]) -> str:
     if not isinstance(times, Sized) or isinstance(times, (AbstractSet, Mapping)):
         return f"{batch!r}, whose times are not a sequence: make a list, Batch.of(list(...), values)"
     if len(times) != len(batch.values):
-        return f"a multi-time batch whose numbers of times and values are {len(times)} and {len(batch.values)}"
+        return f"a multi-time batch with different numbers of times ({len(times)}) and values ({len(batch.values)})"
     if type(None) in map(type, batch.times):
         return "a multi-time batch with the time None, which is not a time"
     return ""
 
 
-def _no_sequence(batch: Batch[Any]) -> str:
-    """The mistake in a batch whose values are no sequence, or are a text, which would be read letter by letter.
+def _not_a_sequence(batch: Batch[Any]) -> str:
+    """The mistake in a batch whose values are not a sequence, or a string, which would be read letter by letter.
 
     Empty if there is none.
     """
@@ -56,10 +56,10 @@ def _no_sequence(batch: Batch[Any]) -> str:
         return ""
     problem = "whose values are not a sequence"
     if isinstance(values, Sized) and not isinstance(values, (AbstractSet, Mapping)):
-        # A text of at most one letter gives the right values, whatever the author meant.
+        # A string of at most one letter gives the right values, whatever the author meant.
         if not isinstance(values, (str, bytes)) or len(values) < 2:
             return ""
-        problem = "whose values are a text, which would be read letter by letter"
+        problem = "whose values are a string, which would be read letter by letter"
     if not batch.uniform:
         return f"{problem}: make a list, Batch.of(times, list(...))"
     time = batch.time

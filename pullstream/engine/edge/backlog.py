@@ -88,13 +88,13 @@ class Backlog:
     """
 
     ending: Done | BaseException | None = None
-    """The ending; None as long as it is not known."""
+    """The ending; None until it is known."""
     _later: deque[Batch[Any]] | None = None
-    """The batches after the first; None as long as there was never more than one."""
+    """The batches after the first; None until there is more than one."""
     _behind: int = 0
     """The number of their values."""
     _minima: Minima | None = None
-    """The least times from each position of the first batch, once they were needed."""
+    """The least times from each position of the first batch on; None until they are needed."""
 
     def __init__(self, owner: Located | None = None) -> None:
         self.owner = owner

@@ -32,7 +32,7 @@ class Behaviour(ABC, Generic[T]):
     """Whether it answers by `poll`, as a `PolledKernel` does, and never by `produce`."""
 
     __overrides__: "ClassVar[Overrides]"
-    """Answers about the class, found when it is made. There is no table of classes, as some are made for one run."""
+    """Facts about the class, found when it is made. A table of classes would keep those made for a single run."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -76,15 +76,15 @@ class Behaviour(ABC, Generic[T]):
     def status(self) -> str:
         """The module's own status text, for `Counters.status` and displays: one line, or empty.
 
-        It may be called at any time after the run has begun, also after the end, and must be cheap.
+        It may be called at any time after the run has begun, even after the end, and must be cheap.
         """
         return ""
 
     def placed(self) -> None:
-        """Prepare the module: it has its location and its inputs, and the run has not begun."""
+        """Prepare the module; called when it has its location and its inputs, before the run begins."""
 
     def relayed(self, exc: BaseException) -> bool:  # noqa: ARG002 - overridden
-        """Whether a failure reached the module from elsewhere than its inputs, and so already has its note."""
+        """Whether a failure reached the module other than through its inputs, and so already has its note."""
         return False
 
     def culprit(self) -> str:
@@ -97,14 +97,14 @@ def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
     cls = type(module)
     found = getattr(cls, name)
     if found.__class__ is FunctionType:
-        # The quick way, as every module of every run passes here: the search below takes ten times as long.
+        # A shortcut, because every module of every run comes here: the search below takes ten times as long.
         return MethodType(found, module)
     found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
     return found.__get__(module, cls) if hasattr(found, "__get__") else found
 
 
 class Overrides:
-    """The methods that a module's class has in place of defaults, and whether authors wrote them."""
+    """The methods that a module's class overrides, and whether authors wrote them."""
 
     __slots__ = (
         "acquires",
@@ -130,25 +130,25 @@ class Overrides:
         self.by_author = not is_ours(cls.__module__)
         base: Any = next(base for base in cls.__mro__ if is_ours(base.__module__))
         self.trusted: bool = getattr(base.traits, "trusted", False)
-        """Whether its base class in the toolkit sees to it that it answers only at permitted times."""
+        """Whether its base class in the toolkit ensures that it answers only at permitted times."""
         self.polled = cls.__polled__
         self.produces, self.placed = has_own("produce"), has_own("placed")
         self.acquires, self.halts, self.releases = has_own("acquire"), has_own("halt"), has_own("release")
         self.at_once = by_toolkit("acquire") and by_toolkit("dismiss") and by_toolkit("release")
-        """Whether its beginning and its end are the toolkit's: whether they wait is certain then, not only declared."""
+        """Whether the toolkit's own code begins and ends it: then its declared `waits` is certain to be right."""
         self.waits_itself = hasattr(cls, "wait") and not by_toolkit("wait")
         """Whether an author has written the `wait` of a polled module, which may wait for anything."""
         self.waits = self.acquires or self.releases or self.waits_itself
         """Whether a polled module may wait for anything but its inputs."""
 
     def completed(self, traits: Traits) -> Traits:
-        """Add to an author's traits what holds anyway: it may have a memory, and it is as trusted as its base class."""
+        """Complete an author's traits: the module may have a memory, and is as trusted as its base class."""
         carries = Carries.MAYBE if traits.carries is Carries.NOTHING else traits.carries
         return attrs.evolve(traits, carries=carries, trusted=traits.trusted or self.trusted)
 
 
 def without_waiting(code: Coroutine[Any, Any, R]) -> R:
-    """Run code that is certain not to wait, in this step."""
+    """Run code that never waits, in this step."""
     try:
         code.send(None)
     except StopIteration as ended:

@@ -1,18 +1,18 @@
-"""The edge below a module: the state machine that keeps R1 to R12 for it.
+"""The output edge of a module: the state machine that keeps R1 to R12 for it.
 
 An edge *has* a module, which only produces answers. Everything else happens here: turns, terminations, failures,
 cancellation, release and accounting. The requests of all lanes of an edge pass through it, and it serves them one at a
 time, first come, first served (R1, R4). `requests` decides whose turn it is and what has ended the edge; this file does
 the waiting and the releasing.
 
-An ending comes from one of three sides: a request from below (`terminate`), the module itself, which answers DONE or
-raises (`_conclude`), or another part of the run (`end_here`). The first ending marks the edge (`_end_by`) and carries
-the ending out (`_let_all_go`). It is confirmed last; every other request waits until it is carried out.
+An ending comes from one of three sides: a request from downstream (`terminate`), the module itself, which answers DONE
+or raises (`_conclude`), or another part of the run (`end_here`). The first ending marks the edge (`_end_by`) and
+carries the ending out (`_carry_out`). It is confirmed last; every other request waits until it is carried out.
 
 Two facts about trio guarantee that no value passes after a termination. First, a coroutine runs without interruption
 until it awaits something that really waits. So `terminate` marks this edge and, through its upstream's `terminate`,
-every edge above before any other task runs; where it continues in new tasks (`dismiss_all`), it marks the edges up to
-that point. Second, setting a ticket wakes its waiter only at a later step. So when an ask is answered and passes the
+every edge upstream before any other task runs; where it continues in new tasks (`dismiss_all`), it marks the edges up
+to that point. Second, setting a ticket wakes its waiter only at a later step. So when an ask is answered and passes the
 turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
@@ -62,21 +62,21 @@ AT_ONCE: Final = nullcontext()
 """The scope of an ending that waits for nothing."""
 
 DEEP: Final = 32
-"""Below this many modules in a row, a module that can ask in a task does so instead of polling: the stack of a poll may
-be deeper than `ASK_FRAMES` for each module."""
+"""After this many modules in a row, a module that can ask in a task does so instead of polling: a poll may take more
+stack than `ASK_FRAMES` for each module."""
 
 
 class Edge(Generic[T]):
-    """The edge below one module, which serves its requests."""
+    """The output edge of one module, which serves the requests to it."""
 
     def __init__(self, module: Behaviour[T], scope: Scope, location: Location, inputs: "list[Any]") -> None:
         self.module = module
         self.scope, self.run = scope, scope.run
         self.location = location
         self.inputs: list[End[Edge[Any]]] = inputs
-        """The module's ends of the edges above; the module may open and close more of them while it runs."""
+        """The module's ends of its input edges; the module may open and close more of them while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
-        """Edges that the module's `dismiss` ends although they are no inputs, such as the one above a hub.
+        """Edges that the module's `dismiss` ends although they are not inputs, such as a hub's input edge.
 
         Empty once they have ended.
         """
@@ -84,7 +84,7 @@ class Edge(Generic[T]):
         """The observer of the edge, in a run that has one."""
         self.first_end: End[Edge[Any]] | None = None
         self.further_ends: WeakSet[End[Edge[Any]]] | None = None
-        """The ends below, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
+        """The other ends, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
         own = module.__overrides__
         traits = self.traits = location.traits
         self.origin = not (inputs or traits.follows)
@@ -93,9 +93,9 @@ class Edge(Generic[T]):
         for end in inputs:
             height, depth = max(height, end.edge.height), max(depth, end.edge.depth)
         self.height: int = 1 + height
-        """The number of modules in a row above this edge."""
+        """The number of modules in a row upstream of this edge."""
         self.depth: int = 1 if traits.asks_apart and depth >= DEEP else 1 + depth
-        """The number of modules above, this one included, that ask within one call stack."""
+        """The number of modules upstream, this one included, that ask within one call stack."""
         self.plain = False
         """Whether the module's `dismiss` only ends its one input, and in the same task."""
         self._requests = EdgeRequests()
@@ -113,23 +113,22 @@ class Edge(Generic[T]):
         self.waits_itself = self.polled is not None and own.waits_itself
         """Whether the `wait` of a polled module may wait for anything but its inputs."""
         self.waits = traits.waits and (self.polled is None or own.waits)
-        """Whether its beginning, its code or its end may wait for anything but its inputs, or what `halt` ends."""
+        """Whether its beginning, code or end may wait for anything but its inputs and its tasks that `halt` cancels."""
         self._trusted = traits.trusted
         self.handover: Handover[T] = Handover(
             location, scope.sidecar, inputs, origin=self.origin, trusted=traits.trusted
         )
         # The cancel scope around `acquire` or `produce`, where they may wait: a termination cancels it.
         self._scope: trio.CancelScope | None = None
-        # The ticket of the termination from below, if an ask was being served when it came.
+        # The ticket of the termination from downstream, if an ask was being served when it came.
         self._confirmation: trio.Event | None = None
-        # The failure raised upstream or in the release after the ending was decided: raised to those who confirm the
-        # ending.
+        # The failure raised upstream or in the release after the ending was decided; the confirmation raises it.
         self._release_failure: BaseException | None = None
-        # How the module ended in a poll, until an ask carries that out.
+        # The ending that the module gave in a poll, until an ask carries it out.
         self._outcome: Done | BaseException | None = None
         # Whether the last poll asked the module, and it returned WAIT.
         self._must_wait = False
-        # Whether an ask is outstanding that was polled, and whose asker is called by `wake`.
+        # Whether a polled ask is outstanding, whose asker is called by `wake`.
         self._awaited = False
         self.wake: Callable[[], object] | None = None
         """Ends the wait for the module's next answer; called at an ending as well."""
@@ -137,11 +136,11 @@ class Edge(Generic[T]):
         self._memory: Memory | None = None
         location.edge = self
 
-    # ---- for modules below, and for the module itself
+    # ---- for modules downstream, and for the module itself
 
     @property
     def acquired(self) -> bool:
-        """Whether the module has acquired its resources, as the first ask lets it do."""
+        """Whether the module has acquired its resources, as it does at the first ask."""
         return self._requests.acquired
 
     @property
@@ -151,7 +150,7 @@ class Edge(Generic[T]):
 
     @property
     def ends(self) -> "Iterator[End[Edge[Any]]]":
-        """The ends below."""
+        """The downstream ends."""
         if self.first_end is not None:
             yield self.first_end
         yield from self.further_ends or ()
@@ -163,12 +162,12 @@ class Edge(Generic[T]):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the module may go on: nothing has ended the edge, and the program has not asked it to finish."""
+        """Whether the module may continue: nothing has ended the edge, and the program has not asked it to finish."""
         return self.open and not self._requests.finishing
 
     @property
     def over(self) -> bool:
-        """Whether the edge has ended, and everything from it upwards is released."""
+        """Whether the edge has ended, and everything upstream of it is released."""
         return self._requests.over
 
     def status(self) -> str:
@@ -181,7 +180,7 @@ class Edge(Generic[T]):
         return self._requests.failure
 
     def raised(self, exc: BaseException) -> bool:
-        """Whether an exception is the one that the stream failed with, or the one that its release raised."""
+        """Whether an exception is the stream's failure, or was raised by its release."""
         return exc is self._requests.failure or exc is self._release_failure
 
     @property
@@ -213,13 +212,13 @@ class Edge(Generic[T]):
             nesting.mirror(self.location, times)
 
     def idle(self, locations: Sequence[Location]) -> bool:
-        """Whether nothing is held at some places or in flight to them; False also if only the frontiers tell."""
+        """Whether nothing is held at some places or in flight to them; False also if only the frontiers can tell."""
         sidecar = self.scope.sidecar
         known = not (sidecar.frontiers.lost or sidecar.nesting.mirrors)
         return known and not any(location.busy for location in locations)
 
     def stop_tracking(self) -> None:
-        """Let no time be complete any more: a time here is about to be refused."""
+        """Stop completing times: a time here is about to be refused."""
         self.scope.sidecar.stop_tracking()
 
     def carrying(self) -> list[Location]:
@@ -326,13 +325,13 @@ class Edge(Generic[T]):
             if requests.state is OPEN:
                 requests.answered()
             else:
-                # It was ended meanwhile: other requests are answered when that is carried out.
+                # The edge has ended meanwhile: other requests are answered when the ending is carried out.
                 requests.code_returned()
                 requests.busy = False
         if self._outcome is not DONE or not self.ends_at_once():
             return WAIT
         requests.begin()
-        # An input that is not over is the only one.
+        # Either every input is over, or there is only one.
         without_waiting(self._conclude(None, released=not self.inputs or self.inputs[0].over))
         return WAIT if requests.failure is not None else self._terminal()
 
@@ -345,7 +344,7 @@ class Edge(Generic[T]):
         return True
 
     def _hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
-        """Check an answer, and count it as in flight in the step in which a source's capability is lowered."""
+        """Check an answer, and count it as in flight in the same step that lowers a source's capability."""
         if (not self._trusted or answer is None) and (problem := mistake(answer, limit)):  # pyright: ignore[reportUnnecessaryComparison] - not all authors use types
             raise ProtocolError(f"R2: {self.location}, answered {problem}")
         if not answer.uniform:
@@ -370,7 +369,7 @@ class Edge(Generic[T]):
         return DONE
 
     def close(self, reason: BaseException | None) -> bool:
-        """Take a termination: from now on no value passes (R5). True for the first, which the caller must confirm."""
+        """Accept a termination: from now on no value passes (R5). True for the first, which the caller must confirm."""
         first = self._end_by(Event.ABORT if reason is None else Event.ERROR, reason, below=True)
         if not first:
             if self._requests.overrule(reason) and reason is None:
@@ -381,8 +380,8 @@ class Edge(Generic[T]):
         return first
 
     async def confirm(self) -> Done:
-        """Release everything from here upwards, and so confirm the termination that `close` took (R6)."""
-        await self._let_all_go()
+        """Release everything from here upstream, and so confirm the termination that `close` accepted (R6)."""
+        await self._carry_out()
         if self._confirmation is not None:
             # The requests before it in the queue have nothing left to wait for.
             with trio.CancelScope(shield=True):
@@ -392,7 +391,7 @@ class Edge(Generic[T]):
         return DONE
 
     def announce(self, reason: BaseException) -> "Sequence[Edge[Any]]":
-        """Note the reason of an error that is coming from below; returns the edges above, which must note it as well.
+        """Note the reason of an error on its way from downstream; returns the input edges, which must note it as well.
 
         Empty if a reason was noted before.
         """
@@ -407,11 +406,11 @@ class Edge(Generic[T]):
 
     @property
     def undelivered(self) -> BaseException | None:
-        """The failure that no ask was answered with: a termination from below, or a cancellation, came first."""
+        """The failure that no ask was answered with: a termination from downstream, or a cancellation, came first."""
         requests = self._requests
         return requests.failure if requests.undelivered is None and not requests.delivered else requests.undelivered
 
-    # ---- endings that do not come from below
+    # ---- endings that do not come from downstream
 
     def finish(self) -> None:
         """End as soon as possible instead of producing more; for sources."""
@@ -425,10 +424,10 @@ class Edge(Generic[T]):
             self._scope.cancel()
 
     def end_here(self, failure: BaseException | None = None) -> None:
-        """End the stream at this module now, or let it fail, even if nobody asks; only the first ending counts.
+        """End the stream at this module now, or make it fail, even if nobody asks; only the first ending counts.
 
-        Upstream is notified at once; asks are answered when all of it is released (R7, R8). A termination from below
-        that comes before any ask has been answered with this end replaces it.
+        Upstream is notified at once; asks are answered when all of it is released (R7, R8). A termination from
+        downstream replaces this end if it comes before any ask has been answered with it.
         """
         if self._requests.state is OPEN:
             self._requests.replaceable = True
@@ -438,17 +437,17 @@ class Edge(Generic[T]):
         if failure is not None and not self.relayed(failure):
             blame(failure, self._name())
         self._end_by(Event.END if failure is None else Event.FAIL, failure)
-        self.run.spawn(self._let_all_go)
+        self.run.spawn(self._carry_out)
 
     def fail_soon(self, failure: BaseException) -> None:
-        """Let the stream fail here at the next step: for a failure in code that must not be interrupted."""
+        """Make the stream fail here at the next step: for a failure in code that must not be interrupted."""
         if self._requests.state is OPEN and self.run.begun:
             self.run.spawn(self._fail, failure)
 
     def fail_next(self, failure: BaseException, before: Sized) -> None:
-        """Let the stream fail at the next ask, after the results `before` the failure; if there are none, now (R8).
+        """Make the stream fail at the next ask, after the results `before` the failure; if there are none, now (R8).
 
-        The batch in which it failed must then not be acknowledged, apart from the values before.
+        The caller must then acknowledge only the values before the failure in its batch.
         """
         if not before:
             raise failure
@@ -462,7 +461,7 @@ class Edge(Generic[T]):
 
     async def _begin(self) -> None:
         self.location.begin()
-        # As of now: a checker may have given the module a class that counts what it acquires and releases.
+        # Read now: a checker may have given the module a class that counts what it acquires and releases.
         if not self.module.__overrides__.acquires:
             self._requests.acquired = True
         elif self.waits:
@@ -497,13 +496,13 @@ class Edge(Generic[T]):
                         self._end_cancelled()
                     else:
                         self._end_by(Event.END if failure is None else Event.FAIL, failure, released=released)
-                    await self._let_all_go()
+                    await self._carry_out()
                     cancelled = cancelled and requests.failure is None
                 else:
                     if failure is not None and not self.relayed(failure) and raised_when_cancelled(failure):
                         # The cancelled code raised an exception of its own: a failed release, which is kept. An
-                        # exception raised before the cancellation reached it is dropped: it comes too late, as nobody
-                        # asks any more.
+                        # exception raised before the cancellation reached it is dropped: it comes too late, because
+                        # nobody asks now.
                         self._keep(failure)
                     await self._until_over()
             finally:
@@ -547,7 +546,7 @@ class Edge(Generic[T]):
             first = self._end_cancelled()
             with trio.CancelScope(shield=True):
                 if first:
-                    await self._let_all_go()
+                    await self._carry_out()
                 await ticket.wait()
                 # The turn may have come in the same step as the cancellation, just before the end.
                 await self._until_over()
@@ -574,34 +573,34 @@ class Edge(Generic[T]):
     def _end_by(
         self, event: Event, failure: BaseException | None = None, *, below: bool = False, released: bool = False
     ) -> bool:
-        """Take a termination from either side: no value passes any more. True for the first; its caller carries it out.
+        """Accept a termination from either side: no value passes now. True for the first; its caller carries it out.
 
-        Stamps of values that might still have left here are frozen in this same step, before anything above withdraws
-        its own: otherwise the ending, or a release above that fails, would look like completion below. With `released`,
-        nothing above is left to be withdrawn, so nothing is frozen.
+        Stamps of values that might still have left here are frozen in this same step, before anything upstream
+        withdraws its own. Otherwise the ending, or a failed release upstream, would look like completion downstream.
+        With `released`, nothing upstream is left to withdraw, so nothing is frozen.
         """
         first = self._requests.terminate(event, failure, below=below)
         if first and not released:
-            # The values not yet given to any lane never will be.
+            # Values not given to a lane by now never will be.
             self.location.freeze(self.handover.drop())
         if first and self.wake is not None:
             self.wake()
         return first
 
     def _end_cancelled(self) -> bool:
-        """Take the cancellation of an ask: as the announced error, which caused it, or else as an abort (R6, R10)."""
+        """Treat the cancellation of an ask as the announced error that caused it, or else as an abort (R6, R10)."""
         reason = self._requests.announced
         return self._end_by(Event.ABORT if reason is None else Event.ERROR, reason)
 
-    async def _let_all_go(self) -> None:
-        """Carry out an ending from any side: release everything from here upwards, then end the edge (R6).
+    async def _carry_out(self) -> None:
+        """Carry out an ending from any side: release everything from here upstream, then end the edge (R6).
 
         The order: first the module's tasks and upstream, in one step, so that nothing more is asked for; then the code
         under way, which may be waiting for upstream; then the release. An exception in one of them does not stop the
         others.
         """
         requests, reason = self._requests, self._requests.failure
-        # Without anything to wait for, no shield: it would be most of the cost of ending a short stream.
+        # No shield if nothing waits: it would be most of the cost of ending a short stream.
         waits = self.waits or requests.working or not self._dismisses_at_once()
         try:
             with trio.CancelScope(shield=True) if waits else AT_ONCE:
@@ -624,7 +623,7 @@ class Edge(Generic[T]):
             self._ended(reason)
 
     def _dismisses_at_once(self) -> bool:
-        """Whether ending everything above waits for nothing."""
+        """Whether everything upstream can end without waiting."""
         inputs = self.inputs
         if self.beyond or not inputs:
             return not self.beyond
@@ -633,7 +632,7 @@ class Edge(Generic[T]):
         return all(end.over for end in inputs)
 
     def ends_at_once(self) -> bool:
-        """Whether an ending here waits for nothing, here or above."""
+        """Whether an ending here needs no waiting, here or upstream."""
         requests = self._requests
         return (
             requests.state is OPEN and self._at_once and not (requests.busy or self.waits) and self._dismisses_at_once()
@@ -647,8 +646,8 @@ class Edge(Generic[T]):
                 await method_of(self.module, "release")()
             return
         with self.run.grace() as grace:
-            # If upstream ran out of its grace period, it will not answer an ask either, so code that may wait for it is
-            # given up.
+            # If upstream exceeded its grace period, it will not answer an ask either: give up code that may wait for
+            # it.
             if requests.working and not isinstance(self._release_failure, ReleaseTimeout):
                 left = requests.left = trio.Event()
                 await left.wait()
@@ -663,10 +662,10 @@ class Edge(Generic[T]):
             )
 
     def _ended(self, reason: BaseException | None) -> None:
-        """Record, in the sidecar and for all waiting requests, that everything from here upwards is released.
+        """Record, in the sidecar and for all waiting requests, that everything from here upstream is released.
 
-        In one step, and in this order: how this location ended; then the stamps frozen above, which by now count here;
-        the requests last, because an answered asker may read the frontier.
+        In one step, and in this order: how this location ended; then the stamps frozen upstream, which by now count
+        here; the requests last, because an answered asker may read the frontier.
         """
         requests, release_failure = self._requests, self._release_failure
         self.run.sources.pop(self, None)
@@ -676,7 +675,7 @@ class Edge(Generic[T]):
             self.location.abandon(requests.failure)
         else:
             if release_failure is not None:
-                # No request from below will raise a failed release here, so every ask does.
+                # No request from downstream will raise a failed release here, so every ask does.
                 release_failure.__context__ = release_failure.__context__ or reason
                 requests.fail(release_failure)
             if requests.failure is not None:
@@ -685,7 +684,7 @@ class Edge(Generic[T]):
                 self.location.abandon(keep=True)
             else:
                 self.location.complete()
-        # Stamps that an ending froze above are frozen here too: a module below may handle the failure, and continue.
+        # Stamps that an ending froze upstream are frozen here too: a module downstream may handle it and continue.
         for above in self.inputs:
             above.edge.location.withdraw_frozen()
         requests.give_up()

@@ -43,7 +43,7 @@ class End(Claim, Generic[E_co]):
             edge.further_ends.add(self)
 
     def settle(self) -> None:
-        """Acknowledge everything in flight here: in the step in which its results are answered, or are held."""
+        """Acknowledge everything in flight here; called in the step that answers its results, or holds them."""
         if self.live:
             self.acknowledge()
         if self._counts.alert:

@@ -16,25 +16,25 @@ T = TypeVar("T")
 
 
 def allowed(
-    batch: Batch[T], say: Callable[[Hashable, Sequence[T]], object], *, in_order: bool
+    batch: Batch[T], check: Callable[[Hashable, Sequence[T]], object], *, in_order: bool
 ) -> tuple[Batch[T], BaseException | None]:
-    """The part of a batch before the first time that `say` refuses, and what it raised; all of it and None if none is.
+    """The part of a batch before the first time that `check` refuses, and the refusal; else all of it, and None.
 
     With `in_order`, only the first and the last of ascending times are checked: if they are allowed, so are the others.
 
-    Raises: BaseException: `say` refused the first time.
+    Raises: BaseException: `check` refused the first time.
     """
     times: Sequence[Any] = batch.times
     if in_order and (isinstance(times, Ascending) or in_one_order(times)) and ascending(times):
-        say(times[0], batch.values)
-        say(times[-1], ())
+        check(times[0], batch.values)
+        check(times[-1], ())
         return batch, None
     last: Any = None
     for position, time in enumerate(times):
         if time is last or time == last:
             continue
         try:
-            say(time, batch.values[position : position + 1])
+            check(time, batch.values[position : position + 1])
         except BaseException as exc:
             if not position:
                 raise
@@ -63,7 +63,7 @@ class Handover(Generic[T]):
         """The exception to raise once the last answer is given out."""
 
     def fail_next(self, failure: BaseException) -> None:
-        """Let the next ask raise a failure, after the answer to this one."""
+        """Make the next ask raise a failure, after the answer to this one."""
         self.failure, self.owing = failure, True
 
     def owed(self, end: End[Any], limit: int) -> Batch[T]:
@@ -74,7 +74,7 @@ class Handover(Generic[T]):
         return self._give_out(self.rest, end, limit)
 
     def drop(self) -> Callable[[], None] | None:
-        """Drop the rest of the last answer; returns the function that stops counting it, as no lane was given it."""
+        """Drop the rest of the last answer, which no lane was given; returns the function that stops counting it."""
         rest, self.rest, self.owing = self.rest, None, False
         return None if rest is None else rest.drop
 
@@ -110,8 +110,8 @@ class Handover(Generic[T]):
         """The part of an answer before the first forbidden time; the next ask raises the failure (R8)."""
         if self._trusted and not self._origin:
             return answer
-        say = self._location.advance if self._origin else self._check
-        answer, failure = allowed(answer, say, in_order=self._origin)
+        check = self._location.advance if self._origin else self._check
+        answer, failure = allowed(answer, check, in_order=self._origin)
         if failure is not None:
             self.fail_next(failure)
         return answer

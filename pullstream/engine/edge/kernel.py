@@ -29,7 +29,7 @@ GIVEN: Final = {
     "memory": "the dict that a journal saves",
     "run": "the run that it is part of",
     "scope": "the stream that it is part of",
-    "edge": "the edge below it",
+    "edge": "its output edge",
     "breathe": "the method that lets other tasks run",
 }
 """The attributes that a module is given; their names must not be used for anything else."""
@@ -39,8 +39,8 @@ FORMER: Final = {
     "at_hand": "inherit PolledKernel, whose poll(limit) returns NOT_YET or WAIT where there is no answer",
     "answer_many": "answer(batch) gets multi-time batches, too; run_by_run(batch, function) takes them apart",
     "receive_many": "receive(batch) gets multi-time batches, too; apart(batch) gives their runs",
-    "steps_now": "inherit PolledKernel: whether an answer has to be waited for is found out by its poll(limit)",
-    "stepwise": "inherit PolledKernel: whether an answer has to be waited for is found out by its poll(limit)",
+    "steps_now": "inherit PolledKernel: its poll(limit) finds out whether an answer has to be waited for",
+    "stepwise": "inherit PolledKernel: its poll(limit) finds out whether an answer has to be waited for",
     "takes_many": "answers arrive whole; batch.runs() takes them apart",
 }
 """Names that subclasses of kernels defined in earlier versions, and what to do now."""
@@ -57,7 +57,7 @@ class Given(property):
 class Kernel(Behaviour[T]):
     """A module at run time. A subclass defines `produce`, and `acquire` and `release` if it needs them.
 
-    A module that answers in one step wherever its inputs do is a `PolledKernel`, which has a `poll` in its place.
+    A module that answers in one step wherever its inputs do is a `PolledKernel`, with a `poll` instead of `produce`.
 
     >>> import pullstream as ps
     >>> @ps.transformer
@@ -72,7 +72,7 @@ class Kernel(Behaviour[T]):
 
     A module is given `inputs`, the lanes that it reads, and `upstream`, the first of them; `location`, where it holds
     times (`hold` and `drop`); `memory`, which a journal saves; `run` and `scope`, the run and the stream that it is
-    part of; and `edge`, the edge below it. It may override the methods of `Behaviour`. Every other attribute is the
+    part of; and `edge`, its output edge. It may override the methods of `Behaviour`. Every other attribute is the
     author's own: the toolkit neither reads nor writes it. A name that would collide is refused when the class is made
     or the module is placed in its run.
 
@@ -81,7 +81,7 @@ class Kernel(Behaviour[T]):
     ...         memory = {}
     ... except ps.CompositionError as refused:
     ...     print(refused)
-    Busy has a 'memory' of its own; in a module that is the dict that a journal saves: give it another name
+    Busy defines 'memory', which in a module is the dict that a journal saves: give it another name
     """
 
     __slots__ = ("__edge__", "location", "run", "scope", "upstream")
@@ -101,7 +101,7 @@ class Kernel(Behaviour[T]):
 
     @Given
     def edge(self) -> Edge[T]:
-        """The edge below the module: its state, and how the module ends it by itself."""
+        """The module's output edge: its state, and how the module ends it by itself."""
         return self.__edge__
 
     @Given
@@ -120,7 +120,7 @@ class Kernel(Behaviour[T]):
     def breathe(self) -> Coroutine[Any, Any, bool]:
         """Let other tasks run, and deliver a pending cancellation, if it is time; for loops that may run long.
 
-        False if the stream has ended meanwhile: upstream has been notified, and must not be asked any more (R9).
+        False if the stream has ended meanwhile: upstream has been notified, and must not be asked again (R9).
         """
         return self.__edge__.breathe()
 
@@ -136,13 +136,13 @@ class Kernel(Behaviour[T]):
             for lane in inputs:
                 await lane.terminate(reason)
         else:
-            # Every `STEPS` modules a new task, even for a single input: a long row would exceed Python's recursion
+            # A new task every `STEPS` modules, even for a single input: a long row would exceed Python's recursion
             # limit.
             await dismiss_all(inputs, reason)
 
 
 def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequence[Kernel[Any]]) -> Edge[T]:
-    """Place a module in a run: `upstreams` above it, its `location` in the sidecar, and below it the edge returned.
+    """Place a module in a run: after `upstreams`, at its `location` in the sidecar. Returns its output edge.
 
     A branch of a fan-out has a port in the sidecar's graph, but no upstream that it could ask.
 
@@ -176,7 +176,7 @@ def install(kernel: Kernel[T], scope: Scope, location: Location, upstreams: Sequ
 
 
 def traits_of(kernel: Kernel[Any]) -> Traits:
-    """The traits of a module, set by its class or its `__init__`; those of an author's with what holds anyway.
+    """The traits of a module, set by its class or its `__init__`; those of an author's module are `completed`.
 
     Raises: CompositionError: `traits` is something else.
     """
@@ -194,7 +194,7 @@ METHODS: Final = tuple(name for name in vars(Behaviour) if not name.startswith("
 
 
 def _check_names(cls: type[Kernel[Any]]) -> None:
-    """Refuse a module class that uses a name of the toolkit's for something else."""
+    """Refuse a module class that uses one of the toolkit's names for something else."""
     for name in GIVEN:
         if _static(cls, name) is not vars(Kernel)[name]:
             raise CompositionError(_taken(cls.__name__, name))
@@ -218,7 +218,7 @@ def _check_names(cls: type[Kernel[Any]]) -> None:
 
 
 def _static(cls: type[object], name: str) -> object:
-    """The attribute of a class, without binding it. Quick, as every import of the toolkit waits for it."""
+    """The attribute of a class, without binding it. Quick, because every import of the toolkit waits."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
@@ -262,4 +262,4 @@ def _shown(method: FunctionType) -> str:
 
 def _taken(who: str, name: str) -> str:
     what = GIVEN.get(name, "a value Traits(...)")
-    return f"{who} has a {name!r} of its own; in a module that is {what}: give it another name"
+    return f"{who} defines {name!r}, which in a module is {what}: give it another name"

@@ -20,7 +20,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 SPINNING: Final = 1000
-"""The number of asks after the end of a stream that no module makes on purpose."""
+"""A number of asks after the end of a stream that no module makes on purpose."""
 
 
 class Lane(End[Edge[Any]], Reader[T_co]):
@@ -77,9 +77,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         return answer if observer is None else observer.answered(self, sent, answer)
 
     def poll(self, limit: int, *, many: bool = True) -> Batch[T_co] | Done | Unanswered:
-        """Ask, if that can be answered in this step; otherwise nothing was asked (see `Unanswered` and `ready`).
+        """Ask if the answer is possible in this step; otherwise nothing is asked (see `Unanswered` and `ready`).
 
-        After `ready` this is the answer that it waited for, whatever the limit is now.
+        After `ready`, this returns the answer that it waited for, whatever the limit is now.
         """
         if limit.__class__ is not int or limit < 1:
             limit = _whole(limit)
@@ -107,7 +107,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     async def ready(self) -> None:
         """Wait for the answer that the last `poll` could not give; the next one returns or raises it.
 
-        It must be awaited in the step of the poll, before anything else: otherwise what it waits for may have happened.
+        Await it in the same step as the poll, before anything else: otherwise the event it waits for may be missed.
         """
         if self.slot is not None:
             return
@@ -121,8 +121,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def wakes(self, wake: Callable[[], object]) -> bool:
         """Call `wake` when another poll is worthwhile, after one returned WAIT in this step; False if it needs an ask.
 
-        It then polls soon, or asks in a task: others may wait for the same answer. Nothing has to be withdrawn if
-        another poll, an ask or a termination comes first.
+        The module must then poll soon, or ask in a task: others may wait for the same answer. Nothing has to be
+        withdrawn if another poll, an ask or a termination comes first.
         """
         if not self.edge.wakes(self._woken):
             return False
@@ -149,12 +149,12 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         return sent
 
     def _asked_again(self) -> None:
-        """Warn of a loop that does not end with its stream: nothing else can be heard of it, as it may never wait."""
+        """Warn of a loop that does not end with its stream: nothing else reveals it, as it may never wait."""
         self.again += 1
         if self.again == SPINNING:
             LOG.warning(
-                "%s, has asked %s %s times after the end of the stream, and goes on. Leave the loop when the answer is "
-                "ps.DONE, and let exceptions of an ask pass; `async for batch in ctx.batches(upstream)` does both",
+                "%s, has asked %s %s times after the end of the stream, and continues. Leave the loop when the answer "
+                "is ps.DONE, and do not catch an ask's failure; `async for batch in ctx.batches(upstream)` does both",
                 self.port.location,
                 self.edge.location.name,
                 SPINNING,
@@ -224,7 +224,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
                     self.over = True
                 failure, self.release_failure = self.release_failure, None
                 if failure is not None:
-                    raise failure  # noqa: TRY301 - told to the observer as any other
+                    raise failure  # noqa: TRY301 - reported to the observer like any other
         except BaseException as exc:
             if observer is not None:
                 observer.confirmed(sent, exc)
@@ -259,8 +259,8 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     def ack_before(self, least: Sequence[Hashable]) -> None:
         """Acknowledge the last batch except for a part with these minimal times.
 
-        A module that works through a batch in many parts then need not look at all of it each time; a sink calls
-        `ack_but`. A batch that a termination has acknowledged stays so.
+        A module that processes a batch in many parts then need not read all of it each time; a sink calls `ack_but`. A
+        batch that a termination has acknowledged stays acknowledged.
         """
         if self.live:
             self.count_least(least)
@@ -268,7 +268,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
                 self._counts.activate(self.port)
 
     def arriving(self) -> Antichain[Any]:
-        """The times that may still arrive at the module below, or have arrived and are in flight."""
+        """The times that may still arrive at the module downstream, or have arrived and are in flight."""
         return self._counts.arriving(self.port)
 
     @override
@@ -288,11 +288,11 @@ class Lane(End[Edge[Any]], Reader[T_co]):
 
 
 def _whole(limit: Any) -> int:
-    """Return the limit of an ask as an int; refuse it if it is none, or less than 1."""
+    """Return the limit of an ask as an int; refuse it if it is not an integer, or less than 1."""
     with suppress(TypeError):
         if (number := index(limit)) > 0:
             return number
-    raise ValueError(f"an ask is for a whole number of values, at least 1, and not for {limit!r}")
+    raise ValueError(f"an ask is for a whole number of values, at least 1, not for {limit!r}")
 
 
 def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
@@ -306,7 +306,7 @@ def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
 
 
 async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None) -> None:
-    """Terminate several inputs, each in a task of its own, whose stack begins anew.
+    """Terminate several inputs, each in a task of its own with a fresh stack.
 
     Raises: BaseException: the first failure of a release; its notes have the others.
     """

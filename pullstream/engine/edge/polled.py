@@ -42,18 +42,18 @@ class PolledKernel(Kernel[T]):
         """
 
     def wait(self) -> Awaitable[None]:
-        """Wait until `poll` can go on, after it returned `WAIT`: by default, until its upstream has answered.
+        """Wait until `poll` can continue, after it returned `WAIT`: by default, until its upstream has answered.
 
         Wait for an input with its `ready()`, first and in this step, and not with `ask`, whose answer would be lost. It
-        may be an async function. When the stream ends, an input answers; other waits of the toolkit's end with `halt`,
+        may be an async function. When the stream ends, an input answers, other waits of the toolkit's end with `halt`,
         and those of an author's `wait` are cancelled.
         """
         return self.__next_input__().ready()
 
     def __wakes__(self, wake: Callable[[], object]) -> bool:
-        """Call `wake` once `poll` can go on, after it returned `WAIT`; False if only its own `wait` finds out when.
+        """Call `wake` once `poll` can continue, after it returned `WAIT`; False if only its own `wait` finds out.
 
-        It may be called again, with another function in place of the last one, and must not call it at once.
+        A later call replaces the function. It must not be called at once.
         """
         own_wait = type(self).wait is not vars(PolledKernel)["wait"]
         return not own_wait and bool(self.inputs) and self.__next_input__().wakes(wake)

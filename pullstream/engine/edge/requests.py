@@ -5,7 +5,7 @@ that is set. So no change of state can be interrupted halfway, and a test can tr
 
 A request that cannot be answered at once enqueues a **ticket**: any object with a `set()`. Asks and terminations share
 the queue. Setting the first ticket gives its request the **turn**. The request returns the turn by `answered`, whatever
-happened meanwhile: even a cancelled request keeps the turn until then, as the others wait for it.
+happened meanwhile: even a cancelled request keeps the turn until then, because the others wait for it.
 
 These invariants hold between two calls:
 
@@ -14,8 +14,8 @@ These invariants hold between two calls:
   Once it has ended, each gets it in order of arrival: asks are answered before a termination that came after them.
 - The first termination decides, from whichever side it comes: how the edge ends, and with which failure, is the same
   for every request. Two events may still change it, both only before any request was answered with it: a release that
-  fails turns an end into a failure, and a termination from below replaces one that a handle brought while no request
-  was outstanding (`overrule`).
+  fails turns an end into a failure, and a termination from downstream replaces one that a handle caused while no
+  request was outstanding (`overrule`).
 """
 
 from collections import deque
@@ -67,7 +67,7 @@ class EdgeRequests:
         self.how: Event | None = None
         """The first termination, which ended the edge."""
         self.below = False
-        """Whether the first termination was a request from below, which gets a confirmation."""
+        """Whether the first termination was a request from downstream, which gets a confirmation."""
         self.failure: BaseException | None = None
         """The exception that every ask raises from now on, in place of the answer DONE."""
         self.traceback: TracebackType | None = None
@@ -76,25 +76,24 @@ class EdgeRequests:
         self.finishing = False
         """Whether the module must end instead of producing more."""
         self.announced: BaseException | None = None
-        """The reason of an error that is on its way here from below."""
+        """The reason of an error that is on its way here from downstream."""
         self.busy = False
         self.working = False
         self.queue: deque[Ticket] = deque()
         self.left: Ticket | None = None
         """The ticket to set when the code that was under way at the end has returned."""
         self.replaceable = False
-        """Whether a termination from below may replace the end: no ask caused the end, and no run depends on it.
-        """
+        """Whether a termination from downstream may replace the end: no ask caused it, and no run depends on it."""
         self.delivered = False
         """Whether an ask was answered with the end."""
         self.undelivered: BaseException | None = None
-        """The failure that a termination from below replaced before any ask was answered with it."""
+        """The failure that a termination from downstream replaced before any ask was answered with it."""
         self.lost = False
         """Whether the code under way did not return in time, and its ask has lost its turn."""
 
     @property
     def over(self) -> bool:
-        """Whether the edge has ended, and everything from it upwards is released."""
+        """Whether the edge has ended, and everything upstream of it is released."""
         return self.state is not OPEN and self.state is not CLOSING
 
     @property
@@ -109,11 +108,11 @@ class EdgeRequests:
         self.busy = self.working = True
 
     def enqueue(self, ticket: Ticket) -> None:
-        """Let a request wait for its turn, behind earlier ones."""
+        """Queue a request for its turn, behind earlier ones."""
         self.queue.append(ticket)
 
     def answered(self) -> None:
-        """Take the turn back from an answered request; the next in the queue has it at once, so none overtakes (R1).
+        """Take the turn back from an answered request; the next in the queue gets it at once, so none overtakes (R1).
 
         While the edge is closing no request is answered: see `requeue`.
         """
@@ -162,7 +161,7 @@ class EdgeRequests:
     # ---- endings
 
     def terminate(self, event: Event, failure: BaseException | None = None, *, below: bool = False) -> bool:
-        """Take a termination. True for the first, whose caller must carry it out and then call `released` (R5, R6)."""
+        """Accept a termination. True for the first: the caller must carry it out and then call `released` (R5, R6)."""
         first = self.state is OPEN
         self.state = TRANSITIONS[self.state, event]
         if first:
@@ -171,7 +170,7 @@ class EdgeRequests:
         return first
 
     def overrule(self, failure: BaseException | None, *, decides: bool = True) -> bool:
-        """Let a termination from below replace an end that a handle brought and that no ask was answered with (R3, R5).
+        """Replace an end that a handle caused, before any ask is answered with it, by a termination (R3, R5).
 
         The requester had not seen the end when it sent its own termination, so that termination decides how later asks
         are answered. Without `decides`, as for a cancelled ask, the end stays replaceable while other requests wait.
@@ -190,12 +189,12 @@ class EdgeRequests:
         return True
 
     def fail(self, failure: BaseException | None) -> None:
-        """Let every ask raise this exception from now on: the same object, with its present traceback (R3)."""
+        """Make every ask raise this exception from now on: the same object, with its present traceback (R3)."""
         self.failure = failure
         self.traceback = None if failure is None else failure.__traceback__
 
     def released(self) -> None:
-        """Start to answer the waiting requests in order, now that everything from here upwards is released."""
+        """Start answering the waiting requests in order, now that everything from here upstream is released."""
         self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
         if self.queue and not self.busy:
             self._grant()

@@ -22,7 +22,7 @@ class Rest(Backlog):
         super().__init__()
         self._counted = True
         self._claim = Claim(counts, port)
-        # Before anything is counted: times that have no common order are compared here, and nowhere later.
+        # Before anything is counted: times without a common order fail here, and not later.
         minima = Minima(batch)
         self.put(batch)
         self._minima = minima

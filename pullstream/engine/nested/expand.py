@@ -24,7 +24,7 @@ _KINDS: Final = {type(iter(made)) for made in (list[int](), (), range(0), "", "\
 
 
 def spent(iterator: Iterator[Any]) -> bool:
-    """Whether an iterator is known to be exhausted without reading on: possible for lists, tuples and the like."""
+    """Whether an iterator is known, without reading it, to be exhausted: possible for lists, tuples and the like."""
     return type(iterator) in _KINDS and not length_hint(iterator)
 
 
@@ -34,7 +34,7 @@ ITSELF: Final = object()
 
 @attrs.define(eq=False)
 class Open:
-    """An open stream: the values at hand and, if it has to be asked for more, its lane."""
+    """An open stream: the values at hand and, if more must be asked for, its lane."""
 
     values: Iterator[Any]
     lane: Lane[Any] | None = None
@@ -121,11 +121,11 @@ class Expand(PolledKernel[Any]):
             if self._done > done:
                 # So the times of the handled values can complete while a stream in the middle of the batch is awaited.
                 self.upstream.ack_but(outer.part(self._done))
-        # Values are expanded one after another: if the times above ascend, so do the times below.
+        # Values are expanded one after another: if the outer times ascend, so do the times of the answer.
         return of_runs(runs, out, ascending=len(runs) > 1 and isinstance(outer.times, Ascending)) if out else None
 
     def _next_run(self) -> bool:
-        """Go on with the next run of the outer batch, if there is one."""
+        """Continue with the next run of the outer batch, if there is one."""
         self._done += self._run
         run = next(self._runs, None)
         if run is None:
@@ -154,7 +154,7 @@ class Expand(PolledKernel[Any]):
     def _begin(self, values: Iterator[Any], out: list[Any], limit: int) -> bool:
         """Open the streams of the values, one after another; False if there are no more values.
 
-        A stream of the last level that is read whole needs no place in the stack.
+        A stream of the last level that is read whole need not be put on the stack.
         """
         innermost = len(self._open) == self.levels
         stream_of = self._stream_of
@@ -200,7 +200,7 @@ class Expand(PolledKernel[Any]):
         return False
 
     def _over(self) -> bool:
-        """Whether the outer batch is known, without reading on, to have no values left."""
+        """Whether the outer batch is known, without reading it, to have no values left."""
         opened = self._open
         while len(opened) > 1 and opened[-1].lane is None and spent(opened[-1].values):
             opened.pop()

@@ -29,7 +29,7 @@ Dealt = Iterable[tuple["Branch", Batch[Any]]]
 
 
 class Branch(Waking[Any], PolledKernel[Any]):
-    """An edge below a hub. Its location holds the times of values that were dealt to it and not asked for yet."""
+    """An output of a hub. Its location holds the times of values that were dealt to it and not asked for yet."""
 
     traits = Traits(trusted=True, follows=True)
 
@@ -40,7 +40,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
         self._began = 0.0
         """The moment at which that ask began."""
         self._confirmed = False
-        """Whether the end is the branch's own."""
+        """Whether the end certainly does not stem from a cancellation that reaches this branch, too."""
         self._counted: tuple[int | None, int | None] = (None, None)
         """The number of values wanted, and that number minus the values kept, as last counted by the hub."""
         self._backlog = Backlog(self)
@@ -74,7 +74,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
                 self.call_at_change(None)
                 self._want(0)
         if self._backlog.known and not self._backlog:
-            # The end may come from another branch, because a cancellation reached it first that reaches this one, too.
+            # The end may stem from a cancellation that reached another branch first: if it reaches this one, raise it.
             await trio.lowlevel.checkpoint_if_cancelled()
             self._confirmed = True
 
@@ -113,7 +113,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
         self.changed()
 
     def end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
-        """End after the values that were dealt or, with `at_once`, in place of them."""
+        """End after the values that were dealt or, with `at_once`, instead of them."""
         self._want(0)
         self._backlog.end(ending)
         if isinstance(ending, BaseException):
@@ -134,7 +134,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
 
 
 class Asks(Enum):
-    """The party that asks upstream of a hub, or is to ask next."""
+    """The party that asks a hub's upstream, or will ask next."""
 
     NOBODY = auto()
     POLL = auto()
@@ -142,20 +142,20 @@ class Asks(Enum):
     UPSTREAM = auto()
     """Upstream has been polled, and wakes a branch once it can answer."""
     WOKEN = auto()
-    """Upstream has woken a branch, which polls again soon. If it leaves, the answer must be taken all the same."""
+    """Upstream has woken a branch, which polls again soon. If it leaves, the answer must still be taken."""
     OTHER = auto()
-    """A branch that got nothing of an answer polls again soon."""
+    """A branch that got nothing from an answer polls again soon."""
     TASK = auto()
     """A task asks."""
     BLOCKED = auto()
-    """A branch may wait, but another one has to ask, or leave, first."""
+    """A branch may be waiting, but another must ask or leave first."""
 
 
 class Hub(ABC):
     """Asks upstream when its branches have demand, and deals the values to the branches.
 
-    A branch that asks polls upstream for all of them. Where the answer has to be waited for, upstream wakes one of the
-    waiting branches, which polls again; a task asks where nothing wakes them.
+    A branch that asks polls upstream for all of them. If the answer has to be waited for, upstream wakes one of the
+    waiting branches, which polls again. If upstream cannot do that, a task asks.
 
     An error from a branch goes upstream at once and fails the others. An abort goes upstream when the last branch that
     counts (see `needed`) has left (R6). A failure from upstream reaches each branch after the values dealt to it (R8).
@@ -176,7 +176,7 @@ class Hub(ABC):
         self._cost = Pace(self._scope.run)
         """The pace of upstream's own work: an answer of a slow function must not keep everything waiting."""
         self._polls = upstream.edge.depth < DEEP
-        """Whether upstream is polled; below a long row of modules, only the task asks, on a stack of its own."""
+        """Whether upstream is polled; after a long row of modules, only the task asks, on a stack of its own."""
         self._closed: trio.Event | None = None
         self._failed: BaseException | None = None
         self.branches: dict[Branch, None] = {}
@@ -212,7 +212,7 @@ class Hub(ABC):
         """Deal the values of a batch, at one time or many, to the branches.
 
         An exception is the stream's failure, and follows the values dealt before it. Before raising it, set `taken` to
-        the number of values of the batch that those come from.
+        the number of the batch's values before the failure.
         """
 
     def shared_room(self, capacity: int) -> int:
@@ -233,7 +233,7 @@ class Hub(ABC):
     # ---- for branches
 
     def ask_now(self) -> None:
-        """Poll upstream, as a branch asks and has no values left."""
+        """Poll upstream, because a branch asks and has no values left."""
         before = self._asks
         if before is Asks.TASK or before is Asks.POLL or self._failed is not None or self._askers.ended:
             return
@@ -242,43 +242,43 @@ class Hub(ABC):
         limit = self.room() if self._polls else 0
         if not limit:
             return
-        self._let(Asks.POLL)
+        self._switch(Asks.POLL)
         try:
             answer: Answer | Unanswered = self._reader.poll(self._cost.next(self._reader, at_most=limit))
         except BaseException as exc:  # noqa: BLE001 - every branch raises it
             answer = exc
         if self._askers.ended:
             return
-        self._let(Asks.NOBODY)
+        self._switch(Asks.NOBODY)
         if not isinstance(answer, Unanswered):
             self._take(answer)
-            # Other branches may wait on this ask, and have got nothing from it.
+            # Other branches may have waited for this answer and got nothing from it.
             self._wake_one(Asks.OTHER)
         elif before is not Asks.NOBODY:
             # Another branch waits, and this one may not.
             self.attend()
 
     def attend(self) -> None:
-        """See to it that upstream is asked again, as a branch waits: by a branch, once it can answer, or by a task."""
+        """Have upstream asked again, because a branch waits: by a branch once upstream can answer, or by a task."""
         if self._asks is Asks.TASK:
-            # A task that has not begun to ask asks for what all branches want now.
+            # An ask that its task has not begun is replaced by one for what all branches want now.
             self._askers.take_back(self._reader)
             if self._reader in self._askers.asking:
                 return
         if self._asks is not Asks.UPSTREAM:
-            self._let(Asks.UPSTREAM if self._reader.wakes(self._woken) else Asks.BLOCKED)
+            self._switch(Asks.UPSTREAM if self._reader.wakes(self._woken) else Asks.BLOCKED)
             self.unblock()
 
     def unblock(self) -> None:
-        """Let a task ask, or end a failed stream, if a branch waits and there is room now."""
+        """Ask in a task, or end a failed stream, if a branch waits and there is room now."""
         if self._asks is Asks.BLOCKED and not self._askers.ended and (limit := self.room()):
             if self._failed is not None:
-                self._let(Asks.NOBODY)
+                self._switch(Asks.NOBODY)
                 self._scope.run.spawn(self._close_failed, self._failed)
             else:
                 self._ask_apart(self._cost.next(self._reader, at_most=limit))
 
-    def _let(self, asks: Asks) -> None:
+    def _switch(self, asks: Asks) -> None:
         """Note who asks next, and count the time during which an ask is outstanding."""
         self._asks = asks
         outstanding = asks is Asks.POLL or asks is Asks.UPSTREAM or asks is Asks.TASK
@@ -289,30 +289,30 @@ class Hub(ABC):
             self._began = 0.0
 
     def _ask_apart(self, limit: int) -> None:
-        self._let(Asks.TASK)
+        self._switch(Asks.TASK)
         self._askers.ask(self._reader, limit)
 
     def _woken(self) -> None:
-        """Poll upstream again, as it may have the answer that it did not have before."""
+        """Poll upstream again, because it may have an answer now."""
         self._wake_one(Asks.WOKEN)
         if self._asks is not Asks.WOKEN:
-            # Whoever asked has left. Other branches of a hub upstream may wait for the values to be taken all the same.
+            # The branch that asked has left. Branches of a hub upstream may still wait until the values are taken.
             self._ask_apart(self._reader.polled_for)
 
     def _arrived(self, _: Reader[Any], answer: Answer) -> None:
-        self._let(Asks.NOBODY)
+        self._switch(Asks.NOBODY)
         self._take(answer)
         if any(branch.attended for branch in self.branches):
-            # The task asks on for those that have got nothing.
-            self._let(Asks.BLOCKED)
+            # The task asks again for the branches that got nothing.
+            self._switch(Asks.BLOCKED)
             self.unblock()
 
     def _wake_one(self, asks: Asks) -> None:
-        """Let a branch that waits poll upstream, for all of them; if it leaves before, another one."""
-        self._let(Asks.NOBODY)
+        """Make a waiting branch poll upstream for all of them; if it leaves first, another one."""
+        self._switch(Asks.NOBODY)
         for branch in self.branches:
             if branch.attended:
-                self._let(asks)
+                self._switch(asks)
                 branch.changed()
                 return
 
@@ -338,7 +338,7 @@ class Hub(ABC):
         self._askers.end()
         self.location.freeze()
         try:
-            # The rows above and below each count by themselves when a termination needs a new stack. It gets one here.
+            # Modules upstream and downstream count separately when a termination needs a new stack: it gets one here.
             await dismiss_all([self._reader], reason)
         except BaseException as exc:
             self._end(exc, at_once=True)
@@ -371,7 +371,7 @@ class Hub(ABC):
             for branch, dealt in self.deal(batch):
                 if dealt.values and branch in self.branches:
                     branch.deal(dealt)
-        except BaseException as exc:  # noqa: BLE001 - goes up and down when the next values would be asked for (R8)
+        except BaseException as exc:  # noqa: BLE001 - sent up and down when the next values would be asked for (R8)
             blame(exc, str(self.location))
             self._failed = exc
             # The values that were not dealt stay in flight, so their times do not complete.
@@ -392,11 +392,11 @@ class Hub(ABC):
 
     def _end(self, ending: Done | BaseException, *, at_once: bool = False) -> None:
         self._askers.end()
-        self._let(Asks.NOBODY)
+        self._switch(Asks.NOBODY)
         branches, self.branches = self.branches, {}
         aborted = self._closed is not None and ending is DONE and self._scope.run.cancelled
         for branch in branches:
-            # No end: a cancellation reaches these later, and at an end they would complete what they have got in part.
+            # Not DONE: the cancellation reaches them later, and at DONE they would complete times they have in part.
             branch.end(Abandoned() if aborted else ending, at_once=at_once)
             branch.edge.beyond = ()
         if isinstance(ending, BaseException):

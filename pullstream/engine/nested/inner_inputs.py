@@ -28,7 +28,7 @@ class Feed(Kernel[Any]):
 
 
 class Through(Feed, PolledKernel[Any]):
-    """Reads the input itself, for the only stream below it. It passes on everything, terminations included."""
+    """Reads the input itself, for the only stream inside. It passes on everything, terminations included."""
 
     traits = Traits(waits=False, trusted=True, follows=True)
 

@@ -1,4 +1,4 @@
-"""The end of an inner stream that has side sinks: it is over only when they have ended, too."""
+"""The end of an inner stream that has side sinks: it ends only when they have ended, too."""
 
 from collections.abc import Awaitable
 from typing import Any
@@ -14,9 +14,9 @@ from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 
 
 class Sides(Waking[Any], PolledKernel[Any]):
-    """Passes an inner stream on, and its end when all side sinks have ended. A side sink's failure fails the stream.
+    """Passes on an inner stream, and its end once all side sinks have ended. A side sink's failure fails the stream.
 
-    A termination from below is confirmed when they have ended, too.
+    A termination from downstream is also confirmed only when they have ended.
     """
 
     traits = Traits(trusted=True)
@@ -67,14 +67,14 @@ class Sides(Waking[Any], PolledKernel[Any]):
         try:
             await super().dismiss(reason)
         finally:
-            # What they got is part of the stream: the module that has opened it holds their times until then.
+            # Their values belong to the stream: the module that opened it holds their times until they have ended.
             if self._running:
                 await self.awaited().wait()
 
     @override
     async def release(self) -> None:
         failure = self._failure
-        # In a cancelled run, one that came before the cancellation is too late, as everywhere.
+        # In a cancelled run, a failure from before the cancellation is dropped, as everywhere.
         if failure is not None and (not self.run.cancelled or raised_when_cancelled(failure)):
             raise failure
 

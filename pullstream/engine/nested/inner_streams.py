@@ -1,7 +1,7 @@
 """Streams that a module opens while it runs: the inner streams of `flatten`, the attempts of `retry`.
 
 To the sidecar the module is one node. An inner stream has a small sidecar of its own, so that inner modules can await
-completions, too. In the outer sidecar, the owner holds the times that the inner stream may still bring.
+completions, too. In the outer sidecar, the owner holds the times that the inner stream may still emit.
 """
 
 from collections.abc import Collection
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def open_inner(owner: Kernel[Any], source: Source[T]) -> Lane[T]:
-    """Open a source inside a running module; the lane counts among its `inputs` until `forget_inner`.
+    """Open a source inside a running module; the lane is one of the module's `inputs` until `forget_inner`.
 
     As an input, it is terminated when the owner ends, and its failure is passed on unchanged. Its times are its own.
     The owner must answer at times it has a right to. If the inner stream's times are outer times, the owner mirrors
@@ -60,7 +60,7 @@ def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | Non
 def follow_inner(owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored) -> None:
     """Make the owner hold, in the outer sidecar, the times that `mirrored` returns whenever a frontier is read.
 
-    This is for an inner stream whose times are outer times; `inner_frontier` gives the times it may still bring.
+    This is for an inner stream whose times are outer times; `inner_frontier` gives the times it may still emit.
     """
     outer = owner.scope.sidecar.nesting
     outer.mirror(owner.location, mirrored)
@@ -68,9 +68,9 @@ def follow_inner(owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored) -> Non
 
 
 def inner_frontier(lane: Lane[Any]) -> Antichain[Any]:
-    """The times that an inner stream may still bring, including batches that its owner has not acknowledged.
+    """The times that an inner stream may still emit, including batches that its owner has not acknowledged.
 
-    In a loop, those are left out that follow only from what may still arrive at the owner.
+    In a loop, times that follow only from what may still arrive at the owner are left out.
     """
     location = lane.port.location
     return location.frontier if location.ending is not Ending.RUNNING else lane.edge.scope.sidecar.within(location)

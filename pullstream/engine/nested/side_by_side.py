@@ -1,4 +1,4 @@
-"""The kernel that reads several inner streams concurrently, and answers in the order of their answers."""
+"""The kernel that reads several inner streams concurrently, and answers in the order in which they answer."""
 
 from abc import abstractmethod
 from collections import deque
@@ -21,7 +21,7 @@ S = TypeVar("S", bound=Input)
 
 
 class SideBySide(PolledAsking[Any], Generic[S]):
-    """Reads inner streams concurrently, and passes their answers on in the order in which they come.
+    """Reads inner streams concurrently, and passes on their answers in order of arrival.
 
     At most one answer of each stream waits here. A stream's failure is raised after the waiting answers. The end of
     upstream is passed on after all inner streams have ended.
@@ -52,7 +52,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
 
     @abstractmethod
     def came(self, batch: Batch[Any]) -> None:
-        """Take a batch from upstream, at one time: the next run of what was answered there."""
+        """Take the next run of upstream's answer: a batch at one time."""
 
     @abstractmethod
     def answer(self, stream: S, batch: Batch[Any]) -> Batch[Any]:
@@ -66,7 +66,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         """Ask the streams that have no values left."""
         until = clocks.monotonic() + BREATH
         for stream in streams:
-            # In this step if it answers, unless the work of those before it has kept other tasks waiting.
+            # In this step if it answers, unless the streams before it have kept other tasks waiting.
             ask = self.ask_input if clocks.monotonic() < until else self.ask_beside
             ask(stream.lane, limit)
 
@@ -109,9 +109,9 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         return DONE if not self.inner and self.outer.reached() else self.pending()
 
     def _next_run(self) -> bool:
-        """Acknowledge what is dealt of the batch from upstream; False if that is all of it."""
+        """Acknowledge the part of upstream's batch that is dealt; False if that is all of it."""
         if self._whole is None or self.outer.known:
-            # What is left of a batch that failed stays in flight: its times are not complete.
+            # The rest of a failed batch stays in flight: its times are not complete.
             return False
         self._passed += self._run
         if (run := next(self._runs, None)) is None:

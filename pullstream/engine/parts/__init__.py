@@ -1,1 +1,1 @@
-"""Parts that modules are made of: queues of owed values, functions over batches, completions, fan-in and fan-out."""
+"""Parts that modules are made of: queues of values, functions over batches, completions, fan-in and fan-out."""

@@ -1,3 +1,3 @@
-"""The door to `timely.theory.operate`, in a checkout; an installed package has here what is behind it."""
+"""`timely.theory.operate`, re-exported for a checkout; an installed package has the module itself here."""
 
 from timely.theory.operate import *  # noqa: F403

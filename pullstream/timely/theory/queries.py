@@ -1,3 +1,3 @@
-"""The door to `timely.theory.queries`, in a checkout; an installed package has here what is behind it."""
+"""`timely.theory.queries`, re-exported for a checkout; an installed package has the module itself here."""
 
 from timely.theory.queries import *  # noqa: F403

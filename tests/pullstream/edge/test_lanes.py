@@ -133,15 +133,15 @@ def test_an_answer_of_none_is_refused():
 @pytest.mark.parametrize(
     ("times", "values", "said"),
     [
-        ([1, 2, 3], "abc", r"a text.*Batch\.of\(times, list"),
-        ([1, 2], ["a"], "numbers of times and values are 2 and 1"),
+        ([1, 2, 3], "abc", r"a string.*Batch\.of\(times, list"),
+        ([1, 2], ["a"], r"numbers of times \(2\) and values \(1\)"),
         ([1, None], ["a", "b"], "the time None"),
-        ([1, 2], [], "numbers of times and values are 2 and 0"),
+        ([1, 2], [], r"numbers of times \(2\) and values \(0\)"),
         ([], [], "0 values to an ask for|a batch without values"),
         (map(int, "12"), ["a", "b"], r"whose times are not a sequence: make a list, Batch\.of\(list"),
         ({1, 2}, ["a", "b"], "whose times are not a sequence"),
         (3, ["a"], "whose times are not a sequence"),
-        ([1], [*"abc"], "numbers of times and values are 1 and 3"),
+        ([1], [*"abc"], r"numbers of times \(1\) and values \(3\)"),
         ([1], iter("a"), "whose values are not a sequence"),
     ],
 )

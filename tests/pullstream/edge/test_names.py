@@ -53,7 +53,8 @@ WHEN_MADE, WHILE_IT_RUNS = {*GIVEN, "traits"} - {"breathe"}, {"edge", "inputs", 
 
 
 def refused(name, by):
-    return pytest.raises(ps.CompositionError, match=rf"^{by}.* has a '{name}' of its own; .*: give it another name")
+    message = rf"^{by}.* defines '{name}', which in a module is .*: give it another name"
+    return pytest.raises(ps.CompositionError, match=message)
 
 
 async def produce(self, limit):

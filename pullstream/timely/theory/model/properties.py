@@ -1,3 +1,3 @@
-"""The door to `timely.theory.model.properties`, in a checkout; an installed package has here what is behind it."""
+"""`timely.theory.model.properties`, re-exported for a checkout; an installed package has the module itself here."""
 
 from timely.theory.model.properties import *  # noqa: F403

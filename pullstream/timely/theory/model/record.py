@@ -1,3 +1,3 @@
-"""The door to `timely.theory.model.record`, in a checkout; an installed package has here what is behind it."""
+"""`timely.theory.model.record`, re-exported for a checkout; an installed package has the module itself here."""
 
 from timely.theory.model.record import *  # noqa: F403
