@@ -20,7 +20,7 @@ from pullstream.errors import without_cancelled
 
 
 class SourceEdge(Protocol):
-    """The edge below a source, as the run sees it."""
+    """The output edge of a source, as the run sees it."""
 
     module: Any
     location: Location
@@ -68,11 +68,11 @@ class Run:
         self.begun = False
         """Whether the nursery is set."""
         self.failing: BaseException | None = None
-        """The last failure that reached a module which may have to work on before it raises it."""
+        """The last failure that reached a module which may have to finish its work before it raises it."""
         self.halted = False
         """Whether everything that still runs must end."""
         self.sinks = own_scope(shield=True)
-        """The scope of the sinks. A cancellation from outside reaches the block, and at its end the sinks: in order."""
+        """The scope of the sinks. A cancellation from outside reaches the block first, and the sinks when it ends."""
         self._shields: dict[trio.CancelScope, bool] = {}
         """The scopes of the run's tasks, each with whether a sink runs in it."""
         self._graces: dict[trio.CancelScope, None] = {}
@@ -127,7 +127,7 @@ class Run:
             source.finish()
 
     def finish(self) -> None:
-        """Let every source end by itself; sources opened from now on are empty."""
+        """Make every source end by itself; sources opened from now on are empty."""
         self.finishing = True
         self.scope.keeping.stop()
         for source in list(self.sources):
@@ -153,7 +153,7 @@ class Run:
         return is_cancelled(self.sinks)
 
     def cancel(self) -> None:
-        """Cancel the sinks, also those in streams that modules have opened."""
+        """Cancel the sinks, including those in streams that modules have opened."""
         self.sinks.cancel()
         for scope, sink in self._shields.items():
             if sink:
@@ -166,10 +166,10 @@ class Run:
             scope.cancel()
 
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object, sink: bool = False) -> None:
-        """Run a task of the toolkit's own beside the pipeline; it ends with the run at the latest.
+        """Run a task of the toolkit's own beside the pipeline; it ends no later than the run.
 
-        An exception in it ends the run in order, and becomes the run's failure. A `sink` is cancelled when those of the
-        pipeline are: the end that its stream comes to then would look to it like an end with all values.
+        An exception in it ends the run in order, and becomes the run's failure. A `sink` is cancelled together with
+        those of the pipeline: otherwise the end of its cancelled stream would look to it like the end of a whole one.
         """
         self.nursery.start_soon(partial(self._supervise, task, args, sink=sink))
 
@@ -187,7 +187,7 @@ class Run:
                 self.detector.end_run(failure, "raised in a task of the run's own, beside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
-        """Run a task that only observes: it may end the run, but does not keep a stall from being noticed.
+        """Run a task that only observes: it may end the run, but does not prevent a stall from being noticed.
 
         Whatever it waits for, a clock or a completion, the deadlock detector ignores it.
         """
@@ -219,7 +219,7 @@ class Scope:
     ) -> None:
         self.run = run
         self.depth = depth
-        """The number of kernels above the first ones of this stream; more than 0 only inside a running module."""
+        """The number of kernels upstream of the first ones of this stream; more than 0 only inside a running module."""
         if outer is None:
             self.sidecar = Sidecar(run.spawn, run.detector, observer=run.observer)
         else:

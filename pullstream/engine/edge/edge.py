@@ -254,8 +254,8 @@ class Edge(Generic[T]):
             return self._terminal()
         requests.begin()
         try:
-            if handover.owing:
-                batch = handover.owed(end, limit)
+            if handover.unfinished:
+                batch = handover.next_part(end, limit)
                 requests.answered()
                 return batch
             answer: Batch[T] | Done = DONE
@@ -301,14 +301,14 @@ class Edge(Generic[T]):
         self._must_wait = self._awaited = False
         if requests.busy or requests.state is not OPEN or requests.finishing or self._outcome is not None:
             return WAIT
-        if self.polled is None and not handover.owing:
+        if self.polled is None and not handover.unfinished:
             return WAIT
         if self._acquires and not requests.acquired and (self.waits or not self._at_once):
             return WAIT
         requests.begin()
         try:
-            if handover.owing:
-                return handover.owed(end, limit)
+            if handover.unfinished:
+                return handover.next_part(end, limit)
             assert self.polled is not None
             if not requests.acquired:
                 without_waiting(self._begin())

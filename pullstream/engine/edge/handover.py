@@ -46,7 +46,7 @@ def allowed(
 class Handover(Generic[T]):
     """The last step of an answer: check its times, count its values, and give out a multi-time batch in turn."""
 
-    __slots__ = ("_inputs", "_location", "_origin", "_sidecar", "_trusted", "checked", "failure", "owing", "rest")
+    __slots__ = ("_inputs", "_location", "_origin", "_sidecar", "_trusted", "checked", "failure", "rest", "unfinished")
 
     def __init__(
         self, location: Location, sidecar: Sidecar, inputs: Sequence[End[Any]], *, origin: bool, trusted: bool
@@ -57,16 +57,16 @@ class Handover(Generic[T]):
         """Whether the times of the next multi-time answer are checked."""
         self.rest: Rest | None = None
         """The values of a multi-time answer not given out yet; they come before the next `produce`."""
-        self.owing = False
+        self.unfinished = False
         """Whether the last answer is incomplete: a rest of it is left, or the failure that follows it."""
         self.failure: BaseException | None = None
         """The exception to raise once the last answer is given out."""
 
     def fail_next(self, failure: BaseException) -> None:
         """Make the next ask raise a failure, after the answer to this one."""
-        self.failure, self.owing = failure, True
+        self.failure, self.unfinished = failure, True
 
-    def owed(self, end: End[Any], limit: int) -> Batch[T]:
+    def next_part(self, end: End[Any], limit: int) -> Batch[T]:
         """Return the next part of the last answer, or raise the failure that follows it."""
         if self.rest is None:
             assert self.failure is not None
@@ -75,7 +75,7 @@ class Handover(Generic[T]):
 
     def drop(self) -> Callable[[], None] | None:
         """Drop the rest of the last answer, which no lane was given; returns the function that stops counting it."""
-        rest, self.rest, self.owing = self.rest, None, False
+        rest, self.rest, self.unfinished = self.rest, None, False
         return None if rest is None else rest.drop
 
     def hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
@@ -91,7 +91,7 @@ class Handover(Generic[T]):
             if end.whole:
                 end.count_batch(batch)
                 return batch
-            self.rest, self.owing = Rest(self._sidecar, end.port, batch), True
+            self.rest, self.unfinished = Rest(self._sidecar, end.port, batch), True
             return self._give_out(self.rest, end, limit)
         except BaseException as exc:
             # The times cannot be compared. Nobody gets any of the values, and that must not look like completion.
@@ -103,7 +103,7 @@ class Handover(Generic[T]):
         batch = rest.take_run(limit)
         end.stamp(batch.time)
         if not rest:
-            self.rest, self.owing = None, self.failure is not None
+            self.rest, self.unfinished = None, self.failure is not None
         return batch
 
     def before_a_wrong_time(self, answer: Batch[T]) -> Batch[T]:

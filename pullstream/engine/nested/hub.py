@@ -259,7 +259,7 @@ class Hub(ABC):
             self.attend()
 
     def attend(self) -> None:
-        """Have upstream asked again, because a branch waits: by a branch once upstream can answer, or by a task."""
+        """Ask upstream again, because a branch waits: through a branch once upstream can answer, or in a task."""
         if self._asks is Asks.TASK:
             # An ask that its task has not begun is replaced by one for what all branches want now.
             self._askers.take_back(self._reader)

@@ -34,18 +34,18 @@ class Askers:
         self.asking: set[Reader[Any]] = set()
         """The readers that are being asked or have a job waiting."""
         self.due: dict[Any, None] = {}
-        """The readers that have woken the module, and are not asked again yet; see `Asking.ask_due`."""
+        """The readers that have woken the module, and have not been asked again yet; see `Asking.ask_due`."""
         self.ended = False
-        """Whether the stream is over: nothing more is asked (R9), and a late answer is discarded."""
+        """Whether the stream has ended: nothing more is asked (R9), and a late answer is discarded."""
         self._jobs: dict[Reader[Any], int] = {}
         """The readers to be asked next, each with the number of values to ask it for."""
         self._idle: list[Signal] = []
         """The waits of the tasks that have nothing to ask."""
         self._coming = 0
-        """The number of tasks that will look for a job, as they have been started or woken, or pass an answer on."""
+        """The number of tasks that will look for a job: those started or woken, and those passing on an answer."""
 
     def ask(self, reader: Reader[Any], limit: int) -> None:
-        """Let a task ask a reader in the task's next step; does nothing while the reader is being asked."""
+        """Ask a reader in a task, in the task's next step; does nothing while the reader is being asked."""
         if reader in self.asking or self.ended:
             return
         self.asking.add(reader)

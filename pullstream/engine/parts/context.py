@@ -39,14 +39,14 @@ class Account:
         self._events: dict[Reader[Any], Eventful] = {}
         self._ended = False
         self.delivered: Hashable | None = None
-        self.owed: list[Hashable] = []
+        self.left_holds: list[Hashable] = []
         self.collects = False
         """Whether yielded values are waiting to be answered."""
         self.dropped: list[Hashable] = []
         """Holds that the module gave up while values were waiting: they are dropped after those values are answered."""
         self.limit = run.limit
         self.listened = False
-        """Whether a batch was taken from `events`, and not from `batches`."""
+        """Whether a batch was taken from `events`, rather than from `batches`."""
         self.notified = False
         """Whether a notification was ever requested."""
         self.answered = False
@@ -63,7 +63,7 @@ class Account:
         return self._memory
 
     def take(self, time: Hashable) -> None:
-        """Hold `time`; refuse if neither an input nor a hold gives the right to."""
+        """Hold `time`; refuse it if neither an input nor a hold gives the right to it."""
         if not may_answer(self.location, self.inputs, time):
             raise self.location.refusal(f"asked to hold {time!r}, which it has no right to", time, self.inputs)
         self.location.hold(time)
@@ -76,7 +76,7 @@ class Account:
         return self._pace
 
     def drop(self, time: Hashable) -> None:
-        """Give up a hold; if values are waiting to be answered, after them."""
+        """Give up a hold, after any values that are waiting to be answered."""
         if self.collects:
             self.dropped.append(time)
         else:
@@ -97,23 +97,23 @@ class Account:
         if events.many != many:
             raise ValueError(
                 f"{self.location}, reads ctx.events(upstream) with many=True in one place and without it in another: "
-                f"the second goes on where the first has stopped, and both are to take batches in the same way"
+                f"the second continues where the first stopped, and both must take batches in the same way"
             )
         return events
 
     def end(self) -> None:
-        """End all events, as the module's stream is over: no further ask goes upstream."""
+        """End all events, because the module's stream has ended: no further ask goes upstream."""
         self._ended = True
         for events in self._events.values():
             events.end()
 
     def look_back(self, name: str) -> None:
-        """Warn at a generator's end of what it did in vain: completions it never requested, a failure it lost."""
+        """Warn of mistakes when a generator ends: a failure it lost, completions it never read or requested."""
         # After a termination from downstream, its events end without the failure.
         for failure in filter(None, () if self._ended else (lane.edge.failure for lane in self.inputs)):
             LOG.warning(
-                "%s, ended as if all were well, although its upstream had failed with %r. Let the exception pass or "
-                "raise another one; catch() ends or continues a stream after a failure",
+                "%s, ended normally although its upstream had failed with %r. Do not catch the exception, or raise "
+                "another one; catch() ends or continues a stream after a failure",
                 self.location,
                 failure,
             )
@@ -127,7 +127,7 @@ class Account:
             LOG.warning(
                 "%s, took batches from ctx.events(upstream), but answered nothing and never called ctx.notify_at. A "
                 "Completed(time) comes only for times at which %s called ctx.notify_at(time) while it had a batch at "
-                "that time. To read batches alone, use ctx.batches(upstream)",
+                "that time. To read only batches, use ctx.batches(upstream)",
                 self.location,
                 name,
             )
@@ -137,19 +137,19 @@ class Account:
         if self.delivered is not None:
             self.location.drop(self.delivered)
             self.delivered = None
-        self.went_on()
+        self.drop_left_holds()
 
-    def went_on(self) -> None:
-        """Drop the holds left by exceptions: the module goes on, so it has handled those failures."""
-        while self.owed:
-            self.location.drop(self.owed.pop())
+    def drop_left_holds(self) -> None:
+        """Drop the holds left by exceptions: the module continues, so it has handled those failures."""
+        while self.left_holds:
+            self.location.drop(self.left_holds.pop())
 
     def is_unchanged(self, batch: Batch[Any], count: int) -> None:
-        """Refuse a change of a batch that was received, as far as its length shows one; the checker sees all."""
+        """Refuse a received batch that was changed, as far as its length shows it; the checker sees every change."""
         if len(batch.values) != count and self.run.observer is None:
             raise ProtocolError(
                 f"sharing: {self.location}, changed the list of values of a batch that it received: its length was "
-                f"{count}, and is {len(batch.values)} now. Other modules may use the same list. Make a new one, for "
+                f"{count} and is now {len(batch.values)}. Other modules may use the same list. Make a new one, for "
                 f"example Batch(batch.time, [*batch.values, value])"
             )
 
@@ -206,7 +206,7 @@ class Hold:
         """
         if self.over:
             raise CapabilityError(
-                f"{self._account.location}, holds {self.time!r} no longer: its `with` block has ended. Downgrade a "
+                f"{self._account.location}, no longer holds {self.time!r}: its `with` block has ended. Downgrade a "
                 f"hold inside its block",
             )
         if not less_equal(self.time, time):
@@ -239,8 +239,8 @@ class _Holding(AbstractContextManager[Hold]):
         if kind is None:
             self._account.drop(self._held.time)
         else:
-            # The owed work was not done. This must not look like completion to anyone.
-            self._account.owed.append(self._held.time)
+            # The work at this time was not done, and that must not look like completion.
+            self._account.left_holds.append(self._held.time)
 
     def __del__(self) -> None:
         if not self._entered:
@@ -265,8 +265,8 @@ class Context:
     def limit(self) -> int:
         """The number of values to ask for: the limit of the ask being served or, in a sink, its own pace.
 
-        A sink's pace begins with few values. In a loop of one's own, `breathe` after each batch adapts it; `batches`
-        and `events` do so by themselves.
+        A sink's pace begins with few values. In a loop of your own, `breathe` after each batch adapts it; `batches` and
+        `events` do so by themselves.
         """
         return self._account.limit
 
@@ -338,16 +338,16 @@ class Context:
         """Iterate over batches and the completions requested with `notify_at`, whichever comes first.
 
         Completions are delivered before the batch that caused them, least time first. At the end of the stream all
-        remaining ones are delivered, then the loop ends. When the stream fails, the times that were complete before
-        are delivered, then its failure is raised. Going on to the next event acknowledges the last one: the batch
-        (R11), or the right to answer at the completed time. A body that has finished with a batch, but waits for
-        something else before the next event, calls `upstream.ack()`: until then the batch's time stays open.
+        remaining ones are delivered, then the loop ends. When the stream fails, the times that were complete before are
+        delivered, then its failure is raised. Taking the next event acknowledges the last one: the batch (R11), or the
+        right to answer at the completed time. A body that has finished with a batch, but waits for something else
+        before the next event, calls `upstream.ack()`: until then the batch's time stays open.
 
         By default every batch has one time. Where each value has its own time, that makes many batches of one value.
-        With `many=True` multi-time batches are delivered whole, each in place of several. Take the `runs()` of a batch,
+        With `many=True` multi-time batches are delivered whole, each instead of several. Take the `runs()` of a batch,
         or zip its `times` and `values`. Completions that its own values cause follow the whole batch; all others come
-        before it. `notify_at` and `hold` accept any of its times. A body that waits in the
-        middle of the batch acknowledges its progress with `upstream.ack_but(batch.part(3))`.
+        before it. `notify_at` and `hold` accept any of its times. A body that waits in the middle of the batch
+        acknowledges its progress with `upstream.ack_but(batch.part(3))`.
 
         >>> import pullstream as ps
         >>> @ps.transformer
@@ -403,7 +403,7 @@ class Context:
 
 
 class Batches(Generic[T]):
-    """The iterator behind `Context.batches`; not a generator, which a loop left early would leave open."""
+    """The iterator behind `Context.batches`; not a generator, which would stay open after a loop is left early."""
 
     def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
         self._account = account
@@ -418,7 +418,7 @@ class Batches(Generic[T]):
     async def __anext__(self) -> Batch[T]:
         if self._batch is not None:
             self._account.is_unchanged(self._batch, self._count)
-            self._account.went_on()
+            self._account.drop_left_holds()
             await self._account.breathe()
         batch = await self._ask(self._account.limit)
         if batch is DONE:
@@ -466,7 +466,7 @@ class Events(Generic[T]):
         raise StopAsyncIteration
 
     def complete(self) -> Iterator[Hashable]:
-        """Yield the requested times that are complete as of now, without asking for more.
+        """Yield the requested times that are complete now, without asking upstream.
 
         A sink that fails in the middle of a multi-time batch calls this, after `upstream.ack_but`.
         """

@@ -25,6 +25,6 @@ def before_last(batch: Batch[Any], values: Iterator[Any]) -> int:
     >>> next(values), next(values), before_last(batch, values)
     ('a', 'b', 1)
 
-    Of a batch at one time, they need not be known: all of it stays in flight.
+    For a batch at one time the number is not needed, and 0: the whole batch stays in flight.
     """
     return 0 if batch.uniform else len(batch.values) - length_hint(values) - 1

@@ -1,8 +1,8 @@
 """Batches, completions and deadlines, whichever comes first: the events of a module that computes per time.
 
-Upstream is polled, and completions are looked up between two polls. Where upstream has to be waited for while a
-completion or a deadline may come first, a task asks it. A pending ask is never cancelled: if another event comes first,
-the answer waits in a one-element slot and counts as in flight.
+Upstream is polled, and completions are looked up between two polls. If upstream has to be waited for while a completion
+or a deadline may come first, it wakes the module, or a task asks it. A pending ask is never cancelled: if another event
+comes first, the answer waits in a one-element slot and counts as in flight.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -34,8 +34,8 @@ class Completed:
 class Eventful:
     """The events of a module: its batches, and the completions it requested, whichever comes first.
 
-    Completions come before the batch that caused them, least time first. At the end of the stream, all remaining ones
-    come.
+    Completions are delivered before the batch that caused them, least time first. At the end of the stream, all
+    remaining ones are delivered.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Eventful:
         self._location = location
         self._upstream = upstream
         self._lane = upstream if isinstance(upstream, Lane) and upstream.edge.depth < DEEP else None
-        """The lane to poll; None where a task asks: for a reader of another kind, and below a long row of modules."""
+        """The lane to poll; None where a task asks: for a reader of another kind, and after a long row of modules."""
         self.requests = requests
-        """The requested times, each with whether it is enough that everything before it is complete."""
+        """The requested times and, for each, whether it is enough that everything before it is complete."""
         self.many = many
         """Whether multi-time batches are taken whole."""
         self.pace = pace
@@ -64,14 +64,14 @@ class Eventful:
         self._moved = False
         """Whether times may have completed since the frontier was last read."""
         self._wanted = 0
-        """The number of values to ask for, where the last poll found that they have to be waited for."""
+        """The number of values to ask for, if the last poll found that they have to be waited for."""
         self._outstanding = 0
         """The limit of an ask that upstream answers by waking this module; 0 while there is none."""
         self._wake = scope.run.signal()
         self._waiting = False
         """Whether it waits for the next event."""
         self._asked = False
-        """Whether upstream was woken for an ask that is not answered since."""
+        """Whether upstream has woken the module for an ask that is not answered yet."""
         self._fronts: Sequence[Any] | None = None
         """The least times that could still come when the frontier was last read, or earlier ones.
 
@@ -84,19 +84,19 @@ class Eventful:
     # ---- for a module
 
     def end(self) -> None:
-        """Stop asking and notifying, as the stream is over here."""
+        """Stop asking and notifying, because the stream has ended here."""
         self._askers.end()
         self.requests.clear()
 
     @property
     def ended(self) -> bool:
-        """Whether the stream is over here."""
+        """Whether the stream has ended here."""
         return self._askers.ended
 
     def poll(self, limit: int) -> Answer | Completed | Unanswered:
         """The next event: a completion, or an answer (a batch of at most `limit` values, the end, or a failure).
 
-        With a limit of 0 nothing is asked; otherwise the pace may ask for fewer values. After WAIT: `fetch`.
+        With a limit of 0 nothing is asked; otherwise the pace may ask for fewer values. After WAIT, call `fetch`.
         """
         requests, slot = self.requests, self._slot
         if self.ended:
@@ -124,12 +124,12 @@ class Eventful:
         return slot
 
     def ask_on(self) -> None:
-        """Let a task ask, if upstream has woken this module, which handles something else first."""
+        """Ask in a task, if upstream has woken this module, which handles something else first."""
         if self._asked:
             self._askers.ask(self._upstream, self._outstanding)
 
     async def next(self, limit: int) -> Answer | Completed | None:
-        """The next event, as of `poll`, but waited for; None after a piece of work that led to none."""
+        """The next event, as in `poll`, after waiting for it; None after a piece of work that led to none."""
         while (event := self.poll(limit)) is WAIT:
             await self.fetch()
         return None if event is NOT_YET else event
@@ -216,7 +216,7 @@ class Eventful:
         return self._upstream in self._askers.asking
 
     async def wait(self, *, deadline: float = inf) -> None:
-        """Wait until the answer is there, a requested time is complete, or the deadline has come."""
+        """Wait until upstream has answered, a requested time is complete, or the deadline has passed."""
         self._wake = self._scope.run.signal()
         requests = self.requests
         watches = [completion(self._location, self._places, time, before=requests[time]) for time in requests.first]
@@ -237,7 +237,7 @@ class Eventful:
     # ----
 
     def _is_past(self, time: Hashable, before: bool) -> bool:  # noqa: FBT001
-        """Whether, by the last reading, nothing can lead to `time`, or only to `time` itself with `before`."""
+        """Whether, when last read, no time at or before `time` could come; with `before`, none before it."""
         for front in self._fronts or ():  # noqa: SIM110 - for most times `any` would cost more than all the rest
             if less_equal(front, time) and not (before and front == time):
                 return False
@@ -254,7 +254,7 @@ class Eventful:
             self._moved, self._asked = False, True
             self._wake.set()
         else:
-            # The module is busy with another event, or is not asked: the ask goes on meanwhile.
+            # The module is busy with another event, or is not being asked: a task asks meanwhile.
             self._askers.ask(lane, lane.polled_for)
 
     def _into_slot(self, _: Reader[Any], answer: Answer) -> None:
@@ -269,7 +269,7 @@ class Eventful:
         if not limit or self._asking:
             return WAIT
         wanted = limit if self.pace is None else self.pace.next(self._upstream, at_most=limit)
-        # An ask that another event came before stays as it is.
+        # An ask that another event overtook stays as it is.
         self._wanted = wanted = max(wanted, self._outstanding)
         if self._lane is None:
             return WAIT
@@ -315,7 +315,7 @@ class Eventful:
                 (time,) = first
                 before = requests[time]
                 for arrived in (slot.time,) if slot.uniform else slot.least:
-                    # If the batch in flight keeps the least time open, all are, and the frontier need not be read.
+                    # If the batch in flight keeps the least time open, all are open, and the frontier need not be read.
                     if arrived is time:
                         if not before:
                             return None

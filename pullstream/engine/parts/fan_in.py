@@ -39,7 +39,7 @@ class Input(Backlog):
         """The moment at which that ask began; None once others have had their turns."""
 
     def came(self, answer: Batch[Any] | Done | BaseException) -> None:
-        """Take its answer."""
+        """Take the input's answer."""
         if isinstance(answer, Batch):
             self.put(answer)
         else:
@@ -51,7 +51,7 @@ class Input(Backlog):
             self.settle()
 
     def settle(self) -> None:
-        """Acknowledge the used values of the batch, in the step in which they are answered."""
+        """Acknowledge the used values of the batch, in the step that answers them."""
         if not self:
             self.lane.settle()
         elif self.used and not self.head.uniform:
@@ -103,9 +103,9 @@ class Meeting:
 
 
 class FanIn(PolledAsking[Any]):
-    """A kernel that asks several inputs concurrently: while it serves an ask, those that have no values left.
+    """A kernel that asks several inputs concurrently: for each ask it serves, those that have no values left.
 
-    Its `poll` answers from the values that have come, or else returns what `ask_inputs` does.
+    Its `poll` answers from the values that have arrived, or else returns what `ask_inputs` does.
     """
 
     def __init__(self, *sources: Source[Any]) -> None:
@@ -192,13 +192,13 @@ class FanIn(PolledAsking[Any]):
         await self.edge.until([completion(self.location, places, time) for time in times], self.awaited())
 
     def settle(self, among: Iterable[Input] | None = None) -> None:
-        """Acknowledge the used values of the batches, in the step in which they are answered."""
+        """Acknowledge the used values of the batches, in the step that answers them."""
         for each in self.all if among is None else among:
             each.settle()
 
 
 class ManyInputs(FanIn):
-    """A fan-in of thousands of inputs. A step costs only as many inputs as have values or have to be asked again."""
+    """A fan-in of thousands of inputs. Each step visits only those that have values or must be asked again."""
 
     @override
     async def acquire(self) -> None:

@@ -41,7 +41,7 @@ class Kind(Enum):
     LEAVE_OUT = ("if value.__class__ is Caught:", "    {result}", "    continue")
     REVEAL = ("if value.__class__ is Caught: value = {result}",)
 
-    # An enum's own is written in Python, and each run looks up its loop by the kinds of its stages.
+    # An enum's own hash is written in Python, and each run looks up its loop by the kinds of its stages.
     __hash__ = object.__hash__
 
 
@@ -61,7 +61,7 @@ class StageMemory:
 class Stage:
     """A function from one value to at most one. Any state it keeps between calls is its own, made for one run.
 
-    If it `catches`, a value for which the function raises is marked, and the loop goes on. A stage with state between
+    If it `catches`, a value for which the function raises is marked, and the loop continues. A stage with state between
     values says in `memory` how a journal saves it.
     """
 
@@ -169,7 +169,7 @@ class Segment(PassOn, Inline, Resumable):
         self._careful = 0
         """The limit of the ask, while a batch is processed that may show whether values are quick."""
         self._left: Batch[Any] | None = None
-        """The values of a batch behind a slow one; they are in flight here."""
+        """The values of a batch after a slow one; they are in flight here."""
         self._loops: list[Loop] = []
         """The loop for the first batch, which checks whether a function returns a coroutine, and the loop for others.
 
@@ -177,7 +177,7 @@ class Segment(PassOn, Inline, Resumable):
         call, and with it the batch, for as long as someone keeps an exception that was caught.
         """
         self._timed: list[Loop] = []
-        """The same for batches whose values have each its own time."""
+        """The same for batches whose values each have their own time."""
         self._memories = {number: stage.memory for number, stage in enumerate(stages) if stage.memory is not None}
         self._saves = False
         if self._memories:

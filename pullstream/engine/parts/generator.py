@@ -39,7 +39,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
     The generator has a task of its own, because a generator that is advanced from changing tasks corrupts the cancel
     scopes it opens. A handover between that task and the asker's costs two rounds of the scheduler. So the task
     collects values: it advances the generator until half of the limit is there, until a few milliseconds have passed,
-    or until the generator really waits for something. Then the ask is answered, and the generator goes on waiting.
+    or until the generator really waits for something. Then the ask is answered, and the generator continues to wait.
 
     Collected values are held at their times until they are answered. The module's right to answer at a time is checked
     when the generator yields, so the same yield is refused whatever the limit is, and earlier values are answered.
@@ -74,7 +74,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         self._wake: Callable[[], object] | None = None
         """Called when the ask that waits can be answered."""
         self._asked = False
-        """Whether an ask has begun that is not answered."""
+        """Whether an ask has begun that is not answered yet."""
         self._running = False
         self._stopping = False
         self._generator: AsyncGenerator[Any, None] | None = None
@@ -177,7 +177,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         if isinstance(failure := self._ending, BaseException):
             reason = self.edge.failure
             if reason is not None and reason is not failure and not self.edge.relayed(failure):
-                # The generator had run ahead, and its failure was to be raised by an ask that never came.
+                # The generator had run ahead, and the ask that would have raised its failure never came.
                 blame(failure, str(self.location))
                 failed_too(reason, failure)
 
@@ -211,7 +211,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
             # From here on nothing sets the previous signal.
             self._demand = self.run.signal()
             self._answer()
-            # A shield around the yield keeps a cancellation from the wait for the next ask.
+            # A shield around the yield hides a cancellation from the wait for the next ask.
             if self._ending is not None or self._stopping:
                 return
 
@@ -245,10 +245,10 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
                     await self._demand.wait()
 
     async def closed(self) -> None:
-        """Hook, called in the generator's task once the generator is closed, also after a cancellation."""
+        """A hook that is called in the generator's task once the generator is closed, even after a cancellation."""
 
     def _answer(self) -> None:
-        """Let the outstanding ask be answered with the values collected so far."""
+        """Wake the outstanding ask: it can be answered with the values collected so far."""
         self._limit = 0
         wake, self._wake = self._wake, None
         if wake is not None:
@@ -311,8 +311,8 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         if rest is None:
             return False
         if self._scope_of_task.cancel_called and not self.edge.relayed(rest) and raised_when_cancelled(rest):
-            # Raised during the release, when no one asks any more: `release` raises it. A failure from upstream is not
-            # a failure of the release, nor is an exception that was already on its way.
+            # Raised during the release, when nobody asks any longer: `release` raises it. A failure from upstream is
+            # not a failure of the release, nor is an exception that was already on its way.
             self._release_failure = rest
         self._ending = rest
         return True
@@ -333,8 +333,8 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
             lead_to(exc, self._frame())
             self._ending = exc
         self._account.collects = bool(self._values)
-        if self._account.owed:
-            self._account.went_on()
+        if self._account.left_holds:
+            self._account.drop_left_holds()
 
     def _take_batch(self, batch: Batch[Any]) -> None:
         # The quickest test that passes most correct batches.
@@ -412,9 +412,9 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
 
 
 def _instead(answer: object) -> str:
-    """Return what to yield instead of something that is no batch."""
+    """Return what to yield instead of something that is not a batch."""
     if isinstance(answer, Completed):
-        return "and no completion"
+        return "not a completion"
     if inspect.iscoroutine(answer):
         answer.close()
         return "and this is a coroutine: write await in front of the call that made it"
@@ -429,4 +429,4 @@ def _mistake(answer: object) -> str:
     if not isinstance(answer, Batch):
         return f"{answer!r}: a transformer yields Batch(time, values), {_instead(answer)}"
     batch = cast("Batch[Any]", answer)
-    return wrong(batch) or ("" if len(batch.values) else "a batch without values: yield nothing, and go on, instead")
+    return wrong(batch) or ("" if len(batch.values) else "a batch without values: yield nothing instead")

@@ -22,13 +22,13 @@ from pullstream.protocol import NOT_YET, Batch, Done, Unanswered
 class Notified(PolledKernel[Any]):
     """Passes batches to `receive` and completions to `complete`; both may `give` results and request notifications.
 
-    Completions come before the batch that caused them, least time first. At the end of the stream all remaining ones
-    come. When upstream fails, or one of the two methods raises, the results given before are answered and nothing else.
-    A subclass with its own `__init__` calls `super().__init__()`. The state of a time that is not complete needs no
-    `memory`: a run that resumes from a journal gets the values again. It is trusted to give results only at times that
-    it holds or that are in flight here, or later; only a run with `check=True`, or the conformance kit, verifies that.
-    The kit needs `flushes=True` for a module that, like this one, loses pending results when upstream fails. With
-    `per_time=True`, it also checks that results depend on the values at their time alone:
+    Completions are delivered before the batch that caused them, least time first; the remaining ones at the end of the
+    stream. When upstream fails, or one of the two methods raises, the results given before are answered and nothing
+    else. A subclass with its own `__init__` calls `super().__init__()`. The state of a time that is not complete needs
+    no `memory`: a run that resumes from a journal gets the values again. It is trusted to give results only at times
+    that it holds or that are in flight here, or later; only a run with `check=True`, or the conformance kit, verifies
+    that. The kit needs `flushes=True` for a module that, like this one, loses pending results when upstream fails. With
+    `per_time=True`, it also checks that results depend only on the values at their time:
 
     >>> from collections import Counter
     >>> import pullstream as ps
@@ -55,7 +55,7 @@ class Notified(PolledKernel[Any]):
     traits = Traits(trusted=True)
 
     own_pace: bool = True
-    """Whether it asks at its own pace, as it consumes more than it emits; otherwise it passes the limit upstream."""
+    """Whether it asks at its own pace, since it consumes more than it emits; otherwise it passes the limit upstream."""
 
     taken: int = 0
     """The number of values of the current multi-time batch that have been handled."""
@@ -65,7 +65,7 @@ class Notified(PolledKernel[Any]):
     def __init__(self) -> None:
         self.requests: Requests[bool] = Requests()
         """The requested times; see `Eventful`."""
-        self._owed: dict[Hashable, Hashable] = {}
+        self._holds: dict[Hashable, Hashable] = {}
         self.ready = Backlog(self)
         self._limit = 1
         self._together: list[tuple[Hashable, Sequence[Any]]] | None = None
@@ -73,8 +73,8 @@ class Notified(PolledKernel[Any]):
         self._done: list[Hashable] = []
         """The times completed together."""
         self._gathered = 0
-        self._let_go: list[Hashable] = []
-        """The module's own holds that are dropped when those results are held themselves."""
+        self._to_drop: list[Hashable] = []
+        """The module's own holds to drop once those results are held themselves."""
 
     # ---- what a module supplies
 
@@ -94,20 +94,20 @@ class Notified(PolledKernel[Any]):
         """Give the results that are already final, when the stream has failed upstream."""
 
     def demand(self, limit: int) -> int:
-        """The most values to ask for when `limit` results are wanted; an own pace may ask for fewer."""
+        """The most values to ask for when `limit` results are wanted; the module's own pace may ask for fewer."""
         return self.most() if self.own_pace else limit
 
     def most(self) -> int:
-        """The most values that an own pace asks for."""
+        """The most values that the module's own pace asks for."""
         return self.run.limit
 
     # ---- for a module to use
 
     def apart(self, batch: Batch[Any]) -> Iterable[Batch[Any]]:
-        """The runs of the batch that is received; before each, the times that are complete by then are notified.
+        """The runs of the received batch; before each, `complete` is called for the times that are complete by then.
 
-        A module that gives results only in `complete` may take a batch as a whole instead. The completions that the
-        batch causes follow it then.
+        A module that gives results only in `complete` may take a batch as a whole instead. Then the completions that
+        the batch causes follow it.
         """
         return (batch,) if batch.uniform else self._apart(batch)
 
@@ -126,10 +126,10 @@ class Notified(PolledKernel[Any]):
     def notify(self, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
         """Request one `complete(time)`; until it returns, hold the right to give results at `owed`.
 
-        With `before` it comes as soon as everything before `time` is complete, although more may come at `time`.
+        With `before`, it is called as soon as everything before `time` is complete, even if more may come at `time`.
         """
         self.location.hold(owed)
-        self._owed[time] = owed
+        self._holds[time] = owed
         self.requests[time] = before
 
     def remind(self, time: Hashable, *, before: bool = False) -> None:
@@ -137,16 +137,16 @@ class Notified(PolledKernel[Any]):
         self.requests[time] = before
 
     def forget(self, time: Hashable) -> None:
-        """Take back the request for `time`, and its hold."""
+        """Withdraw the request for `time`, and its hold."""
         del self.requests[time]
-        self._drop_owed(time)
+        self._drop_hold(time)
 
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
         """Answer results at `time`, in the order in which they are given; an empty sequence is ignored."""
         try:
             count = len(results)
         except TypeError:
-            raise self._no_sequence("give(time, [result])", results) from None
+            raise self._not_a_sequence("give(time, [result])", results) from None
         if not count:
             return
         if self._together is None:
@@ -160,7 +160,7 @@ class Notified(PolledKernel[Any]):
         try:
             count = len(results)
         except TypeError:
-            raise self._no_sequence("give_many([time], [result])", results) from None
+            raise self._not_a_sequence("give_many([time], [result])", results) from None
         if not count:
             return
         if self._together is None:
@@ -169,18 +169,18 @@ class Notified(PolledKernel[Any]):
             for time, result in zip(times, results, strict=True):
                 self.give(time, [result])
 
-    def _no_sequence(self, written: str, results: object) -> TypeError:
+    def _not_a_sequence(self, written: str, results: object) -> TypeError:
         return TypeError(
             f"{self.location}: results are given as a sequence, such as a list, but got {shown(results)}. For a single "
             f"result, write {written}"
         )
 
     def drop(self, time: Hashable) -> None:
-        """Drop a hold that the module has taken, when the results given so far are held by themselves."""
+        """Drop a hold that the module has taken, once the results given so far are held themselves."""
         if self._together is None:
             self.location.drop(time)
         else:
-            self._let_go.append(time)
+            self._to_drop.append(time)
 
     @property
     def room(self) -> int:
@@ -199,9 +199,9 @@ class Notified(PolledKernel[Any]):
 
     # ----
 
-    def _drop_owed(self, time: Hashable) -> None:
-        if time in self._owed:
-            self.location.drop(self._owed.pop(time))
+    def _drop_hold(self, time: Hashable) -> None:
+        if time in self._holds:
+            self.location.drop(self._holds.pop(time))
 
     @override
     def placed(self) -> None:
@@ -211,7 +211,7 @@ class Notified(PolledKernel[Any]):
         pace = Pace(self.run, self.most()) if self.own_pace else None
         self.events = Eventful(self.scope, self.location, self.upstream, self.requests, many=True, pace=pace)
         if self.edge.depth > DEEP:
-            # A task asks upstream: its stack begins anew.
+            # A task asks upstream, with a fresh stack.
             self.edge.depth = 1
 
     @override
@@ -224,7 +224,7 @@ class Notified(PolledKernel[Any]):
         return self.go_on(limit) or self.ready.answer(limit) or NOT_YET
 
     def go_on(self, limit: int) -> Unanswered | None:
-        """Handle the next event, if there are no results left; return why there is none."""
+        """Handle the next event, if no results are left; return NOT_YET or WAIT if there is no event."""
         ready = self.ready
         self._limit = limit
         if not (ready or ready.known):
@@ -265,14 +265,14 @@ class Notified(PolledKernel[Any]):
             out = given[0][1] if len(given) == 1 else joined([results for _, results in given])
             self.ready.put(of_runs([(time, len(results)) for time, results in given], out))
         for time in self._done:
-            self._drop_owed(time)
+            self._drop_hold(time)
         self._done.clear()
-        for time in self._let_go:
+        for time in self._to_drop:
             self.location.drop(time)
-        self._let_go.clear()
+        self._to_drop.clear()
 
     def take(self, event: Batch[Any] | Completed | Done | BaseException) -> None:
-        """Let the module handle an event."""
+        """Pass an event to the module's methods."""
         ready = self.ready
         try:
             if isinstance(event, Batch):

@@ -22,15 +22,15 @@ STEADY: Final = 4
 """The number of answers of one size after which another size is tried, to learn what one value costs."""
 
 FADING: Final = 0.8
-"""The part of the estimated cost of an answer that is left after another answer has shown that it is less."""
+"""The part of an answer's estimated fixed cost that is kept after an answer that cost less."""
 
 
 class Size:
     """The number of values to ask for so that one answer takes a few milliseconds of work.
 
-    Part of an answer's cost may not depend on its number of values: to look at 400 columns takes as long for one row as
-    for a thousand. Asking for fewer values makes this part no cheaper, and each value dearer. So it is estimated from
-    two answers of different sizes, and not counted; the work on the values may take as long again.
+    Part of an answer's cost may not depend on its number of values: looking at 400 columns takes as long for one row as
+    for a thousand. Asking for fewer values makes this part no cheaper, and each value dearer. So this part is estimated
+    from two answers of different sizes, and not counted; the work on the values may take as long again.
     """
 
     now: int = FIRST
@@ -48,14 +48,14 @@ class Size:
         """Choose the next number, after an ask for `asked` values brought `came` and took `spent` seconds of work.
 
         It shrinks from the number asked for, not from the values received: modules upstream may have left values out. A
-        module that yields to other tasks does so every `BREATH`, so a wait of just that length is no sign of asking
-        for too much. An ask for fewer values than it allows is no reason to allow more.
+        module that yields to other tasks does so every `BREATH`, so a wait of just that length does not mean that it
+        asked for too much. An ask for fewer values than it allows is no reason to allow more.
         """
         change, more_asked, more_came = spent - self._spent, asked - self._asked, came - self._came
         if self._came and more_asked * more_came > 0:
             # Work upstream may depend on the number asked for, and work here on the values received.
             variable = max(0.0, change / more_asked * asked, change / more_came * came)
-            # A single answer that took less is no proof: among many tasks, a wait may show in every other answer only.
+            # A single cheaper answer proves nothing: among many tasks, a wait may show only in every other answer.
             self._fixed = max(FADING * self._fixed, min(spent - variable, self._spent))
         self._steady = self._steady + 1 if asked == self._asked and came >= asked else 0
         self._asked, self._came, self._spent = asked, came, spent
@@ -71,7 +71,7 @@ class Size:
             self.now = 2 * asked
             self._patience = STEADY
         elif self._steady >= self._patience and (asked < most or self._fixed > BREATH):
-            # Two values may take no longer than one that takes long. Otherwise, either size is within what is allowed.
+            # Two values may take no longer than one slow value. Otherwise, both sizes are within what is allowed.
             self._patience *= 2
             self.now = 2 * asked if asked == 1 or (work < allowed and asked < most) else asked // 2
 
@@ -84,10 +84,10 @@ class Pace:
     waiting. What counts is the work since this task last had its turn, which includes synchronous work upstream, and
     never the time spent waiting for upstream.
 
-    Call `next` directly before each ask, and `took` when its answer has come.
+    Call `next` directly before each ask, and `took` when its answer has arrived.
     """
 
-    __slots__ = ("_answered", "_asked", "_came", "_mark", "_most", "_owing", "_run", "_size", "_spent")
+    __slots__ = ("_answered", "_asked", "_came", "_mark", "_most", "_run", "_size", "_spent", "_unfinished")
 
     def __init__(self, run: Run, most: int | None = None) -> None:
         self._run = run
@@ -98,7 +98,7 @@ class Pace:
         self._came = 0
         """The number of values that the inputs had brought before this answer."""
         self._answered = False
-        self._owing = False
+        self._unfinished = False
         """Whether the last ask was served with the rest of a multi-time answer."""
         self._spent = 0.0
         self._mark = run.clock.now()
@@ -108,13 +108,13 @@ class Pace:
         """Return the number of values to ask for now: at most `at_most`, and `most` or, by default, the run's limit."""
         if self._most == 1:
             return 1
-        self._owing, came = False, 0
+        self._unfinished, came = False, 0
         for lane in upstream:
             if isinstance(lane, Lane):
-                self._owing |= lane.edge.handover.owing
+                self._unfinished |= lane.edge.handover.unfinished
                 came += lane.port.values
-        if self._owing:
-            # This ask says nothing about the cost of the next answer. The work on all parts of one is counted together.
+        if self._unfinished:
+            # This ask says nothing about the cost of the next answer. All parts of one are counted together.
             return min(self._size.now, self._most, at_most)
         if self._answered:
             self._lap()
@@ -128,8 +128,8 @@ class Pace:
         return self._asked
 
     def took(self) -> None:
-        """Note that an answer has come, and that work on it begins now."""
-        if self._most > 1 and not self._owing:
+        """Note that an answer has arrived, and that work on it begins now."""
+        if self._most > 1 and not self._unfinished:
             self._answered = True
             self._lap()
 
@@ -139,14 +139,14 @@ class Pace:
             self._lap()
 
     def _lap(self) -> None:
-        """Add the work since the mark, and begin anew there."""
+        """Add the work since the mark, and set the mark to now."""
         run = self._run
         now = run.clock.now()
         spent = run.clock.waited(max(self._mark, run.turn), now)
         began, ended, worked = run.long_work
         if began <= self._mark[0] < ended:
-            # A module has let others run, but only after it had kept them waiting for long. One that lets them run
-            # again and again may be late now and then.
+            # A module has let others run, but only after keeping them waiting for long. A module that often lets them
+            # run may be late now and then.
             spent = max(spent, min(worked, ended - self._mark[0]))
         self._spent += spent
         self._mark = now
@@ -155,9 +155,9 @@ class Pace:
 class WaitingPace:
     """Chooses how many values to have in hand, for a module that may wait for each of them: for a call, or a channel.
 
-    A source that takes from a queue or polls a service must not have hundreds of values taken before any is processed.
-    So the pace begins with `least` values, doubles when as many as it allows were processed in a moment, and shrinks
-    when that took longer. It counts the time during which values are in hand, by trio's clock.
+    A source that takes from a queue or polls a service must not be asked for hundreds of values before any is
+    processed. So the pace begins with `least` values, doubles when as many as it allows were processed in a moment, and
+    shrinks when that took longer. It counts the time during which values are in hand, by trio's clock.
     """
 
     __slots__ = ("_in_hand", "_least", "_processed", "_since", "_size", "_streams")
@@ -188,9 +188,9 @@ class WaitingPace:
         return self._size
 
     def took(self, count: int, streams: int = 1) -> None:
-        """Note that an answer of `count` values has come, and that work on it begins now.
+        """Note that an answer of `count` values has arrived, and that work on it begins now.
 
-        At most so many `streams` process them, one after another; each may take a moment.
+        At most this number of `streams` process them, one after another; each may take a moment.
         """
         if not self._in_hand:
             self._since = trio.current_time()

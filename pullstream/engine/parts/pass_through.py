@@ -11,7 +11,7 @@ from pullstream.protocol import Batch, Done, Unanswered
 
 
 class Passing(PolledAsking[Any]):
-    """Passes every ask up and every answer down, and can do something else meanwhile."""
+    """Passes every ask upstream and every answer downstream, and can do something else meanwhile."""
 
     @override
     async def acquire(self) -> None:
@@ -25,7 +25,7 @@ class Passing(PolledAsking[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        # An ask may come for fewer values than the poll before it, for which they were asked for.
+        # This ask may be for fewer values than the earlier poll that asked for them.
         answer = self.next.answer(limit)
         if answer is None:
             self.ask_input(self.upstream, limit)

@@ -29,7 +29,7 @@ class PassOn(PolledKernel[Any]):
         """Make the answer from a batch, at one time or many; None if it is empty, and the next must be asked for.
 
         If it fails at a value, it calls `fail` and returns the results before. The completions that a multi-time batch
-        causes are known after all of it.
+        causes are known only after the whole batch.
         """
 
     def run_by_run(self, batch: Batch[Any], answer: Callable[[Batch[Any]], Batch[Any] | None]) -> Batch[Any] | None:
@@ -74,7 +74,7 @@ class PassOn(PolledKernel[Any]):
         answer = self.answer(batch)
         if answer is None:
             return NOT_YET
-        # Acknowledged in the same step in which the answer is in flight below. After a failure, the values from the
+        # Acknowledged in the same step that puts the answer in flight downstream. After a failure, the values from the
         # failure on have not been handled, so the batch is not acknowledged.
         if self.__edge__.handover.failure is None:
             self.upstream.settle()

@@ -36,15 +36,15 @@ class Asking(Waking[T]):
     traits = Traits(trusted=True)
 
     ended = False
-    """Whether the stream is over here: an answer that reaches a task now starts nothing new."""
+    """Whether the stream has ended here: an answer that reaches a task now starts nothing new."""
 
     __answered = False
-    """Whether an input was polled since the last `change`: what it answered has not been looked at.
+    """Whether a polled input has answered since the last `change`: its answer has not been processed.
 
     Its name is mangled, because a subclass may well have an attribute of that name.
     """
     __late: trio.CancelScope | None = None
-    """The scope of the task that reports a failure of an input which is not raised for long."""
+    """The scope of the task that reports an input's failure if it is not raised for a long time."""
 
     @override
     async def acquire(self) -> None:
@@ -62,7 +62,7 @@ class Asking(Waking[T]):
     async def change(self, *, outside: bool = False) -> None:
         """Wait until `changed` is called; `outside`, if something outside the run may call it as well.
 
-        Only lets others run if an input has answered `ask_input` at once.
+        If an input has answered `ask_input` at once, this only lets other tasks run.
         """
         if self.answered():
             await self.breathe()
@@ -79,9 +79,9 @@ class Asking(Waking[T]):
         self._askers.take_back(lane)
 
     def ask_input(self, lane: Lane[Any], limit: int) -> None:
-        """Ask an input: in this step, or once it says that it can answer; otherwise in a task, as `ask_beside`.
+        """Ask an input: in this step, or once it says that it can answer; otherwise in a task, as `ask_beside` does.
 
-        Below a long row of modules it is always a task, whose stack begins anew.
+        After a long row of modules it is always a task, with a fresh stack.
         """
         if self.ended or self.asking(lane):
             return
@@ -96,7 +96,7 @@ class Asking(Waking[T]):
             self._askers.ask(lane, limit)
 
     def _woken(self, lane: Lane[Any]) -> None:
-        """Ask an input again, as it may have its answer: in a task, if this module is not polled soon."""
+        """Ask an input again, because it may have its answer: in a task, if this module is not polled soon."""
         self._askers.asking.discard(lane)
         if self.edge.asked:
             self._askers.due[lane] = None
@@ -105,17 +105,17 @@ class Asking(Waking[T]):
             self._askers.ask(lane, lane.polled_for)
 
     def ask_due(self) -> None:
-        """Ask the inputs that have woken this module, as the asks to them are outstanding: before a poll answers.
+        """Ask the inputs that have woken this module before a poll answers: the asks to them are outstanding.
 
-        An input that has nothing to answer yet would otherwise stand still until the consumer has handled the answer
-        that another one led to.
+        Otherwise an input that has no answer yet would stand idle until the consumer has handled another input's
+        answer.
         """
         due = self._askers.due
         until = clocks.monotonic() + BREATH if due else 0
         while due:
             lane = next(iter(due))
             del due[lane]
-            # In this step, unless the work of those before it has kept other tasks waiting.
+            # In this step, unless the inputs before it have kept other tasks waiting.
             ask = self._ask_again if clocks.monotonic() < until else self.ask_beside
             ask(lane, lane.polled_for)
 
@@ -138,7 +138,7 @@ class Asking(Waking[T]):
         It counts as in flight until the lane is asked again or acknowledged with `lane.ack()`. Values kept beyond that
         must be held before, with `self.location.hold(time)`.
         """
-        raise NotImplementedError(f"{type(self).__name__} asks beside and does not say what it does with {answer!r}")
+        raise NotImplementedError(f"{type(self).__name__} asks its inputs, but has no arrived(lane, answer) for {answer!r}")
 
     def _take(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, BaseException) and self.__late is None and lane in self.inputs:
@@ -151,7 +151,7 @@ class Asking(Waking[T]):
         self.changed()
 
     async def __report(self, late: trio.CancelScope, failure: BaseException) -> None:
-        """Log a failure that is not raised for long: what comes before it (R8) may never end."""
+        """Log a failure that is not raised for a long time: the work before it (R8) may never end."""
         with late:
             await trio.sleep(LATE)
             LOG.warning(
@@ -172,7 +172,7 @@ class PolledAsking(Asking[T], PolledKernel[T]):
         return False
 
     def pending(self) -> Unanswered:
-        """Return NOT_YET if an input has answered `ask_input` at once, or is due, and so is worth a look; else WAIT."""
+        """Return NOT_YET if a poll is worthwhile: an input has answered `ask_input` at once, or is due. Else WAIT."""
         return NOT_YET if self.answered() or self._askers.due else WAIT
 
     @override
@@ -188,7 +188,7 @@ class PolledAsking(Asking[T], PolledKernel[T]):
 
 
 class TaskKernel(Asking[T]):
-    """A kernel whose work goes on in tasks of its own, beside the asks it serves. They are cancelled with the stream.
+    """A kernel that also works in tasks of its own, beside the asks it serves. They are cancelled with the stream.
 
     A subclass that overrides `acquire`, `halt` or `release` must call the base method as well.
     """
@@ -205,8 +205,8 @@ class TaskKernel(Asking[T]):
             async with trio.open_nursery() as nursery:
                 task_status.started(nursery)
                 with self.run.shielded(nursery.cancel_scope):
-                    # Nothing ever sets this signal. The task only keeps the nursery open, and as its wait is a signal
-                    # of the run, a stall is still detected.
+                    # Nothing ever sets this signal. The task only keeps the nursery open, and because its wait is a
+                    # signal of the run, a stall is still detected.
                     await self.run.signal().wait()
         finally:
             self._quiet.set()

@@ -1,4 +1,4 @@
-"""The kernel of modules that wait for what other tasks do, or for the clock, and not for their inputs alone."""
+"""The kernel of modules that wait not only for their inputs, but also for other tasks or for the clock."""
 
 from collections.abc import Callable
 from math import inf
@@ -26,7 +26,7 @@ class Alarm:
         run.spawn_watch(self._work)
 
     def set(self, moment: float) -> None:
-        """Ring at a moment, in place of the one set before; infinity for never."""
+        """Ring at a moment, instead of the one set before; infinity for never."""
         before, self._at = self._at, moment
         if (before < inf) != (moment < inf):
             self._run.detector.clock_set(ringing=moment < inf)
@@ -66,7 +66,7 @@ class Waking(Kernel[T]):
         return signal
 
     def call_at_change(self, wake: Callable[[], object] | None) -> None:
-        """Let the next `changed` call a function, in place of the last one; None for none."""
+        """Make the next `changed` call a function, instead of the last one; None for none."""
         self.__wake = wake
 
     @property
@@ -75,13 +75,13 @@ class Waking(Kernel[T]):
         return self.__wake is not None
 
     def changed(self) -> None:
-        """End the wait, if there is one: the module looks again whether it can answer."""
+        """End the wait, if there is one: the module checks again whether it can answer."""
         wake, self.__wake = self.__wake, None
         if wake is not None:
             wake()
 
     def change_at(self, moment: float) -> None:
-        """Call `changed` at a moment of trio's clock, in place of the one given before; infinity for never."""
+        """Call `changed` at a moment of trio's clock, instead of the one given before; infinity for never."""
         if self.__alarm is None:
             self.__alarm = Alarm(self.run, self.changed)
         self.__alarm.set(moment)

@@ -1,1 +1,1 @@
-"""A run: its tasks, its assembly from blueprints, deadlock detection and interrupts."""
+"""A run on trio: its clocks, blocked tasks, deadlock detection, threads and interrupts."""

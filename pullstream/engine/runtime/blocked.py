@@ -24,7 +24,7 @@ def own_scope(*, shield: bool = False) -> trio.CancelScope:
 
 
 def is_cancelled(scope: trio.CancelScope) -> bool:
-    """Whether the code in a scope is cancelled, by the scope or from outside; for the latter, if trio tells."""
+    """Whether the code in a scope is cancelled, by the scope or, as far as trio shows it, from outside."""
     status: Any = getattr(scope, "_cancel_status", None)
     return scope.cancel_called or bool(getattr(status, "effectively_cancelled", False))
 
@@ -104,8 +104,8 @@ def opened_in(task: trio.lowlevel.Task, nursery: trio.Nursery) -> list[trio.Nurs
 def is_only_task(task: trio.lowlevel.Task, nursery: trio.Nursery, *, runs: bool) -> bool:
     """Whether a task is the main one of the program, with no others but those in the nursery of a run.
 
-    False if its wait may be cut short, or if there is another thread of the program's own: either could go on and use
-    the handles of the run. What is inside the nursery is the run's, if the task itself `runs` its sinks.
+    False if its wait may be cut short, or if there is another thread of the program's own: either could continue and
+    use the handles of the run. If the task itself `runs` the sinks, nurseries inside that one belong to the run.
     """
     own, main = task.parent_nursery, threading.main_thread()
     if (

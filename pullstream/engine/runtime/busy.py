@@ -1,4 +1,4 @@
-"""A clock of the time that a trio program is busy. A `Pace` uses it, as waiting takes no time on it."""
+"""A clock of the time that a trio program is busy. A `Pace` uses it, because waiting takes no time on it."""
 
 import sys
 from collections import deque
@@ -35,7 +35,7 @@ if sys.platform == "linux":
 else:
 
     def _waits() -> int | None:
-        """Return None, as the system does not count context switches."""
+        """Return None, because the system does not count context switches."""
         return None
 
 
@@ -94,9 +94,9 @@ class BusyClock(trio.abc.Instrument):
         return busy if busy - worked < NOTHING or self._slept(moment[0], now[0]) else worked
 
     def _slept(self, since: float, now: float) -> bool:
-        """Whether this thread has slept since a moment; True where the system does not tell.
+        """Whether this thread has slept since a moment; True if the system does not tell.
 
-        What one caller finds, others that began before must find as well.
+        A sleep that one caller finds must also count for callers whose moment is earlier.
         """
         before, self._waits = self._waits, _waits()
         if before != self._waits:
@@ -135,7 +135,7 @@ class BusyClock(trio.abc.Instrument):
 
 @attrs.define(eq=False)
 class _AfterWait(trio.abc.Instrument):
-    """Notes when a program wakes. It is added for each wait, as most rounds wait for nothing and need no call."""
+    """Notes when a program wakes. It is added for each wait, because most rounds wait for nothing."""
 
     clock: BusyClock
 

@@ -1,7 +1,7 @@
 """The clocks by which the engine measures work: the only place where it reads real time for that.
 
 A run of the same program takes the same steps only if these clocks show the same times, so a simulation replaces them.
-Therefore they are read as attributes of this module, `clocks.monotonic()`. All waiting goes by trio's clock.
+Therefore they are read as attributes of this module, `clocks.monotonic()`. All waits use trio's clock.
 """
 
 from collections.abc import Callable

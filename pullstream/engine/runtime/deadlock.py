@@ -1,4 +1,4 @@
-"""Deadlock detection: noticing that nothing in a run can move any more.
+"""Deadlock detection: noticing that nothing in a run can move.
 
 A wait for something that the run's own tasks must do is an inside wait; it is made with a `Signal`. Every other wait
 (user code, a clock, a disk, a handle) is an outside wait: something may come from there at any time. When all tasks of
@@ -24,19 +24,19 @@ LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
 """Whether this task only observes: its waits, and the failures it receives, mean nothing to the run or its user."""
 
 FEW: Final = 64
-"""The number of remembered tasks from which on it is worth checking which of them have ended."""
+"""The number of remembered tasks above which it is worth checking which of them have ended."""
 
 SOMEBODY: Final = "somebody"
 """Stands for a task that is unknown or has not begun, and for a clock."""
 
 
 class DeadlockDetector:
-    """Deadlock detection in one run: knows which tasks wait inside, and whether any task is left that may move."""
+    """Deadlock detection in one run: tracks which tasks wait inside, and whether any task may still move."""
 
     def __init__(self, on_failure: Callable[[BaseException], None] | None = None) -> None:
         self.nursery: trio.Nursery | None = None
         self.runner: trio.lowlevel.Task | None = None
-        """The task that runs the sinks, if that is the one that has opened the nursery."""
+        """The task that runs the sinks, if it is the task that opened the nursery."""
         self._on_failure = on_failure
         """Called with an exception that belongs to no module: the run ends with it."""
         self._failure: BaseException | None = None
@@ -47,7 +47,7 @@ class DeadlockDetector:
         self.outside: dict[Signal, None] = {}
         """The signals that something outside may set, while tasks wait for them."""
         self.awaiting: trio.lowlevel.Task | None = None
-        """The task by which the program itself waits for the run."""
+        """The task in which the program itself waits for the run."""
         self._alone: bool | None = False
         self._clocks = 0
         """The number of clocks that will wake a task of the run."""
@@ -75,19 +75,19 @@ class DeadlockDetector:
             self._rounds.runs[nursery] = self
 
     def arm(self, on_deadlock: Callable[[], None], within: trio.CancelScope) -> None:
-        """Call `on_deadlock`, between the steps of tasks, when nothing can move any more; from now on."""
+        """From now on, call `on_deadlock` between the steps of tasks when nothing can move."""
         self._on_deadlock = on_deadlock
         self.within = within
         self.check_soon()
 
     def over(self) -> None:
-        """Stop detecting, as the run has ended."""
+        """Stop detecting, because the run has ended."""
         self.ended = True
         self._on_deadlock = None
         self._unblocked.clear()
         if self._rounds is not None:
             if self.runner is not None:
-                # It may run thousands of others.
+                # The task may run thousands of other runs.
                 self._rounds.runs.pop(self.runner, None)
                 self._rounds.changed(self.runner)
             self._rounds.to_check.pop(self, None)
@@ -95,7 +95,7 @@ class DeadlockDetector:
                 self._rounds.runs.pop(self.nursery, None)
 
     def left(self) -> None:
-        """Forget the program, which has left the run: its results would live until the next garbage collection."""
+        """Forget the program, which has left the run, so that its results are freed before a garbage collection."""
         self._on_failure = None
 
     # ---- tasks
@@ -136,7 +136,7 @@ class DeadlockDetector:
         self.check_soon()
 
     def asked_by(self, lane: Any) -> None:
-        """Take note of a lane that another task than the module's own may ask."""
+        """Take note of a lane that a task other than the module's own may ask."""
         if self._lanes is None:
             self._lanes = WeakSet()
         self._lanes.add(lane)
@@ -185,7 +185,7 @@ class DeadlockDetector:
 
     @property
     def alone(self) -> bool:
-        """Whether every wait of the run is an inside one, as nothing is left outside: the program waits for the run."""
+        """Whether every wait of the run is an inside one: only the program is left outside, and waits for the run."""
         if self._alone is None:
             # Only now: most runs have no wait for which it matters.
             assert self.awaiting is not None
@@ -201,7 +201,7 @@ class DeadlockDetector:
         self.awaited_by(task)
 
     def awaited_by(self, task: trio.lowlevel.Task | None) -> None:
-        """Note that the program itself waits for the run by this task, or that it no longer waits."""
+        """Note that the program itself waits for the run in this task, or that it no longer waits."""
         signals = [signal.task for signal in self.outside if signal.task is not None]
         if task is None and self._alone:
             for waiting in signals:
@@ -224,13 +224,13 @@ class DeadlockDetector:
         self._check_when_woken = True
 
     def deadlocked(self) -> bool:
-        """Whether nothing can move any more."""
+        """Whether nothing can move."""
         return self._on_deadlock is not None and self.mover(set()) is None
 
     def tell(self) -> None:
-        """Call the deadlock handler: nothing can move any more, or could not a moment ago.
+        """Call the deadlock handler: nothing can move, or nothing could a moment ago.
 
-        After this the run is not checked again before `check_soon`.
+        After this the run is not checked again until `check_soon` is called.
         """
         if self._on_deadlock is not None:
             self._on_deadlock()
