@@ -40,7 +40,7 @@ def _lingers(traits: "Traits") -> bool:
 
 @attrs.frozen
 class Traits:
-    """The static properties of a module, which follow from its code and its arguments alone.
+    """The static properties of a module, which follow only from its code and its arguments.
 
     A class of kernels has one value for all. Where a trait depends on arguments, `__init__` gives the module its own:
 
@@ -98,10 +98,10 @@ class Traits:
     """Whether times are given by position, so that a value left out would shift the times after it."""
 
     clocked: bool = False
-    """Whether results depend on a clock: on when values arrive, and not on their times alone."""
+    """Whether results depend on a clock: on when values arrive, and not only on their times."""
 
     steered: bool = False
-    """Whether a program may change what is held, by a handle, while nothing is asked for."""
+    """Whether a program may use a handle to change what is held while nothing is asked for."""
 
     follows: bool = False
     """Whether answered times follow from holds, or from upstream, even in a module without inputs.
@@ -112,10 +112,10 @@ class Traits:
     """
 
     asks_apart: bool = False
-    """Whether inputs are asked only in tasks of their own, whose stacks begin anew, at least below a long row."""
+    """Whether inputs are asked only in tasks of their own, with fresh stacks, at least after a long row of modules."""
 
     lingers: bool = attrs.field(init=False, repr=False, eq=False, default=attrs.Factory(_lingers, takes_self=True))
-    """Whether a time still matters downstream when it is complete there: for what is remembered, or comes later."""
+    """Whether a time still matters downstream when it is complete there: something is remembered, or comes later."""
 
 
 PLAIN: Final = Traits()

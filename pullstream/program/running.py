@@ -360,7 +360,7 @@ class Running(Generic[R]):
             if self._tracer is not None:
                 self._tracer.shut()
             if self._own_interrupts is not None:
-                self._own_interrupts.told = self._abandoned
+                self._own_interrupts.reported = self._abandoned
                 self._own_interrupts.__exit__(None, outcome, None)
         finally:
             self._spared.__exit__(None, outcome, None)

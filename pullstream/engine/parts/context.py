@@ -395,7 +395,7 @@ class Context:
 
         `counters()` and progress displays show it. The function must be quick, and must never wait or raise.
         """
-        self._account.location.told = status if callable(status) else partial(str, status)
+        self._account.location.status_text = status if callable(status) else partial(str, status)
 
     async def breathe(self) -> None:
         """Yield to other tasks, and to a pending cancellation, every few milliseconds."""

@@ -138,7 +138,7 @@ class Asking(Waking[T]):
         It counts as in flight until the lane is asked again or acknowledged with `lane.ack()`. Values kept beyond that
         must be held before, with `self.location.hold(time)`.
         """
-        raise NotImplementedError(f"{type(self).__name__} asks its inputs, but has no arrived(lane, answer) for {answer!r}")
+        raise NotImplementedError(f"{type(self).__name__} asks inputs, but has no arrived(lane, answer) for {answer!r}")
 
     def _take(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if isinstance(answer, BaseException) and self.__late is None and lane in self.inputs:

@@ -1,9 +1,9 @@
 """Ctrl-C while the toolkit is at work: kept where it strikes, and raised where it can do no harm.
 
 Python raises KeyboardInterrupt between any two instructions. In the middle of a change of state, or just before the
-`try` that would have released a resource, it would leave damage that nothing can repair. So while the toolkit has the
-main thread, its own handler stands in front of the program's. It calls the program's handler (Python's, the user's,
-PySpark's) and keeps any exception that *that* raises. A handler that only records the signal has handled it. Where
+`try` that would have released a resource, it would leave damage that nothing can repair. So while the toolkit runs in
+the main thread, its own handler stands in front of the program's. It calls the program's handler (Python's, the user's,
+PySpark's) and keeps any exception that this one raises. A handler that only records the signal has handled it. Where
 Ctrl-C is ignored, or ends the process at once, nothing changes. SIGTERM, whose handler may call `sys.exit`, is treated
 in the same way.
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import asyncio
 
 PLAIN: Final[Any] = sys.modules.get("_signal", signal)
-"""The module of signals without enums: each conversion of a handler to one raises an exception, and every run needs
+"""The signal module without enums: each conversion of a handler to an enum raises an exception, and every run needs
 four."""
 
 UNDERNEATH: Final = frozenset({"trio", "outcome", "attr", "attrs", "sniffio", "sortedcontainers"})
@@ -39,7 +39,7 @@ class Standing:
     """A signal handler that stands in front of the program's own for as long as a block lasts.
 
     Thousands of blocks may overlap, and may end in any order: the handlers form a doubly linked list, so that one in
-    the middle is removed in one step. Outside the main thread this does nothing, as no signal is handled there.
+    the middle is removed in one step. Outside the main thread this does nothing, because no signal is handled there.
     """
 
     SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
@@ -110,7 +110,7 @@ class Standing:
         raise NotImplementedError
 
     def ask_theirs(self, signum: int, frame: FrameType | None) -> None:
-        """Let the program's own handler handle it."""
+        """Pass the signal to the program's own handler."""
         self.theirs[signum](signum, frame)
 
 
@@ -121,7 +121,7 @@ def _standing(handler: Any) -> Standing | None:
 
 
 def _alive(number: int, handler: Any) -> Any:
-    """The handler to call, skipping those of blocks that are over."""
+    """The handler to call, skipping those of blocks that have ended."""
     while (standing := _standing(handler)) is not None and standing.over:
         handler = standing.theirs[number]
     return handler
@@ -140,7 +140,7 @@ class Interrupts(Standing):
         """The exceptions to raise at the end."""
         self.noticed = False
         """Whether the interrupt is being handled."""
-        self.told = False
+        self.reported = False
         """Whether the interrupt has been reported in another way, and need not be raised."""
         self._heard: Callable[[], object] | None = None
         # The handlers of asyncio and trio notify their main task, which could react only after the block.
@@ -181,7 +181,7 @@ class Interrupts(Standing):
 
     def check(self, exc: BaseException | None = None) -> None:
         """Raise the first kept interrupt, unless `exc`, which is already being raised, is one; `exc` is its cause."""
-        if self.kept and not self.told and not any(exc is kept for kept in self.kept):
+        if self.kept and not self.reported and not any(exc is kept for kept in self.kept):
             raise self.kept[0].with_traceback(None) from (None if isinstance(exc, Abandoned) else exc)
 
 
@@ -203,7 +203,7 @@ class Spared(Standing):
         self.times += 1
         at_once = self.times > 1 and runs_users(frame)
         theirs = _alive(signum, self.theirs[signum])
-        # A loop and no recursion: with thousands of open pipelines, as many handlers stand in a row.
+        # A loop, not recursion: with thousands of open pipelines, as many handlers stand in a row.
         while isinstance(spared := _standing(theirs), Spared):
             spared.times += 1
             theirs = _alive(signum, spared.theirs[signum])
@@ -229,7 +229,7 @@ def runs_users(frame: FrameType | None) -> bool:
 
 
 def _users_line(frame: FrameType | None) -> str:
-    """The note that names the innermost line of the user's among those that were running; empty if there is none."""
+    """The note that names the innermost running line of the user's code; empty if there is none."""
     # Code without a module is generated, such as a loop of fused stages.
     while frame is not None and _package(frame) in {"", *OURS, *UNDERNEATH, *sys.stdlib_module_names}:
         frame = frame.f_back
@@ -245,7 +245,7 @@ def _package(frame: FrameType) -> str:
 
 def current_task() -> "asyncio.Task[object] | None":
     """The asyncio task that runs in this thread, if there is one."""
-    # If asyncio was never imported, no task of it runs; importing it takes as long as importing trio's core.
+    # If asyncio was never imported, none of its tasks runs; importing it takes as long as importing trio's core.
     current: Callable[[], asyncio.Task[object] | None] | None = getattr(
         sys.modules.get("asyncio"), "current_task", None
     )

@@ -1,8 +1,8 @@
 """A trio instrument that checks, between the steps of tasks, whether the program's runs can still move.
 
-Whether a run can move changes when a task begins to wait, but also when a task ends, leaves or is cancelled, and then
-no code of the run is called. So for each run one task that may move it is remembered. Only when something happens to
-that task, another one is searched for. A run without such a task is stalled.
+A run may stall when one of its tasks begins to wait, but also when a task ends, leaves or is cancelled, which calls no
+code of the run. So for each run one task that may move it is remembered, and another one is sought only when something
+happens to that task. A run without such a task is stalled.
 """
 
 from contextlib import suppress
@@ -56,7 +56,7 @@ class Rounds(BusyClock):
         """The runs that need no check, by the task that may move them."""
 
     def changed(self, mover: object) -> None:
-        """Check the runs that a task could move, as something has happened to the task."""
+        """Check the runs that a task could move, because something has happened to the task."""
         runs = self._movers.pop(mover, None)
         if runs is not None:
             self.to_check.update(dict.fromkeys(runs))
@@ -107,7 +107,7 @@ class Rounds(BusyClock):
                 # waits for. So the run is checked in every round.
                 self.to_check[run] = None
         if still:
-            # A run that waits for no other comes first: when it ends, the others may go on.
+            # A run that waits for no other comes first: when it ends, the others may continue.
             _, first = min(still, key=lambda found: found[0])
             self.to_check.update((run, None) for _, run in still if run is not first)
             # In the next round: this call makes it begin at once, although the I/O timeout was computed before.
@@ -145,7 +145,7 @@ def begun() -> Rounds | None:
 @cache
 def _warn() -> None:
     LOG.warning(
-        "trio %s does not expose what its tasks wait for in a way that is supported: a run in which nothing can move "
-        "any more will hang instead of failing with StalledError",
+        "trio %s does not show in a supported way what its tasks wait for: a run in which nothing can move will hang "
+        "instead of failing with StalledError",
         trio.__version__,
     )

@@ -29,7 +29,7 @@ def _start(function: Callable[..., object], args: tuple[Any, ...]) -> None:
 
 
 def _left(_outcome: object) -> None:
-    """Take what a thread returns: `_call` has passed it on."""
+    """Ignore what a thread returns: `_call` has passed it on."""
 
 
 start: Callable[[Callable[..., object], tuple[Any, ...]], object] = _start

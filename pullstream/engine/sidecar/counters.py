@@ -17,7 +17,7 @@ class Counters:
     computed, or waited for user code or the outside world. A sink counts as asked all the time. In a module that asks
     several inputs, or asks ahead, these overlap: the waits of all its asks are added up. A module with several
     consumers, such as `tee`, counts as asked while it gets values for all of them. `skipped` counts the values that a
-    failure policy left out, also in the streams that the module opens. `status` is the module's own status text
+    failure policy left out, including those in streams that the module opens. `status` is the module's own status text
     (`Kernel.status`), mostly empty. `batches_in` and `batches_out` count the answers that carried the values: few
     values per answer are a sign of a source that waits, or of a small `limit`.
     """
@@ -73,12 +73,12 @@ class Metered:
     ports: tuple[Any, ...]
     """The inputs, with the counts of what arrives there."""
     outs: Sequence[EdgeCount] = ()
-    """The counts at the inputs below."""
+    """The counts at the inputs downstream."""
     asked: EdgeCount | None = None
     """The time spent getting values for all of several consumers."""
     skipped = 0
     fault: Exception | None = None
-    """The exception for which the last of them was left out."""
+    """The exception because of which the last of them was left out."""
     begun = 0.0
     stopped = 0.0
     _sink = False
@@ -136,12 +136,12 @@ class Metered:
         """The module's own status text; never raises, even if its status function does."""
         try:
             return self.status()
-        except Exception as exc:  # noqa: BLE001 - shown where the status would be, for the figures are right all the same
+        except Exception as exc:  # noqa: BLE001 - shown in place of the status, because the figures are still right
             return f"its status() raised {exc!r}"
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """The names of modules, numbered where several have the same.
+    """The names of modules, numbered where several are the same.
 
     >>> numbered(["values", "values", "merge"])
     ['values #1', 'values #2', 'merge']

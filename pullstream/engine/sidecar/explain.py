@@ -16,12 +16,12 @@ _ADVICE = (
 )
 
 _NAMED = 5
-"""The number of holders of a time that are named, in one source."""
+"""The number of holders of a time to name in one source."""
 
 
 @attrs.frozen
 class Blocking:
-    """A pointstamp that keeps a time from completing, and its path to there."""
+    """A pointstamp that keeps a time from completing at a place, and its path to that place."""
 
     holder: str
     what: str
@@ -94,7 +94,7 @@ def _several(names: Sequence[str]) -> str:
 
 
 def explain_stall(sidecar: Sidecar) -> str:
-    """The text of a stall: why nothing in a run can move any more."""
+    """The text of a stall: why nothing in a run can move."""
     lines = ["no part of this run can move any more, and it has not ended"]
     advice = ""
     for waiter, waited in list(sidecar.waits.items()):
@@ -118,7 +118,7 @@ def explain_stall(sidecar: Sidecar) -> str:
 
 
 def _blockers(sidecar: Sidecar, wanted: Iterable[tuple[int, Hashable]]) -> list[Blocker]:
-    """Return what keeps awaited times from completing. If one cannot be compared, its wait fails once it is known."""
+    """Return what keeps awaited times from completing. One that cannot be compared is left out: its wait will fail."""
     found: list[Blocker] = []
     for place, time in wanted:
         with suppress(TimeDomainError):
@@ -131,7 +131,7 @@ def waits_for_handles(sidecar: Sidecar) -> str:
     return (
         f"the run waits for a handle, and the program waits for the run: {_asked(sidecar) or _sinks(sidecar)}. Use the "
         f"handle, and end its stream, before you wait for the run: before run(), or in the block of "
-        f"`async with pipeline.open()`. The run goes on waiting, in case a thread or a signal handler uses the handle"
+        f"`async with pipeline.open()`. The run keeps waiting, in case a thread or a signal handler uses the handle"
     )
 
 
@@ -150,7 +150,7 @@ def _sinks(sidecar: Sidecar) -> str:
 
 
 def moved_from_outside(sidecar: Sidecar) -> bool:
-    """Whether the program can complete, by a handle and without an ask, a time that a task of the run waits for."""
+    """Whether the program can use a handle, without an ask, to complete a time that a task of the run waits for."""
     for waiter, waited in list(sidecar.waits.items()):
         task = waiter.event.task
         if task is None or not sidecar.detector.has(task) or not _steered(waited):

@@ -2,13 +2,13 @@
 
 At first nothing is counted. A frontier is computed from the holds and the batches in flight when it is read, as long as
 no path changes a time. Most runs, and nearly all streams inside modules, end before anything else is asked. Any other
-question, or an observed place, starts a tracker. When times without a common order have met, or one of them has raised,
-nothing can be computed any more, and anything may still come. The module where they met fails.
+question, or an observed place, starts a tracker. When times without a common order have met, or a time's code has
+raised, nothing can be computed from then on, and anything may still come. The module where they met fails.
 
 Computing a frontier runs user code: functions of times in summaries, and the order, the equality and the hash of times.
 A frontier may be read during a change that must not be interrupted halfway, such as the end of an edge. So nothing here
 raises, except for a question with a time of another domain (`explain`): an exception in user code is reported to the
-sidecar (`report`), and what cannot be known any more counts as not complete.
+sidecar (`report`), and what can no longer be known counts as not complete.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from pullstream.timely import (
 from pullstream.timely.order import minimal
 
 MANY: Final = 32
-"""The number of modules from which on the tracker is asked instead: it visits only places that have changed."""
+"""From this number of modules on, the tracker is asked instead: it visits only places that have changed."""
 
 ANYTHING: Final = Antichain[Any]([BEGINNING])
 
@@ -49,7 +49,7 @@ class Frontiers:
         self.places: list[Location | Port] = []
         """The places by number: outputs as their locations, inputs as ports."""
         self.lost = False
-        """Whether frontiers cannot be computed any more."""
+        """Whether frontiers can no longer be computed."""
         self._tracker: Tracker | None = None
         self._expected: dict[int, None] = {}
         """The places to observe as soon as there is a tracker."""
@@ -61,7 +61,7 @@ class Frontiers:
         switched(_uncounted)
 
     def add(self, location: Location, *, sink: bool) -> None:
-        """Add a location below those that are there already."""
+        """Add a location downstream of the present ones."""
         self.places += [*location.ports, location]
         self.locations.append(location)
         if sink:
@@ -140,7 +140,7 @@ class Frontiers:
             self._tracker.observe(place)
 
     def expect(self, place: int) -> None:
-        """Observe a place from the time on at which a tracker is needed: it plans for all places at once."""
+        """Observe a place as soon as a tracker is needed: it then plans for all places at once."""
         if self._tracker is None:
             self._expected[place] = None
         else:
@@ -198,7 +198,7 @@ class Frontiers:
         """The pointstamps that may still lead to `time` at a place.
 
         Raises:
-            TimeDomainError: `time` cannot be compared with the times here. This is the mistake of the question.
+            TimeDomainError: `time` cannot be compared with the times here. This is the caller's mistake.
         """
         self.track()
         if self._tracker is not None:
@@ -208,15 +208,15 @@ class Frontiers:
                 raise
             except BaseException as exc:  # noqa: BLE001 - as above
                 self._report(exc)
-        # Those held or in flight upstream, without paths: where they may lead is unknown.
+        # The stamps held or in flight upstream, without paths: where they may lead is unknown.
         stamps, graph = self.stamps, self.graph()
         return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]
 
 
 def _leading(starts: Iterable[Location], most: float = inf) -> list[Location]:
-    """Some locations and those above them, from which a path leads there; none leads on from one that is complete.
+    """Some locations and those that lead to them. No path leads through a complete one, or one that `cuts`.
 
-    Of more than `most`, only the first ones.
+    At most the first `most` of them.
     """
     found: dict[Location, None] = {}
     todo = [*starts]
@@ -230,9 +230,9 @@ def _leading(starts: Iterable[Location], most: float = inf) -> list[Location]:
 
 
 def _times(locations: Iterable[Location], ports: Iterable[Port], but: Location | None = None) -> set[Hashable]:
-    """The times that locations hold, and that are in flight at their inputs and at some ports below.
+    """The times that locations hold, and those in flight at their inputs and at some ports downstream.
 
-    Of the location `but`, those that it mirrors are left out.
+    The times that the location `but` mirrors are left out.
     """
     times: set[Hashable] = set()
     for port in ports:
@@ -246,7 +246,7 @@ def _times(locations: Iterable[Location], ports: Iterable[Port], but: Location |
 
 
 def _changing(locations: Iterable[Location]) -> bool:
-    """Whether one of the locations changes times: then those above it are not the times that arrive."""
+    """Whether one of the locations changes times: then the times upstream of it are not the times that arrive."""
     return any(location.summaries and not location.cuts for location in locations)
 
 
@@ -259,7 +259,7 @@ class _Tracker(Tracker):
 
     @override
     def _compact(self) -> None:
-        # Called by an update too, if many have come before.
+        # An update calls this too, if many have come before it.
         try:
             super()._compact()
         except BaseException as exc:  # noqa: BLE001 - reported to the sidecar

@@ -29,17 +29,17 @@ NOTHING: Final = _Nothing.NOTHING
 
 
 FEW: Final = 64
-"""The number of times kept before it is worth checking which of them are over."""
+"""The number of entries kept before it is worth checking which of them can be dropped."""
 
 
 def no_place_in_an_order(*times: Hashable) -> str:
-    """The advice if a time has NaN, which is neither before nor after any other, or if their order is not that of time.
+    """The advice for a NaN, which is neither before nor after any other time, or for times in a misleading order.
 
-    Texts and the hour that a zone's clock shows twice are not; for other times it is empty.
+    The latter are strings, and the hour that a zone's clock shows twice. For other times the advice is empty.
     """
     if all(isinstance(time, str) for time in times):
         return (
-            "Sort the values. Texts are compared letter by letter, so '9:00' comes after '10:00': to avoid this, "
+            "Sort the values. Strings are compared letter by letter, so '9:00' comes after '10:00': to avoid this, "
             "convert them to times, for example with datetime.fromisoformat"
         )
     before, after = times[0], times[-1]
@@ -56,11 +56,11 @@ def no_place_in_an_order(*times: Hashable) -> str:
     return NO_ORDER if any(map(has_nan, times)) else ""
 
 
-NO_ORDER: Final = "NaN has no place in an order: give its value another time, or leave the value out"
+NO_ORDER: Final = "NaN cannot be ordered: give its value another time, or leave the value out"
 
 
 def has_nan(time: Any) -> bool:
-    """Whether a time is NaN, which alone is not equal to itself, or a tuple that contains it."""
+    """Whether a time is NaN, the only value that does not equal itself, or a tuple that contains it."""
     if isinstance(time, tuple):
         return any(map(has_nan, cast("tuple[Any, ...]", time)))
     return time != time  # noqa: PLR0124 - as above
@@ -89,7 +89,7 @@ class Counts(ABC):
 
     @abstractmethod
     def ended(self, location: "Location") -> None:
-        """Schedule a read of the frontiers, as a module's part of the run has ended."""
+        """Schedule a read of the frontiers, because a module's part of the run has ended."""
 
     @abstractmethod
     def frontier_of(self, location: "Location") -> Antichain[Any]:
@@ -113,11 +113,11 @@ class Counts(ABC):
 
     @abstractmethod
     def soon(self, call: Callable[[], object]) -> None:
-        """Schedule a call that discards what is over, although nothing reads the frontiers."""
+        """Schedule a call that discards what has ended, although nothing reads the frontiers."""
 
     @abstractmethod
     def stop_tracking(self, exc: BaseException | None = None) -> None:
-        """Let no time be complete any more: times cannot be compared."""
+        """Stop completing times: times cannot be compared."""
 
 
 class Claim:
@@ -162,7 +162,7 @@ class Claim:
         self.live = True
 
     def count_least(self, least: Sequence[Hashable]) -> None:
-        """Count exactly these times, none of which is before another, in place of those counted before."""
+        """Count exactly these times, none of which is before another, instead of those counted before."""
         if not least:
             if self.live:
                 self.acknowledge()
@@ -268,7 +268,7 @@ class Port(EdgeCount):
     def enter(self, claim: Claim) -> None:
         """Add a lane to those with a batch in flight."""
         if len(self.in_flight) >= self._most:
-            # Lanes taken for one ask and then acknowledged. Without reads they would stay here for ever.
+            # These are lanes taken for one ask and then acknowledged. Without reads they would stay here forever.
             for other in list(self.in_flight):
                 if not other.live:
                     other.withdraw()
@@ -288,19 +288,19 @@ class Ending(Enum):
 class Location(Metered):
     """A module's location in the sidecar: its name, its inputs and output, its holds, and its measurements.
 
-    In `timely` a location is one input or output, a `Target` or a `Source`; here it has all those of a module.
+    In `timely` a location is one input or output, a `Target` or a `Source`; here it comprises all those of a module.
     """
 
     edge: Any = None
-    """The edge below the module, if there is one."""
-    told: Callable[[], str] | None = None
-    """The status text that a module written as a function gives."""
+    """The module's output edge, if it has one."""
+    status_text: Callable[[], str] | None = None
+    """Returns the status text of a module written as a function."""
     summaries: Sequence[Summary | Sequence[Summary]] = ()
     """The summaries of the traits, guarded against exceptions of functions of times."""
     has_memory = False
     """Whether the module has taken its memory."""
     superseded = False
-    """Whether another source goes on where this one ends, and so brings what may come of its data later."""
+    """Whether another source continues where this one ends, and so brings whatever follows from its data later."""
     cuts = False
     """Whether no path leads through it: its times do not follow from those at its inputs."""
     ending = Ending.RUNNING
@@ -310,7 +310,7 @@ class Location(Metered):
     summary_failure: BaseException | None = None
     """The exception of its function of times, raised while the frontier was read."""
     mirroring = False
-    """Whether its holds mirror what streams inside may still bring (see `mirror`)."""
+    """Whether its holds mirror what streams inside may still emit (see `mirror`)."""
     _mirrored: set[Hashable] | frozenset[Hashable] = frozenset()
     """The mirrored holds."""
     _most_mirrored = FEW
@@ -321,7 +321,7 @@ class Location(Metered):
     """Whether the stream has ended here: what it held then is frozen, whatever the module does afterwards."""
 
     dropping: Sequence[Callable[[int], object]] = ()
-    """Called with the number of values that a resumed run drops at the output: an earlier one has completed them."""
+    """Called with the number of values that a resumed run drops at the output: an earlier run has completed them."""
 
     def __init__(
         self,
@@ -368,10 +368,12 @@ class Location(Metered):
 
     @override
     def status(self) -> str:
-        return str(self.told()) if self.told is not None else "" if self.edge is None else str(self.edge.status())
+        if self.status_text is not None:
+            return str(self.status_text())
+        return "" if self.edge is None else str(self.edge.status())
 
     def fail_soon(self, failure: BaseException) -> None:
-        """Let the module fail at the next step."""
+        """Make the module fail at the next step."""
         if self.edge is not None:
             self.edge.fail_soon(failure)
 
@@ -406,7 +408,7 @@ class Location(Metered):
             self._held[time] = count - 1
 
     def gather(self, times: set[Hashable]) -> None:
-        """Add what is held here, and what is in flight at the inputs unless it cuts them off, to `times`."""
+        """Add to `times` what is held here and, unless the location `cuts` paths, what is in flight at its inputs."""
         times.update(self._held)
         for port in () if self.cuts else self.ports:
             if port.in_flight:
@@ -486,19 +488,19 @@ class Location(Metered):
         elif not self.holds(time):
             if capability is NOTHING:
                 raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)", time)
-            advice = "Sort it, or leave its times to ps.stamp(..., lateness=...) below"
+            advice = "Sort it, or leave its times to ps.stamp(..., lateness=...) downstream"
             if not self.traits.trusted or self.traits.carries is Carries.MAYBE:
                 # A user's own module.
-                advice += f"; a module of one's own can take ctx.hold({time!r}) before going on"
+                advice += f"; your own module can take ctx.hold({time!r}) before it continues"
             answered = f"{shown(values[0])}, at {time!r}," if len(values) else f"at {time!r}"
             raise CapabilityError(
-                f"{self}, went back in time: it answered {answered} after it had said that nothing before "
+                f"{self}, went back in time: it answered {answered} after promising that nothing before "
                 f"{capability!r} would come. {no_place_in_an_order(capability, time) or advice} (R12)",
                 time,
             )
 
     def mirror(self, times: Iterable[Hashable]) -> None:
-        """Make the mirrored holds exactly `times`: what a stream opened while running may still bring.
+        """Make the mirrored holds exactly `times`: what a stream opened while running may still emit.
 
         A source that mirrors can produce nothing of its own.
         """
@@ -516,7 +518,7 @@ class Location(Metered):
 
     @property
     def reached(self) -> Hashable:
-        """The time that a source has reached, also after its end; NOTHING if only its holds say what may come."""
+        """The time that a source has reached, even after its end; NOTHING if only its holds say what may come."""
         return self._capability
 
     def drop_capability(self) -> None:
@@ -534,7 +536,7 @@ class Location(Metered):
             self._mirrored = set(self._mirrored)
         self._mirrored.add(time)
         if len(self._mirrored) > self._most_mirrored:
-            # Without waiters nothing is read, and a time that is over would be held for ever.
+            # Without waiters nothing is read, and a time that has passed would be held forever.
             self._most_mirrored = 2 * len(self._mirrored)
             self._counts.soon(self._counts.propagate)
 
@@ -555,8 +557,8 @@ class Location(Metered):
     def fulfilled(self, time: Hashable) -> bool:
         """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.
 
-        Every path is followed, each to the last time at which `time` still matters. Below a module that makes times of
-        its own (`stamp`) nothing is known of it before the run's end.
+        Every path is followed, each to the last time at which `time` still matters. Downstream of a module that makes
+        times of its own (`stamp`), nothing is known of `time` before the run's end.
         """
         return self._counts.keeping.fulfilled(self, time)
 
@@ -577,7 +579,7 @@ class Location(Metered):
         if self._last is not None:
             return self._last
         if self.ending is Ending.COMPLETE:
-            # A branch of a tee may have ended while upstream goes on.
+            # A branch of a tee may have ended while upstream continues.
             return Antichain()
         return self._counts.frontier_of(self)
 
@@ -608,14 +610,14 @@ class Location(Metered):
         self._end(Ending.FAILED, failure)
 
     def withdraw_frozen(self) -> None:
-        """Withdraw the holds that an ending froze here: the module below has taken them over."""
+        """Withdraw the holds that an ending froze here: the module downstream has taken them over."""
         if self.ending in (Ending.FAILED, Ending.ABANDONED):
             self._withdraw()
 
     def abandon(self, failure: BaseException | None = None, *, keep: bool = False) -> None:
-        """End because no module below wants more: after an abort, or an error that came from there.
+        """End because no module downstream wants more: after an abort, or an error that came from there.
 
-        A cancelled ask unwinds from the source down: with `keep`, the frozen holds stay until the module below has
+        A cancelled ask unwinds from the source down: with `keep`, the frozen holds stay until the module downstream has
         frozen its own.
         """
         self.freeze()

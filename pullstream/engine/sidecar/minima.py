@@ -17,8 +17,7 @@ class Minima:
     >>> minima.at(0), minima.at(3), minima.at(4)
     ([1], [3], [])
 
-    Times without a common order are compared in `__init__`, and nowhere later: an exception then leaves nothing half
-    done.
+    Times without a common order fail in `__init__`, and not later: the exception then leaves nothing half done.
     """
 
     __slots__ = ("_at", "_freed", "_from", "_heads", "_least", "_starts", "_times")
@@ -27,7 +26,7 @@ class Minima:
         self._times: Sequence[Any] = batch.times
         self._from: list[Any] | None = None
         self._freed: list[Sequence[int] | None] | None = None
-        """For times in no common order: the later runs that become minimal once a run is done, for each run.
+        """For times in no common order: for each run, the later runs that become minimal once it is done.
 
         None if the run's own time is not minimal.
         """
@@ -47,7 +46,7 @@ class Minima:
             return self._times[start : start + 1]
         run = bisect_right(self._starts, start) - 1
         if self._freed is not None:
-            return self._go_on(run, self._freed)
+            return self._advance(run, self._freed)
         if self._from is None:
             if not run:
                 # Most batches are processed whole.
@@ -56,8 +55,8 @@ class Minima:
             self._from.reverse()
         return [self._from[run]]
 
-    def _go_on(self, run: int, freed: list[Sequence[int] | None]) -> list[Any]:
-        """Move on run by run; only changes are stored, as storing the minima of each would take too much."""
+    def _advance(self, run: int, freed: list[Sequence[int] | None]) -> list[Any]:
+        """Advance run by run; only changes are stored, because storing the minima of each would take too much."""
         least = self._least
         for place in range(self._at, run):
             instead = freed[place]
@@ -71,7 +70,7 @@ class Minima:
 def _in_no_order(times: Sequence[Any]) -> tuple[dict[int, Any], list[Sequence[int] | None]]:
     """The minimal times, by position; and for each position those that its time keeps from being minimal after it.
 
-    The minima from one position on are mutually incomparable, so a time is compared with these alone.
+    The minima from one position on are mutually incomparable, so a time is compared only with these.
     """
     least: dict[int, Any] = {}
     freed: list[Sequence[int] | None] = [None] * len(times)

@@ -3,22 +3,22 @@
 A module that opens streams while it runs is one node outside; each stream has a small sidecar of its own. Two ties
 connect them. Both are brought up to date when a frontier is read, never when something happens:
 
-- the source of the stream may still bring inside what may still arrive at the module outside (`enter`);
-- the module holds outside what the stream may still bring (`report`, with a `mirror` at the module).
+- the source of the stream may still emit inside what may still arrive at the module outside (`enter`);
+- the module holds outside what the stream may still emit (`report`, with a `mirror` at the module).
 
-**Reading** (`refresh`). Every location that mirrors is read, upstream ones first, as their holds decide what arrives at
-those below. Reading one reads the frontiers of the stream inside, and its source reads what arrives outside. This
-second read outside finds a refresh under way and takes the counts as they are. That is enough: the locations upstream
-are done, and no hold of the module itself, or of anything below it, arrives at it, except in a loop. There the hold of
-the last read is earlier and so safe, and the next read follows. But a module in a loop must not hold what may arrive at
-it only because of this hold: it would be held for ever, round after round. So it leaves out what its streams have only
-from outside (`echoed`), which leads through it outside, too.
+**Reading** (`refresh`). Every location that mirrors is read, upstream ones first, because their holds decide what
+arrives downstream. Reading one reads the frontiers of the stream inside, and its source reads what arrives outside.
+This second read outside finds a refresh under way and takes the counts as they are. That is enough: the locations
+upstream are done, and no hold of the module itself, or of anything downstream, arrives at it, except in a loop. There
+the hold of the last read is earlier and so safe, and the next read follows. But a module in a loop must not hold what
+may arrive at it only because of this hold: it would be held forever, round after round. So it leaves out what its
+streams get only from outside (`echoed`), because that leads through it outside, too.
 
 **News** (`spread`). A dropped hold or an acknowledged batch in one sidecar may complete a time in all that are tied to
 it. The news goes from each sidecar to those outside, at the module that opened it, and to those inside, at modules that
-the news can reach. It stops where earlier news has already reached the same places. As one module may have thousands of
-streams, they get the news only if they have waiters (`listen`), and only if what may arrive at them has changed
-(`tell`).
+the news can reach. It stops where earlier news has already reached the same places. Because one module may have
+thousands of streams, they get the news only if they have waiters (`listen`), and only if what may arrive at them has
+changed (`tell`).
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -42,7 +42,7 @@ class Nesting(Generic[S]):
         self.mirrors: dict[Location, Mirrored] = {}
         """Locations whose holds follow something else, such as streams opened there."""
         self._reports: dict[Nesting[S], Location] = {}
-        """Sidecars outside to which all news goes, and at which of their locations."""
+        """Sidecars outside that get all news, and the location in each where it arrives."""
         self._entries: dict[Nesting[S], Location | None] = {}
         """Sidecars outside that feed this one, and where."""
         self._listening: dict[Location | None, dict[Nesting[S], None]] = {}
@@ -53,14 +53,14 @@ class Nesting(Generic[S]):
         self._arriving: dict[Location | None, list[Antichain[Any]]] = {}
         """The times that could arrive at locations when the inner sidecars were last notified."""
         self.echoed: Location | None = None
-        """The source that brings what arrives at the module that opened this stream, if that is in a loop."""
+        """The source that brings what arrives at the module that opened this stream, if that module is in a loop."""
         self._awaited = False
         self._refreshing = False
 
     # ---- ties
 
     def mirror(self, location: Location, mirrored: Mirrored) -> None:
-        """Let a location hold the times that `mirrored` returns, until it ends."""
+        """Make a location hold the times that `mirrored` returns, until it ends."""
         self.mirrors[location] = mirrored
         location.mirroring = not location.summaries
 
@@ -95,7 +95,7 @@ class Nesting(Generic[S]):
     def _listen(self) -> None:
         self.sidecar.alert = self._awaited or bool(self._reports) or bool(self._listening)
         for outer, at in self._entries.items():
-            # A sidecar that feeds this one and also gets its reports would otherwise hear its own news again.
+            # A sidecar that feeds this one and also gets its reports would otherwise get its own news back.
             others = len(self._reports) - (outer in self._reports)
             outer.listened_to(self, at, wants=self._awaited or bool(self._listening) or others > 0)
 
@@ -155,11 +155,11 @@ class Nesting(Generic[S]):
             now = [self.sidecar.arriving(port) for port in at.ports]
             if at in self._listening and now != self._arriving.get(at):
                 self._arriving[at] = now
-                # Their output changes nothing of what arrives at others here.
+                # Their output does not change what arrives at others here.
                 _spread([(inner, None) for inner in self._listening[at]], {self: [None]})
 
     def pass_on(self, at: Location | Port | None, todo: "list[tuple[Nesting[S], Location | Port | None]]") -> None:
-        """Wake the waiters here, and add the ties by which the news goes on to `todo`."""
+        """Wake the waiters here, and add to `todo` the ties along which the news travels on."""
         self.sidecar.wake()
         if self._reports:
             todo.extend(self._reports.items())

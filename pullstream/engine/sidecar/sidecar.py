@@ -1,4 +1,4 @@
-"""The sidecar of a run: it knows which times can still reach which place.
+"""The sidecar of a run: it tracks which times can still reach which place.
 
 A pointstamp is a time at a place of the composed graph that may still lead to something:
 
@@ -61,7 +61,7 @@ class Sidecar(Counts):
         """Whether it belongs to a stream inside a module."""
         self.started = False
         self.at_start: Sequence[Callable[[], None]] = ()
-        """Lower capabilities to what programs have announced to handles before the start."""
+        """Functions that lower capabilities to the times that programs announced to handles before the start."""
         self._ended = False
         self.frontiers = Frontiers(self.stop_tracking, self.switched)
         self.locations, self.sinks = self.frontiers.locations, self.frontiers.sinks
@@ -107,7 +107,7 @@ class Sidecar(Counts):
         sink: bool = False,
         traits: Traits = PLAIN,
     ) -> Location:
-        """Add a location for a module, below `upstreams`."""
+        """Add a location for a module, downstream of `upstreams`."""
         node, place = len(self.locations), len(self.frontiers.places)
         location = Location(self, tuple(names), site, tuple(upstreams), traits, node=node, place=place)
         if traits.summaries:
@@ -150,7 +150,7 @@ class Sidecar(Counts):
 
     @override
     def stop_tracking(self, exc: BaseException | None = None) -> None:
-        """Give up computing frontiers: no time becomes complete any more.
+        """Give up computing frontiers: from now on no time becomes complete.
 
         If times of two domains have met, or a function of times has raised, a module fails. Any other exception, for
         example from a comparison of times, belongs to no module: the run ends with it.
@@ -194,7 +194,7 @@ class Sidecar(Counts):
         self.activate(location)
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
-        """End: all remaining waiters are notified of the ending."""
+        """End, and notify all remaining waiters of the ending."""
         for location in self.locations:
             if location.ending is Ending.RUNNING:
                 if abandoned or failure is not None:
@@ -270,7 +270,7 @@ class Sidecar(Counts):
 
     @override
     def soon(self, call: Callable[[], object]) -> None:
-        """Call `call` in a task that only observes the run, to discard what is over although nothing is read."""
+        """Call `call` in a task that only observes the run, to discard what has ended although nothing is read."""
         self._spawn(partial(self._call, call))
 
     async def _call(self, call: Callable[[], object]) -> None:
@@ -361,7 +361,7 @@ class Sidecar(Counts):
         return met
 
     def leave(self, waiter: Watch) -> None:
-        """Remove a waiter, unless it has been met, and so removed."""
+        """Remove a waiter, unless it was removed when it was met."""
         if waiter not in self.waiters:
             return
         if self._observer is not None:

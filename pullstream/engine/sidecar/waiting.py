@@ -33,9 +33,9 @@ class Watch:
     wanted: Sequence[tuple[int, Hashable]] = ()
     """The times that must become complete, and where; for the explanation of a stall."""
     in_turn: bool = attrs.field(default=False, init=False)
-    """Whether it is met no sooner than those for earlier times at its place: they are checked in this order.
+    """Whether it is met no sooner than waits for earlier times at its place: they are checked in this order.
 
-    Only for a time of a built-in type that equals itself: any other may be before none and after none.
+    Only for a time of a built-in type that equals itself: any other may be neither before nor after the rest.
     """
     event: Signal = attrs.field(init=False)
     """Set once the wait is met."""
@@ -109,7 +109,7 @@ class Requests(dict[Hashable, W]):
                 else:
                     heappush(self._heap, time)
             except (TypeError, ArithmeticError):
-                # Of two domains, or a Decimal that is no number.
+                # Of two domains, or a Decimal that is not a number.
                 self._heap = None
 
     def _gather(self) -> None:
@@ -126,7 +126,7 @@ class Requests(dict[Hashable, W]):
 
     @property
     def first(self) -> list[Hashable]:
-        """The times one of which completes first: the minimal ones, if known; else all."""
+        """The times that may complete first: the minimal ones, if known; else all."""
         if self._minima is not None:
             try:
                 return self._minimal(self._minima)
@@ -140,7 +140,7 @@ class Requests(dict[Hashable, W]):
         return heap[:1]
 
     def pop_over(self, may_come: Callable[[Hashable], bool]) -> dict[Hashable, W]:
-        """Remove the times at which nothing may come any more; return them, earlier ones first, with their values."""
+        """Remove the times at which nothing more may come; return them, earlier ones first, with their values."""
         over: dict[Hashable, W] = {}
         before = -1
         while before < len(over):
@@ -158,7 +158,7 @@ class Requests(dict[Hashable, W]):
 
 
 def least(times: Sequence[Hashable]) -> Hashable:
-    """A minimal one of some times: of those that are complete, the first to deliver."""
+    """A minimal one of some times: the first to deliver of those that are complete."""
     return reduce(lambda a, b: b if less_equal(b, a) else a, times)
 
 
@@ -167,7 +167,7 @@ def movement(locations: Sequence[Location], frontiers: Sequence[Antichain[Any]])
     known = [(location, location.ending, frontier) for location, frontier in zip(locations, frontiers, strict=True)]
 
     def moved(now: Frontiers) -> bool:
-        # The frontier of an ended location stays, though upstream may go on for others.
+        # The frontier of an ended location stays, though upstream may continue for others.
         return any(
             location.ending is not ending or (ending is Ending.RUNNING and now.frontier(location.output) != frontier)
             for location, ending, frontier in known

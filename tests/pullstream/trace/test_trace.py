@@ -163,7 +163,7 @@ async def nothing(ctx):
             backwards(),
             "backwards",
             "R12",
-            "went back in time: it answered 'b', at 0, after it had said that nothing before 1 would come.",
+            "went back in time: it answered 'b', at 0, after promising that nothing before 1 would come.",
         ),
         (
             ps.pipe(ps.values([0, 1], time=lambda n: n), ps.map_time(lambda time: -time)),
