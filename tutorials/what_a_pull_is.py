@@ -423,9 +423,9 @@ def times() -> None:
     # |   values may still produce from 1 -> books
     # | has Batch(time=2, values=[(2, 'salt')])
     # | day 1 is complete
-    # | values, composed at what_a_pull_is.py:415, went back in time: it answered (1, 'tea'), at 1, after
-    # |   promising that nothing before 2 would come. Sort it, or leave its times to ps.stamp(..., lateness=...)
-    # |   downstream (R12)
+    # | values, composed at what_a_pull_is.py:415, went back in time: it answered (1, 'tea'), at 1, after promising
+    # |   that nothing before 2 would come. Sort it, or leave its times to ps.stamp(..., lateness=...) downstream
+    # |   (R12)
 
 
 def rules() -> None:

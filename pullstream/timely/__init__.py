@@ -1,4 +1,4 @@
-"""`timely`, re-exported for a checkout; an installed package has the package itself here."""
+"""The public module of `timely` in a checkout. In an installed package, its content is here."""
 
 from pullstream.checkout import beside
 

@@ -1,3 +1,3 @@
-"""`timely.order`, re-exported for a checkout; an installed package has the module itself here."""
+"""The public module of `timely.order` in a checkout. In an installed package, its content is here."""
 
 from timely.order import *  # noqa: F403

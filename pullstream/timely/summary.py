@@ -1,3 +1,3 @@
-"""`timely.summary`, re-exported for a checkout; an installed package has the module itself here."""
+"""The public module of `timely.summary` in a checkout. In an installed package, its content is here."""
 
 from timely.summary import *  # noqa: F403

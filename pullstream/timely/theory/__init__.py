@@ -1,4 +1,4 @@
-"""`timely.theory`, re-exported for a checkout; an installed package has the package itself here."""
+"""The public module of `timely.theory` in a checkout. In an installed package, its content is here."""
 
 from timely.theory import *  # noqa: F403
 from timely.theory import __all__, __dir__, __doc__  # type: ignore[attr-defined]  # noqa: F401

@@ -1,3 +1,3 @@
-"""`timely.theory.operate`, re-exported for a checkout; an installed package has the module itself here."""
+"""The public module of `timely.theory.operate` in a checkout. In an installed package, its content is here."""
 
 from timely.theory.operate import *  # noqa: F403

@@ -1,3 +1,3 @@
-"""`timely.theory.queries`, re-exported for a checkout; an installed package has the module itself here."""
+"""The public module of `timely.theory.queries` in a checkout. In an installed package, its content is here."""
 
 from timely.theory.queries import *  # noqa: F403

@@ -1,3 +1,3 @@
-"""`timely.theory.model.properties`, re-exported for a checkout; an installed package has the module itself here."""
+"""The public module of `timely.theory.model.properties` in a checkout. In an installed package, its content is here."""
 
 from timely.theory.model.properties import *  # noqa: F403

@@ -1,3 +1,3 @@
-"""`timely.theory.model.record`, re-exported for a checkout; an installed package has the module itself here."""
+"""The public module of `timely.theory.model.record` in a checkout. In an installed package, its content is here."""
 
 from timely.theory.model.record import *  # noqa: F403
