@@ -84,7 +84,7 @@ def findings(*, start_spark: bool = True) -> Iterator[Remark]:
     needed = _needed()
     yield from _versions("pullstream", needed.get("", ()))
     if needed and (unknown := [extra for extra in EXTRAS if extra not in needed]):
-        remedy = f"install it again, from where it was installed: pip install -e {Path(__file__).parent.parent}"
+        remedy = f"reinstall it from its folder: pip install -e {Path(__file__).parent.parent}"
         yield Remark("extras", f"the installed metadata is older, and does not have {', '.join(unknown)}", remedy)
     for extra in EXTRAS:
         yield from _versions(extra, needed.get(extra, ()))

@@ -186,7 +186,7 @@ def raised_when_cancelled(exc: BaseException, cancelled: type[BaseException] = t
         if any(raised_when_cancelled(part, cancelled) for part in parts):
             return True
         if exc.__suppress_context__ and cancelled is not trio.Cancelled:
-            # A group of asyncio's hides its context; what its tasks raised was raised because of the cancellation.
+            # An asyncio task group may have caused that cancellation itself: only its parts count, checked above.
             return False
     elif not isinstance(exc, Exception):
         return True

@@ -87,7 +87,7 @@ def _is_before(entry: TracebackType) -> bool:
 def _is_given(argument: object) -> bool:
     """Whether an argument shows that a module's own code was called: its reader, its context, or a kernel as `self`."""
     kind = type(argument)
-    # A tuple class of the toolkit's is that of a table row, which is a value.
+    # A tuple of one of the toolkit's types is a table row, and so a value.
     return (is_ours(kind.__module__) and not isinstance(argument, tuple)) or hasattr(kind, "__edge__")
 
 

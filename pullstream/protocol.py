@@ -175,7 +175,7 @@ class Batch(Generic[T_co, Time_co]):
 
 
 class _MultiTime(Batch[T_co, Time_co]):
-    """A multi-time batch. Only `uniform` differs, which no batch needs to store this way."""
+    """A multi-time batch: a class of its own, so that no batch has to store `uniform`."""
 
     __slots__ = ()
     uniform = False

@@ -137,7 +137,7 @@ def _on_a_row(exc: BaseException, found: Sequence[Any]) -> str:
     named = getattr(row.__class__, "_columns", columns)
     several = len(named) == 1 and any(mark in named[0] for mark in ";,|\t")
     known = some_of(columns, like=str(getattr(exc, "name", "")))
-    return f"the columns are {known}" + "; if it should be several, give read_csv a delimiter=" * several
+    return f"the columns are {known}" + "; if there should be several, give read_csv a delimiter=" * several
 
 
 def _on_a_dict(exc: BaseException, found: Sequence[Any]) -> str:

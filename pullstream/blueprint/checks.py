@@ -86,7 +86,7 @@ def runs(call: Call, value: Any) -> Any:
 
 
 def _constant(result: str, value: object) -> str:
-    """Return what function to write where a value was given instead."""
+    """Return which function to write instead of a value."""
     if result == TRUTH:
         if value is None:
             return "to keep the true values, write bool"

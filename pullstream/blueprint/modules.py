@@ -84,7 +84,7 @@ class OneShot(OfOneRun, Generic[T]):
         return self._shown
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a module over {self._shown} cannot be pickled: it can be read only once, here")
+        raise TypeError(f"a module that reads {self._shown} cannot be pickled: it can be read only once, here")
 
 
 @attrs.frozen
@@ -102,7 +102,7 @@ class Blueprint:
         map(str.upper).named('shout')
         """
         if not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's argument
-            raise CompositionError(f"named() at {Site.here()} needs a text, but got {label!r}")
+            raise CompositionError(f"named() at {Site.here()} needs a string, but got {label!r}")
         *first, last = self.modules
         return attrs.evolve(self, modules=(*first, attrs.evolve(last, label=label)))
 

@@ -16,7 +16,7 @@ NUMBERS: Final = (1, 3, 0, 2, 5, 4)
 """The input numbers; unordered (unless a subject asks for order), so the last one is not the largest."""
 
 ALIKE: Final = (1, 1, 3, 1, 3)
-"""Input numbers with equal ones: adjacent and apart, at one time and at several."""
+"""Input numbers with duplicates: adjacent and apart, at one time and at several."""
 
 APART: Final = 100
 """The difference between the numbers of one source and the next."""

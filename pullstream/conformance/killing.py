@@ -108,7 +108,7 @@ def kills(
         PullstreamError: this system cannot copy a process, or an undisturbed run failed.
     """
     if limit <= 0 or (number is not None and number <= 0):
-        raise ValueError(f"kills() needs positive numbers, and got number={number!r} and limit={limit!r}")
+        raise ValueError(f"kills() needs positive numbers, but got number={number!r} and limit={limit!r}")
     if not can_be_apart():
         raise PullstreamError("kills() copies this process for each run, and this system cannot: use Linux or macOS")
     trial = _KillTrial(make, read, values, limit)

@@ -116,7 +116,7 @@ def conformance(
         raise CompositionError("conformance() needs at least one module to run")
     for name, number in {"cells": cells, "seeds": seeds, "limit": limit}.items():
         if number is not None and number <= 0:
-            raise ValueError(f"conformance() needs a positive number for {name}, or None, and got {number!r}")
+            raise ValueError(f"conformance() needs a positive number for {name}, or None, but got {number!r}")
     # A module that is only named here is made elsewhere, with the same expectations.
     given = [expectations.get("values") if isinstance(each, str) else each.values for each in subjects]
     for make, number in product(filter(callable, given), VALUES):
@@ -219,7 +219,7 @@ class _Judging:
 
 @contextmanager
 def _each_once() -> Generator[None]:
-    """Log each of the toolkit's warnings once, not in each of hundreds of cells; numbers in it do not matter."""
+    """Log each of the toolkit's warnings once, not in each of hundreds of cells, whatever numbers it contains."""
     logged: set[str] = set()
 
     def is_new(record: LogRecord) -> bool:

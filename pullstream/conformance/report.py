@@ -82,7 +82,7 @@ class Finding:
         if self.advice or not self.exact:
             lines.append(f"  To fix it: {spoken(mend)}.")
         if self.meant is not None:
-            lines.append(f"  If it is meant: {spoken(self.meant)}.")
+            lines.append(f"  If it is intended: {spoken(self.meant)}.")
         return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ def subject_of(target: str) -> Subject:
     """
     where, colon, expression = target.partition(":")
     if not (colon and expression):
-        raise LookupError(f"{target!r} names no module of yours: write package.module:name, or file.py:name")
+        raise LookupError(f"{target!r} does not name a module of yours: write package.module:name, or file.py:name")
     home = _imported(where)
     name, make = _call(target, expression, home)
     found: Any = home

@@ -8,7 +8,7 @@ frontiers have moved.
 dropped in three places: where times begin (at sources, and at modules that assign times: `stamp`, `stamp_epochs`), at
 the inputs of modules with a memory, and at the inputs of sinks. A source that ignores this rereads from the beginning,
 and the kernel drops its done times. Everything else in the run is recomputed from whole times and need not be saved. A
-sink may receive a time again that it had taken partly, or completely just before the kill. Its effects must therefore
+sink may receive a time again that it had received in part, or whole just before the kill. Its effects must therefore
 be idempotent by time.
 
 **For authors of sources.** `self.location.done(time)` (in a generator, `ctx.done(time)`) says whether a time was done

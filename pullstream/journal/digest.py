@@ -182,7 +182,7 @@ class Look:
         options = [(name, self.part_digest(f"{name}=", value)) for name, value in module.options]
         make = module.make.factory.opening if isinstance(module.make, Made) else module.make
         maker = cast("type[object]", type(make))
-        # A maker of this toolkit repeats the arguments, and has its place in the source file, which does not count.
+        # A maker of this toolkit holds only the same arguments, and its place in a source file, which does not count.
         maker_name = type_name(maker).encode() if root(maker.__module__) in OURS else self.digest(make, module.name)
         return module.name, module.label, arguments, options, maker_name
 

@@ -27,7 +27,7 @@ from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import BEGINNING, Antichain, Tracker
 
 SHARE: Final = 0.2
-"""The largest share of the time that is spent on recording, unless a module waits for it."""
+"""The largest share of the time to spend on recording, unless a module waits for it."""
 
 R = TypeVar("R")
 

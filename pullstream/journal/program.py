@@ -171,7 +171,7 @@ class ProgramVersion:
             if line.unknown and not any(other.startswith(f"{place}.") for other in self.lines):
                 raise JournalError(
                     f"module {place}, {line.shown}, composed at {line.site}, has arguments that a later run cannot "
-                    f"compare: {', '.join(line.unknown[:3])}. That run could not know whether it continues the journal "
+                    f"compare: {', '.join(line.unknown[:3])}. That run could not tell whether it continues the journal "
                     f"{path} as the same program. Give the program a version, {_with_version(path)}, and change the "
                     f"version whenever the program changes"
                 )

@@ -258,9 +258,9 @@ class Running(Generic[R]):
 
         Returns when the run has ended; `result` then returns the results. Times that a source has given only in part
         complete with that part. This includes the sources that `flat_map` and `flatten` open: from now on they are
-        empty, so a value whose source is not open yet emits nothing. Values that a source
-        has and was not asked for, such as those in the buffer of a `pushable`, are dropped: to keep them, `end()` it
-        instead. In contrast, `abort` completes nothing.
+        empty, so a value whose source is not open yet emits nothing. Values that a source has but was not asked for,
+        such as those in the buffer of a `pushable`, are dropped: to keep them, `end()` it instead. In contrast, `abort`
+        completes nothing.
 
         >>> import trio, pullstream as ps
         >>> async def main():

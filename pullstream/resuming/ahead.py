@@ -14,7 +14,7 @@ FEW: Final = 16
 """The number of ticks to remember; the rows of one micro-batch mostly wait for fewer."""
 
 _UNKNOWN: Final = (TimelyError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
-"""Raised by functions of times for a time that they have no result for."""
+"""Raised by functions of times that have no result for a time."""
 
 
 class TimeScale(Protocol):

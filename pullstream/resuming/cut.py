@@ -9,7 +9,7 @@ from pullstream.timely import Antichain, TimelyError
 
 
 def merged(before: SinkFrontiers, now: Antichain[Any]) -> SinkFrontiers:
-    """The frontiers that two runs together know for a sink."""
+    """The known frontiers of a sink together with its present one, without those that exclude less."""
     try:
         rest = [frontier for frontier in before if not frontier <= now]
     except TimelyError:

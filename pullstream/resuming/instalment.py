@@ -137,7 +137,7 @@ class InstalmentRun(StateSaver):
         whole: Sink[Any, None] = Sink((first, *plan.modules, last))
         self._consumer = self._assembly.sink(whole, None)
         self.end = self.sidecar.sinks[-1]
-        """The place of the sink that takes the results."""
+        """The place of the sink that receives the results."""
 
     def check(self) -> None:
         """Refuse modules that cannot run in instalments; see `InstalmentPlan.ahead`."""

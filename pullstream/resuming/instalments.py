@@ -27,7 +27,7 @@ class Instalments:
     async def make(
         self, times: Sequence[Hashable], values: Sequence[Any], tick: int, kept: Carryover | None = None
     ) -> Instalment:
-        """Send values, in the order of their times, through the modules, which begin with the state from before.
+        """Send values, in the order of their times, through the modules, which begin with the saved state.
 
         At `tick` the source is past the `times`: nothing more will arrive at them, except values that are replayed.
 

@@ -31,7 +31,7 @@ _NONE: Final = object()
 
 
 _PLAIN: Final = frozenset({int, str})
-"""The commonest types of keys: equal keys of one of these types are pickled to the same bytes."""
+"""The most common types of keys: equal keys of one of these types are pickled to the same bytes."""
 
 
 class _Noting(UserDict[Any, Any]):
@@ -64,9 +64,9 @@ class _Noting(UserDict[Any, Any]):
                 self._names[key] = name
 
     def _pickled(self, keys: Iterable[Any]) -> MemoryChanges:
-        """The changes of keys. A key is saved under the bytes that it, or an equal key, was first saved under.
+        """The changes to keys. A key is saved under the bytes that it, or an equal key, was first saved under.
 
-        So 1.0 is saved under 1 if that was saved, and else under 1.0. Equal tuples, too, can be pickled in two ways,
+        So 1.0 is saved under 1 if that was saved, or else under 1.0. Equal tuples can be pickled in two ways, too,
         depending on whether parts of them are the same object.
         """
         changes: MemoryChanges = {}
@@ -210,7 +210,7 @@ class Memory(_Noting):
         if self.saves:
             if self._time is _NONE:
                 raise JournalError(
-                    f"{self._location}, changed its memory outside of a time: memory.at(time)[key] = value"
+                    f"{self._location}, changed its memory outside of a time: write memory.at(time)[key] = value"
                 )
             self._touched.setdefault(self._time, set()).add(key)
 

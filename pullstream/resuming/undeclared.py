@@ -52,7 +52,7 @@ class ReceivedTimes:
         """Note the times of a batch from upstream."""
         self._times.update((batch.time,) if batch.uniform else batch.times)
         if len(self._times) > self._most:
-            # In a step of its own: in this one, the batch may be held upstream no more, and not be in flight yet.
+            # Not in this step, in which the batch may be neither held upstream any more nor in flight yet.
             self._most *= 2
             self._sidecar.soon(self._forget)
         return batch

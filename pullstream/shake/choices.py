@@ -12,7 +12,7 @@ Choice: TypeAlias = tuple[str, int]
 Deviations: TypeAlias = Mapping[Choice, int]
 
 SHARES: Final = (0.0, 0.0, 0.03, 0.2, 0.7)
-"""The possible shares of choices that deviate; each seed takes one for each kind of choices."""
+"""The possible shares of choices that deviate; each seed takes one for each kind of choice."""
 
 
 LIFE: Final = 1 << 32

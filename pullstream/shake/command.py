@@ -19,8 +19,8 @@ def add_shake(commands: Any) -> None:
         help="run a pipeline under many schedules, and shrink the one that breaks it",
         description="Run a pipeline under many schedules: orders of tasks, delays, cuts of batches, aborts, failures. "
         "Compare each run with an undisturbed one, and print the schedules that break it, with the fewest deviations "
-        "from the normal one that show it. Time is virtual. Exit codes: 0 no difference, 1 differences, 2 it cannot be "
-        "simulated.",
+        "from the normal one that show it. Time is virtual. Exit codes: 0 no difference, 1 differences, 2 the pipeline "
+        "cannot be simulated.",
     )
     parser.add_argument(
         "target",

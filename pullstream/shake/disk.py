@@ -1,6 +1,6 @@
 """The disk of a simulated run with a journal: kills the run at one of its writes, and loses unsynced data.
 
-The run uses a real folder. Changes that Python code makes through `os`, as this toolkit's do, are counted and noted
+The run uses a real folder. Changes that Python code makes through `os`, as this toolkit does, are counted and noted
 here. After a kill the folder is put into a state that a file system may leave: everything that was written (the process
 was killed), or only what was synced and some of the rest (the power failed). Names change in the order in which the
 program changed them. Data arrives in order, too, but may be cut short, or end in zeros from a sector on.
@@ -75,7 +75,7 @@ class Disk:
 
     @contextmanager
     def used(self) -> Generator[None]:
-        """Let the process use this disk; then close the files that a killed run left open, and crash its folder."""
+        """Let the process use this disk; then close a killed run's files, and leave its folder as after a crash."""
         names = ("open", "close", *CHANGES)
         real = {name: getattr(os, name) for name in names if hasattr(os, name)}
         for name, function in real.items():

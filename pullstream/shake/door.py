@@ -1,4 +1,4 @@
-"""The door to chance: a simulation controls everything except the input that decides the course of a program.
+"""The door to chance: a simulation controls all that decides the course of a program, except its input.
 
 Trio has public hooks for its clock and for observing its rounds. It has none for the order of its tasks and for the
 answers of threads, so this file replaces names of trio while a simulation runs, after checking that they are there.

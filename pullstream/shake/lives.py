@@ -23,7 +23,7 @@ SEVERAL: Final = 0.8
 
 
 class Lives:
-    """Runs a program as choices decide; with a folder, each of its runs resumes the one before with a journal."""
+    """Runs a program as choices decide; with a folder, each of its runs resumes the previous one with a journal."""
 
     def __init__(self, make: Callable[..., MadePipeline], folder: Path | None = None) -> None:
         """Raise a TypeError unless `make` takes a folder exactly if there is one."""

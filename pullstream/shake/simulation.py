@@ -345,7 +345,7 @@ class Simulation(trio.abc.Instrument):
         """Give up the undisturbed run if it has too many values or asks."""
         if self._like is None and number > MOST:
             self.out.endless = (
-                f"shake() needs a pipeline that ends by itself, and {what} this one. End its source, for example with "
+                f"shake() needs a pipeline that ends by itself, but {what} this one. End its source, for example with "
                 f"take(n), or return it with an async function that calls running.finish()"
             )
             raise PullstreamError(self.out.endless)

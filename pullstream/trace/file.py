@@ -53,7 +53,7 @@ class Trace:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Self:
-        """Read a trace from its file, or raise `OSError`, or `TraceError` for another file."""
+        """Read a trace from its file, or raise `OSError`, or `TraceError` if it is not a trace."""
         # If the writer was killed, the last line may end in the middle of a character.
         with Path(path).open(encoding="utf-8", errors="surrogateescape") as lines:
             return cls.of(lines)

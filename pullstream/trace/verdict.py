@@ -190,7 +190,7 @@ class _Replayed:
 
 
 class Edges:
-    """The edges of a trace, replayed: an answer belongs to a request, and an ended edge answers no value (R1, R5)."""
+    """The edges of a trace, replayed: an answer belongs to a request, and an ended edge gives no value (R1, R5)."""
 
     def __init__(self) -> None:
         self._edges: dict[int, _Replayed] = {}

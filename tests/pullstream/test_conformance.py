@@ -93,14 +93,14 @@ def test_settings_that_run_nothing_are_refused():
     """A test without a cell would pass, and a limit of no seconds would accuse every module."""
     for setting in ({"cells": 0}, {"cells": -1}, {"seeds": 0}, {"limit": 0}, {"limit": -1.5}):
         ((name, number),) = setting.items()
-        with pytest.raises(ValueError, match=rf"a positive number for {name}, or None, and got {number}"):
+        with pytest.raises(ValueError, match=rf"a positive number for {name}, or None, but got {number}"):
             conformance(ps.take(2), **setting)
     with pytest.raises(ps.CompositionError, match="at least one module"):
         conformance()
     with pytest.raises(TypeError, match=r"has no argument 'flushs'; did you mean flushes=\?"):
         conformance(ps.take(2), flushs=True)
     for setting in ({"number": 0}, {"limit": 0}):
-        with pytest.raises(ValueError, match="positive numbers, and got number="):
+        with pytest.raises(ValueError, match="positive numbers, but got number="):
             kills(ps.collect, dict, **setting)
 
 

@@ -288,7 +288,7 @@ CALLS = [
     (lambda: ps.values(3), "use once(3)"),
     (lambda: ps.debounce(timedelta(seconds=5)), "total_seconds()"),
     (lambda: ps.rate_limit(0.5), "rate_limit(1, per=2)"),
-    (lambda: ps.map(str).named(3), "named() at", "needs a text"),
+    (lambda: ps.map(str).named(3), "named() at", "needs a string"),
     (lambda: ps.from_callback(lambda: None), "must take emit"),
     (lambda: ps.flat_map(half), "map_async(function, concurrency), then flatten()"),
     (lambda: ps.flat_map(yields), "flat_map(lambda value: from_async_iterable(yields(value)))"),
