@@ -103,7 +103,7 @@ def converted(kind: DataType) -> bool:
 
 
 def check(column: Array) -> None:
-    """Refuse instants and durations too large for microseconds, and dates that Python lacks, for `values`."""
+    """Refuse instants and durations beyond the range of microseconds, and dates that Python lacks."""
     pa = pyarrow()
     if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
@@ -158,13 +158,13 @@ FEW: Final = 4
 class ColumnTimes(Sequence[Hashable]):
     """A column's values as times; once more than a few are accessed, one of each run of equal times is converted."""
 
-    __slots__ = ("_column", "_looked", "_runs", "_starts", "_times")
+    __slots__ = ("_column", "_runs", "_single", "_starts", "_times")
 
     def __init__(self, column: Array, starts: Array | None = None) -> None:
         self._column = column
         self._starts = starts
         """The starts of the runs, if they are known."""
-        self._looked: dict[int, Hashable] = {}
+        self._single: dict[int, Hashable] = {}
         """The times converted one by one, by position; usually the first and last."""
         self._runs: tuple[list[int], list[Hashable]] | None = None
         """The starts of the runs, and their times."""
@@ -206,10 +206,10 @@ class ColumnTimes(Sequence[Hashable]):
             if self._runs is not None:
                 starts, heads = self._runs
                 return heads[bisect_right(starts, at) - 1]
-            if at not in self._looked and len(self._looked) < FEW:
-                self._looked[at] = values(self._column.slice(at, 1))[0]
-            if at in self._looked:
-                return self._looked[at]
+            if at not in self._single and len(self._single) < FEW:
+                self._single[at] = values(self._column.slice(at, 1))[0]
+            if at in self._single:
+                return self._single[at]
         if self._times is None and isinstance(place, slice) and place.step in (None, 1):
             start, stop, _ = place.indices(len(self._column))
             return ColumnTimes(self._column.slice(start, max(0, stop - start)))

@@ -64,7 +64,7 @@ class Packing:
         self._places = {name: at for at, name in enumerate(self._names)}
 
     def batches(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
-        """Convert the rows of all portions, in order, to as few batches as possible; refuse a value that is not one."""
+        """Convert the rows of all portions, in order, to as few batches as possible; refuse any other value."""
         most = self._most
         if most is None:
             yield from self._whole(portions)

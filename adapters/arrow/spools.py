@@ -22,7 +22,7 @@ SORTED_BYTES = 8 << 20
 """The bytes of rows to sort by time at once."""
 
 WIDTH: Final = 8
-"""The number of columns per waiting row: wide rows are converted several at a time.
+"""Rows wait until there is one for this many columns: wide rows are converted several at a time.
 
 A conversion has a fixed cost per column, as high as that of dozens of values.
 """
@@ -31,7 +31,7 @@ WAITING: Final = 1 << 20
 """The most values that may wait for that reason: as Python objects, they take up to a hundred megabytes."""
 
 SHARE: Final = 8
-"""The rows of a time are copied if they are smaller than one SHAREth of all rows sorted with them."""
+"""The rows of a time are copied if they are smaller than 1/SHARE of all rows sorted with them."""
 
 
 class Spool:
@@ -119,7 +119,7 @@ class OpenTimes:
         self._spools: dict[Hashable, Spool] = {}
         self._unsorted: list[RecordBatch] = []
         self._runs: list[tuple[Hashable, int]] = []
-        """The times of the unsorted rows in runs, each with its number of rows."""
+        """The runs of the unsorted rows: each time, with its number of rows."""
         self._arriving: list[tuple[Hashable, int]] = []
         """The same for rows that are being converted."""
         self._cut: set[Hashable] = set()
@@ -193,13 +193,13 @@ class OpenTimes:
         return packed
 
     def check(self, packed: list[RecordBatch], runs: Sequence[tuple[Hashable, int]], rows: int) -> None:
-        """Refuse rows, for subclasses: `runs` has their times, each with a number of rows, after `rows` others."""
+        """Refuse rows, in a subclass; `runs` has their times and numbers of rows; `rows` other rows precede them."""
 
     @contextmanager
     def complete(self, times: Sequence[Hashable]) -> Generator[list[Spool]]:
-        """Give the spools of times that get no more rows; delete them after the block.
+        """Yield the spools of times that get no more rows; delete them after the block.
 
-        If one of the times has a refused row, only the times before it are given, and the refusal is raised after the
+        If one of the times has a refused row, only the times before it are yielded, and the refusal is raised after the
         block. If there are none before it, the refusal is raised at once.
         """
         if self._waiting:

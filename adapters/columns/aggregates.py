@@ -272,7 +272,7 @@ def quantile(q: Annotated[float, _part], of: Of) -> Aggregate:
 
 
 def aggregates(call: Call, named: dict[str, Any], taken: Collection[str] = ()) -> dict[str, Aggregate]:
-    """Check keyword arguments: at least one, each an aggregate with the name of its result, which is not taken."""
+    """Check keyword arguments: at least one, each an aggregate under the name of its result, which is not taken."""
     if not named:
         raise call.refuse("needs at least one aggregate: n=columns.count()")
     for name, given in named.items():

@@ -32,7 +32,7 @@ class InColumns(Notified):
 
 
 class ByTime(InColumns, Generic[S]):
-    """Keeps a state for each open time, which `begin` makes."""
+    """Keeps a state for each open time, made by `begin`."""
 
     def __init__(self, begin: Callable[[], S]) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ class Grouped:
         return pa.array(np.bincount(self.numbers, minlength=self.count))
 
     def known(self, column: Array) -> Array:
-        """The number of values that are not null."""
+        """The number of values of each group that are not null."""
         if not column.null_count:
             return self.sizes
         return pa.array(np.bincount(self.valid(column), minlength=self.count))
@@ -78,7 +78,7 @@ class Grouped:
         return pa.array(found)
 
     def extreme(self, column: Array, function: str) -> Array:
-        """The "min" or "max" of the values; NaN only where there is nothing else, and null without values."""
+        """The "min" or "max" of the values; NaN only if there is nothing else, and null without values."""
         kind = column.type
         floating = pa.types.is_floating(kind)
         if not (floating or pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or pa.types.is_interval(kind):

@@ -78,7 +78,7 @@ class Groups:
         parts: dict[str, Array] = {}
         for name, (prefix, aggregate) in self._aggregates.items():
             kind = aggregate.kind
-            with self._told(name, aggregate):
+            with self._naming(name, aggregate):
                 # A count of rows has no input.
                 column = decoded(table.column(self._inputs[name])) if name in self._inputs else table.column(0)
                 made = kind.partial(groups, kind.read(column))
@@ -102,7 +102,7 @@ class Groups:
         parts: dict[str, Array] = {}
         merged = self._parts(whole)
         for name, (prefix, aggregate) in self._aggregates.items():
-            with self._told(name, aggregate):
+            with self._naming(name, aggregate):
                 made = aggregate.kind.merge(groups, merged[prefix])
             parts.update({prefix + part: column for part, column in made.items()})
         return self._of_groups(whole, groups, parts)
@@ -112,7 +112,7 @@ class Groups:
         made = {key: partial.column(key) for key in self._keys}
         merged = self._parts(partial)
         for name, (prefix, aggregate) in self._aggregates.items():
-            with self._told(name, aggregate):
+            with self._naming(name, aggregate):
                 parts = merged[prefix]
                 made[name] = aggregate.kind.finish(parts, aggregate.option)
                 if aggregate.kind is SUM:
@@ -171,7 +171,7 @@ class Groups:
         return parts
 
     @contextmanager
-    def _told(self, name: str, aggregate: Aggregate) -> Generator[None]:
+    def _naming(self, name: str, aggregate: Aggregate) -> Generator[None]:
         try:
             yield
         except ColumnError as exc:

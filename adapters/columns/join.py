@@ -62,7 +62,7 @@ class _Joining(JoinByTime):
 
     @override
     def ready(self) -> bool:
-        """Whether all columns are known that results have even without a match."""
+        """Whether all columns that results have even without a match are known."""
         return all(
             self._began[number] or (self.all[number].ending is not None and not self.all[number])
             for number in _LACKING.get(self._how, ())
@@ -157,7 +157,7 @@ class _Joining(JoinByTime):
 
     def _nearest(self, left: Any, right: Any, at: str, on: Sequence[str]) -> Any:
         if TIME in on and any(left.schema[name].is_nested() for name in on):
-            raise NotImplementedError("polars refuses such a column as the only key, which each time alone would have")
+            raise NotImplementedError("polars refuses such a column as the only key, as each time alone would have it")
         left, right = (side.sort(at, maintain_order=True) for side in (left, right))
         pairs = [(left, right)]
         if left.schema[at].is_float():

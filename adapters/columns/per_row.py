@@ -73,7 +73,7 @@ class _PerRow(PassOn):
             raise
 
     def _untyped(self, rows: ArrowRows) -> str:
-        """Advice about a column whose type is unknown because all its values are null so far; empty if none is."""
+        """Advice about a column of unknown type, because all its values are null so far; empty if there is none."""
         null = pa.null()
         names = [field.name for field in rows.schema if field.type == null and field.name in (self._roots or ())]
         if not names:

@@ -24,7 +24,7 @@ TOGETHER: Final = 65_536
 
 
 class _Fold:
-    """The partial results of rows of several times. Their results are computed together, once the first is wanted."""
+    """The partial results of rows of several times. Their results are computed together, when the first is needed."""
 
     def __init__(self, table: RecordBatch) -> None:
         numbers = table.column(TIME).to_numpy()
@@ -138,7 +138,7 @@ class _Reducing(ByTime[int]):
             more = {TIME: pa.array(np.repeat(numbers, lengths))}
             table = self._groups.table([rows for rows, _ in waiting], more)
             self._folds.append(_Fold(self._groups.partial(table)))
-        except Exception as exc:  # noqa: BLE001 - raised when its time is complete; users' functions may raise any
+        except Exception as exc:  # noqa: BLE001 - raised when its time is complete, even if by a user's function
             # An error of one time must not hide the results of another.
             times = np.unique(numbers)
             if len(times) == 1:

@@ -60,7 +60,7 @@ class TimeKind:
         )
 
     def numbers(self, column: Any) -> Numbers:
-        """The times of a column without nulls."""
+        """The times of a column without nulls, as numbers."""
         if not len(column):
             return np.zeros(0, np.int64)
         own = TimeKind(self.where, self.column, column.type).own
@@ -108,7 +108,7 @@ class TimeKind:
 
 
 class LateRows(ArrowRows):
-    """Late rows on their way to the sink for late rows."""
+    """Late rows on their way to the `late=` sink."""
 
 
 def _plain(rows: LateRows) -> ArrowRows:
@@ -149,7 +149,7 @@ class EventTimes(InColumns):
 
     @abstractmethod
     def ends(self, times: Numbers) -> Numbers:
-        """The least time at which a row at each time may have a result."""
+        """For each time, the least time at which a row at it may have a result."""
 
     @abstractmethod
     def arrived(self, rows: Any, times: Numbers) -> None:
@@ -290,7 +290,7 @@ def stamp(
     [(1, {'n': 1}), (3, {'n': 1}), (4, {'n': 1})]
 
     Times must not decrease, unless `lateness` allows it: then a time is complete when a row more than `lateness` later
-    has arrived. Late rows are an error, dropped and counted, or passed to a sink. Times, `lateness` and errors are
-    as in `tumbling`. The times of the input are replaced, as in `ps.stamp`.
+    has arrived. Late rows are an error, dropped and counted, or passed to a sink. Times, `lateness` and errors are as
+    in `tumbling`. The times of the input are replaced, as in `ps.stamp`.
     """
     return opens(_Stamping(at, lateness, late))

@@ -36,7 +36,7 @@ class _OnGrid(EventTimeWindows):
         self._merged = 0
         """The number of partial results after the last merge."""
         self._closed = -FAR
-        """The time by which the windows that have been emitted end."""
+        """All windows that end at or before this time have been emitted."""
 
     @override
     def begin(self) -> None:
@@ -173,7 +173,7 @@ class _Sessions(EventTimeWindows):
 def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
     """Check the aggregates; neither results nor keys may hide the columns of the window."""
     if "origin" in named and not isinstance(named["origin"], Aggregate):
-        # The windows in `pullstream` itself have this option.
+        # `ps.tumbling` and `ps.sliding` have this option.
         why = (
             "a session starts at its first row"
             if call.module == "sessions"

@@ -51,10 +51,10 @@ class Collection(Generic[A_co]):
     must be hashable. The verbs `join` to `top` work by key and need records that are pairs of a key and a value.
     """
 
-    def __init__(self, region: Region, *above: "Collection[Any]") -> None:
+    def __init__(self, region: Region, *upstream: "Collection[Any]") -> None:
         self.region = region
-        self.row: int = 1 + max((each.row for each in above), default=0)
-        """The number of verbs up to here that call each other directly when a collection `above` changes."""
+        self.row: int = 1 + max((each.row for each in upstream), default=0)
+        """The number of verbs up to here that call each other directly when a collection `upstream` changes."""
         self._listeners: list[Listener] = []
         self._inside: dict[Region, Collection[A_co]] = {}
         self._arranged: Arrangement | None = None

@@ -3,7 +3,7 @@
 An operator schedules the times at which it has work to do. It is called when nothing more can reach it at that
 time. Within a region (all operators at one depth of loops), this is the order of creation, because the inputs of an
 operator are made before it. A loop is one operator of the region around it: it works round by round until no round has
-anything left to do, and only then do the operators behind it work. (A single queue ordered by time alone would be
+anything left to do, and only then do the operators after it work. (A single queue ordered by time alone would be
 wrong: with two loops in the same round, the second would begin while the first still produces its input.)
 """
 

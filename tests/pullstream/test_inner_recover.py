@@ -28,7 +28,7 @@ def test_catch_ends_or_goes_on(limit):
     assert caught(lambda _: later) == [*before, (3, 3), (4, 4), (6, 6)]
     with pytest.raises(Unseen):
         caught(on=(KeyError, ValueError))
-    with pytest.raises(ps.errors.CapabilityError, match=r"at 2, but that time is already complete\. Answer at 3 or"):
+    with pytest.raises(ps.errors.CapabilityError, match=r"at 2, but that time is already complete\. Emit at 3 or"):
         caught(lambda _: ps.values([2], time=lambda n: n))
     with pytest.raises(TypeError, match="returned 7"):
         caught(lambda _: 7)

@@ -55,7 +55,7 @@ class _Join(FanIn):
         self._work: Iterator[Chunk] | None = None
         self._rest = Backlog()
         self._answered_up_to = 0
-        """The position in the current batch up to which all values are done when the pairs made so far are answered."""
+        """The position in the current batch up to which all values are done when the pairs made so far are emitted."""
         self._stale = True
         self._turn = 0
 
@@ -135,14 +135,14 @@ class _Join(FanIn):
         return answer
 
     def _go_on(self) -> None:
-        """Acknowledge the values of the current batch whose pairs are all answered."""
+        """Acknowledge the values of the current batch whose pairs have all been emitted."""
         each = self._sides[self._turn].each
         if each.times is not None:
             each.used = min(self._answered_up_to if self._rest else self._pairing.place, len(each.head.values) - 1)
             each.settle()
 
     def _finish(self) -> None:
-        """End the current batch: all of its pairs are answered."""
+        """End the current batch: all of its pairs have been emitted."""
         self._work = None
         each = self._sides[self._turn].each
         # After a multi-time batch, many times may have become unmatchable.
@@ -150,7 +150,7 @@ class _Join(FanIn):
         each.drop()
 
     def _begin(self) -> bool:
-        """Take the next batch, if there is one; it is in flight until its results are answered."""
+        """Take the next batch, if there is one; it is in flight until its results are emitted."""
         if self._work is not None:
             self._finish()
         for number in (1 - self._turn, self._turn):

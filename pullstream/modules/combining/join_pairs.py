@@ -62,7 +62,7 @@ class Side:
         )
 
     def arriving(self) -> Antichain[Any]:
-        """Give the frontier of the times that may still arrive."""
+        """Return the frontier of the times that may still arrive."""
         if self.each.ending is DONE:
             return Antichain(self.each.least)
         return self._edge.arriving(self.port.number)
@@ -97,7 +97,7 @@ class Pairs:
 
 
 class Pairing:
-    """Makes the pairs of a batch, value by value, because each may be answered or acknowledged alone."""
+    """Makes the pairs of a batch, value by value, because each may be emitted or acknowledged alone."""
 
     def __init__(self, location: Location, sides: Sequence[Side], how: str, within: Any, *, catches: bool) -> None:
         self._location = location
@@ -144,7 +144,7 @@ class Pairing:
             yield from make(side, made)
         except GeneratorExit:
             raise
-        except BaseException as exc:  # noqa: BLE001 - raised after the pairs before it have been answered
+        except BaseException as exc:  # noqa: BLE001 - raised after the pairs before it
             self.failed = exc
         else:
             self.place = len(side.each.head.values)

@@ -170,7 +170,7 @@ class Near:
         return self._reaches[self._begin : self._begin + 1]
 
     def forget(self, arriving: Antichain[Any]) -> list[tuple[Any, list[Any]]]:
-        """Drop values as in `MatchState`; return the unmatched ones by time, if wanted. Some value must be kept."""
+        """Drop values as in `MatchState`; return the unmatched ones by time, if wanted. There must be kept values."""
         if arriving.less_equal(self._reaches[self._begin]):
             return []
         begin, reaches = self._begin, self._reaches

@@ -1,4 +1,4 @@
-"""`merge`, `concat` and `merge_sorted`: one stream from several: as they arrive, one after another, or sorted."""
+"""`merge`, `concat` and `merge_sorted`: several sources as one stream, by arrival, one after another, or sorted."""
 
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
@@ -145,7 +145,7 @@ class _MergeSorted(FanIn):
         if not self._marks.known:
             try:
                 self._gather(values, times, limit)
-            except BaseException as exc:  # noqa: BLE001 - raised after the values before it have been answered
+            except BaseException as exc:  # noqa: BLE001 - raised after the values before it
                 self._marks.end(exc)
             else:
                 if values or self._marks:

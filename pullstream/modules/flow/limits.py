@@ -228,7 +228,7 @@ class _Exit(PassOn):
 
 @attrs.frozen(eq=False)
 class _InFlight(Wiring):
-    """The wiring of `in_flight`: a gate upstream of the transformer, and downstream a counter of what has left."""
+    """The wiring of `in_flight`: a gate upstream of the transformer, and downstream a counter of its results."""
 
     _transformer: Blueprint
     _capacity: "int | Quota"

@@ -18,7 +18,7 @@ from pullstream.protocol import WAIT, Batch, Done, Unanswered
 
 
 class Prefetch(PolledAsking[Any]):
-    """Keeps an ask outstanding for as many values as there is room for; values are held until they are answered."""
+    """Keeps an ask outstanding for as many values as there is room for; values are held until they are emitted."""
 
     traits = Traits(trusted=True, asks_apart=True)
 
@@ -65,7 +65,7 @@ class Prefetch(PolledAsking[Any]):
 def prefetch(capacity: Positive) -> Same[V]:
     """Ask ahead, and buffer up to `capacity` values, so that upstream works while downstream does.
 
-    Two stages with a `prefetch` between them take as long, together, as the slower one alone.
+    Together, two stages with a `prefetch` between them take only as long as the slower one.
 
     >>> import trio, pullstream as ps
     >>> async def slowly(n):

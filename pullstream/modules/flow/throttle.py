@@ -26,7 +26,7 @@ class _KeepLatest(PolledKernel[Any]):
     `due` returns the moment at which a value that arrived at the given moment is due.
 
     When a time is complete at the input, nothing can replace its value, so it is due whatever the clock says.
-    Until it is answered, nothing more is read, unless an ask wants more. So at most one value is kept per incomplete
+    Until it is emitted, nothing more is read, unless an ask wants more. So at most one value is kept per incomplete
     time, plus one.
     """
 
@@ -38,7 +38,7 @@ class _KeepLatest(PolledKernel[Any]):
         self.arrival = self.answered = -inf
         """The moments of the latest arrival and of the latest answer."""
         self._kept: dict[Hashable, tuple[float, Any]] = {}
-        """The latest value at each logical time, until it is answered, with the moment of its arrival."""
+        """The latest value at each logical time, until it is emitted, with the moment of its arrival."""
         self._ready = Backlog(self)
         self._wanted = 0
         """The limit of the waiting ask; 0 if none waits."""

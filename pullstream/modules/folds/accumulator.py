@@ -28,7 +28,7 @@ def keys_of(
     >>> keys_of(lambda n: 6 / n, [1, 2, 0, 3])
     ([6.0, 3.0], (0, ZeroDivisionError('division by zero')))
     """
-    # A set hashes each key when it is computed, so no key after a failing one is computed here, to be repeated later.
+    # A set hashes each key when it is computed: no key after a failing one is computed yet, so none is computed twice.
     left = iter(listed(values))
     found, kept = tee(map(key, left))
     try:

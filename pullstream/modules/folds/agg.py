@@ -196,7 +196,7 @@ def _extreme(
     return Fold(list, partial(step, of), partial(_best, place), partial(_first_of, before))
 
 
-# Two functions: passing the comparison as a function would cost a tenth of the fold.
+# Two functions: passing the comparison as a function would cost a tenth of the fold's time.
 def _least(of: Callable[[Any], Any], best: list[Any], value: Any) -> list[Any]:
     key = of(value)
     return [key, value] if not best or key < best[0] else best

@@ -43,7 +43,7 @@ _CONTAINERS: Final = (list, dict, set, bytearray, deque)
 
 
 def _making(initial: Any) -> str:
-    """Return how to write a function that makes a new state like this one."""
+    """Return the source of a function that makes a state like this one."""
     kind: type[object] = initial.__class__
     return kind.__name__ if kind in {int, float, str, *_CONTAINERS} and not initial else f"lambda: {initial!r}"
 
@@ -148,7 +148,7 @@ def may_change(state: Any) -> bool:
 
 
 CHECKS: Final = 100
-"""The number of checked steps after which no more are checked: each check costs more the larger the state is."""
+"""The number of steps to check; a check takes time in proportion to the size of the state."""
 
 
 class Emitted:
@@ -175,7 +175,7 @@ class Emitted:
         self._state, self._parts = state, _parts(state) if may_change(state) else None
 
     def after(self, state: Any, whose: str) -> None:
-        """Compare the noted state with its parts before the step, which returned `state`; refuse a change."""
+        """Check that the step, which returned `state`, left the noted state unchanged; raises `Mistake` if not."""
         parts, self._parts = self._parts, None
         if parts is None:
             return

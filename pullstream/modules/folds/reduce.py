@@ -216,7 +216,7 @@ def aggregate(
     [('tea', {'n': 2, 'most': 4}), ('rice', {'n': 1, 'most': 5})]
 
     Each keyword argument names a result, and its value is a `Fold`; `ps.agg` has ready-made ones. Without `key`, the
-    result is the dict alone. For a single result per key, use `reduce_by_key`. Order, `eager` and `on_error` are as in
+    result is only the dict. For a single result per key, use `reduce_by_key`. Order, `eager` and `on_error` are as in
     `reduce_by_key`.
     """
     return opens(Folding(several(**aggregates), key=key, eager=eager, on_error=on_error))

@@ -1,7 +1,7 @@
 """Sketches: states of folds that stay small however many values they have seen, with a known error.
 
-They are those of Apache DataSketches. Two states merge into the state of all their values, and pickles are compact, so
-parts can be folded on other machines.
+The sketches are those of Apache DataSketches. Two states merge into the state of all their values, and pickles are
+compact, so parts can be folded on other machines.
 """
 
 import pickle

@@ -83,7 +83,7 @@ class _ByCount(Gather):
         self.whole = False
         """Whether there was a list of `count` values."""
         self.short = 0
-        """The number of times that had only a shorter one."""
+        """The number of times that had only a shorter list."""
 
     @override
     async def release(self) -> None:

@@ -43,7 +43,7 @@ class _Group(Input):
 
 
 class GroupBy(SideBySide[_Group]):
-    """Deals values out to a stream for each key, and answers with their results.
+    """Deals values out to a stream for each key, and emits their results.
 
     Upstream is asked again when the groups have taken all earlier values, so no more values wait than were asked for.
     Times are the same inside and outside: a time that may reach the input may reach every group.
@@ -111,7 +111,7 @@ class GroupBy(SideBySide[_Group]):
         return True
 
     def _group(self, key: Hashable) -> _Group | None:
-        """Give the group of a key; None while there is no room for it."""
+        """Return the group of a key; None while there is no room for it."""
         group = self._groups.pop(key, None)
         if group is None:
             if self._capacity is not None and len(self._groups) >= self._capacity and not self._make_room():
@@ -241,7 +241,7 @@ class GroupRows(Notified, Inline):
             raise failure
 
     def _feed(self, time: Hashable, portions: Mapping[Hashable, Sequence[Any]]) -> None:
-        """Give rows their values. If one fails, the others still take theirs, some of which arrived earlier."""
+        """Feed rows their values. If one fails, the others still take theirs, some of which arrived earlier."""
         failure: BaseException | None = None
         for name, portion in portions.items():
             row = self._rows[name]

@@ -38,7 +38,7 @@ class Part(ABC):
 
     @abstractmethod
     def finish(self, out: list[Any]) -> None:
-        """Give the remaining results, when the time is complete. The part is not used afterwards."""
+        """Emit the remaining results, when the time is complete. The part is not used afterwards."""
 
     def elapse(self, out: list[Any]) -> None:
         """Handle the deadline, and set the next one."""
@@ -145,7 +145,7 @@ class Gather(Notified, Inline):
             self._give(time, part, before, out)
 
     def _give(self, time: Hashable, part: Part, before: int, out: list[Any]) -> None:
-        """Give the results of a part that kept `before` values until now, and hold its time while it keeps any."""
+        """Emit the results of a part that kept `before` values until now, and hold its time while it keeps any."""
         self._kept.change(before or None, len(part) or None)
         self.give(time, out)
         if len(part) and time not in self._parts:

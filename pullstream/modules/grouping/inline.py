@@ -139,7 +139,7 @@ class InlineRow:
                 member.forget(time)
 
     def fail(self) -> None:
-        """Give the results that are already final, when the stream has failed upstream."""
+        """Emit the results that are already final, when the stream has failed upstream."""
         for number, member in enumerate(self._members):
             if isinstance(member, Notified):
                 self._at = number
@@ -157,7 +157,7 @@ class InlineRow:
         return (member for member in self._members if isinstance(member, Notified))
 
     def _pass(self, number: int, time: Hashable, values: Sequence[Any]) -> None:
-        """Give values to a member, and its results to the members downstream."""
+        """Pass values to a member, and its results to the members downstream."""
         if number == len(self._members):
             self._give(time, values)
             return

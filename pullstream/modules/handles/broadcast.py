@@ -105,7 +105,7 @@ class Broadcast(Held, Generic[T]):
             self.took()
 
     def took(self) -> None:
-        """Wake the sender, as there may be room now."""
+        """Wake the sender, because there may be room now."""
         self._room.set()
 
     # ----

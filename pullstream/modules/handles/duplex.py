@@ -185,7 +185,7 @@ class PairSource(Kernel[Any]):
         return await self._joint.ask(limit)
 
     def mirrored(self) -> Iterable[Hashable]:
-        """Give the times that may still be written."""
+        """Return the times that may still be written."""
         reader = self._joint.reader
         return (BEGINNING,) if reader is None else reader.port.location.frontier
 

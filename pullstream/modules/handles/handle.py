@@ -23,7 +23,7 @@ K = TypeVar("K", bound=Kernel[Any], default=Kernel[Any])
 
 
 class Held:
-    """An object that a handle and its modules share. Errors say its name and where it was made; it is never pickled."""
+    """An object that a handle and its modules share. Errors name it and say where it was made; it is never pickled."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -102,7 +102,7 @@ G = TypeVar("G", bound=Grip[Any])
 
 
 class Handle(Blueprint, Generic[G]):
-    """A module that is also a handle; its last part was made with the grip."""
+    """A module that is also a handle; the first argument of its last module is the grip."""
 
     @property
     def _grip(self) -> G:
@@ -139,7 +139,7 @@ class Stored:
         self._changed.set()
 
     def lower(self) -> None:
-        """Lower the source's capability to the first time that may still be answered; at the end, drop it."""
+        """Lower the source's capability to the first time that may still be emitted; at the end, drop it."""
         if self.kernel is None:
             return
         if self.values:
@@ -185,7 +185,7 @@ class StoredSource(Kernel[Any]):
         return answer
 
     def waits(self) -> None:
-        """Note that there is nothing to answer."""
+        """Note that there is nothing to emit."""
 
     def taken(self) -> None:
         """Note that values have been taken."""

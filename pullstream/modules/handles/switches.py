@@ -153,8 +153,8 @@ def abortable() -> Abortable[V]:
     [0, 1, 2]
 
     Downstream, the stream ends as with `take`: the sinks finish, and the run succeeds (`running.abort()` would abandon
-    them). Upstream is released immediately, even without an ask, and before the end is answered (R7). A value in flight
-    is dropped. An abort from downstream passes through.
+    them). Upstream is released immediately, even without an ask, and before downstream gets the end (R7). A value in
+    flight is dropped. An abort from downstream passes through.
 
     It belongs to one run at a time, and cannot be pickled. A second run is refused with `ReuseError`. Any thread may
     use it.

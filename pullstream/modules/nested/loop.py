@@ -254,7 +254,7 @@ class _Loop(Wiring):
 
 
 def _last_round_of(number: int, time: Any) -> Sequence[Hashable]:
-    """Give the last round of a value that enters: infinite, because it may go round any number of times."""
+    """Return the last round of a value that enters: infinite, because it may go round any number of times."""
     return [time] if number else _last_round(0, ENTER.results_in(time))
 
 

@@ -58,7 +58,7 @@ class Recovering(PolledKernel[Any]):
             raise failure
 
     def mirrored(self) -> Iterable[Hashable]:
-        """Give the times that may still leave this module, none earlier than the frozen ones."""
+        """Return the times that may still leave this module, none earlier than the frozen ones."""
         if self.current is None:
             return () if self.frozen is None else self.frozen
         front = inner_frontier(self.current)
@@ -66,7 +66,7 @@ class Recovering(PolledKernel[Any]):
 
 
 def after(frozen: Antichain[Any], front: Antichain[Any]) -> Antichain[Any]:
-    """Give the part of `front` at or after `frozen`, and the part of `frozen` that it has not passed."""
+    """Return the part of `front` at or after `frozen`, and the part of `frozen` that it has not passed."""
     try:
         left = [time for time in frozen if any(not less_equal(time, other) for other in front)]
         return Antichain([*left, *(time for time in front if frozen.less_equal(time))])
@@ -116,8 +116,8 @@ class Catch(Recovering):
             )
         if not self.frozen.less_equal(batch.time):
             raise CapabilityError(
-                f"{self.location}, continues with a source that answered at {batch.time!r}, but that time is already "
-                f"complete. Answer at {' or '.join(map(repr, self.frozen))} or later, or return a collection, whose "
+                f"{self.location}, continues with a source that emitted at {batch.time!r}, but that time is already "
+                f"complete. Emit at {' or '.join(map(repr, self.frozen))} or later, or return a collection, whose "
                 f"values are delivered there"
             )
         self.current.settle()
@@ -205,7 +205,7 @@ def catch(
 
     Without a handler the stream ends, and a warning is logged. The handler is called with the failure. If it returns
     None, the stream ends. If it returns a collection, its values are delivered at the time of the failure. If it
-    returns a source, that is opened and read, at its own times, none of which may be complete. If every time was
+    returns a source, that source is read, at its own times, none of which may be complete. If every time was
     complete at the failure, neither may have values. If it raises, that failure goes downstream. Failures of types
     other than `on` (a type, or a tuple of types; by default `Exception`) pass, and so do later failures.
 
@@ -214,7 +214,7 @@ def catch(
     A sink upstream that an option has added, as in `map(f, on_error=sink)`, gets the failure as well, and fails the run
     with it. Handle it there, too: `on_error=pipe(catch(), sink)`.
 
-    Raises: CapabilityError: the replacement answered at a time that was complete (raised by the stream).
+    Raises: CapabilityError: the replacement emitted at a time that was complete (raised by the stream).
     """
     return opens(Catch(handler, on))
 
@@ -396,7 +396,7 @@ def retry(
     failures of type `on` (a type, or a tuple of types) are retried; by default every `Exception`.
 
     A new attempt starts from the beginning. Values delivered before are delivered again, except at times that were
-    already complete: nothing is repeated there. So a sum of a time that was open counts them twice; `skip_delivered`
+    already complete: nothing is repeated there. So a sum over an open time counts them twice; `skip_delivered`
     and `resume` avoid this. With `skip_delivered`, as many values are left out as were delivered, so the source must
     give the same values again. With `resume`, `resume(last)` gets the last delivered value and returns a source that
     continues from there (an offset, a cursor); if nothing was delivered, the source itself is opened again.

@@ -127,7 +127,7 @@ class PoolKernel(PolledAsking[Any]):
             self.ask_input(self.upstream, room)
 
     def _results(self, limit: int) -> list[_Assignment]:
-        """Take the jobs to answer now: in order, those at the head of the row; out of order, all that are done."""
+        """Take the jobs to emit now: in order, those at the head of the row; out of order, all that are done."""
         results: list[_Assignment] = []
         source = self._row if self._ordered else self._ready
         while source and source[0].done and len(results) < limit:
@@ -170,7 +170,7 @@ class PoolKernel(PolledAsking[Any]):
                 self._ready.append(job)
 
     def _left(self, worker: _PoolWorker, answer: Done | BaseException) -> None:
-        """Give the unfinished jobs of a worker that has left to the others, before any new job."""
+        """Reassign the unfinished jobs of a worker that has left to the others, before any new job."""
         del self._active[worker.lane]
         free = {*worker.jobs, *self._free}
         self._free = [job for job in self._row if job in free]
@@ -249,9 +249,9 @@ def worker_pool(
     [0, 10, 20, 30]
 
     Each worker is a stream of its own. It gives exactly one result for each value, in the order of its values, and has
-    at most `concurrency` values at a time. Results keep the order of the values; with `ordered=False` they leave as
-    they are ready. The pool holds no more values than were asked for. Inside a worker, a time is complete only at the
-    end, so a module that waits for it, such as `sort_by_time`, stalls the pool.
+    at most `concurrency` values at a time. Results keep the order of the values; with `ordered=False` they are
+    emitted as they become ready. The pool holds no more values than were asked for. Inside a worker, a time is complete
+    only at the end, so a module that waits for it, such as `sort_by_time`, stalls the pool.
 
     A worker that fails or ends leaves the pool, and the other workers get the values that it had not finished. So a
     value may be processed twice, and still has one result. When all workers have failed, the stream fails with the

@@ -232,7 +232,7 @@ def from_channel(
     *,
     time: TimeOf[T] = None,
 ) -> Source[T]:
-    """Emit the values that a trio channel receives, until its senders are closed; close the channel at any end.
+    """Emit the values that a trio channel receives, until its senders are closed. The channel is always closed.
 
     >>> import trio, pullstream as ps
     >>> async def main():

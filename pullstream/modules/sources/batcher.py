@@ -32,7 +32,7 @@ class Batcher:
         return bool(self._kept) or self._failed is not None
 
     def batch(self, values: Iterator[Any], limit: int, slow: Callable[[], bool] | None = None) -> Batch[Any] | None:
-        """At most `limit` of the next values, or one, if `slow` is given and is true after it; None at the end.
+        """At most `limit` of the next values, or only one if `slow` returns true after it; None at the end.
 
         Raises:
             BaseException: what the iterator, `time_of` or a time raised, once the values before it have been given.

@@ -20,7 +20,7 @@ from pullstream.protocol import WAIT, Batch, Done, Unanswered
 
 
 class _CatchUp(Prefetch):
-    """Asks ahead for the new values from the first ask on, and answers with them after the old ones."""
+    """Asks ahead for the new values from the first ask on, and emits them after the old ones."""
 
     def __init__(self, new: Source[Any], old: Source[Any], capacity: int, sync: Batch[Any] | None = None) -> None:
         super().__init__(capacity)

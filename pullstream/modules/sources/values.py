@@ -1,4 +1,4 @@
-"""Sources of given values, of values made one from another, of ticks of the clock, and of a failure."""
+"""Sources of given values, of values made one from another, of clock ticks, and of a failure."""
 
 import inspect
 import math
@@ -55,7 +55,7 @@ class Values(PolledKernel[Any]):
         return Batch(0, values) if values else DONE
 
     def _slow(self) -> bool:
-        """Whether a value took long: it must not wait for other slow ones."""
+        """Whether a value took long; then it must not wait for other slow ones."""
         self._quick = self.run.clock.waited(self._asked, self.run.clock.now()) <= BREATH
         return not self._quick
 

@@ -290,7 +290,7 @@ class Stamping(PassOn):
         self._outer = outer
 
     def mirrored(self) -> list[Hashable]:
-        """Give the times that may still be assigned: for every outer time, those that its clock has not passed."""
+        """Return the times that may still be assigned: for every outer time, those that its clock has not passed."""
         try:
             frontier = self.edge.arriving()
         except TimelyError:
@@ -304,7 +304,7 @@ class Stamping(PassOn):
 
 
 def _within(number: int, outer: Hashable) -> list[Hashable]:
-    """Give the last time at which values of an outer time can matter: the last inner one."""
+    """Return the last time at which values of an outer time can matter: the last inner one."""
     del number
     return [outer if outer is BEGINNING else (outer, LAST)]
 

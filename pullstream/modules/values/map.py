@@ -101,7 +101,7 @@ class _Sees:
         return Sync("on_end is called after the stream has ended and cannot await")(call, on_end)
 
     def below(self, module: Module, on_end: OnEnd) -> tuple[Module, ...]:
-        """Give the module that calls `on_end`."""
+        """Make the module that calls `on_end`."""
         return (Module("on_end", _OnEnd, (on_end,), site=module.site, follows=True),)
 
 

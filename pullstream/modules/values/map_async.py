@@ -32,7 +32,7 @@ CHECKPOINT: Final = trio.lowlevel.cancel_shielded_checkpoint().send(None)  # noq
 """The trap of a bare checkpoint, which yields to other tasks without waiting for anything."""
 
 MOMENT: Final = 0.001
-"""Seconds for which calls may pass bare checkpoints before the results so far are answered."""
+"""Seconds for which calls may pass bare checkpoints before the results so far are emitted."""
 UNSEEN: Final = 15
 """Checkpoints passed between two readings of the clock while calls are quick."""
 
@@ -43,7 +43,7 @@ TOO_LONG: Final = 0.5
 
 
 class Calls:
-    """The values of one batch at one time, from their arrival until the last result is answered."""
+    """The values of one batch at one time, from their arrival until the last result is emitted."""
 
     __slots__ = ("count", "failures", "given", "left", "results", "time", "to_begin")
 
@@ -66,11 +66,11 @@ class Calls:
 
     @property
     def ready(self) -> bool:
-        """Whether a result can be answered."""
+        """Whether a result can be emitted."""
         return self.given < len(self.results) and self.results[self.given] is not PENDING
 
     def take(self, limit: int) -> list[Any]:
-        """Remove the results to answer now, at most `limit`."""
+        """Remove and return the results to emit now, at most `limit`."""
         end, stop = self.given, min(len(self.results), self.given + limit)
         while end < stop and self.results[end] is not PENDING:
             end += 1
@@ -82,7 +82,7 @@ class Calls:
 class MapAsync(TaskKernel[Any], PolledAsking[Any]):
     """Runs calls in workers, and answers an ask as soon as one result is ready.
 
-    Values are held in the sidecar until their results are answered. Upstream is asked for as many values as idle
+    Values are held in the sidecar until their results are emitted. Upstream is asked for as many values as idle
     workers can start on, and for more only while calls prove cheap. It is never asked for more than the open asks still
     need.
     """
@@ -97,7 +97,7 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
         self.traits = attrs.evolve(self.traits, reorders=not ordered)
         self._groups: deque[Calls] = deque()
         self._finished: deque[Calls] = deque()
-        """Out of order: the groups with results to answer."""
+        """Out of order: the groups with results to emit."""
         self._waiting: deque[Calls] = deque()
         self._unanswered = 0
         self._stopped = False
@@ -219,7 +219,7 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
             self.ask_input(self.upstream, min(room, self._pace.next(busy) - busy))
 
     def _ready(self, limit: int) -> Batch[Any] | None:
-        """Give the results to answer now: in order, those at the head of the row; out of order, all that are ready."""
+        """Return the results to emit now: in order, those at the head of the row; out of order, all that are ready."""
         results: list[Any] = []
         runs: list[tuple[Hashable, int]] = []
         failure = self._failure
@@ -288,9 +288,9 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
 
     @coroutine
     def _attentive(self, task: Any) -> Generator[Any, Any, Any]:
-        """Run a worker, or one call, and have results answered as soon as a call really waits.
+        """Run a worker, or one call, and have results emitted as soon as a call really waits.
 
-        While calls only pass checkpoints, results accumulate for a moment: answering each one would cost more than such
+        While calls only pass checkpoints, results accumulate for a moment: emitting each one would cost more than such
         calls do. Reading the clock would, too, so it is read every few checkpoints, or at each one after a call took
         too long.
         """

@@ -251,7 +251,7 @@ def map_process(
     composed. A call costs about 0.2 ms plus the pickling, so give it chunks of work that are worth that (`batch`).
 
     Fresh processes are started by `sys.executable` when needed, reused, and stopped when the stream has ended. An
-    abort, Ctrl-C or a failure kills the busy ones. An exception raised in a worker is raised here as itself, with the
+    abort, Ctrl-C or a failure kills the busy ones. An exception raised in a worker is raised here unchanged, with the
     worker's traceback as a note. Output that the function prints goes to stderr.
 
     Raises: WorkerDied: a process exited, crashed or was killed during a call. No call is repeated. Unpicklable: a

@@ -24,7 +24,7 @@ from pullstream.modules.values.side_branch import SideBranch
 
 @attrs.frozen
 class Policy:
-    """The check of an `on_error=`, a word or a sink, and the maker of the module downstream that applies the policy."""
+    """The check of an `on_error=`, a word or a sink. It also makes the module downstream that applies the policy."""
 
     among: tuple[str, ...] = ("fail", "skip", "result")
     here: bool = False
@@ -85,7 +85,7 @@ def _leave_out() -> Stage:
 
 @attrs.frozen
 class Reveals:
-    """Reveals what the module `above` has caught, which is not an argument: its site is not part of the blueprint."""
+    """Reveals what the module `above` has caught. It is not an argument: its site is not part of the blueprint."""
 
     above: Module
 

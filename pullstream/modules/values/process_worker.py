@@ -2,7 +2,7 @@
 
 It runs as a script, so that it starts fast and inherits nothing. A frame is an 8-byte length followed by a pickle. The
 first frame is (sys.path, sys.argv, the script to import or None, the pickled function); every later one is a value.
-Each value is answered by (kind, result, traceback).
+The reply to each value is (kind, result, traceback).
 """
 
 import functools

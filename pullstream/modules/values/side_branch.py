@@ -1,4 +1,4 @@
-"""Side branches: values that failed, or that are late, go to a sink of their own beside the main one."""
+"""Side branches: failed or late values go to a sink of their own beside the main one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -88,7 +88,7 @@ def _without(values: Sequence[Any], places: Sequence[int], stop: int) -> list[An
 
 
 _Sorted = tuple[Batch[Any] | None, Batch[Any] | None, BaseException | None]
-"""The values that pass and those for the side sink, None without any, and the failure that has ended the sorting."""
+"""The batches for the main branch and for the side sink, None if empty, and the failure that ended the sorting."""
 
 
 class _Aside(Hub):
@@ -144,7 +144,7 @@ class LateOption:
         return cast("Any", late)
 
     def below(self, module: Module, late: Any) -> tuple[Module, ...]:
-        """Give the module that passes late values to the sink."""
+        """Make the module that passes late values to the sink."""
         if isinstance(late, str):
             return ()
         return (Module("late", partial(_aside, self), (late,), site=module.site, follows=True),)

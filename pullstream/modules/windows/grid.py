@@ -26,7 +26,7 @@ class Grid:
         return self._end(self._first(time))
 
     def around(self, time: Any) -> list[tuple[Any, Any]]:
-        """Give the start and end of every window that contains a time, earliest first."""
+        """Return the start and end of every window that contains a time, earliest first."""
         number = self._first(time)
         windows: list[tuple[Any, Any]] = []
         while (start := self._start(number)) <= time:
@@ -35,7 +35,7 @@ class Grid:
         return windows
 
     def cell(self, time: Any) -> tuple[Any, Any, list[tuple[Any, Any]]]:
-        """Give the range of times (end excluded) in the same windows as `time`, and those windows."""
+        """Return the range of times (end excluded) in the same windows as `time`, and those windows."""
         number = self._first(time)
         windows = self.around(time)
         low, high = self._end(number - 1), self._start(number + len(windows))
@@ -117,7 +117,7 @@ TIMELESS: Final = (
 
 
 def in_microseconds(duration: object, time: object) -> str:
-    """Give a hint for a timedelta with integer times, whose unit is unknown here."""
+    """Return a hint for a timedelta with integer times, whose unit is unknown here."""
     if isinstance(duration, timedelta) and isinstance(time, int):
         if time == 0:
             return f". {TIMELESS}"

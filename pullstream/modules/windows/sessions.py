@@ -140,7 +140,7 @@ class _Sessions(Windowed, Resumable):
         arrived.clear()
 
     def _usual(self, batch: Batch[Any]) -> bool:
-        """Whether the times are in one order and the gap can be added to all of them."""
+        """Whether the times are totally ordered and the gap can be added to all of them."""
         if not batch.in_one_order:
             return False
         try:
@@ -343,7 +343,7 @@ def sessions(
 
     `fold`, `key`, `eager` and `on_error` are as in `tumbling`. Each key has sessions of its own. A value that is left
     out neither starts nor extends a session. Sessions with equal ends are emitted in the order in which they began.
-    With `eager=True`, a result so far has the end so far, and is at that time.
+    With `eager=True`, an early result has the session's end so far, and is at that time.
 
     >>> moves = ps.values([(1, "a"), (2, "b"), (3, "a"), (9, "b")], time=lambda move: move[0])
     >>> for window in ps.run(ps.pipe(moves, ps.sessions(4, ps.agg.count(), key=lambda move: move[1]), ps.collect())):
