@@ -102,7 +102,7 @@ SOUGHT: Final[Mapping[str, str]] = {
     "tee(sink, sink) shares a stream in one run, broadcast(capacity) with listeners that come and go": "share publish "
     "multicast notify",
     "broadcast(capacity) sends values to many listeners, pushable(capacity) to one stream": "Subject Observable",
-    "deferred(kind) is decided later": "defer",
+    "deferred(kind) gets its module later": "defer",
     "sort_by_time() sorts the values of each time; without times, all values are at one time": "sort sorted order_by",
     "stamp(f, lateness=d) gives times, and waits for late values": "withWatermark watermark with_timestamps "
     "assign_timestamps",

@@ -9,7 +9,7 @@ from their defaults), and its checks, which are written beside the parameter typ
 
 Every callable in `Annotated` is a check. It is called with the `Call` and the argument, unless that is the default, and
 returns the argument to store, or refuses it. `*parts` are checked as one tuple, `**parts` as one dict. A check may also
-have a method `below(module, argument)`, which returns modules to insert directly below this one.
+have a method `below(module, argument)`, which returns modules to insert directly downstream of this one.
 """
 
 import inspect
@@ -117,7 +117,7 @@ class Form:
         several = {self._rest, self._others}
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self._required = {p.name for p in parameters if p.default is p.empty and p.name not in several}
-        # The last option's module comes first: `on_error` inserts its module directly below the one it handles.
+        # The last option's module comes first: `on_error` inserts its module directly downstream of the one it handles.
         self._below: list[tuple[str, Any]] = [
             (name, check) for name, checks in self._checks.items() for check in checks if hasattr(check, "below")
         ][::-1]
@@ -237,7 +237,7 @@ class Form:
         return (*[given[name] if name in given else self._defaults[name] for name in names[:count]], *rest), options
 
     def below(self, module: Module, given: Mapping[str, Any]) -> tuple[Module, ...]:
-        """Return the modules to insert below `module`."""
+        """Return the modules to insert downstream of `module`."""
         found: tuple[Module, ...] = ()
         for name, check in self._below:
             if name in given:

@@ -184,7 +184,7 @@ class StreamDriver:
     # ---- what must hold
 
     async def _is_over(self, reader: Reader[Any]) -> None:
-        """Send further requests, whose answers the checker compares with the end: they must come at once (R3)."""
+        """Send further requests: they must be answered at once (R3). The checker compares the answers with the end."""
         now = trio.current_time()
         for lane in (reader, reader, reader.lane()):
             with suppress(Exception):

@@ -75,5 +75,5 @@ def _call(target: str, expression: str, home: Any) -> tuple[str, Callable[..., B
         return expression, None
     call.args.insert(0, ast.Starred(ast.Name("_given", ast.Load()), ast.Load()))
     code = compile(ast.fix_missing_locations(ast.Expression(call)), target, "eval")
-    # The arguments are computed anew for each module.
+    # The arguments are evaluated again for each module.
     return ast.unparse(call.func), lambda *given: eval(code, {**vars(home), "_given": given})  # noqa: S307 - the user's own command line

@@ -238,7 +238,7 @@ class Keeper(StateSaver):
             await sidecar.until_moved(sidecar.sinks, before)
 
     async def record(self) -> None:
-        """Record what is complete now, if it is more than before. It is on the disk when this returns."""
+        """Record what is complete now, if that is more than before, and wait until it is on the disk."""
         async with self._lock:
             if self._over or self.failure is not None:
                 return

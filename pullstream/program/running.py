@@ -426,7 +426,7 @@ class Running(Generic[R]):
                 outcome = await self._released(outcome)
             self._run.halt()
             if self._here:
-                # Thousands of runs may wait below for one step, and their modules are no longer needed.
+                # Thousands of runs may wait a step in `__aexit__`, and their modules are no longer needed.
                 self._consumers = ()
                 del self._run.scope
             await self._nursery.__aexit__(None, None, None)

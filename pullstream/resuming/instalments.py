@@ -46,7 +46,7 @@ class Instalments:
         return parts.outcome()
 
     def stands_still(self) -> None:
-        """Check again, after a moment, whether nothing can move any more."""
+        """Check again, after a moment, whether anything can still move."""
         self.run.spawn_watch(self._look)
 
     async def _look(self) -> None:
