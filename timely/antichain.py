@@ -1,7 +1,7 @@
 """Antichains: sets of pairwise incomparable times, the shape of every frontier.
 
 A frontier says which times may still come: exactly those at or after one of its elements. The empty antichain is
-therefore the *end of time*, the greatest antichain of all: nothing may come any more.
+therefore the *end of time*, the greatest antichain of all: nothing more may come.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class ContractedGraph:
 def make_plan(graph: Graph, observed: Collection[int], known: Container[int] = ()) -> ContractedGraph:
     """Contract the graph to the observed places and the junctions before them, stopping at `known` places."""
     relevant = graph.above(observed, known)
-    # Built by following steps backwards: few of a place's steps onward, perhaps thousands, lead to observed places.
+    # Follow steps backwards: a place may have thousands of steps onward, few of which lead to observed places.
     onward: dict[int, list[tuple[int, Summary]]] = {place: [] for place in relevant}
     for place in relevant:
         for previous, summary in () if place in known else graph.predecessors[place]:

@@ -63,7 +63,7 @@ class Watching:
 class WatchedEdge:
     """A watched edge: verifies everything that passes between the modules upstream and downstream.
 
-    A `WatchedReader` or `WatchedLane` on the edge calls its methods: `ask` and `terminate` when a request is sent, the
+    A `WatchedReader` or `CheckedLane` on the edge calls its methods: `ask` and `terminate` when a request is sent, the
     others when it is answered.
     """
 

@@ -63,4 +63,4 @@ def _verify(module: Any, time: Hashable, what: str, how: str) -> None:
     edge = module.__edge__
     if not may_answer(edge.location, [] if edge.location.cuts else edge.inputs, time):
         record = edge.observer.resource.edge
-        record.violated("R12", record.above, f"it {what} {time!r} without holding it: {how}", says_how=True)
+        record.violated("R12", record.above, f"it {what} {time!r} without the right to it: {how}", says_how=True)

@@ -72,7 +72,7 @@ class Checker(Observer, Watching):
                 sidecar.frontiers.expect(port.place)
 
     def verdict(self) -> Violation | None:
-        """Return the first violation. Call it after the run: it verifies that all edges and resources have ended."""
+        """Return the first violation. Call it after the run: all edges must have ended and released their resources."""
         if not self.violations:
             try:
                 for edge in self._open:

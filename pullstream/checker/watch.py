@@ -109,7 +109,7 @@ class WatchedReader(Reader[T_co]):
 
 def watch(
     reader: Reader[T_co],
-    name: str = "the module above",
+    name: str = "the module upstream",
     *,
     strict: bool = False,
     above: WatchedReader[Any] | None = None,

@@ -48,7 +48,7 @@ class Keeping(StateSaver):
     saves: bool
     """Whether a journal saves the memory of modules."""
     begins_anew: bool
-    """Whether, with a journal, this stream begins anew in each run: it must give the same results again."""
+    """Whether, with a journal, this stream starts afresh in each run: it must give the same results again."""
 
     # ---- what modules keep
 

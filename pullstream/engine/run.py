@@ -74,7 +74,7 @@ class Run:
         self.sinks = own_scope(shield=True)
         """The scope of the sinks. A cancellation from outside reaches the block first, and the sinks when it ends."""
         self._shields: dict[trio.CancelScope, bool] = {}
-        """The scopes of the run's tasks, each with whether a sink runs in it."""
+        """The scopes of the run's tasks, and whether a sink runs in each."""
         self._graces: dict[trio.CancelScope, None] = {}
         self._hurried = False
         self.scope = Scope(self)
@@ -109,7 +109,7 @@ class Run:
         A cancellation from outside must reach the sinks first, and through them the stream in order. A task cancelled
         in the middle of the stream would look like the stream's end. The scope of a `sink` is cancelled with the sinks.
         """
-        # A task that was cancelled while it started is still in the nursery that started it, and must end with that.
+        # A task cancelled while it started is still in the nursery that started it, and must end with that nursery.
         own = trio.lowlevel.current_task().parent_nursery is self.nursery
         scope.shield = own and (self.sinks.shield or not sink)
         if self.halted or (sink and self.sinks.cancel_called):
@@ -136,7 +136,7 @@ class Run:
     async def let_others(self) -> float:
         """Let other tasks run, and deliver a pending cancellation; returns the time, by the monotonic clock.
 
-        It counts for the pace of the sinks, whichever module calls it.
+        The call counts for the pace of the sinks, whichever module makes it.
         """
         self.long_work = self.clock.long_work(self.turn) or self.long_work
         await trio.lowlevel.checkpoint()
@@ -205,8 +205,8 @@ class Run:
 class Scope:
     """One stream of a run: the pipeline itself, or a stream that a module opens while it runs.
 
-    Its modules share a sidecar, and the rule for what is saved of their memory; everything else is the run's. A module
-    may open thousands, one after another.
+    Its modules share a sidecar, and the rule for saving their memory; everything else is the run's. A module may open
+    thousands of streams, one after another.
     """
 
     def __init__(

@@ -129,7 +129,7 @@ class Backlog:
 
     @property
     def least(self) -> Sequence[Hashable]:
-        """The least times of the values left of the first batch."""
+        """The least times of the values left in the first batch."""
         head, used = self.head, self.used
         if used == len(head.values):
             return ()
@@ -235,7 +235,7 @@ class Backlog:
                 self.head = _EMPTY
 
     def count(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
-        """Count the least times of values that wait, in place of those `before`."""
+        """Count the least times of waiting values, instead of those `before`."""
         assert self.owner is not None
         location = self.owner.location
         for time in now:

@@ -32,7 +32,7 @@ class Behaviour(ABC, Generic[T]):
     """Whether it answers by `poll`, as a `PolledKernel` does, and never by `produce`."""
 
     __overrides__: "ClassVar[Overrides]"
-    """Facts about the class, found when it is made. A table of classes would keep those made for a single run."""
+    """Facts about the class, found when it is made. A table of classes would keep alive those made for one run."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -102,7 +102,7 @@ class Edge(Generic[T]):
         self.polled: Callable[[int], Batch[T] | Done | Unanswered] | None = None
         """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
         self.wait: Callable[[], Awaitable[None]] | None = None
-        """The wait of a simulation, in place of the module's own."""
+        """The wait of a simulation, instead of the module's own."""
         if own.polled:
             self.polled = method_of(module, "poll")
         else:
@@ -222,7 +222,7 @@ class Edge(Generic[T]):
         self.scope.sidecar.stop_tracking()
 
     def carrying(self) -> list[Location]:
-        """The modules downstream that carry something from a time to later ones, as a state or in a later window."""
+        """The modules downstream that carry something from a time to later ones, as state or in a later window."""
         return list(self.scope.keeping.carrying(self.location))
 
     def met(self, watch: Watch) -> bool:
@@ -475,7 +475,7 @@ class Edge(Generic[T]):
             self.observer.acquired()
 
     async def _conclude(self, exc: BaseException | None, *, released: bool = False) -> None:
-        """Answer an ask that has no batch: its module ended (R7), something was raised (R8), or it was cancelled (R10).
+        """Answer an ask that has no batch: its module ended (R7), code raised (R8), or the ask was cancelled (R10).
 
         If another request ended the edge meanwhile, that ending is the answer. `released` is as in `_end_by`.
         """
@@ -502,7 +502,7 @@ class Edge(Generic[T]):
                     if failure is not None and not self.relayed(failure) and raised_when_cancelled(failure):
                         # The cancelled code raised an exception of its own: a failed release, which is kept. An
                         # exception raised before the cancellation reached it is dropped: it comes too late, because
-                        # nobody asks now.
+                        # nobody asks any longer.
                         self._keep(failure)
                     await self._until_over()
             finally:
@@ -532,8 +532,8 @@ class Edge(Generic[T]):
     async def _until_over(self) -> None:
         """Wait until the stream, ended by another request, is released: no ask is answered before that (R10)."""
         if self._requests.state is State.CLOSING:
-            # A plain event, not a run's signal: the deadlock detector must ignore this wait, as a release has its own
-            # timeout.
+            # A plain event, not a run's signal: the deadlock detector must ignore this wait, because a release has its
+            # own timeout.
             ticket = trio.Event()
             self._requests.requeue(ticket)
             await self._answerable(ticket)

@@ -99,7 +99,7 @@ class Handover(Generic[T]):
             raise
 
     def _give_out(self, rest: Rest, end: End[Any], limit: int) -> Batch[T]:
-        """Return the next values of a multi-time answer, and count anew what is left."""
+        """Return the next values of a multi-time answer, and recount what is left."""
         batch = rest.take_run(limit)
         end.stamp(batch.time)
         if not rest:

@@ -149,7 +149,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         return sent
 
     def _asked_again(self) -> None:
-        """Warn of a loop that does not end with its stream: nothing else reveals it, as it may never wait."""
+        """Warn of a loop that does not end with its stream: nothing else reveals it, because it may never wait."""
         self.again += 1
         if self.again == SPINNING:
             LOG.warning(

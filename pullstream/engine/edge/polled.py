@@ -53,7 +53,7 @@ class PolledKernel(Kernel[T]):
     def __wakes__(self, wake: Callable[[], object]) -> bool:
         """Call `wake` once `poll` can continue, after it returned `WAIT`; False if only its own `wait` finds out.
 
-        A later call replaces the function. It must not be called at once.
+        A later call replaces the function. `wake` must not be called at once.
         """
         own_wait = type(self).wait is not vars(PolledKernel)["wait"]
         return not own_wait and bool(self.inputs) and self.__next_input__().wakes(wake)

@@ -69,7 +69,7 @@ class EdgeRequests:
         self.below = False
         """Whether the first termination was a request from downstream, which gets a confirmation."""
         self.failure: BaseException | None = None
-        """The exception that every ask raises from now on, in place of the answer DONE."""
+        """The exception that every ask raises from now on, instead of answering DONE."""
         self.traceback: TracebackType | None = None
         self.acquired = False
         """Whether the module has acquired its resources, which must be released at the end."""

@@ -51,7 +51,7 @@ class Expand(PolledKernel[Any]):
 
     def __init__(self, stream_of: Callable[[Any], object], levels: float = 1) -> None:
         self._stream_of = stream_of
-        """Returns the stream to read in place of a value; `ITSELF` to answer the value as it is."""
+        """Returns the stream to read instead of a value; `ITSELF` to answer the value as it is."""
         self.levels = levels
         self._open: list[Open] = []
         self._time: Hashable = None

@@ -40,7 +40,7 @@ class Branch(Waking[Any], PolledKernel[Any]):
         self._began = 0.0
         """The moment at which that ask began."""
         self._confirmed = False
-        """Whether the end certainly does not stem from a cancellation that reaches this branch, too."""
+        """Whether the branch may answer with the end: it does not stem from a cancellation that reaches this branch."""
         self._counted: tuple[int | None, int | None] = (None, None)
         """The number of values wanted, and that number minus the values kept, as last counted by the hub."""
         self._backlog = Backlog(self)
@@ -255,7 +255,7 @@ class Hub(ABC):
             # Other branches may have waited for this answer and got nothing from it.
             self._wake_one(Asks.OTHER)
         elif before is not Asks.NOBODY:
-            # Another branch waits, and this one may not.
+            # Another branch waits, and this one may not wait.
             self.attend()
 
     def attend(self) -> None:

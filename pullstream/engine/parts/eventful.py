@@ -185,7 +185,7 @@ class Eventful:
     def knows(self, time: Hashable, *, before: bool) -> bool:
         """Whether a time, or everything `before` it, was complete when the frontier was last read."""
         if self._slot is DONE:
-            # The frontier may not show this: upstream may go on for other consumers, for example above a tee.
+            # The frontier may not show this: upstream may continue for other consumers, such as those of a tee.
             return True
         if self._fronts is None:
             return False
@@ -308,7 +308,7 @@ class Eventful:
         """The completion of the least complete time, or None; at the end of the stream every time is complete."""
         requests = self.requests
         if slot is DONE:
-            # The frontier may not show this: upstream may go on for other consumers, for example above a tee.
+            # The frontier may not show this: upstream may continue for other consumers, such as those of a tee.
             done = requests.first
         else:
             if isinstance(slot, Batch) and len(first := requests if len(requests) == 1 else requests.first) == 1:

@@ -32,7 +32,7 @@ class Input(Backlog):
         self._counted = True
         self.lane = lane
         self.size = Size()
-        """The number of values for which its synchronous work is short."""
+        """The number of values to ask for so that its synchronous work is short."""
         self.wanted = 0
         """The number of values asked for last."""
         self.began: float | None = None

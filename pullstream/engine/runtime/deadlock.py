@@ -27,7 +27,7 @@ FEW: Final = 64
 """The number of remembered tasks above which it is worth checking which of them have ended."""
 
 SOMEBODY: Final = "somebody"
-"""Stands for a task that is unknown or has not begun, and for a clock."""
+"""A stand-in for a task that is unknown or has not begun, and for a clock."""
 
 
 class DeadlockDetector:
@@ -61,8 +61,8 @@ class DeadlockDetector:
         self._watching: dict[trio.lowlevel.Task, None] = {}
         self._reading: trio.lowlevel.Task | None = None
         self._unblocked: dict[trio.lowlevel.Task, None] = {}
-        """Tasks that have begun or been woken, and have not waited inside since. A task that may move the run is mostly
-        among these; checking all tasks each time would take quadratic time."""
+        """Tasks that have begun or been woken, and have not waited inside since. A task that may move the run is
+        usually among these; checking all tasks each time would take quadratic time."""
         self._most_unblocked = FEW
 
     # ---- the life of a run
@@ -104,7 +104,7 @@ class DeadlockDetector:
         """Remember a task that has begun, or whose wait has ended, as one that may move."""
         self._unblocked[task] = None
         if len(self._unblocked) > self._most_unblocked:
-            # While one task stays able to move, the others are never checked, and ended ones would be kept for ever.
+            # While one task stays able to move, the others are never checked, and ended ones would be kept forever.
             for other in [other for other in self._unblocked if getcoroutinestate(other.coro) == CORO_CLOSED]:
                 del self._unblocked[other]
             self._most_unblocked = max(FEW, 2 * len(self._unblocked))

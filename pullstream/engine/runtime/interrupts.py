@@ -3,9 +3,9 @@
 Python raises KeyboardInterrupt between any two instructions. In the middle of a change of state, or just before the
 `try` that would have released a resource, it would leave damage that nothing can repair. So while the toolkit runs in
 the main thread, its own handler stands in front of the program's. It calls the program's handler (Python's, the user's,
-PySpark's) and keeps any exception that this one raises. A handler that only records the signal has handled it. Where
-Ctrl-C is ignored, or ends the process at once, nothing changes. SIGTERM, whose handler may call `sys.exit`, is treated
-in the same way.
+PySpark's) and keeps any exception that this handler raises. A handler that only records the signal has handled it.
+Where Ctrl-C is ignored, or ends the process at once, nothing changes. SIGTERM, whose handler may call `sys.exit`, is
+treated in the same way.
 
 One call of `signal.signal` opens such a block, and one closes it. A signal before the first call raises where nothing
 has begun. A signal after the second raises where nothing is left. Any signal in between is kept.

@@ -18,7 +18,7 @@ class Counters:
     several inputs, or asks ahead, these overlap: the waits of all its asks are added up. A module with several
     consumers, such as `tee`, counts as asked while it gets values for all of them. `skipped` counts the values that a
     failure policy left out, including those in streams that the module opens. `status` is the module's own status text
-    (`Kernel.status`), mostly empty. `batches_in` and `batches_out` count the answers that carried the values: few
+    (`Kernel.status`), usually empty. `batches_in` and `batches_out` count the answers that carried the values: few
     values per answer are a sign of a source that waits, or of a small `limit`.
     """
 
@@ -78,7 +78,7 @@ class Metered:
     """The time spent getting values for all of several consumers."""
     skipped = 0
     fault: Exception | None = None
-    """The exception because of which the last of them was left out."""
+    """The exception that caused the last of them to be left out."""
     begun = 0.0
     stopped = 0.0
     _sink = False

@@ -645,7 +645,7 @@ class Location(Metered):
 
 
 def reachable(starts: Iterable[N], steps: Callable[[N], Iterable[N]]) -> dict[N, None]:
-    """The nodes that can be reached from some, these included, nearest first."""
+    """The nodes that can be reached from `starts`, these included, nearest first."""
     found = dict.fromkeys(starts)
     todo = list(found)
     for here in todo:

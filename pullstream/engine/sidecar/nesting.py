@@ -70,7 +70,7 @@ class Nesting(Generic[S]):
         self._listen()
 
     def enter(self, source: Location, mirrored: Mirrored, outer: "Nesting[S]", at: Location | None = None) -> None:
-        """Tie what a source may bring here to the sidecar outside: to what arrives at the module `at`, if given."""
+        """Tie what a source may emit here to the sidecar outside: to what arrives at the module `at`, if given."""
         self.mirror(source, mirrored)
         if outer is not self:
             self._entries[outer] = at

@@ -117,7 +117,7 @@ class Composite:
     A step of one side must look to the other side like an action of its own next-state relation: Inp if a shared queue
     grew, Outp if one shrank, no action otherwise. Clock is a parameter. If `whole` is the could-result-in of the flat
     graph, it is the Clock of the whole. With `whole=None`, each side uses its own, which may notify a node that a time
-    is complete while the other side can still send it.
+    is complete while the other side can still send at that time.
 
     Taken literally, this is stricter than the flat graph. A node that takes from one shared edge and sends on another
     in one step would make the other side do Inp and Outp at once, and its next-state relation has no such action. A

@@ -211,7 +211,7 @@ def _rows(leads: CouldResultIn) -> tuple[int, ...]:
 
 
 def _through(edge: list[int], arrived: list[int]) -> list[int]:
-    """Send the set of times that arrived, for each starting time, on along an edge."""
+    """Send the set of arrived times, for each starting time, along an edge."""
     onward: list[int] = []
     for mask in arrived:
         sent = 0

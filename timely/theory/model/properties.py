@@ -43,7 +43,7 @@ def proposition_1_2(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | Non
 
 
 def proposition_1_3(leads: CouldResultIn) -> tuple[Pointstamp, Pointstamp] | None:
-    """Check that if one pointstamp could result in another, earlier ones could too, and in later ones too."""
+    """Check that if one pointstamp could result in another, earlier ones could, too, and also in later ones."""
     same_or_later = [
         leads.mask(s for s in leads.stamps if s.location == stamp.location and stamp.time <= s.time)
         for stamp in leads.stamps
