@@ -531,9 +531,9 @@ def test_a_table_given_for_a_source_is_answered_with_what_makes_one(package, nam
     with pytest.raises(ps.CompositionError, match=r"values\(\) at .* would not iterate a .* by rows: .*" + hint):
         ps.values(table)
     for module in (ps.flat_map(lambda _: table), ps.map_batches(lambda _: table)):
-        with pytest.raises(TypeError, match=r"composed at .* apart by columns, .*" + hint):
+        with pytest.raises(TypeError, match=r"composed at .* column by column, .*" + hint):
             ps.run(ps.pipe(ps.once(1), module, ps.collect()))
-    with pytest.raises(TypeError, match=r"flatten, composed at .* apart by columns, .*" + hint):
+    with pytest.raises(TypeError, match=r"flatten, composed at .* column by column, .*" + hint):
         ps.run(ps.pipe(ps.once(table), ps.flatten(), ps.collect()))
 
 

@@ -173,7 +173,7 @@ class Expand(PolledKernel[Any]):
             else:
                 if table := table_advice(stream):
                     raise TypeError(
-                        f"{self.location}, would take a {kind.__name__} apart by columns, if at all: {table}"
+                        f"{self.location}, would read a {kind.__name__} column by column, if at all: {table}"
                     )
                 try:
                     inner = iter(cast("Iterable[Any]", stream))
