@@ -78,7 +78,7 @@ def _real(column: Array) -> Array:
 def _truth(column: Array) -> Array:
     if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
         return column.cast(pa.bool_())
-    raise ColumnError(f"any() or all() needs a column of true and false, but its column is {column.type}")
+    raise ColumnError(f"any() or all() needs a boolean column, but its column is {column.type}")
 
 
 def _sum(groups: Grouped, column: Array) -> Partial:
@@ -277,7 +277,7 @@ def aggregates(call: Call, named: dict[str, Any], taken: Collection[str] = ()) -
         raise call.refuse("needs at least one aggregate: n=columns.count()")
     for name, given in named.items():
         if name in taken:
-            raise call.refuse(f"got {name}= as the name of a result, but there is a column {name!r} already")
+            raise call.refuse(f"got {name}= as the name of a result, but there is already a column {name!r}")
         if not isinstance(given, Aggregate):
             raise call.refuse(
                 f"got {name}={given!r}: use an aggregate of columns, such as columns.mean('delay'). For any other "

@@ -65,10 +65,10 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
     if isinstance(given, str):
         return Expression.of(pl.col(given), name)
     if given.__class__ in {list, tuple}:
-        raise call.refuse(f"needs columns' names or polars expressions, but got {given!r}; {without_brackets(given)}")
+        raise call.refuse(f"needs column names or polars expressions, but got {given!r}; {without_brackets(given)}")
     if not isinstance(given, pl.Expr):
         raise call.refuse(
-            f"needs columns' names or polars expressions, but got {given!r}; "
+            f"needs column names or polars expressions, but got {given!r}; "
             + (
                 "pass a Python function of a row to ps.map or ps.filter"
                 if callable(given)

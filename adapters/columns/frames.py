@@ -83,7 +83,7 @@ class ColumnReader:
             )
         if self._names is not None and (what := _changes(self._names, names)):
             raise ColumnError(
-                f"{self.where}: a batch{where()} has {what}, but the columns before were "
+                f"{self.where}: a batch{where()} has {what}, but the earlier columns were "
                 f"{some_of(self._names, form=repr)}; all rows of a stream must have the same columns"
             )
         self._names = names

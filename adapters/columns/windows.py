@@ -178,7 +178,7 @@ def _results(call: Call, named: dict[str, Any]) -> dict[str, Aggregate]:
             "a session starts at its first row"
             if call.module == "sessions"
             else "windows start at multiples of their distance from 0, or from 1 January 1970, UTC; for another "
-            "origin, use ps.stamp and the windows of rows"
+            f"origin, use ps.stamp and ps.{call.module}"
         )
         raise call.refuse(f"has no origin=: {why}")
     own = ("start", "end")

@@ -305,12 +305,12 @@ def iterate(
     if not isinstance(results, tuple) or len(cast("tuple[Any, ...]", results)) != len(initial):
         raise CompositionError(
             f"the body of iterate() at {site} must return a tuple of {len(initial)} collections, one for each of its "
-            f"arguments, and returned {results!r}"
+            f"arguments, but returned {results!r}"
         )
     insides: list[Collection[Any]] = []
     for delay, result in zip(delays, cast("tuple[Any, ...]", results), strict=True):
         if not isinstance(result, Collection):
-            raise CompositionError(f"the body of iterate() at {site} must return collections, and returned {result!r}")
+            raise CompositionError(f"the body of iterate() at {site} must return collections, but returned {result!r}")
         inside = cast("Collection[Any]", result).enter(loop.body)
         inside.listen(delay.take)
         insides.append(inside)

@@ -90,7 +90,7 @@ class Broadcast(Held, Generic[T]):
         """Add a listener."""
         if self._ending is DONE and not self._lock.locked():
             LOG.warning(
-                "%s, has ended, so a new listener gets nothing: it gets only what is sent after its first ask. Open "
+                "%s, has ended, so a new listener gets nothing: it gets only values sent after its first ask. Open "
                 "the listeners before you send",
                 self,
             )

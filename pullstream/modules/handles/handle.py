@@ -51,11 +51,11 @@ class Grip(Held, OfOneRun, Generic[K]):
     def attach(self, kernel: K) -> None:
         """Attach the kernel of a run; refused if another has not ended or, with `once`, if there ever was one."""
         if self._once and self.used:
-            raise ReuseError(f"{self}, was opened a second time: it belongs to one run, make another one")
+            raise ReuseError(f"{self}, was opened a second time: it belongs to one run. Make another one")
         if self.alive() is not None:
             raise ReuseError(
-                f"{self}, was opened a second time while it is in use: it belongs to one module of one run at a time, "
-                f"make another one"
+                f"{self}, was opened a second time while it is in use: it belongs to one module of one run at a time. "
+                f"Make another one"
             )
         self._kernel = ref(kernel)
         self._token = running_program()

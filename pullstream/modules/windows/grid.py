@@ -107,7 +107,7 @@ def _instead(size: object, time: object) -> str:
 def _from(origin: object) -> str:
     if origin is None:
         return ""
-    return f". Times must be of the type of origin={origin!r}; datetimes have a time zone in both or in neither"
+    return f". Times must be of the type of origin={origin!r}; for datetimes, both or neither must have a time zone"
 
 
 TIMELESS: Final = (

@@ -123,7 +123,7 @@ def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
         ),
         (
             lambda: columns.reduce_by_time(s=columns.any("n")),
-            r"needs a column of true and false, but its column is int64",
+            r"needs a boolean column, but its column is int64",
         ),
         (
             lambda: columns.reduce_by_time(s=columns.sum(pl.col("n") + 2**62)),

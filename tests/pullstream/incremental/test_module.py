@@ -201,7 +201,7 @@ def test_an_iteration_may_take_as_many_rounds_as_it_is_given():
         (lambda edges: edges.top(2.5), "top() at * needs a whole number of at least 1, but got 2.5"),
         (
             lambda edges: edges.iterate(lambda n: 7),
-            "the body of iterate() at * must return collections, and returned 7",
+            "the body of iterate() at * must return collections, but returned 7",
         ),
         (
             lambda edges: iterate(lambda one, two: one, edges, edges)[0],
