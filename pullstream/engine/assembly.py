@@ -53,7 +53,7 @@ class Assembly:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.beside: list[Consuming] = []
-        """Sinks that run beside the main one; their results are dropped."""
+        """Sinks that run alongside the main one; their results are dropped."""
 
     def made(self, module: Module) -> Any:
         """Make the run-time object of a module."""

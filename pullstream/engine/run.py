@@ -166,7 +166,7 @@ class Run:
             scope.cancel()
 
     def spawn(self, task: Callable[..., Awaitable[object]], *args: object, sink: bool = False) -> None:
-        """Run a task of the toolkit's own beside the pipeline; it ends no later than the run.
+        """Run one of the toolkit's own tasks alongside the pipeline; it ends no later than the run.
 
         An exception in it ends the run in order, and becomes the run's failure. A `sink` is cancelled together with
         those of the pipeline: otherwise the end of its cancelled stream would look to it like the end of a whole one.
@@ -184,7 +184,7 @@ class Run:
                 if failure is None:
                     raise
                 # Raised into the nursery, it would cancel the block that the run is open in, whatever that waits for.
-                self.detector.end_run(failure, "raised in a task of the run's own, beside the stream")
+                self.detector.end_run(failure, "raised in one of the run's own tasks, alongside the stream")
 
     def spawn_watch(self, task: Callable[..., Awaitable[object]], *args: object) -> None:
         """Run a task that only observes: it may end the run, but does not prevent a stall from being noticed.

@@ -210,7 +210,7 @@ async def fails_at_the_end():
 def test_what_a_task_raises_is_the_runs_failure(counting, probe):
     with pytest.raises(Unseen, match="of the toolkit's own") as caught:
         ps.run(ps.pipe(ps.merge(planted(fails), counting(probe, 1_000_000, timed=True)), ps.drain()))
-    assert caught.value.__notes__ == ["raised in a task of the run's own, beside the stream"]
+    assert caught.value.__notes__ == ["raised in one of the run's own tasks, alongside the stream"]
     assert probe.balanced
 
 

@@ -521,7 +521,7 @@ class Edge(Generic[T]):
             await self._answerable(ticket)
             if requests.state is OPEN:
                 return True
-            # The turn came in the same step in which the stream ended.
+            # The turn came in the step that ended the stream.
             await self._until_over()
         except BaseException:
             requests.answered()

@@ -1,4 +1,4 @@
-"""Tasks that ask readers beside the module's own code, and pass the answers on."""
+"""Tasks that ask readers alongside the module's own code, and pass on the answers."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
@@ -70,7 +70,7 @@ class Askers:
 
     async def _work(self) -> None:
         with own_scope(shield=True) as scope:
-            # If the task was started or woken in the same step in which the stream ended, it asks nothing (R9).
+            # If the task was started or woken in the step that ended the stream, it asks nothing (R9).
             while not self.ended:
                 # A job for which another task has been woken is left to that task. Otherwise the reader that the module
                 # asks first would be asked more often than the others.

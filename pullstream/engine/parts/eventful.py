@@ -100,7 +100,7 @@ class Eventful:
         """
         requests, slot = self.requests, self._slot
         if self.ended:
-            # The stream ended in the same step in which this resumes: nothing more is asked (R9).
+            # This resumes in the step that ended the stream: nothing more is asked (R9).
             return DONE
         if slot is None:
             if requests and self._moved:

@@ -165,7 +165,7 @@ class Segment(PassOn, Inline, Resumable):
         self._kinds = tuple([(stage.kind, stage.catches) for stage in stages])
         self._passes_all = PASSES_ALL.issuperset([stage.kind for stage in stages])
         self._quick = False
-        """Whether a value is known to take little time. Until then a result does not wait for those of other calls."""
+        """Whether a value is known to take little time. Until then a result does not wait for other calls' results."""
         self._careful = 0
         """The limit of the ask, while a batch is processed that may show whether values are quick."""
         self._left: Batch[Any] | None = None

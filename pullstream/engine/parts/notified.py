@@ -142,7 +142,7 @@ class Notified(PolledKernel[Any]):
         self._drop_hold(time)
 
     def give(self, time: Hashable, results: Sequence[Any]) -> None:
-        """Answer results at `time`, in the order in which they are given; an empty sequence is ignored."""
+        """Answer results at `time`, in the order given; an empty sequence is ignored."""
         try:
             count = len(results)
         except TypeError:

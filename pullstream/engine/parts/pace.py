@@ -42,7 +42,7 @@ class Size:
     _patience = STEADY
     """The number of them after which another size is tried; it doubles with each try that changed nothing."""
     _fixed = 0.0
-    """The estimated cost of an answer, in seconds, without that of its values."""
+    """The estimated cost of an answer, in seconds, without the cost of its values."""
 
     def fit(self, asked: int, came: int, spent: float, most: int) -> None:
         """Choose the next number, after an ask for `asked` values brought `came` and took `spent` seconds of work.

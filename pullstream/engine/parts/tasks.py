@@ -1,4 +1,4 @@
-"""Kernels with tasks beside the asks that they serve: for inputs that are asked concurrently, for calls and clocks."""
+"""Kernels with tasks alongside the asks they serve: for inputs that are asked concurrently, for calls and clocks."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -188,7 +188,7 @@ class PolledAsking(Asking[T], PolledKernel[T]):
 
 
 class TaskKernel(Asking[T]):
-    """A kernel that also works in tasks of its own, beside the asks it serves. They are cancelled with the stream.
+    """A kernel that also works in tasks of its own, alongside the asks it serves; they are cancelled with the stream.
 
     A subclass that overrides `acquire`, `halt` or `release` must call the base method as well.
     """

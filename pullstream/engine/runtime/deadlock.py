@@ -4,9 +4,8 @@ A wait for something that the run's own tasks must do is an inside wait; it is m
 (user code, a clock, a disk, a handle) is an outside wait: something may come from there at any time. When all tasks of
 a run wait inside, none will ever be woken: the run is stalled, and fails at once instead of hanging.
 
-A run's tasks are those in its nursery, the task that opened it if that runs the sinks itself, and those outside that
-read one of its streams. One run may wait for another through a `pair`: then both are stalled when nothing moves in
-either.
+A run's tasks are those in its nursery, the task that opened it if that task runs the sinks, and those outside that read
+one of its streams. One run may wait for another through a `pair`: then both are stalled when nothing moves in either.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Signals beside another event loop in this thread: the run borrows its wakeup descriptor and forwards them.
+"""Signals while this thread has another event loop: the run borrows its wakeup descriptor and forwards them.
 
 Python notifies only one event loop of signals, through the wakeup descriptor (`signal.set_wakeup_fd`). asyncio's
 handlers depend on it. While trio has it, signals are forwarded to asyncio's descriptor, which finds them when it

@@ -1,4 +1,4 @@
-"""Function calls in threads of their own, besides those of trio."""
+"""Function calls in threads of their own, besides trio's."""
 
 from collections.abc import Callable
 from concurrent.futures import Future

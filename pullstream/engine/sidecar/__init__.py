@@ -1,1 +1,1 @@
-"""Progress tracking beside a run: locations, holds and stamps, frontiers, and waits for them."""
+"""Progress tracking of a run: locations, holds and stamps, frontiers, and waits for them."""

@@ -390,7 +390,7 @@ class Sidecar(Counts):
             self._activated.set()
 
     async def _keep_looking(self) -> None:
-        """Read the frontiers whenever woken; runs beside the pipeline, from the first wait on."""
+        """Read the frontiers whenever woken; runs alongside the pipeline, from the first wait on."""
         while not self._ended:
             await self._activated.wait()
             self._news = None
