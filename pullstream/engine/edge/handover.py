@@ -54,7 +54,7 @@ class Handover(Generic[T]):
         self._location, self._sidecar, self._inputs = location, sidecar, inputs
         self._origin, self._trusted = origin, trusted
         self.checked = False
-        """Whether the times of the next multi-time answer are checked."""
+        """Whether the times of the next multi-time answer have already been checked."""
         self.rest: Rest | None = None
         """The values of a multi-time answer not given out yet; they come before the next `produce`."""
         self.unfinished = False

@@ -35,7 +35,7 @@ class Size:
 
     now: int = FIRST
     _asked = 0
-    _came = 0
+    _received = 0
     _spent = 0.0
     _steady = 0
     """The number of full answers in a row, before the last one, that were of its size."""
@@ -44,23 +44,23 @@ class Size:
     _fixed = 0.0
     """The estimated cost of an answer, in seconds, without the cost of its values."""
 
-    def fit(self, asked: int, came: int, spent: float, most: int) -> None:
-        """Choose the next number, after an ask for `asked` values brought `came` and took `spent` seconds of work.
+    def fit(self, asked: int, received: int, spent: float, most: int) -> None:
+        """Choose the next number, after an ask for `asked` values gave `received` and took `spent` seconds of work.
 
         It shrinks from the number asked for, not from the values received: modules upstream may have left values out. A
         module that yields to other tasks does so every `BREATH`, so a wait of just that length does not mean that it
         asked for too much. An ask for fewer values than it allows is no reason to allow more.
         """
-        change, more_asked, more_came = spent - self._spent, asked - self._asked, came - self._came
-        if self._came and more_asked * more_came > 0:
+        change, more_asked, more_received = spent - self._spent, asked - self._asked, received - self._received
+        if self._received and more_asked * more_received > 0:
             # Work upstream may depend on the number asked for, and work here on the values received.
-            variable = max(0.0, change / more_asked * asked, change / more_came * came)
+            variable = max(0.0, change / more_asked * asked, change / more_received * received)
             # A single cheaper answer proves nothing: among many tasks, a wait may show only in every other answer.
             self._fixed = max(FADING * self._fixed, min(spent - variable, self._spent))
-        self._steady = self._steady + 1 if asked == self._asked and came >= asked else 0
-        self._asked, self._came, self._spent = asked, came, spent
+        self._steady = self._steady + 1 if asked == self._asked and received >= asked else 0
+        self._asked, self._received, self._spent = asked, received, spent
         work, allowed = spent - self._fixed, max(BREATH, self._fixed)
-        if more_asked > 0 and more_came == 0 and asked < FIRST:
+        if more_asked > 0 and more_received == 0 and asked < FIRST:
             # A source that answers half of what it is asked for shows nothing new at first.
             self.now = 2 * asked
         elif work > 2 * allowed and asked > 1:
@@ -87,7 +87,7 @@ class Pace:
     Call `next` directly before each ask, and `took` when its answer has arrived.
     """
 
-    __slots__ = ("_answered", "_asked", "_came", "_mark", "_most", "_run", "_size", "_spent", "_unfinished")
+    __slots__ = ("_answered", "_asked", "_mark", "_most", "_received", "_run", "_size", "_spent", "_unfinished")
 
     def __init__(self, run: Run, most: int | None = None) -> None:
         self._run = run
@@ -95,8 +95,8 @@ class Pace:
         self._size = Size()
         self._asked = 0
         """The number of values asked for last."""
-        self._came = 0
-        """The number of values that the inputs had brought before this answer."""
+        self._received = 0
+        """The number of values received from the inputs before this answer."""
         self._answered = False
         self._unfinished = False
         """Whether the last ask was served with the rest of a multi-time answer."""
@@ -108,19 +108,19 @@ class Pace:
         """Return the number of values to ask for now: at most `at_most`, and `most` or, by default, the run's limit."""
         if self._most == 1:
             return 1
-        self._unfinished, came = False, 0
+        self._unfinished, received = False, 0
         for lane in upstream:
             if isinstance(lane, Lane):
                 self._unfinished |= lane.edge.handover.unfinished
-                came += lane.port.values
+                received += lane.port.values
         if self._unfinished:
             # This ask says nothing about the cost of the next answer. All parts of one are counted together.
             return min(self._size.now, self._most, at_most)
         if self._answered:
             self._lap()
-            self._size.fit(self._asked, came - self._came, self._spent, self._most)
+            self._size.fit(self._asked, received - self._received, self._spent, self._most)
             self._answered = False
-            self._came = came
+            self._received = received
             self._spent = 0.0
         else:
             self._mark = self._run.clock.now()
