@@ -309,7 +309,7 @@ class WatchedEdge:
         self.refusal = exc
         self._over(lane, timed_out=isinstance(exc, ReleaseTimeout))
 
-    def let_go(self, failure: BaseException | None = None) -> None:
+    def carried_out(self, failure: BaseException | None = None) -> None:
         """Note that a termination without a waiter was carried out, perhaps with an exception."""
         self.refusal = failure
         if self.state is State.CLOSING:

@@ -173,7 +173,7 @@ class CheckedLane(Requester):
         super().confirmed(sent, exc)
         if sent is UNSENT:
             if exc is None or without_cancelled(exc) is not None:
-                self._record.let_go(exc)
+                self._record.carried_out(exc)
         elif sent is not None:
             if exc is None:
                 self._record.confirmed(sent, DONE)
@@ -183,7 +183,7 @@ class CheckedLane(Requester):
     @override
     def carried_out(self, failure: BaseException | None) -> BaseException | None:
         try:
-            self._record.let_go(failure)
+            self._record.carried_out(failure)
         except Violation as exc:
             return exc
         return failure

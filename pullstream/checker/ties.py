@@ -19,12 +19,12 @@ def verify_end(
     edge: WatchedEdge,
     inputs: Iterable[WatchedEdge],
     how: Event,
-    let_go_failed: Callable[[object], bool],
+    release_failed: Callable[[object], bool],
     undelivered: BaseException | None = None,
 ) -> None:
     """Verify, when `edge` has ended, that the inputs of its module have ended with the same reason.
 
-    `let_go_failed` tells whether a failure comes from the module's own release. `undelivered` is a failure of the
+    `release_failed` tells whether a failure comes from the module's own release. `undelivered` is a failure of the
     module that a termination from downstream replaced: the inputs may have received either.
     """
     inputs = list(inputs)
@@ -39,7 +39,7 @@ def verify_end(
             what = f"it has ended, but its upstream, {other.above.name}, has not"
         elif undelivered is not None and other.reason is undelivered:
             continue
-        elif other.terminated_at > edge.latest_at and not (refused or _same_reason(edge, other, how, let_go_failed)):
+        elif other.terminated_at > edge.latest_at and not (refused or _same_reason(edge, other, how, release_failed)):
             reason = {Event.END: None, Event.FAIL: edge.ending}.get(how, edge.reason)
             what = f"its upstream was sent {_sent(other.reason)} instead of {_sent(reason)}"
         else:
@@ -47,11 +47,11 @@ def verify_end(
         edge.violated(rule, edge.above, what, module_diagram(edge.events, other.events))
 
 
-def _same_reason(edge: WatchedEdge, other: WatchedEdge, how: Event, let_go_failed: Callable[[object], bool]) -> bool:
+def _same_reason(edge: WatchedEdge, other: WatchedEdge, how: Event, release_failed: Callable[[object], bool]) -> bool:
     if how is Event.END:
         return other.reason is None
     if how is Event.FAIL:
-        return edge.ending is other.reason or let_go_failed(edge.ending)
+        return edge.ending is other.reason or release_failed(edge.ending)
     return other.reason is edge.reason or edge.ending not in (DONE, edge.reason)
 
 

@@ -79,8 +79,8 @@ def inner_frontier(lane: Lane[Any]) -> Antichain[Any]:
 def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:
     """Remove inner streams that have ended from the owner's inputs."""
     if len(lanes) > 1:
-        gone = set(lanes)
-        owner.inputs[:] = [lane for lane in owner.inputs if lane not in gone]
+        ended = set(lanes)
+        owner.inputs[:] = [lane for lane in owner.inputs if lane not in ended]
     for lane in lanes:
         if len(lanes) == 1:
             owner.inputs.remove(lane)

@@ -142,15 +142,15 @@ class Interrupts(Standing):
         """Whether the interrupt is being handled."""
         self.reported = False
         """Whether the interrupt has been reported in another way, and need not be raised."""
-        self._heard: Callable[[], object] | None = None
+        self._listener: Callable[[], object] | None = None
         # The handlers of asyncio and trio notify their main task, which could react only after the block.
         self._asks = current_task() is None and running_program() is None
 
-    def listen(self, heard: Callable[[], object]) -> None:
-        """Call `heard` at every Ctrl-C, between any two instructions; and now, if there has been one."""
-        self._heard = heard
+    def listen(self, listener: Callable[[], object]) -> None:
+        """Call `listener` at every Ctrl-C, between any two instructions; and now, if there has been one."""
+        self._listener = listener
         if self.kept:
-            heard()
+            listener()
 
     @override
     def on_signal(self, signum: int, frame: FrameType | None) -> None:
@@ -160,8 +160,8 @@ class Interrupts(Standing):
         except BaseException as exc:
             # Its traceback would keep the interrupted frames alive: a note says where it struck.
             self.kept.append(exc.with_traceback(None))
-            if self._heard is not None:
-                self._heard()
+            if self._listener is not None:
+                self._listener()
             if where := _users_line(frame):
                 exc.add_note(where)
             if frame is not None and self.raises(frame):
@@ -176,7 +176,7 @@ class Interrupts(Standing):
     @override
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         super().__exit__(kind, exc, tb)
-        self._heard = None
+        self._listener = None
         self.check(exc)
 
     def check(self, exc: BaseException | None = None) -> None:

@@ -188,12 +188,12 @@ class Nesting(Generic[S]):
 
 
 def _spread(
-    todo: list[tuple[Nesting[S], Location | Port | None]], heard: dict[Nesting[S], list[Location | Port | None]]
+    todo: list[tuple[Nesting[S], Location | Port | None]], reached: dict[Nesting[S], list[Location | Port | None]]
 ) -> None:
     for nesting, at in todo:
-        before = heard.get(nesting)
+        before = reached.get(nesting)
         if before is None:
-            heard[nesting] = [at]
+            reached[nesting] = [at]
         elif any(nesting.covers(place, at) for place in before):
             continue
         else:
