@@ -22,7 +22,7 @@ async def in_thread(function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 async def stoppably(work: Callable[[*Ts], T], cancel: Callable[[], object], *arguments: *Ts) -> T:
     """Call a function in a thread; a cancellation calls `cancel`, and waits until the function has ended."""
-    # Cancelled before the thread begins, the code below would wait for its end forever.
+    # If cancelled before the thread begins, the code below would wait for its end forever.
     await trio.lowlevel.checkpoint_if_cancelled()
     finished = threading.Event()
 

@@ -162,7 +162,7 @@ class RunFiles:
         return common.setdefault(NAME, cls(journal))
 
     def read(self, read: ReadPaths) -> None:
-        """Register a source that begins to read; refused if a sink writes there, or the journal is there."""
+        """Register a source that begins to read; refuse it if a sink writes there, or the journal is there."""
         with self._lock:
             journal = self._journal
             if journal is not None and read.takes(Place(str(journal))):
@@ -178,7 +178,7 @@ class RunFiles:
                 self._unnamed[read] = None
 
     def write(self, write: WritePaths) -> None:
-        """Register a sink; refused if a source reads there, or it would replace a journal or manifest."""
+        """Register a sink; refuse it if a source reads there, or it would replace a journal or manifest."""
         with self._lock:
             if why := self._kept(Path(write.samples[0]), [*self._writes, write]) if write.fs is None else None:
                 raise CompositionError(f"{write.where}: {write.template} {why}")

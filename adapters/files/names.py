@@ -29,7 +29,7 @@ def is_aside(name: str) -> bool:
 
 
 def passes_over(pattern: str, path: str) -> bool:
-    """Whether a pattern excludes a file that it matches, because its name or a folder's is hidden or unfinished.
+    """Whether a pattern excludes a matching file because its name, or a folder's, marks it as hidden or unfinished.
 
     A part of the pattern that is such a name itself, as in `_*/*.tmp`, includes these names.
     """

@@ -20,7 +20,7 @@ def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None
     if not isinstance(df, of_extra("spark", "pyspark.sql", SparkMissing).DataFrame):
         raise refused(module, no_frame(wanted, df))
     if not stands(df.sparkSession):
-        raise refused(module, f"got a DataFrame, and {STOPPED}")
+        raise refused(module, f"got a DataFrame, but {STOPPED}")
     kinds = {field.name: field.dataType.simpleString() for field in df.schema}
     months = [name for name, kind in kinds.items() if "interval year" in kind or "interval month" in kind]
     if months:

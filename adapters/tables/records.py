@@ -24,7 +24,7 @@ class Records:
         return self._id, self._count
 
     def open(self, remembered: tuple[str, int] | None) -> Recorded:
-        """Return the committed times; refuse them if they contradict the state that the journal `remembered`."""
+        """Return the record of earlier runs; refuse one that contradicts the state that the journal `remembered`."""
         found = self._table.recorded(self._journal)
         if not found.count:
             if remembered is not None:

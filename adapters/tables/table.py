@@ -160,7 +160,7 @@ class TargetTable(ABC):
         return ""
 
     def is_unknown(self, exc: Exception) -> bool:  # noqa: ARG002 - for subclasses
-        """Whether it is unknown, after a failure, if the last commit succeeded."""
+        """Whether the last commit may have succeeded despite a failure."""
         return False
 
     def cancel(self) -> None:

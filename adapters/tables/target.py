@@ -1,4 +1,4 @@
-"""Targets, and errors about them: a table in a database whose password never appears in texts."""
+"""Targets, and errors about them: a table in a database, whose password never appears in messages."""
 
 import os
 import re
@@ -94,7 +94,7 @@ class Address:
         )
 
     def hidden(self, text: str) -> str:
-        """Return a text with the password masked."""
+        """Mask the password in a text."""
         for secret in _secrets(self.location) if self.kind == "postgresql" else ():
             text = text.replace(secret, "***")
         return text

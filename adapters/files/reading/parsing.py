@@ -20,7 +20,7 @@ from .listing import File
 from .streams import Stream
 
 FEW: Final = 64
-"""The number of rows up to which the search for a bad one begins at the row that the parser names."""
+"""The number of rows up to which the search splits them at the row that the parser names, not in the middle."""
 
 WIDTH: Final = 2
 """The number of blocks parsed ahead."""

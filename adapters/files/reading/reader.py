@@ -212,7 +212,7 @@ class FilesReader:
         try:
             with explained(file, None, "cannot be opened"):
                 raw = RawFile(file, self._stop, form.block_size)
-            # Closed explicitly, not by garbage collection: it holds the file, and there are layers above it.
+            # Closed explicitly, not by garbage collection: it holds the file, and other generators wrap it.
             found = form.pieces(file, raw, turn.start, agreed)
             with closing(read_ahead(found, raw) if form.decodes else found) as pieces:
                 for piece in self._cut(pieces, apart=timing.by_row and self._plan.shape != "batches"):

@@ -154,7 +154,7 @@ class EarlierRun:
         paths = {file.path for _, file in dated}
         for path in self.files:
             if path not in paths and not self.done(time.of(path)):
-                _refuse(path, "is gone, and is needed again: it was begun, but not completed")
+                _refuse(path, "is gone, but is needed again: it was begun, but not completed")
         left: list[tuple[Hashable, File]] = []
         for at, file in dated:
             if not self.done(at):
@@ -176,7 +176,7 @@ class EarlierRun:
         if place.path in order:
             at = order.index(place.path)
         elif place.start is not None:
-            _refuse(place.path, "is gone, and was read only in part")
+            _refuse(place.path, "is gone, but was read only in part")
         else:
             # It was read entirely, like all files before it; the times of new files will show if they are too late.
             order = [path for path in order if self.files.get(path, (self.count,))[0] > self.files[place.path][0]]
@@ -197,7 +197,7 @@ class EarlierRun:
 
 def _present(there: Mapping[str, File], path: str) -> File:
     if path not in there:
-        _refuse(path, "is gone, and is needed again: it was begun, but not completed")
+        _refuse(path, "is gone, but is needed again: it was begun, but not completed")
     return there[path]
 
 

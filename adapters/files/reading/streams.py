@@ -36,7 +36,7 @@ UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZip
 
 
 class RawFile(RawIOBase):
-    """A file as the file system gives it; remembers errors, and stops reading when its stream has ended."""
+    """An undecoded file; remembers errors, and stops reading when its stream has ended."""
 
     _inner: Any = None
 

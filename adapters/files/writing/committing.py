@@ -74,7 +74,7 @@ class FilesCommitter(Committer[list[Any]]):
             await trio.to_thread.run_sync(self._writing.end)
         if self._begun and self._untimed and self._writing.result:
             LOG.warning(
-                "%s, got every value at the time 0, which is in the name of its file. Values without an assigned time "
+                "%s: every value is at the time 0, which is in the name of its file. Values without an assigned time "
                 "are at 0: assign times with time= in the source or with stamp(...), or leave {time} out of the name",
                 self._plan.where,
             )

@@ -105,7 +105,7 @@ class Disk:
         return [folder / name for name in os.listdir(self._held.get(folder, folder))]  # noqa: PTH208 - a descriptor
 
     def look(self, path: Path) -> os.stat_result:
-        """The status of a path; for a link, that of the link itself."""
+        """The status of a path; for a link, its own status."""
         name, folder = self._at(path)
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 

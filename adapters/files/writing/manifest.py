@@ -48,7 +48,7 @@ class Manifest:
         """The open file while this sink owns it; it is locked."""
 
     def open(self, entries: Iterable[FileEntry]) -> None:
-        """Continue or start the manifest; refused if another sink writes it, or the file is not a manifest."""
+        """Continue or start the manifest; refuse it if another sink writes it, or the file is not a manifest."""
         disk, folder = self._disk, self._path.parent
         lines = _lines(entries)
         disk.folders(folder)

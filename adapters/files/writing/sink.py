@@ -33,7 +33,7 @@ TOGETHER = 1 << 16
 """The bytes of small files that appear together; more would need more space beside the files they replace."""
 
 FinishedTime: TypeAlias = tuple[Hashable, int, list[FileEntry]]
-"""A time, the count of files after it, and its files."""
+"""A time, its number in the order of completion, and its files."""
 
 
 @attrs.frozen
@@ -42,7 +42,7 @@ class Completion:
 
     time: Hashable
     made: int
-    """The count of times after it."""
+    """The time's number in the order of completion."""
     entries: list[FileEntry]
     lengths: Mapping[str, Length]
     """The lengths of growing files after it."""

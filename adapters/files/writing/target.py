@@ -211,7 +211,7 @@ class Names:
         return path
 
     def _name(self, path: str) -> bytes:
-        """A path as the file system compares it; different texts may be one name."""
+        """A path as the file system compares it; different spellings may be one name."""
         path = self.plain(path)
         return (normalize("NFC", path).casefold() if self.folds else path).encode(errors="surrogateescape")
 

@@ -1,7 +1,7 @@
 """Rows that are sent to a Connect server before anything reads them, for a DataFrame or for partitions of a table.
 
-The server's processes cannot reach this program, as executors reach the driver of a classic session. So all values of
-a source are sent at once, as Arrow, up to a limit. The partitions of a table are sent with the query that writes them:
+Unlike the executors of a classic session, the server's processes cannot reach this program. So all values of a source
+are sent at once, as Arrow, up to a limit. The partitions of a table are sent with the query that writes them:
 Spark writes new ones separately, and renames them when they are complete. If this program is killed, the server
 completes or undoes the write.
 """
@@ -88,7 +88,7 @@ def _ran(pipeline: Pipeline[list[RecordBatch]]) -> list[RecordBatch]:
 
 
 class ConnectTable(TablePartitions):
-    """The table's side with Spark Connect; one job has the rows of as many times as can be sent with it."""
+    """Partitions of a table through Spark Connect; one job has the rows of as many times as can be sent with it."""
 
     @override
     def _write(self, spools: Sequence[Spool]) -> None:

@@ -132,7 +132,7 @@ class KeyStates:
         return KeyState(key, rows, kept)
 
     def put(self, before: KeyState, rows: Sequence[Cells], kept: Carryover | None) -> None:
-        """Replace the state `before` by these rows and this carryover."""
+        """Replace the state `before` with these rows and this carryover."""
         if len(rows) < len(before.rows):
             if rows:
                 self._rows.put([(_packed(before.key, rows),)])

@@ -28,7 +28,7 @@ NAME = "on_executors"
 """The name of the module in messages."""
 
 ROWS = 10_000
-"""The number of rows, one Arrow batch, that may wait for Spark until the stream waits. A larger number is no faster."""
+"""The number of rows waiting for Spark, one Arrow batch, at which the stream waits. A larger number is no faster."""
 
 LEAST_ROWS = 1_000
 LINGER = 0.01

@@ -93,7 +93,7 @@ class OrderedBatches:
         self._ended = False
 
     def next(self) -> RecordBatch | None:
-        """Wait for the next batch; None at the end. Raises as `Jobs.submit` does; later calls repeat that."""
+        """Wait for the next batch; None from the end on. Raises as `Jobs.submit` does, and again in later calls."""
         if self._ended:
             return None
         self._jobs.check()

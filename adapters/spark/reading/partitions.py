@@ -28,7 +28,7 @@ GROWTH: Final = 4
 """The factor by which the number of partitions grows if the last ones were too small to predict the next ones."""
 
 PREDICTIVE: Final = 64_000
-"""The bytes from which a partition's size predicts the next ones: then as many are read as are expected to fit."""
+"""The size in bytes from which a partition predicts the next ones: as many are then read as are expected to fit."""
 
 MOST: Final = 16
 """The maximum number of partitions in a job, because the size of its result is known only afterwards."""

@@ -159,7 +159,7 @@ class TablePlan:
 
 
 def check_time(time: str, names: Sequence[str], site: Site, same: Callable[[str], str] = str) -> None:
-    """Refuse a name for the time's column that is already in the schema; `same` makes equal names equal texts."""
+    """Refuse a name for the time's column that is already in the schema; `same` maps equal names to one string."""
     for name in names:
         if same(name) == same(time):
             raise refused(
@@ -221,7 +221,7 @@ class TablePartitions:
                 return Partition(self._arrow, time)
         raise TableTargetError(
             f"write_table({self._plan.target!r}): the time {time!r} ({kind.__name__}) cannot name a partition: times "
-            f"must be all whole numbers of 64 bits, all dates or all texts (not empty, nor {_NULLS[1]}). Convert them "
+            f"must be all whole numbers of 64 bits, all dates or all str (not empty, nor {_NULLS[1]}). Convert them "
             f"with ps.map_time"
         )
 

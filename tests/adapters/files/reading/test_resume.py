@@ -271,7 +271,7 @@ def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, fold
     paths[0].unlink()
     aside = paths[1].rename(folder / "c")
     put("in/d", "t\n9\n")
-    refused(make(), journal, r"in/c is gone, and was read only in part")
+    refused(make(), journal, r"in/c is gone, but was read only in part")
     (folder / "in/d").unlink()
     aside.rename(paths[1])
     out = {}
@@ -385,7 +385,7 @@ def test_files_that_are_needed_again_must_exist(folder, journal):
 
     killed(make(), 2, journal)
     (following / "b").unlink()
-    refused(make(), journal, "in/b is gone, and is needed again.*Put it back")
+    refused(make(), journal, "in/b is gone, but is needed again.*Put it back")
 
 
 def test_following_a_folder_inside_another_module_is_refused(folder, journal):
