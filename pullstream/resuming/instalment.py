@@ -283,8 +283,9 @@ class InstalmentRun(StateSaver):
             wishes.append(passed(end.output, shown))
             hints += shown
             break
+        # What a module holds for streams inside mostly moves with the source.
         stamps = [
-            (here.output, time) for here in sidecar.locations if here is not self.source.location for time in here.held
+            (here.output, time) for here in sidecar.locations if here is not self.source.location for time in here.own
         ]
         stamps += [(stamp.port.place, time) for stamp in sidecar.frontiers.in_flight for time in stamp.times]
         return self.ahead.from_here(stamps, places, wishes, hints, self._tick) if wishes else None

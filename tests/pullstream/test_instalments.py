@@ -85,6 +85,7 @@ ROWS = {
     "windows of windows": lambda: ps.pipe(ps.tumbling(5, ps.agg.sum()), ps.tumbling(20)),
     "fork of folds": lambda: ps.fork(ps.tumbling(7, ps.agg.sum()), ps.reduce_by_time(ps.agg.max())),
     "group_by a fold": lambda: ps.group_by(lambda value: value % 2, lambda _: ps.reduce_by_time(ps.agg.sum())),
+    "group_by a stream": lambda: ps.fork(ps.group_by(lambda value: value % 2, ps.prefetch(3)), ps.delay(2)),
     "own": totals,
 }
 REFUSED = {
@@ -100,7 +101,7 @@ HANDLES = {"pausable", "abortable", "deferred transformer"}
 STORED = {name: make for name, make in READY.items() if name not in REFUSED.keys() | INSIDE | HANDLES} | ROWS
 KEEPING = ("accumulate", "scan", "unique", "duplicates", "skip", "take", "several", "fork, with", "own")
 """How the names of modules begin that keep something beyond a time."""
-UNORDERED = {"fork of folds", "group_by a fold", "sliding, eager"} | {
+UNORDERED = {"fork of folds", "group_by a fold", "group_by a stream", "sliding, eager"} | {
     row.name for row in (*TRANSFORMERS, *COMBINING) if not row.ordered
 }
 """Whose values leave in an order that is a matter of who is faster."""
