@@ -128,7 +128,7 @@ class Edge(Generic[T]):
         self._outcome: Done | BaseException | None = None
         # Whether the last poll asked the module, and it returned WAIT.
         self._must_wait = False
-        # Whether a polled ask is outstanding, whose asker is called by `wake`.
+        # Whether a polled ask is outstanding; `wake` calls its asker.
         self._awaited = False
         self.wake: Callable[[], object] | None = None
         """Ends the wait for the module's next answer; called at an ending as well."""
@@ -697,7 +697,7 @@ class Edge(Generic[T]):
 
     def relayed(self, exc: BaseException) -> bool:
         """Whether a failure came from upstream, or from elsewhere, rather than from this module."""
-        # A function of times that failed in the sidecar: it has its note, and waiters there may have raised it already.
+        # The failure of a function of times in the sidecar has its note, and waiters there may have raised it already.
         failed = any(edge.raised(exc) for edge in self._above())
         return failed or exc is self.scope.sidecar.summary_failure or bool(method_of(self.module, "relayed")(exc))
 

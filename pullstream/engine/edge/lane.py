@@ -210,7 +210,7 @@ class Lane(End[Edge[Any]], Reader[T_co]):
     ) -> Done:
         """Abort or, with a reason, error, and wait for the confirmation. Nothing is sent after a terminal answer (R9).
 
-        The module's kernel, which is `dismissing` it, may have called `close` before: `closed` is what that returned.
+        The module's kernel, which is `dismissing` it, may have called `close` before: `closed` is what it returned.
         """
         observer, sent = self.observer, None
         if observer is not None:
@@ -234,7 +234,9 @@ class Lane(End[Edge[Any]], Reader[T_co]):
         return DONE
 
     def __aiter__(self) -> NoReturn:
-        raise TypeError("a reader is asked: `async for batch in ctx.batches(upstream)`, or `await upstream.ask(limit)`")
+        raise TypeError(
+            "a reader is not iterable: use `async for batch in ctx.batches(upstream)`, or `await upstream.ask(limit)`"
+        )
 
     @override
     def ack(self) -> None:

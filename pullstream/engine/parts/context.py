@@ -391,7 +391,7 @@ class Context:
         self._account.location.leave_out(count)
 
     def status(self, status: str | Callable[[], str]) -> None:
-        """Describe in a few words what the module is doing: a text, or a function that returns it when it is read.
+        """Describe in a few words what the module is doing: a string, or a function that returns it when it is read.
 
         `counters()` and progress displays show it. The function must be quick, and must never wait or raise.
         """

@@ -203,7 +203,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
             await self._demanded(generator)
             if self._stopping:
                 return
-            # If the ask came while a cancelled scope around the yield was being left, it gets what followed there.
+            # If the ask came while a cancelled scope around the yield was exiting, what followed there answers it.
             if not (self._ending or self._values or self._batch):
                 self._running = True
                 await self._collect(generator)
