@@ -5,8 +5,10 @@ earlier time counts as complete before that answer is. The values that led to it
 """
 
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
+from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
@@ -50,7 +52,9 @@ class ReceivedTimes:
 
     def note(self, batch: Batch[Any], _: int) -> Batch[Any]:
         """Note the times of a batch from upstream."""
-        self._times.update((batch.time,) if batch.uniform else batch.times)
+        # One that cannot be hashed is refused where the batch is handed over.
+        with suppress(TypeError):
+            self._times.update((batch.time,) if batch.uniform else batch.times)
         if len(self._times) > self._most:
             # Not in this step, in which the batch may be neither held upstream any more nor in flight yet.
             self._most *= 2
@@ -62,10 +66,12 @@ class ReceivedTimes:
         self._times = {time for time in self._times if may_come(frontier, time, unlike=True)}
         self._most = max(FEW, 2 * len(self._times))
 
-    def check(self, batch: Batch[Any], _: int) -> Batch[Any]:
-        """Refuse an answer at a time that was not noted."""
+    def check(self, batch: Batch[Any], limit: int) -> Batch[Any]:
+        """Refuse an answer at a time that was not noted; one that is wrong in any run is refused as there."""
         for time in (batch.time,) if batch.uniform else batch.times:
-            if time not in self._times and not self._location.has_memory:
+            if time not in self._times and not (self._location.has_memory or mistake(batch, limit)):
+                if not self._location.traits.trusted:
+                    self._location.edge.handover.check_right(time)
                 raise JournalError(
                     f"{self._location}, answered at {time!r}, a time at which it has received nothing. When a run is "
                     f"resumed from its journal, or a stream is stored until more rows arrive, that answer can be lost. "

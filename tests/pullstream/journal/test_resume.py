@@ -103,6 +103,31 @@ def test_an_answer_at_a_time_of_which_nothing_came_is_refused(path, monkeypatch,
             ps.run(storing({}, module, source=numbers(60)), journal=path.with_name(name))
 
 
+class Answers(ps.authoring.Kernel):
+    """Answers at a time, or passes everything on."""
+
+    def __init__(self, *time):
+        self.time = time
+
+    async def produce(self, limit):
+        come = await self.upstream.ask(limit) if self.inputs else None
+        return ps.Batch(*self.time, [1]) if self.time else come
+
+
+@pytest.mark.parametrize(
+    ("source", "time", "message"),
+    [
+        (numbers(), None, "R2: Answers, .* answered a batch whose time is None"),
+        (numbers(), -1, "Answers, .* answered at -1, but may not"),
+        (None, [1], "cannot be a time: times must be hashable"),
+    ],
+)
+def test_an_answer_that_is_wrong_in_any_run_is_refused_as_there(path, source, time, message):
+    wrong = ps.source(Answers)(time) if source is None else ps.pipe(source, ps.transformer(Answers)(time))
+    with pytest.raises((ps.errors.PullstreamError, TypeError), match=message):
+        ps.run(ps.pipe(wrong, ps.transformer(Answers)(), ps.drain()), journal=path)
+
+
 def test_what_is_dropped_inside_in_flight_has_left_it(path):
     """Done times appear inside, where a `stamp` gives them: values that are dropped there take no room for ever."""
     out = {}
