@@ -12,7 +12,7 @@ from pullstream.authoring import of_extra
 from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pyarrow
 from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
-from .target import folded, quoted
+from .target import TableBusyError, folded, quoted
 
 _ROWS: Final = "pullstream_rows"
 
@@ -32,7 +32,10 @@ class DuckdbTable(SqlTable):
             self._connection = duckdb.connect(self.plan.target.location)
         except duckdb.IOException as exc:
             if "Could not set lock" in str(exc):
-                raise self.busy("another process that has the database open") from None
+                path = self.plan.target.shown
+                raise TableBusyError(
+                    f"another process has {path} open, and DuckDB lets one at a time: wait until it ends"
+                ) from None
             raise
 
     @override

@@ -182,10 +182,11 @@ class TargetTable(ABC):
         message = str(exc).partition("\nquery was:")[0]
         return self.plan.target.hidden(" ".join(message.split()))
 
-    def busy(self, holder: str = "another run, or another sink of this one,") -> TableBusyError:
+    def busy(self) -> TableBusyError:
         """Return the refusal of a second writer."""
         return TableBusyError(
-            f"write_rows(): {holder} is writing to {self.plan.shown}: wait until it ends, or write to another table"
+            f"write_rows(): another run, or another sink of this one, is writing to {self.plan.shown}: wait until it "
+            f"ends, or write to another table"
         )
 
 

@@ -43,7 +43,7 @@ class TableError(PullstreamError):
 
 
 class TableBusyError(TableError):
-    """Another run, or another sink of this run, is writing to the same table."""
+    """Another run, or another sink of this run, writes to the same table, or another process has a DuckDB file open."""
 
 
 @attrs.frozen

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import sqlite3
+import subprocess
 from contextlib import nullcontext
 from decimal import Decimal
 
@@ -14,6 +15,7 @@ from pullstream import tables
 from pullstream.incremental import integrate, upserts
 from tests.adapters.tables.conftest import SQL
 from tests.adapters.tables.helpers import add, begun, numbers, query, read
+from tests.programs import started
 
 sql = pytest.mark.parametrize("base", SQL, indirect=True)
 
@@ -160,6 +162,17 @@ def test_a_file_that_is_missing(tmp_path, name):
     with pytest.raises(tables.TableError, match=rf"cannot read 'SELECT 1' in .*{name}: there is no such file"):
         ps.run(ps.pipe(tables.read_rows(str(tmp_path / name), "SELECT 1", time="day"), ps.drain()))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("base", ["duckdb"], indirect=True)
+def test_a_file_that_another_process_has_open(base):
+    begun(base, [(1, 1)])
+    holder = f"import duckdb; held = duckdb.connect({base.target!r}); print(flush=True); input()"
+    with started("-c", holder, stdin=subprocess.PIPE) as process:
+        process.stdout.readline()
+        with pytest.raises(tables.TableBusyError, match="another process has .* open"):
+            ps.run(ps.pipe(tables.read_rows(base.target, query(base), time="day"), ps.drain()))
+        process.communicate("\n")
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
