@@ -45,7 +45,7 @@ class OneThenEnough(ps.authoring.Kernel):
 @pytest.mark.parametrize("lane", [False, True])
 @pytest.mark.parametrize("failure", [None, OSError("line is dead")], ids=str)
 def test_a_module_and_its_kernel_end_a_stream_once(failure, lane, check):
-    """The kernel's termination, the second, breaks no rule (R9); the diagram shows the one that was sent."""
+    """The kernel's second termination breaks no rule (R9); the diagram shows only the first."""
     checker = Checker(strict=check == "strict")
     pipeline = ps.pipe(ps.integers(), ps.transformer(OneThenEnough)(failure, lane=lane), ps.collect())
     if failure is None:
@@ -72,8 +72,8 @@ class ByAFurtherLane(ps.authoring.Kernel):
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_a_batch_on_a_further_lane_gives_the_right_to_answer_at_its_time(check):
-    """A batch on any lane of an input does, but gives no right to an earlier time."""
+def test_a_batch_on_a_second_lane_allows_answers_at_its_time(check):
+    """Any lane of an input counts, but a batch gives no right to an earlier time."""
 
     def ran(count):
         return ps.run(ps.pipe(ps.values(range(count), time=int), ByAFurtherLane(), ps.collect()), check=check)
@@ -114,7 +114,7 @@ async def by_polls(upstream, ctx):
 
 @ps.sink
 async def at_once(upstream, ctx):
-    """Asks such an edge for answers."""
+    """Asks such an edge instead."""
     drop_in(upstream.edge, lambda time: time == 0)
     return await upstream.ask(1)
 
@@ -145,8 +145,8 @@ def test_an_answer_of_none_is_refused():
         ([1], iter("a"), "whose values are not a sequence"),
     ],
 )
-def test_a_wrong_multi_time_answer_is_named(times, values, said, limit):
-    """R2 for multi-time batches: two sequences of one length, not empty; else none of the values pass."""
+def test_a_bad_multi_time_answer_is_refused(times, values, said, limit):
+    """R2 for multi-time batches: two sequences of equal length, not empty; otherwise no values pass."""
 
     @ps.source
     class Mistaken(ps.authoring.Kernel):
@@ -164,7 +164,7 @@ def test_a_wrong_multi_time_answer_is_named(times, values, said, limit):
         assert not got
 
 
-async def test_a_lane_taken_while_the_first_one_waits(autojump_clock):
+async def test_a_lane_created_while_the_first_waits(autojump_clock):
     """A module wakes one lane only; both asks are answered."""
     others = []
 

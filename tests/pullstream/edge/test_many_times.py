@@ -1,4 +1,4 @@
-"""Answers of many times at an edge: given out one time after another, or whole; what passes, and what is in flight."""
+"""Multi-time answers at an edge, handed over time by time or whole: what passes, and what is in flight."""
 
 from contextlib import nullcontext
 
@@ -16,12 +16,12 @@ from timely.order import minimal
 
 
 def by_hand(function, *above, check=False):
-    """Let a sink's function ask."""
+    """Run a sink's function on modules."""
     run(ps.pipe(*above, ps.sink(function)()), check=check)
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_times_of_two_kinds_are_refused_by_what_they_are(whole):
+def test_mixed_time_types_are_refused_by_type_name(whole):
     @ps.source
     class Mixed(ps.authoring.Kernel):
         async def produce(self, limit):
@@ -53,7 +53,7 @@ TIMES = {
 @pytest.mark.parametrize("how", ["abort", "error", "end"])
 @pytest.mark.parametrize("domain", ["out of order", "pairs"])
 def test_nothing_passes_after_a_termination(domain, how, other, check):
-    """By whichever lane it comes: what no lane was given never will be, and is not in flight any more (R5)."""
+    """On any lane: values not yet handed over never are, and are no longer in flight (R5)."""
     seen = []
 
     @ps.transformer
@@ -80,7 +80,7 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
     reason = OSError("enough")
     with pytest.raises(OSError, match="enough") if how == "error" else nullcontext():
         by_hand(drain, Rows([(time,) for time in TIMES[domain]]), Terminates(), check=check)
-    # What an error has ended is not complete, and what an abort has ended is nobody's.
+    # An error leaves the remaining times incomplete; an abort abandons them.
     assert seen == [[(TIMES[domain][0],)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
 
 
@@ -89,9 +89,9 @@ async def drain(upstream, ctx):
         pass
 
 
-async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
-    """A lane is left after another one has heard of the end: what it had in flight is over, though nothing moves."""
-    told = []
+async def test_an_aborted_lane_wakes_waits_on_its_times(autojump_clock):
+    """A lane aborts after another has received the end: what it had in flight is released, though no batch moves."""
+    waited = []
 
     @ps.source
     class Leaves(ps.authoring.Kernel):
@@ -116,13 +116,13 @@ async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
 
         async def wait():
             await running.progress.completed(4)
-            told.append(trio.current_time() - began)
+            waited.append(trio.current_time() - began)
 
         began = trio.current_time()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait)
             await running.result()
-    assert told == [1.0]
+    assert waited == [1.0]
 
 
 # ---- rights
@@ -133,7 +133,7 @@ async def test_what_is_let_go_of_wakes_who_waits_for_it(autojump_clock):
     ("times", "given"),
     [([5, 1], [5]), ([1, 5, 2], [5]), ([3, 0, 1, 4], [3]), ([1, 0, 5], []), ([1, 3, 2, 6], [3]), ([0, 2, 4], [4])],
 )
-def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, given):
+def test_times_may_not_go_back_even_if_dropped(form, times, given):
     got = []
 
     @ps.source
@@ -159,7 +159,7 @@ def test_times_may_not_go_back_whether_they_are_dropped_or_not(form, times, give
     assert got == given
 
 
-def test_batches_of_arrays_are_equal_or_not():
+def test_equality_of_batches_of_arrays():
     batch = ps.Batch(1, np.array([1, 2]))
     others = [ps.Batch(1, np.array(values)) for values in ([1, 2], [1, 3], [1], [1, 2, 3])]
 

@@ -1,4 +1,4 @@
-"""What an author names an attribute of a module is the author's business: the machine neither reads nor writes it."""
+"""Attribute names belong to a module's author: the engine neither reads nor writes them."""
 
 import attrs
 import pytest
@@ -17,18 +17,18 @@ from pullstream.resuming.interfaces import Outside, Resumable
 
 
 class Mine:
-    """Something that is no use to anybody else."""
+    """A value that only the module's author may use."""
 
-    __isabstractmethod__ = False  # which Python asks of all that a class has
+    __isabstractmethod__ = False  # Python reads it from every class attribute
 
     def __bool__(self):
-        raise AssertionError("somebody has looked at it")
+        raise AssertionError("the engine looked at it")
 
     __call__ = __iter__ = __len__ = __getattr__ = __eq__ = __lt__ = __hash__ = __bool__
 
 
-def names_of_the_machine():
-    """Every public name of the machine: of its classes, of its instances, and of what it knows beforehand."""
+def engine_names():
+    """All public names of the engine: of its classes, its instances and its traits."""
     edges = []
 
     class Looking(ps.authoring.Kernel):
@@ -40,16 +40,16 @@ def names_of_the_machine():
 
     ps.run(ps.pipe(ps.values([1]), ps.transformer(Looking)(), ps.collect()))
     (edge,) = edges
-    told = [Edge, Behaviour, Lane, Location, EdgeRequests, Run, Scope, Finishing, Outside, Resumable, PolledKernel]
+    used = [Edge, Behaviour, Lane, Location, EdgeRequests, Run, Scope, Finishing, Outside, Resumable, PolledKernel]
     names = (
-        {name for each in told for name in dir(each)} | set(vars(edge)) | set(vars(edge.location)) | set(vars(edge.run))
+        {name for each in used for name in dir(each)} | set(vars(edge)) | set(vars(edge.location)) | set(vars(edge.run))
     )
     names |= {field.name for field in attrs.fields(Traits)}
     return {name for name in names if not name.startswith("_")}
 
 
 WHEN_MADE, WHILE_IT_RUNS = {*GIVEN, "traits"} - {"breathe"}, {"edge", "inputs", "memory"}
-"""The names that are refused to a module when it is made, and that are still refused to it while it runs."""
+"""The names that a module may not set when it is made, and those it may not set while it runs."""
 
 
 def refused(name, by):
@@ -73,7 +73,7 @@ def poll(self, limit):
 
 
 def through(base, *, begin=(), acquire=()):
-    """A transformer that sets names on itself when it is made, and others when it acquires what it needs."""
+    """A transformer that sets names on itself when it is made, and others in `acquire`."""
 
     def made(self):
         for name in begin:
@@ -103,7 +103,7 @@ def outcome(module, source=None, **options):
 
 @pytest.mark.parametrize("check", [False, True])
 def test_free_names_change_nothing(check):
-    names = names_of_the_machine()
+    names = engine_names()
     free = dict.fromkeys(names - set(METHODS) - set(GIVEN) - {"traits"}, Mine())
     assert len(names) > 50
     for module in (
@@ -116,7 +116,7 @@ def test_free_names_change_nothing(check):
         through(PolledKernel, begin=names - WHEN_MADE),
         through(PolledKernel, acquire=names - WHILE_IT_RUNS),
     ):
-        # Behind a source that waits, it is first waited for, and later wakes the module below, which has requests.
+        # After a source that waits, it is first awaited, and later wakes the module downstream, which has requests.
         source = ps.pipe(twos(), module)
         assert outcome(ps.map(lambda value: value), source, check=check) == outcome(through(ps.authoring.Kernel))
 
@@ -135,6 +135,6 @@ def test_other_names_are_refused(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_what_is_no_method_by_the_name_of_one_is_refused(name):
+def test_a_non_method_with_a_method_s_name_is_refused(name):
     with pytest.raises(ps.CompositionError, match=f"^Named has a '{name}' that is not a method"):
         type("Named", (ps.authoring.Kernel,), {name: 7})

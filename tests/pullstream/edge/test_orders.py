@@ -25,7 +25,7 @@ from tests.sampling import amount
 
 
 class Order:
-    """Decides what comes first; each run then tries the next decisions, until all are tried."""
+    """Decides what happens first; each run then tries the next decisions, until all are tried."""
 
     def __init__(self, random=None):
         self.random = random
@@ -169,7 +169,7 @@ class Scripted(Kernel):
 
 @ps.transformer
 class Through(Kernel):
-    """Passes everything on without waiting: then a module ends the edge above."""
+    """Passes everything on without waiting: a module then ends the edge upstream."""
 
     traits = Traits(waits=False, trusted=True)
 
@@ -182,16 +182,16 @@ class Gate:
 
     def __init__(self):
         self.given = deque()
-        self.came = trio.Event()
+        self.arrival = trio.Event()
 
     def give(self, answer):
         self.given.append(answer)
-        self.came.set()
+        self.arrival.set()
 
     async def take(self):
         while not self.given:
-            self.came = trio.Event()
-            await self.came.wait()
+            self.arrival = trio.Event()
+            await self.arrival.wait()
         return self.given.popleft()
 
 
@@ -260,7 +260,7 @@ class Edge:
     async def terminate(self, number, reason):
         record, lane = self.record, self.lanes[number]
         record.ended_below = True
-        # A lane that has seen the end sends nothing any more (R9).
+        # A lane that has seen the end sends nothing more (R9).
         seen = any(
             ask.lane == number and not isinstance(ask.outcome, ps.Batch) and ask.answered > 0 for ask in record.asks
         )
@@ -275,7 +275,7 @@ class Edge:
 
 
 async def play(order, events, *, steps, fails, stages=0, ready=(), check, asked_before=0):
-    """Let the events happen in an order, and with gaps, that are decided; give the record."""
+    """Play the events in the decided order, with the decided gaps; return the record."""
     record, gate = Record(Unseen("the release's") if fails else None), Gate()
 
     async def sink(upstream, ctx):
@@ -305,12 +305,12 @@ async def play(order, events, *, steps, fails, stages=0, ready=(), check, asked_
     with suppress(Unseen):
         async with pipeline.open(check=check) as running:
             await running.result()
-    assert trio.current_time() == record.began, "R6: a release waited for a turn until its time was out"
+    assert trio.current_time() == record.began, "R6: a release waited for its turn until the timeout"
     return record
 
 
 def verify(record):
-    """Check R1 to R10 on one edge and above it."""
+    """Check R1 to R10 on one edge and upstream of it."""
     asks, terminations = record.asks, record.terminations
     assert all(ask.answered >= 0 for ask in asks), "R1: an ask is not answered"
     for first, second in pairwise(asks):
@@ -335,16 +335,16 @@ def verify(record):
 
 
 def _verify_reason(record, endings):
-    """Check that the source was notified with the reason that was seen below."""
+    """Check that the source was notified with the reason seen downstream."""
     ending = next(iter(endings.values()), None)
     if record.reasons and isinstance(record.reasons[0], Unseen):
-        # A failure does not overtake a termination that came from below before.
+        # A failure does not overtake an earlier termination from downstream.
         late = record.reasons[0] is record.failed and record.ended_below
         assert late or ending in (None, record.reasons[0], record.release_failure), (
             f"R8: the source: {record.reasons[0]}"
         )
     elif isinstance(ending, Unseen) and not (record.ended or any(ask.outcome == "cancelled" for ask in record.asks)):
-        # An end or a cancellation that was on its way up before comes first.
+        # An end or a cancellation that is already on its way comes first.
         assert ending is record.release_failure, "R6: the source was not notified of the failure"
 
 
@@ -363,7 +363,7 @@ def explore(order, events, runs=10**9, **options):
             return played
 
 
-def test_random_orders_of_everything():
+def test_random_orders_of_all_events():
     """Every ask and termination is answered once, in order, with one ending, after the release (R1 to R10)."""
     for seed in range(amount(250, 30_000)):
         random = Random(seed)
@@ -447,8 +447,8 @@ async def answered_in_turn(order, steps):
     return answered
 
 
-def test_an_ask_that_is_given_up_does_not_disturb_the_others():
-    """Its code returns in any step in which they are answered: it is answered at any time, and they in their order."""
+def test_an_abandoned_ask_does_not_disturb_the_others():
+    """Its code may return in any step: it may be answered at any time, the others in order."""
     seen = set()
     for steps in range(5):
         order, left = Order(), True

@@ -1,4 +1,4 @@
-"""Polled modules: their ends, their waits, and the mistakes of those who write them."""
+"""Polled modules: endings, waits, and authors' mistakes."""
 
 import pytest
 import trio
@@ -39,7 +39,7 @@ class NeverReady(PolledKernel):
 
 @ps.transformer
 class ReleasesLate(Kernel):
-    """Declares that it waits for nothing, which is not so."""
+    """Declares wrongly that it waits for nothing."""
 
     traits = PROMPT
 
@@ -54,14 +54,14 @@ class ReleasesLate(Kernel):
     "modules",
     [(ps.take(2), ps.map(str)), (ps.map(str), ps.take(2), ps.map(str)), (ps.take(2), ps.flat_map(str))],
 )
-async def test_a_poll_ends_nothing_that_has_to_be_waited_for(autojump_clock, modules):
-    """Below a stream inside, the source outside is closed first."""
+async def test_polling_waits_for_slow_releases_upstream(autojump_clock, modules):
+    """The outer source is closed before the inner stream's end passes on."""
     inside = ps.deferred("transformer")
     inside.resolve(ps.pipe(*modules))
     assert await ps.arun(ps.pipe(slow_to_close(), inside, ps.collect())) == ["0", "1"]
 
 
-async def test_a_release_that_waits_against_its_traits(autojump_clock):
+async def test_a_release_may_wait_despite_its_traits(autojump_clock):
     pipeline = ps.pipe(ps.values(range(5)), ReleasesLate(), ps.take(2), ps.map(str), ps.collect())
     assert await ps.arun(pipeline) == ["0", "1"]
 
@@ -71,11 +71,11 @@ async def test_a_wait_may_be_an_async_function(autojump_clock):
 
 
 async def test_a_module_that_waited_is_polled_again(autojump_clock):
-    """The next wait below it must not be taken for one of its own."""
+    """A later wait downstream must not be taken for its own."""
 
     @ps.transformer
     class EverySecond(PolledKernel):
-        """Says now and then that it has to wait, although its upstream was not asked."""
+        """Sometimes answers WAIT although it has not polled its upstream."""
 
         turn = 0
 
@@ -86,7 +86,7 @@ async def test_a_module_that_waited_is_polled_again(autojump_clock):
     assert sorted(await ps.arun(ps.pipe(ps.merge(soon(), soon()), EverySecond(), ps.collect()))) == [0, 0, 1, 1, 2, 2]
 
 
-async def test_the_wait_of_an_author_is_cut_short(autojump_clock):
+async def test_finish_interrupts_a_custom_wait(autojump_clock):
     async with ps.pipe(NeverReady(), ps.collect()).open() as running:
         await trio.sleep(1)
         await running.finish()
@@ -143,7 +143,7 @@ def test_methods_that_do_not_fit_are_refused(base, method, message):
 
 @pytest.mark.parametrize("how", ["ask", "poll"])
 @pytest.mark.parametrize("number", [0, 1.5, "2"])
-def test_an_ask_is_for_whole_values(how, number):
+def test_ask_needs_a_whole_number(how, number):
     class Asks(Kernel):
         async def produce(self, limit):
             answer = getattr(self.upstream, how)(number)

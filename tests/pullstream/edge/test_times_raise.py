@@ -1,7 +1,7 @@
-"""Times and functions of times that raise, at every call of theirs, wherever in a run that comes.
+"""Times and functions of times that raise, at each of their calls, anywhere in a run.
 
-Whoever calls them, a module or the sidecar in the middle of something else: the run ends at once, with that exception
-and no other, and whatever was acquired is released.
+Whether a module or the sidecar calls them, the run ends at once with that exception and no other, and everything
+acquired is released.
 """
 
 from itertools import product
@@ -32,7 +32,7 @@ class Fuse:
 
 
 class Moment:
-    """A time with an order, an equality and a hash of its own, all of which use the fuse."""
+    """A time whose order, equality and hash all burn the fuse."""
 
     def __init__(self, number, fuse):
         self.number, self.fuse = number, fuse
@@ -55,7 +55,7 @@ class Moment:
 
 @ps.transformer
 class Holding(ps.authoring.Kernel):
-    """Has something to release, and takes a while for it."""
+    """Holds something whose release takes a while."""
 
     def __init__(self, held):
         self.held = held
@@ -107,14 +107,14 @@ SHAPES = {
 
 
 def leaves(exc):
-    """What was raised, out of the group of a sink's own tasks."""
+    """The exceptions raised, without the groups of a sink's own tasks."""
     if isinstance(exc, BaseExceptionGroup):
         return {leaf for part in exc.exceptions for leaf in leaves(part)}
     return {exc}
 
 
 def expect(shape, make, calls, failure, *, check):
-    """Have the n-th call raise, if there is one."""
+    """Run with the n-th call raising, if there is one."""
     fuse, held, ended = Fuse(calls, failure("at a time")), [], None
     try:
         run(SHAPES[shape](make(held, fuse), held), check=check)
@@ -126,8 +126,8 @@ def expect(shape, make, calls, failure, *, check):
 
 @pytest.mark.parametrize("make", [at_function, at_moments])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_a_time_raises_ends_the_run(shape, make):
-    """At whichever call it is raised: it comes out as itself, and everything is released. By default a sample."""
+def test_an_error_in_a_time_ends_the_run(shape, make):
+    """Whichever call raises, the exception comes out unchanged, and everything is released. By default a sample."""
     random = Random(f"{shape} {make.__name__}")
     few = (1, 2, 3, *random.sample(range(4, 60), 5))
     some = [(calls, random.choice(FAILURES), random.random() < 0.3) for calls in few]
@@ -144,26 +144,26 @@ async def quiet(ctx):
     await trio.sleep_forever()
 
 
-def test_it_comes_out_at_once_though_the_source_is_quiet():
-    """The ask that waits raises what a function of times has raised in a look, and an abort long after that is done."""
-    told = []
+def test_the_error_is_raised_while_the_source_is_idle():
+    """A pending ask raises the error of a function of times at once, and a much later abort still returns."""
+    seen = []
 
     @ps.sink
     async def aborts(upstream, ctx):
         async def ask(lane):
             with pytest.raises(TypeError, match="unsupported operand") as caught:
                 await lane.ask()
-            told.append((trio.current_time(), caught.value))
+            seen.append((trio.current_time(), caught.value))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, upstream.lane())
             await trio.sleep(100)
-            told.append((trio.current_time(), await upstream.abort()))
+            seen.append((trio.current_time(), await upstream.abort()))
 
     stages = ps.pipe(ps.count_by_key(str), ps.stamp_epochs(2, nest=True), ps.map_time(lambda time: time // 2))
 
     run(ps.pipe(quiet(), stages, aborts()), check=False)
-    (early, raised), (late, confirmed) = told
+    (early, raised), (late, confirmed) = seen
     assert (early, late, confirmed) == (0, 100, ps.DONE)
     assert any(note.startswith("raised in map_time, composed at") for note in raised.__notes__)
 
@@ -178,9 +178,9 @@ def failing_at_one(raised):
 
 
 @pytest.mark.parametrize("module", [ps.batch(2), ps.count_by_key(str), ps.batch(2, seconds=9)])
-def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
-    """The failure comes at once, and not when all above has let go: a lane that is cancelled meanwhile does not win."""
-    held, raised, told = [], Unseen("at a time"), []
+def test_a_wait_begun_after_the_error_raises_it_too(module):
+    """The failure is raised at once, not after all releases upstream; a lane cancelled meanwhile does not win."""
+    held, raised, seen = [], Unseen("at a time"), []
 
     @ps.sink
     async def by_two_lanes(upstream, ctx):
@@ -188,7 +188,7 @@ def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
             with pytest.raises(Unseen) as caught:
                 while await lane.ask() is not ps.DONE:
                     pass
-            told.append(caught.value)
+            seen.append(caught.value)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(first, upstream.lane())
@@ -198,4 +198,4 @@ def test_a_wait_that_begins_after_a_time_has_raised_is_told_as_well(module):
 
     run(ps.pipe(numbers(held), failing_at_one(raised), module, by_two_lanes()), check=False)
     assert not held
-    assert told == [raised]
+    assert seen == [raised]

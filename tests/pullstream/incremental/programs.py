@@ -1,4 +1,4 @@
-"""Programs of collections, and what each is to give: the same in plain Python, computed from nothing."""
+"""Programs of collections, each beside the same computation in plain Python, from scratch."""
 
 from collections import Counter
 
@@ -9,20 +9,20 @@ from pullstream.incremental import iterate, maintain
 
 
 def run(program, *changes):
-    """What comes out, for changes at their times."""
+    """A program's output, for changes at their times."""
     source = ps.pipe(ps.values(changes, time=lambda change: change[0]), ps.map(lambda change: change[1]))
     return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)), check=True)
 
 
 @ps.transformer
 async def at_their_times(upstream, ctx):
-    """Each change at its time, while all of them are in flight at the first."""
+    """Emit each change at its time, while all are in flight at the first one."""
     async for batch in ctx.batches(upstream):
         for time, change in batch.values:
             yield ps.Batch(time, [change])
 
 
-# ---- each verb alone; every input is a Counter of pairs of small numbers
+# ---- each verb by itself; every input is a Counter of pairs of small numbers
 
 
 def by_key(counts):
@@ -123,7 +123,7 @@ def labelled(edges):
 
 
 def turned_within(edges):
-    """The edges, turned, whose two ends are reached from the same least node."""
+    """The edges whose two ends share a label, reversed."""
     labels = labelled(edges)
     first = edges.join(labels, lambda a, b, label: (b, (a, label)))
     both = first.join(labels, lambda b, one, label: (b, one[0], one[1] == label))
@@ -131,7 +131,7 @@ def turned_within(edges):
 
 
 def strongly_connected(left, right):
-    """Two loops beside one another in a loop: the edges within a component."""
+    """Two loops within a loop: the edges within a component."""
     return left.distinct().iterate(lambda edges: turned_within(turned_within(edges)))
 
 
@@ -143,7 +143,7 @@ def plain_strongly_connected(left, right):
 
 
 def ranked(left, right):
-    """PageRank in whole numbers, for a number of rounds."""
+    """PageRank in whole numbers."""
     edges = left.distinct()
     nodes = edges.flat_map(lambda edge: edge).distinct()
     degrees = edges.map(lambda edge: edge[0]).count()
@@ -172,7 +172,7 @@ def plain_ranked(left, right):
 
 
 def even_and_odd(left, right):
-    """Two collections that are made of one another: reached by an even and by an odd number of steps."""
+    """Two mutually recursive collections: nodes reached by an even and by an odd number of steps."""
     edges = left.distinct()
     start = right.map(lambda pair: pair[0]).distinct().map(lambda node: (node, ()))
 

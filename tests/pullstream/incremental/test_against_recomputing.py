@@ -1,4 +1,4 @@
-"""At every time a program has given what it would give for all of its input so far, computed from nothing."""
+"""At every time, a program's output equals a recomputation from all of its input so far."""
 
 import random
 from collections import Counter
@@ -22,7 +22,7 @@ DOMAINS = {
 
 
 def changes_among(rnd, times, nodes, most):
-    """Random changes of two inputs, in no order: each record that comes may go at a time at or after that."""
+    """Random changes of two inputs, in no order: each added record may be removed at that time or a later one."""
     changes = []
     for _ in range(rnd.randint(1, most)):
         name, record = rnd.choice(["left", "left", "right"]), (rnd.randrange(nodes), rnd.randrange(nodes))
@@ -35,7 +35,7 @@ def changes_among(rnd, times, nodes, most):
 
 
 def all_joins(times):
-    """The times, and those at which several of them have come."""
+    """The times and all their joins."""
     found = set(times)
     while more := {join(a, b) for a in found for b in found} - found:
         found |= more
@@ -43,7 +43,7 @@ def all_joins(times):
 
 
 def given(program, changes, first):
-    """What comes out for changes, each at its time."""
+    """The output for changes, each at its time."""
     source = ps.pipe(ps.values(changes, time=lambda _: first), at_their_times())
     return ps.run(ps.pipe(source, maintain(program), ps.collect(timed=True)))
 
@@ -76,13 +76,13 @@ def check(name, seed, domain, most=12, nodes=4):
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_program_gives_at_every_time_what_it_would_from_nothing(name, domain):
+def test_results_equal_recomputation_at_every_time(name, domain):
     for seed in range(amount(6, 136)):
         check(name, seed, domain, *(() if seed < 6 else (20, 5) if name in GRAPHS else (30, 5)))
 
 
 def test_old_times_are_forgotten(monkeypatch):
-    """Of a node whose edges come and go for a long time; that nothing is missed is what all other tests say."""
+    """For a node whose edges come and go for long; the other tests check that nothing is lost."""
 
     def kept_after(rounds):
         order = LatticeOrder()
@@ -104,7 +104,7 @@ def random_edges(rnd, nodes, count):
 
 
 def reaching(edges):
-    """What edges reach from 0, found and to be kept up to date."""
+    """A dataflow that maintains which nodes edges reach from 0."""
     flow = Dataflow(GRAPHS["reached"][0], Order())
     flow.take("right", (), [((0, 0), 1)])
     flow.take("left", (), [(edge, 1) for edge in edges])
@@ -128,7 +128,7 @@ def test_a_change_costs_what_changes():
 
 
 @pytest.mark.parametrize("changes", [500, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_what_is_kept_follows_what_there_is_and_not_what_has_been(changes):
+def test_memory_follows_current_records_not_past_ones(changes):
     rnd = random.Random(1)
     edges = random_edges(rnd, 100, 300)
     flow = reaching(edges)

@@ -1,4 +1,4 @@
-"""Why a record is there, also where a program asks for what is not there, and may fail on parts of its input."""
+"""Explanations of records, also for programs that test for absence or fail on parts of their input."""
 
 import random
 from collections import Counter
@@ -12,7 +12,7 @@ from tests.pullstream.incremental.programs import PROGRAMS
 
 
 def given(program, inputs):
-    """What a program makes of its inputs; nothing if it fails on them."""
+    """A program's output for its inputs."""
     flow = Dataflow(program, Order())
     for name, rows in inputs.items():
         flow.take(name, (), [(row, 1) for row in rows])
@@ -30,7 +30,7 @@ def holds(program, inputs, record):
 
 
 def check(program, inputs, record):
-    """An explanation is a part of the input, enough by itself, and none of it can be left out."""
+    """Check that an explanation is a part of the input, sufficient by itself, and minimal."""
     why = explain(program, inputs, record)
     assert all(Counter(rows) <= Counter(inputs[name]) for name, rows in why.items())
     assert holds(program, why, record), why
@@ -44,12 +44,12 @@ def pairs_of(rnd, most):
 
 
 def check_some(program, rnd, most=12):
-    """Explain a few of a program's records; say of how many."""
+    """Explain a few of a program's records; return how many."""
     inputs = {"left": pairs_of(rnd, most), "right": pairs_of(rnd, most)}
     try:
         there = given(program, inputs)
     except Exception:
-        # One that fails on all of the input has nothing to explain.
+        # A program that fails has no records to explain.
         return 0
     found = sorted((record for record, count in there.items() if count > 0), key=repr)
     some = rnd.sample(found, min(2, len(found)))
@@ -59,12 +59,12 @@ def check_some(program, rnd, most=12):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_program_explains_what_it_gives(name):
+def test_each_program_explains_its_results(name):
     rnd = random.Random(name)
     assert sum(check_some(PROGRAMS[name][0], rnd) for _ in range(4))
 
 
-def test_what_a_program_cannot_do_without_is_needed():
+def test_explanations_keep_needed_records():
     def stock(came, sold):
         return came.concat(sold.negate()).count()
 
@@ -78,6 +78,6 @@ def test_what_a_program_cannot_do_without_is_needed():
     assert explain(share, inputs, 3) == {"parts": [(0, 5)], "whole": [(0, 1)]}
 
 
-def test_a_program_that_fails_on_all_of_its_input_says_why():
+def test_explaining_a_failing_program_raises_its_error():
     with pytest.raises(ZeroDivisionError):
         explain(lambda numbers: numbers.map(lambda n: 1 // n), {"numbers": [0, 1]}, 1)

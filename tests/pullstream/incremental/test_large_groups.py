@@ -1,4 +1,4 @@
-"""The first of many values of one key: right at every time, and found without looking through all of them."""
+"""The first of many values of one key: correct at every time, and found without scanning them all."""
 
 import random
 
@@ -23,13 +23,13 @@ def all_are_large(monkeypatch):
 @pytest.mark.usefixtures("all_are_large")
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", FOREMOST)
-def test_with_an_index_all_is_as_it_would_be_from_nothing(name, domain):
+def test_indexed_results_equal_recomputation(name, domain):
     for seed in range(amount(4, 300)):
         check(name, seed, domain, *((20, 3) if seed < 4 else (40, 4)))
 
 
 class Looked(int):
-    """A number that counts how often any is looked at."""
+    """A number that counts all comparisons and hashes of such numbers."""
 
     times = 0
 
@@ -57,8 +57,8 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("order", [Order, LatticeOrder])
-def test_a_value_that_goes_more_often_than_it_came_is_found(order):
-    """Also in a group with an index, which looks only at what has changed."""
+def test_removing_a_missing_value_is_refused(order):
+    """Also in a group with an index, which looks only at changed values."""
     flow = Dataflow(GROUPS["min"], order())
     time = () if order is Order else (Product(0, 0),)
     flow.take("pairs", time, [((0, n), 1) for n in range(2 * ranked.LARGE)])
@@ -69,7 +69,7 @@ def test_a_value_that_goes_more_often_than_it_came_is_found(order):
 
 
 def looks(program, order, size, *, first):
-    """How often, for a change, values and times of a group of a size are looked at; its first values go, or any."""
+    """Looks at values and times per change, in a group of `size`; removes its first values, or any."""
 
     def at(n):
         if not order.compacts:
@@ -93,7 +93,7 @@ def looks(program, order, size, *, first):
     flow.run(at(0))
     for n in range(2 * changes):
         if n == changes:
-            # What is put in order once after the load, is of the load.
+            # Sorting once after the load is part of the load.
             Looked.times = 0
         flow.take("pairs", at(n + 1), [((0, Looked(values[n])), -1), ((0, Looked(rnd.randrange(10**9))), 1)])
         flow.run(at(n + 1))
@@ -101,16 +101,16 @@ def looks(program, order, size, *, first):
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("first", [False, True], ids=["any go", "the first go"])
+@pytest.mark.parametrize("first", [False, True], ids=["remove any", "remove first"])
 @pytest.mark.parametrize("order", [Order, LatticeOrder])
 @pytest.mark.parametrize("name", GROUPS)
-def test_a_change_does_not_look_through_the_group_that_it_is_of(name, order, first):
+def test_a_change_does_not_scan_its_group(name, order, first):
     small, large = (looks(GROUPS[name], order(), size, first=first) for size in (100, 10_000))
     assert large < 2.5 * small, (small, large)
 
 
 @pytest.mark.parametrize("order", [Order, LatticeOrder])
-def test_what_an_index_keeps_follows_what_there_is_and_not_what_has_been(order):
+def test_an_index_keeps_current_records_not_past_ones(order):
     order = order()
     flow = Dataflow(GROUPS["min"], order)
     values = [*range(200)]
@@ -124,7 +124,7 @@ def test_what_an_index_keeps_follows_what_there_is_and_not_what_has_been(order):
         if n:
             values[n % 200] = new[0]
         flow.run(time)
-        # Where all traces were gone through it is made anew when it is asked for.
+        # After a pass over all traces, the index is rebuilt on demand.
         if n > 400 and (index := flow.region.traces[0]._indexes.get(0)) is not None:
             kept.append(len(index._heap) + len(index._new) + len(index.values) + len(index.times))
     assert len(kept) > 1_500

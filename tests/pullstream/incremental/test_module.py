@@ -27,19 +27,19 @@ def counted(records):
     return records.count()
 
 
-async def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_is_below(autojump_clock):
-    """A sink that awaits a time has had all of its changes; what is not complete is not looked at."""
+async def test_changes_are_emitted_when_their_time_completes(autojump_clock):
+    """Once a time is complete, a sink has all of its changes; incomplete times are not computed."""
     seen = []
 
     @ps.source
-    async def told(ctx):
+    async def feed(ctx):
         for time in range(3):
             yield ps.Batch(time, [("a", 1)])
             await trio.sleep(1)
             yield ps.Batch(time, [("a", 1), ("b", 1)])
             await trio.sleep(1)
 
-    async with ps.pipe(told(), maintain(counted), ps.drain(seen.append)).open() as running:
+    async with ps.pipe(feed(), maintain(counted), ps.drain(seen.append)).open() as running:
         await trio.sleep(1.5)
         assert seen == []
         await running.progress.completed(0)
@@ -49,18 +49,18 @@ async def test_the_changes_of_a_time_come_when_it_is_complete_and_hold_up_what_i
         await running.result()
 
 
-async def test_what_holds_a_time_is_told_by_the_names_of_the_program(autojump_clock):
+async def test_explain_names_the_program_s_inputs(autojump_clock):
     seen = []
 
     @ps.source
-    async def told(ctx):
+    async def feed(ctx):
         yield ps.Batch(0, [("left", ("k", 1), 1)])
         await trio.sleep(1)
         yield ps.Batch(0, [("right", ("k", 1), 1)])
         await trio.sleep(1)
 
     program = maintain(lambda left, right: left.join(right))
-    async with ps.pipe(told(), program, ps.drain()).open() as running:
+    async with ps.pipe(feed(), program, ps.drain()).open() as running:
         for _ in range(2):
             await trio.sleep(0.6)
             seen.extend(map(str, running.progress.explain(0)))
@@ -69,7 +69,7 @@ async def test_what_holds_a_time_is_told_by_the_names_of_the_program(autojump_cl
     assert "maintain, left, right holds 0 -> drain" in seen
 
 
-def test_several_inputs_and_several_outputs_have_names():
+def test_several_inputs_and_outputs_have_names():
     def both(left, right):
         return {"joined": left.join(right), "alone": left.antijoin(right.map(lambda pair: pair[0]))}
 
@@ -95,7 +95,7 @@ def test_several_inputs_and_several_outputs_have_names():
     ],
     ids=lambda subject: subject.name,
 )
-def test_the_conformance_kit_has_nothing_to_say(subject):
+def test_the_modules_pass_the_conformance_kit(subject):
     assert conformance(subject).check().cells.total() > 100
 
 
@@ -109,7 +109,7 @@ def test_the_conformance_kit_has_nothing_to_say(subject):
         ((["a"], 1), "['a'] cannot be a record, because it is not hashable: make it a tuple"),
     ],
 )
-def test_what_is_no_change_is_refused_and_what_came_before_is_answered(change, words):
+def test_a_malformed_change_fails_after_earlier_results(change, words):
     got = []
     source = ps.values([(0, ("b", 1)), (1, change)], time=lambda pair: pair[0])
     with pytest.raises((TypeError, ValueError), match=re.escape(words)):
@@ -157,20 +157,20 @@ def endless(numbers):
 def test_a_failure_names_the_verb_and_its_line(program, changes, error, words):
     with pytest.raises(error) as caught:
         run(program, *((0, change) for change in changes))
-    told = "\n".join([str(caught.value), *caught.value.__notes__])
-    assert re.search(re.escape(words).replace(r"\*", ".*"), told, re.DOTALL)
-    assert "raised in maintain" in told
+    text = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert re.search(re.escape(words).replace(r"\*", ".*"), text, re.DOTALL)
+    assert "raised in maintain" in text
 
 
-def test_a_count_is_looked_at_when_its_time_is_complete():
-    """Within it, changes come in any order."""
+def test_counts_are_checked_when_their_time_completes():
+    """Within a time, changes arrive in any order."""
     assert run(counted, (0, ("a", -1)), (0, ("a", 1)), (0, ("a", 1))) == [(0, (("a", 1), 1))]
     changes = ps.pipe(ps.values([(0, 1), (1, -2)], time=lambda c: c[0]), ps.map(lambda c: ("a", c[1])))
     with pytest.raises(MultiplicityError, match=r"integrate.*'a' has the count -1 at 1"):
         ps.run(ps.pipe(changes, integrate(), ps.drain()))
 
 
-def test_an_iteration_may_take_as_many_rounds_as_it_is_given():
+def test_an_iteration_may_take_all_of_its_rounds():
     def ending(numbers):
         return numbers.iterate(lambda n: n.map(lambda x: min(x + 1, 20)).concat(numbers).distinct(), rounds=20)
 
@@ -209,7 +209,7 @@ def test_an_iteration_may_take_as_many_rounds_as_it_is_given():
         ),
     ],
 )
-def test_what_is_no_program_is_refused_when_composing(program, words):
+def test_invalid_programs_are_refused_when_composing(program, words):
     with pytest.raises(CompositionError, match=re.escape(words).replace(r"\*", ".*")):
         maintain(program)
 
@@ -217,14 +217,14 @@ def test_what_is_no_program_is_refused_when_composing(program, words):
 @pytest.mark.parametrize(
     "use", [lambda edges: [*edges], lambda edges: len(edges) > 1, lambda edges: edges[0], lambda edges: edges + edges]
 )
-def test_a_collection_that_is_taken_for_its_records_says_what_it_is(use):
-    """There are none yet."""
+def test_using_a_collection_as_its_records_is_explained(use):
+    """It has no records yet."""
     with pytest.raises(TypeError, match="Collection") as caught:
         maintain(use)
     assert "a collection has no records yet when the program is called" in caught.value.__notes__[0]
 
 
-def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
+def test_a_loop_s_collection_is_refused_outside_the_loop():
     inside = []
 
     def program(edges):
@@ -234,7 +234,7 @@ def test_a_collection_from_inside_of_a_loop_is_refused_outside_of_it():
         maintain(program)
 
 
-def test_a_record_that_is_not_there_has_no_explanation():
+def test_a_missing_record_has_no_explanation():
     with pytest.raises(LookupError, match=r"\(99, 99\) is not in the program's output for this input"):
         explain(lambda edges: edges.distinct(), {"edges": [(1, 2)]}, (99, 99))
 
@@ -245,7 +245,7 @@ def test_a_record_that_is_not_there_has_no_explanation():
 @pytest.mark.parametrize(
     ("kind", "diff"), [("insert", 1), ("update_postimage", 1), ("update_preimage", -1), ("delete", -1)]
 )
-def test_a_row_comes_or_goes_as_the_feed_says(kind, diff):
+def test_feed_rows_become_changes(kind, diff):
     row = {"_commit_version": 3, "id": 7, "_change_type": kind, "item": "tea", "_commit_timestamp": 1}
     assert change_of(row) == ((7, "tea"), diff)
 
@@ -260,6 +260,6 @@ def test_a_row_comes_or_goes_as_the_feed_says(kind, diff):
         (SimpleNamespace(id=7), TypeError, "needs the names of columns"),
     ],
 )
-def test_what_is_no_row_of_a_feed_is_refused(row, error, words):
+def test_rows_not_from_a_feed_are_refused(row, error, words):
     with pytest.raises(error, match=words):
         change_of(row)

@@ -1,4 +1,4 @@
-"""Programs and records as people have them: unlike and yet equal, deep, with parameters of their own."""
+"""Unusual programs and records: equal records of different types, deep programs, extra parameters."""
 
 from functools import partial
 
@@ -14,18 +14,18 @@ from tests.pullstream.incremental.programs import at_their_times, run
 from timely import Product
 
 
-def test_records_are_one_if_they_are_equal():
+def test_equal_records_are_one_record():
     assert run(lambda r: r.count(), (0, (1, 1)), (0, (True, 1)), (1, (1.0, -2))) == [
         (0, ((1, 2), 1)),
         (1, ((1, 2), -1)),
     ]
 
 
-def test_a_bool_is_a_whole_number():
+def test_sum_adds_bools_as_ints():
     assert run(lambda pairs: pairs.sum(), (0, (("k", True), 1)), (0, (("k", 2), 1))) == [(0, (("k", 3), 1))]
 
 
-def test_of_several_joins_of_one_collection_the_one_that_fails_is_told():
+def test_the_failing_join_of_several_is_named():
     def program(left, right):
         first = left.join(right)
         second = left.join(right, lambda key, one, two: one // two)
@@ -38,7 +38,7 @@ def test_of_several_joins_of_one_collection_the_one_that_fails_is_told():
         assert f"test_odd_programs.py:{line}" in "\n".join(caught.value.__notes__)
 
 
-def test_a_program_may_have_parameters_of_its_own():
+def test_a_program_may_have_extra_parameters():
     def multiples(numbers, n):
         return numbers.filter(lambda number: number % n == 0)
 
@@ -58,8 +58,8 @@ def test_a_program_may_have_parameters_of_its_own():
     ],
     ids=["map", "concat", "join", "iterate"],
 )
-def test_a_row_of_verbs_may_be_as_long_as_one_likes(step):
-    """Though each calls the next: longer than Python's calls may be deep."""
+def test_a_chain_of_verbs_may_be_of_any_length(step):
+    """Longer than Python's recursion limit, though each verb calls the next."""
 
     def program(records):
         for _ in range(400):
@@ -73,8 +73,8 @@ def test_a_row_of_verbs_may_be_as_long_as_one_likes(step):
     assert [(record[0], diff) for _, record, diff in flow.run(())] == [("k", -1)]
 
 
-def test_an_iteration_in_another_one_begins_with_what_is_inside_of_it():
-    """By `enter`, if what it begins with is from outside; else that is refused, with how to do it."""
+def test_an_inner_iteration_starts_from_inner_collections():
+    """A collection from outside must `enter` the loop first; the error says how."""
 
     def program(entered, numbers):
         def outer(found):
@@ -93,8 +93,8 @@ def test_an_iteration_in_another_one_begins_with_what_is_inside_of_it():
     ]
 
 
-def test_times_that_were_in_one_order_may_not_come_beside_one_another():
-    """What came at the earlier ones was added up; a partial order is one from its first time on."""
+def test_times_may_not_turn_from_total_to_partial_order():
+    """Changes at earlier times are already added up; a partial order must be partial from the start."""
     times = [(1, 1), (2, frozenset("a")), (2, frozenset("b"))]
     source = ps.values([(time, ("r", 1)) for time in times], time=lambda _: (1, 1))
     with pytest.raises(CapabilityError, match="have no order. Use map_time"):
@@ -103,7 +103,7 @@ def test_times_that_were_in_one_order_may_not_come_beside_one_another():
 
 @attrs.frozen
 class Beside:
-    """Two numbers, each in its own order; when both have come can be told, and no latest time before both."""
+    """Two numbers, each in its own order, with a join but no meet."""
 
     a: int
     b: int
@@ -119,7 +119,7 @@ class Beside:
 
 
 def test_times_need_no_meet():
-    """Without one less is forgotten."""
+    """Without a meet, less is forgotten."""
     order = LatticeOrder()
     flow = Dataflow(lambda records: records.reduce(lambda key, values: [len(values)]), order)
     out = []
@@ -131,7 +131,7 @@ def test_times_need_no_meet():
     assert out[-1] == ("", ("k", 20), 1)
 
 
-def test_nothing_is_kept_of_a_key_that_is_gone():
+def test_a_removed_key_leaves_nothing_behind():
     order = LatticeOrder()
     flow = Dataflow(lambda edges: edges.join(edges), order)
     for key in range(50):

@@ -1,4 +1,4 @@
-"""What a journal has of a trace is the trace, in its order; and a change of a large group saves few others."""
+"""A journal saves a trace whole and in order, and a change of a large group saves few others."""
 
 import pickle
 import random
@@ -10,7 +10,7 @@ from pullstream.incremental.trace import KeyedTrace, Order
 
 
 def read_again(memory):
-    """A trace, and what saves it, as a later run has them."""
+    """A trace and its `Saving`, as a later run restores them."""
     trace = KeyedTrace(Order())
     saving = Saving(0, trace)
     saved = {}
@@ -27,7 +27,7 @@ def as_it_is(trace):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_what_is_read_again_is_what_was_there(seed):
+def test_a_restored_trace_is_the_saved_one(seed):
     rnd = random.Random(seed)
     trace = KeyedTrace(Order())
     saving, memory = Saving(0, trace), {}
@@ -73,7 +73,7 @@ def test_a_change_of_a_large_group_saves_few_others():
     assert memory.changes <= 100 * 2 * SLOT
 
 
-def test_nothing_is_saved_of_a_key_that_is_gone():
+def test_nothing_is_saved_of_a_removed_key():
     trace, memory = KeyedTrace(Order()), {}
     saving = Saving(0, trace)
     for diff in (1, -1):

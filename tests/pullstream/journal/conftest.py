@@ -1,9 +1,9 @@
-"""What the tests of journals share."""
+"""Fixtures for the tests of journals."""
 
 import pytest
 
 
 @pytest.fixture
 def path(tmp_path):
-    """Where the journal is."""
+    """The journal's path."""
     return tmp_path / "run.journal"

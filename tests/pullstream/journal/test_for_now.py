@@ -1,4 +1,4 @@
-"""Sources whose end is the end for now: the next run with the journal goes on, as if it had never stopped."""
+"""Sources that end only for now: the next run with the journal continues as if it had never stopped."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from pullstream.timely import Tracker
 
 
 def numbers(first, end, *, for_now, waits=False):
-    """A source of numbers, each at its own time, of which there are some more in every run."""
+    """A source of numbers, each at its own time; every run has some more."""
 
     @ps.source
     class Numbers(ps.authoring.Kernel, Outside):
@@ -37,7 +37,7 @@ def numbers(first, end, *, for_now, waits=False):
 @pytest.mark.parametrize(
     ("for_now", "later"), [(True, [0, 1, 3, 6, 10]), (False, [0, 1, 3])], ids=["for now", "for good"]
 )
-def test_what_ended_for_now_goes_on_and_what_ended_for_good_does_not(for_now, later, path):
+def test_only_sources_that_end_for_now_continue_later(for_now, later, path):
     def run(first, end):
         summed = ps.pipe(numbers(first, end, for_now=for_now), ps.scan(lambda a, b: a + b, 0))
         return ps.run(ps.pipe(summed, ps.collect()), journal=ps.Journal(path, version="1"))
@@ -46,7 +46,7 @@ def test_what_ended_for_now_goes_on_and_what_ended_for_good_does_not(for_now, la
 
 
 @pytest.mark.parametrize("sink", [ps.first(), ps.pipe(ps.take(1), ps.reduce(max, 0))])
-def test_a_sink_that_has_had_enough_has_ended_for_good(sink, path):
+def test_a_sink_that_has_enough_ends_for_good(sink, path):
     def run(first, end):
         journal = ps.Journal(path, version="1")
         return ps.run(ps.pipe(numbers(first, end, for_now=True), ps.tee(sink, ps.collect())), journal=journal)
@@ -54,8 +54,8 @@ def test_a_sink_that_has_had_enough_has_ended_for_good(sink, path):
     assert [run(0, 3), run(3, 5), run(5, 5)] == [(0, list(range(end))) for end in (3, 5, 5)]
 
 
-def test_live_values_go_on_where_the_stored_ones_end(path):
-    """What the stored ones may get later came live: it does not keep the journal from recording."""
+def test_live_values_continue_after_the_stored_ones(path):
+    """Later stored values arrived live, so they do not keep the journal from recording."""
 
     def run(first, now, end):
         caught_up = ps.catch_up(numbers(first, now, for_now=True), numbers(now, end, for_now=False, waits=True))
@@ -67,15 +67,15 @@ def test_live_values_go_on_where_the_stored_ones_end(path):
 
 
 @pytest.mark.parametrize("for_now", [True, False])
-def test_no_time_is_recorded_for_which_a_source_may_have_more(for_now, path):
-    """Of one that ended for now, later values would be dropped; a source that waits for the record hears of it."""
+def test_no_time_is_recorded_that_a_source_may_extend(for_now, path):
+    """A later run would drop its values; a source that waits for the record gets an error."""
     one, other = numbers(0, 1, for_now=True), numbers(0, 4, for_now=for_now, waits=True)
     with pytest.raises(JournalError, match=r"that 1 is complete at Numbers.*: Numbers.*, has ended, and a later"):
         ps.run(ps.pipe(ps.merge(one, other), ps.collect()), journal=path)
 
 
-def test_what_an_ended_source_may_bring_later_is_found_once(path, monkeypatch):
-    """And not for each record: the graph of a run may be large, and so may the number of its records."""
+def test_later_times_of_ended_sources_are_computed_once(path, monkeypatch):
+    """Not for each record: a run may have a large graph and many records."""
     trackers = []
 
     def counted(graph, **options):

@@ -1,4 +1,4 @@
-"""The journal's file: what is damaged is refused, what is cut short is taken back, and whose it is counts."""
+"""The journal's file: damage is refused, a truncated record is removed, and the owner is checked."""
 
 import os
 import pickle
@@ -31,7 +31,7 @@ TWO = Record({0: SinkState(b"a later time")}, {1: {b"n": None, b"m": b"2"}}, {},
 
 
 def written(path, *records, secret=None):
-    """A journal with some records, and where each of them ends."""
+    """Write a journal with some records; return where each ends."""
     ends = []
     with opened(path, secret) as (journal, _):
         for record in records:
@@ -42,7 +42,7 @@ def written(path, *records, secret=None):
 
 @contextmanager
 def opened(path, secret=None):
-    """A journal, and what it holds."""
+    """A journal and its contents."""
     journal = JournalStore(path, secret)
     try:
         yield journal, journal.contents()
@@ -56,7 +56,7 @@ def held(path, secret=None):
 
 
 def refused(path, message=None, secret=None):
-    """See that a journal is refused, and left as it is."""
+    """Check that a journal is refused and left unchanged."""
     before = path.read_bytes()
     with pytest.raises(ps.errors.JournalError, match=message):
         held(path, secret)
@@ -78,7 +78,7 @@ def test_records_are_read_in_their_order(path):
     assert contents.notes == {2: [b"noted", b"more", b"again"]}
 
 
-def test_a_record_that_was_cut_short_is_taken_back(path):
+def test_a_truncated_record_is_removed(path):
     first, second = written(path, ONE, TWO)
     data = path.read_bytes()
     for end in range(first, second):
@@ -102,7 +102,7 @@ def test_a_bit_flipped_anywhere_is_refused(path, secret):
 
 @pytest.mark.parametrize("sector", [512, 4096])
 def test_zeros_may_begin_anywhere_in_a_record(path, sector):
-    """Where a sector of the disk begins: within what a record begins with, says or ends in; elsewhere it is damage."""
+    """At a sector's start within a record's frame, payload or digest; elsewhere zeros are damage."""
     payload = b"\xff" * 70
     most = sector - HEADER - FRAME - DIGEST
     for above in range(most - FRAME - len(payload) - DIGEST + 1, most):
@@ -115,7 +115,7 @@ def test_zeros_may_begin_anywhere_in_a_record(path, sector):
         assert begin < sector < len(data)
         cut = data[:sector] + bytes(len(data) - sector)
         path.write_bytes(cut)
-        # Of 256 digests one ends in a zero itself: where there was no more than that behind it, nothing is lost.
+        # One digest in 256 ends in a zero byte itself: if only that byte was cut, nothing is lost.
         whole = cut == data
         with closing(JournalLog(path)) as file:
             assert [*file.records()] == [b"\xff" * above, payload][: 1 + whole]
@@ -147,7 +147,7 @@ def records_of(path):
         (lambda parts, other: [parts[0][:-DIGEST] + bytes(DIGEST), *parts[1:]], "record 0 is not what was written"),
     ],
 )
-def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
+def test_misplaced_records_are_refused(path, tmp_path, change, message):
     written(path, ONE, TWO, ONE)
     written(tmp_path / "other", ONE, TWO, ONE)
     head, parts = records_of(path)
@@ -155,7 +155,7 @@ def test_records_out_of_their_places_are_found(path, tmp_path, change, message):
     refused(path, rf"(?s){message}.*Restore a copy of it, or start over")
 
 
-# ---- which file
+# ---- kinds of files
 
 
 def database(path, kind, version):
@@ -193,7 +193,7 @@ def test_files_of_other_kinds_are_refused(path, make, message):
     refused(path, message)
 
 
-# ---- whose it is
+# ---- owners
 
 GONE_OFF = []
 
@@ -212,7 +212,7 @@ def planted(path, secret=None):
         journal.append(pickle.dumps(Bomb()))
 
 
-def test_a_journal_is_its_owners_alone(path):
+def test_a_journal_has_mode_0600(path):
     before = os.umask(0)
     try:
         written(path, ONE)
@@ -243,8 +243,8 @@ OPEN_TO_OTHERS = "can be written to by users other than its owner.*chmod 600"
         (damaged, "record 0 is not what was written"),
     ],
 )
-def test_a_journal_that_others_may_have_written_is_not_read(spoil, message, path, monkeypatch):
-    """Reading it would do what they say: it is refused before it is looked into."""
+def test_a_journal_that_others_can_write_is_not_read(spoil, message, path, monkeypatch):
+    """Unpickling it could run their code: it is refused before it is read."""
     planted(path)
     spoil(path, monkeypatch)
     refused(path, message)
@@ -252,7 +252,7 @@ def test_a_journal_that_others_may_have_written_is_not_read(spoil, message, path
 
 
 def test_a_secret_keeps_others_from_writing(path, tmp_path):
-    """What was not made with it is not looked into; nor is a journal that was begun without, or with another."""
+    """Records made without it are not unpickled; nor is a journal begun without a secret or with another."""
     written(path, ONE, secret=b"ours")
     assert held(path, b"ours") == holding(ONE)
     refused(path, rf"was written with a secret: open it with ps.Journal\('{path}', secret=\.\.\.\)")
@@ -268,15 +268,15 @@ def test_a_secret_keeps_others_from_writing(path, tmp_path):
 
 
 @pytest.mark.parametrize("given", [{"secret": ""}, {"secret": b""}, {"secret": 5}, {"version": 2}])
-def test_what_is_said_of_a_journal_is_checked(given):
+def test_options_of_a_journal_are_checked(given):
     with pytest.raises(ps.CompositionError, match=r"Journal\((secret|version)=...\) must be text"):
         ps.Journal("here", **given)
 
 
-# ---- how large it gets
+# ---- size
 
 
-def test_a_journal_keeps_itself_short(path, monkeypatch):
+def test_a_journal_is_compacted(path, monkeypatch):
     monkeypatch.setattr(store, "SMALL", 4096)
     monkeypatch.setattr(log, "_sync", lambda file: None)
 
@@ -294,8 +294,8 @@ def test_a_journal_keeps_itself_short(path, monkeypatch):
     assert [path.name for path in path.parent.iterdir()] == [path.name]
 
 
-def test_what_a_killed_run_left_is_removed_and_nothing_else(path, monkeypatch):
-    """A new file that never came to its place is the journal's own if it begins as that does."""
+def test_only_leftovers_of_a_killed_run_are_removed(path, monkeypatch):
+    """A new file that never replaced the journal is its own if it begins as the journal does."""
     monkeypatch.setattr(store, "SMALL", 0)
     monkeypatch.setattr(store, "SLACK", 0)
     theirs = path.with_name(f".{path.name}.0123.part")
@@ -311,7 +311,7 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(path, monkeypatch):
     assert sorted(each.name for each in path.parent.iterdir()) == sorted([theirs.name, path.name])
 
 
-def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
+def test_no_record_is_written_after_a_failed_write(path, monkeypatch):
     write = os.write
 
     def full_disk(file, data):
@@ -329,7 +329,7 @@ def test_what_could_not_be_written_is_not_written_around(path, monkeypatch):
     assert held(path) == holding(ONE)
 
 
-# ---- who has it
+# ---- locks
 
 
 FORKS = {
@@ -338,12 +338,12 @@ FORKS = {
     "opened": ("os.open = lambda *given: (setattr(os, 'open', opened), opened(*given), fork())[1]", "journal.close()"),
     "closed": ("", "os.close = lambda file: (setattr(os, 'close', closed), fork(), closed(file)); journal.close()"),
 }
-"""What is changed before a journal is opened, and what is called then, by the moment of the fork."""
+"""Code to run before a journal is opened, and after, by the moment of the fork."""
 
 
 @pytest.mark.parametrize("when", FORKS)
 def test_a_forked_child_does_not_keep_the_journal(when, path):
-    """A child outlives a parent that has closed it or was killed, and has no part in its run."""
+    """A child may outlive a parent that closed the journal or was killed, but has no part in the run."""
     before, after = FORKS[when]
     records = () if when == "replaced" else (ONE,)
     if records:
@@ -375,8 +375,8 @@ os._exit(0)
         os.killpg(parent.pid, 9)
 
 
-def test_a_journal_that_is_replaced_while_it_is_opened_is_opened_again(path, monkeypatch):
-    """Who has waited for the lock of a file that is gone by then has the lock of nothing."""
+def test_a_journal_replaced_while_opening_is_reopened(path, monkeypatch):
+    """A lock obtained on a file that was replaced meanwhile protects nothing."""
     written(path, ONE)
     lock, files = locks.lock, []
 

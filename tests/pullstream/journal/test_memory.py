@@ -1,4 +1,4 @@
-"""What modules keep beyond a time: versions of it, what is saved, and what cannot be."""
+"""State that modules keep across times: its versions, what is saved, and what is refused."""
 
 import pickle
 import random
@@ -31,7 +31,7 @@ def up_to(time):
     return lambda other: other <= time
 
 
-def test_what_cannot_be_pickled_is_named():
+def test_unpicklable_state_is_named():
     memory = Memory(saves=True)
     memory.at(1)["f"] = lambda: None
     with pytest.raises(
@@ -41,7 +41,7 @@ def test_what_cannot_be_pickled_is_named():
 
 
 @pytest.mark.parametrize("kind", [Memory, Ledger])
-def test_what_is_done_as_with_a_dict_is_saved(kind):
+def test_dict_operations_are_saved(kind):
     memory = Memory(saves=True).at(1) if kind is Memory else Ledger()
     memory |= {"a": 1}
     memory.update(b=2)
@@ -55,7 +55,7 @@ def test_what_is_done_as_with_a_dict_is_saved(kind):
 
 
 def word():
-    """The same word, and another object each time."""
+    """An equal string, but a new object each time."""
     return b"tea".decode()
 
 
@@ -71,7 +71,7 @@ EQUAL = {
 
 
 @pytest.mark.parametrize("keys", EQUAL.values(), ids=EQUAL)
-def test_keys_that_are_equal_are_saved_as_one(keys):
+def test_equal_keys_are_saved_as_one(keys):
     assert len(set(keys)) == 1
     for seed in range(30):
         rnd = random.Random(seed)
@@ -97,7 +97,7 @@ def test_keys_that_are_equal_are_saved_as_one(keys):
 
 @pytest.mark.parametrize("module", [ps.scan(agg.sum()), ps.unique(), ps.skip(3)], ids=str)
 def test_a_state_over_times_out_of_order_ends_the_run(path, module):
-    """What folds values in the order in which they come needs them in the order of their times."""
+    """A fold in order of arrival needs its values in the order of their times."""
     late = ps.stamp(lambda n: n, lateness=5)
     with pytest.raises(ps.errors.JournalError, match=r"2 arrived after 3.*sort_by_time"):
         ps.run(ps.pipe(ps.values([1, 3, 2]), late, module, ps.drain()), journal=path)
@@ -106,7 +106,7 @@ def test_a_state_over_times_out_of_order_ends_the_run(path, module):
 
 
 def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
-    """It is the state then, although the scan may still find that it was changed in place."""
+    """It is already the state, although the scan may still find that it was changed in place."""
     states = {}
     for stop, times in ((1, 1), (None, 3)):
         listed = ps.map(stopping_at(stop)), ps.scan(lambda seen, n: [*seen, n], [])
@@ -115,7 +115,7 @@ def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
 
 
 @pytest.mark.parametrize("key", [None, type])
-def test_a_state_is_saved_as_it_was_before_a_step_of_the_next_time_changes_it(path, key):
+def test_state_is_saved_before_the_next_time_changes_it(path, key):
     results = {}
 
     def store(time, values):
@@ -143,14 +143,14 @@ def test_a_state_is_saved_as_it_was_before_a_step_of_the_next_time_changes_it(pa
     ],
     ids=str,
 )
-def test_counting_what_comes_in_another_order_each_time_is_refused(path, source):
-    """Epochs by count mean nothing again where the order is a matter of luck."""
+def test_epochs_over_an_unrepeatable_order_are_refused(path, source):
+    """Epochs by count are not repeatable where the order is a matter of luck."""
     with pytest.raises(ps.errors.JournalError, match="stamp_epochs.*by the order in which values arrive"):
         ps.run(ps.pipe(source, ps.stamp_epochs(2), ps.drain()), journal=path)
 
 
 def test_a_state_inside_another_module_is_refused(path):
-    """Also a user's own, where no journal could save it; a stream that is opened for a value keeps what it wants."""
+    """Also a user's own module, whose state no journal could save; a stream opened for one value may keep state."""
 
     @ps.transformer
     async def remembering(upstream, ctx):
@@ -194,7 +194,7 @@ class Undeclared(ps.authoring.Kernel):
 
 
 class TraitsOfItsOwn(ps.authoring.Notified):
-    """The same when a time is complete, with traits in place of those of its base class."""
+    """The same per complete time, with traits that replace those of its base class."""
 
     traits = ps.authoring.Traits(carries=ps.authoring.Carries.MEMORY)
 
@@ -209,8 +209,8 @@ class TraitsOfItsOwn(ps.authoring.Notified):
 
 
 @pytest.mark.parametrize("module", [Undeclared, TraitsOfItsOwn])
-def test_a_memory_takes_no_time_twice_that_another_sink_has_not_completed(path, module):
-    """Whatever its class declares: the other sink is given the time again, and the memory is not."""
+def test_a_memory_counts_no_time_twice_when_a_sink_is_behind(path, module):
+    """Whatever its class declares, the time is repeated for the other sink, but not for the memory."""
     totals, ahead = {}, trio.Event()
 
     def keep(time, values):

@@ -1,4 +1,4 @@
-"""Which programs a journal takes for the same, and which not."""
+"""Which programs count as the same for a journal."""
 
 import re
 import textwrap
@@ -18,7 +18,7 @@ from adapters import files
 
 
 def composed(text, above=0):
-    """What a program composes, with so many lines above it; by default it maps by its last line."""
+    """The fingerprint of a program with `above` lines before it; by default it maps by its last line."""
     names = {"__name__": "a_program"}
     text = textwrap.dedent(text)
     if "stage =" not in text:
@@ -30,7 +30,7 @@ def composed(text, above=0):
 LOCKS = "lock, event = threading.Lock(), trio.Event()\ndef f(own): return lambda n: (own, event)\n"
 
 SAME = {
-    "lines that are joined": (
+    "joined lines": (
         """
         def f(n):
             m = n; k = m
@@ -84,17 +84,17 @@ SAME = {
         "seen = []\ndef f(n): seen.append(n)\nstage = ps.tap(f)",
         "seen = [1]\ndef f(n): seen.append(n)\nstage = ps.tap(f)",
     ),
-    "what a global object keeps": (
+    "a global object's state": (
         "class A: k = 1\na = A()\nstage = ps.tap(lambda n: a.k)",
         "class A: k = 1\na = A()\na.k = 2\nstage = ps.tap(lambda n: a.k)",
     ),
-    "classes with much that is made": (
+    "classes with generated code": (
         "class N(typing.NamedTuple):\n    a: int = 1\n@attrs.define\nclass A:\n    a: int = 1\n"
         "@dataclasses.dataclass\nclass D(typing.Generic[typing.TypeVar('T')]):\n    a: int = 1\n"
         "class P(typing.Protocol): ...\nclass C(abc.ABC):\n    @abc.abstractmethod\n    def f(self): ...\n"
         "    lock = threading.Lock()\nlambda n: (N, A, D, P, C)"
     ),
-    "what is filled": ("out = []\nstage = ps.tap(out.append)", "out = [1]\nstage = ps.tap(out.append)"),
+    "a filled list": ("out = []\nstage = ps.tap(out.append)", "out = [1]\nstage = ps.tap(out.append)"),
     "locks and events": (f"{LOCKS}f(lock)", f"{LOCKS}event.set()\nf(lock)"),
     "a class and its method that names it": "class A:\n    def f(self): return A()\nlambda n: A().f()",
     "a cache": (
@@ -121,14 +121,14 @@ SAME = {
         """,
     "single dispatch": "@functools.singledispatch\ndef f(n): return n\n@f.register(int)\ndef _(n): return 2\nf",
 }
-"""Programs that are the same as themselves, a few lines lower, and pairs of programs that are the same."""
+"""Programs that stay the same a few lines lower, and pairs of equal programs."""
 
 OTHER = {
-    "what a lambda calls": ("lambda n: n?", ".a", ".b"),
+    "a lambda's call": ("lambda n: n?", ".a", ".b"),
     "zeros": ("lambda n: ?0.0", "", "-"),
-    "kinds of ones": ("lambda n: ?", "1", "True"),
+    "types of ones": ("lambda n: ?", "1", "True"),
     "a branch": ("def f(n):\n    if ?: return 1\n    return 2\nf", "n", "not n"),
-    "what is tried": (
+    "a try block": (
         "def f(n):\n    ?\n        b()\n    except E:\n        pass\nf",
         "a()\n    try:",
         "try:\n        a()",
@@ -145,8 +145,8 @@ OTHER = {
     "a method of a global object": "class A:\n    def f(self, n): return n + ?\na = A()\nlambda n: a.f(n)",
     "a constant of several parts": ("K = (1, {}, ?)[::2]\nlambda n: n * K", "2", "3"),
     "a pattern": ("K = re.compile('?')\nlambda n: K.match(n)", "a", "b"),
-    "what a callable object does": "class A:\n    def __call__(self, n): return n + ?\nA()",
-    "what its base does": (
+    "a callable object": "class A:\n    def __call__(self, n): return n + ?\nA()",
+    "a base's method": (
         "class B:\n    def g(self, n): return n + ?\nclass A(B): __call__ = lambda self, n: self.g(n)\nA()"
     ),
     "an object with slots": "@attrs.frozen\nclass A:\n    k: int\n    def __call__(self, n): return n\nA(?)",
@@ -157,16 +157,16 @@ OTHER = {
     "a partial method": (
         "class A:\n    def f(self, k): return k\n    g = functools.partialmethod(f, ?)\nlambda n: A().g()"
     ),
-    "what makes a class": "class M(type):\n    def __call__(cls, n): return ?\nclass A(metaclass=M): ...\nA",
+    "a metaclass": "class M(type):\n    def __call__(cls, n): return ?\nclass A(metaclass=M): ...\nA",
     "an enumeration": "class E(enum.Enum): A = ?\nlambda n: E.A",
-    "what is looked up": ("{'tea': ?}.get", "3", "4"),
+    "a dict's lookup": ("{'tea': ?}.get", "3", "4"),
     "a partial": "functools.partial(max, ?)",
     "a wrapped function": (
         "def w(f):\n    @functools.wraps(f)\n    def g(n): return f(n)\n    return g\n@w\ndef f(n): return ?\nf"
     ),
     "an aggregate's function": ("stage = ps.scan(ps.agg.sum(lambda n: ?n))", "", "-"),
-    "a transformer of one's own": "@ps.transformer\nasync def t(upstream, ctx):\n    yield ?\nstage = t()",
-    "a kernel of one's own": (
+    "a custom transformer": "@ps.transformer\nasync def t(upstream, ctx):\n    yield ?\nstage = t()",
+    "a custom kernel": (
         "@ps.transformer\nclass T(ps.authoring.Kernel):\n    async def produce(self, limit): return ?\nstage = T()"
     ),
     "a module inside another": "stage = ps.group_by(str, ps.pipe(ps.map(lambda n: n + ?), ps.take(1)))",
@@ -175,18 +175,18 @@ OTHER = {
     "a name": ("stage = ps.map(int)?", "", ".named('n')"),
     "an option": ("stage = ps.map_async(trio.sleep, ?)", "2", "3"),
 }
-"""Programs with a question mark, and two of what stands in its place; by default 1 and 2."""
+"""Programs with a question mark, and its two replacements; by default 1 and 2."""
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_what_is_the_same_program(name):
+def test_same_programs(name):
     before, now = [SAME[name]] * 2 if isinstance(SAME[name], str) else SAME[name]
     assert difference(composed(before), composed(now, above=7)) == ""
     assert not any(line.unknown for line in composed(now).values())
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_what_is_another_program(name):
+def test_different_programs(name):
     text, *variants = [OTHER[name], "1", "2"] if isinstance(OTHER[name], str) else OTHER[name]
     before, now = (text.replace("?", variant) for variant in variants)
     assert difference(composed(before), composed(before, above=3)) == ""
@@ -216,29 +216,29 @@ def values(given, **options):
     ],
 )
 def test_an_input_is_compared_whole(before, now):
-    """Also where it is long, and where it can be read only once; with and without the functions."""
+    """Also if it is long, and if it can be read only once."""
     assert difference(values(before), values(before)) == ""
     assert "module 1" in difference(values(before), values(now))
 
 
-def test_equal_values_are_the_same_however_they_are_shared():
+def test_sharing_does_not_change_equal_values():
     text, other = (str(10**20) for _ in range(2))
     assert text is not other
     shared, apart = [text, text], [text, other]
     assert difference(values(shared), values(apart)) == ""
 
 
-def test_it_is_told_what_has_changed():
+def test_changes_are_described():
     def times(k):
         return lambda n: n * k
 
     def of(function):
         return fingerprint(ps.pipe(ps.values([1]), ps.map(function), ps.drain()))
 
-    told = difference(of(times(2)), of(times(3)))
-    assert told.endswith("looks the same but has changed: k (referred to by <lambda>) was 2 and is now 3")
-    told = difference(of(lambda n: n), of(lambda n: -n))
-    assert told == "module 2, map(<lambda>), looks the same but has changed: the code of <lambda> has changed"
+    text = difference(of(times(2)), of(times(3)))
+    assert text.endswith("looks the same but has changed: k (referred to by <lambda>) was 2 and is now 3")
+    text = difference(of(lambda n: n), of(lambda n: -n))
+    assert text == "module 2, map(<lambda>), looks the same but has changed: the code of <lambda> has changed"
 
 
 def test_a_fingerprint_is_the_same_in_another_process(tmp_path):
@@ -262,7 +262,7 @@ print([(place, line.shown, line.digest, line.names) for place, line in lines.ite
 
 
 def halves(stage, path, journals, first=None):
-    """A run that stops in the middle, and another one that goes on with a stage."""
+    """Run until the middle, then resume with a stage."""
     for given, at, journal in ((first or stage, 7, journals[0]), (stage, None, journals[-1])):
         result = run_until(pipeline_of(given, at), ps.Journal(path, version=journal))
     return result
@@ -275,7 +275,7 @@ def pipeline_of(stage, at=None):
 MINE, MENDED = ps.map(lambda n: n + 1), ps.map(lambda n: n + 2)
 
 
-def test_a_program_that_has_changed_is_refused_and_may_be_vouched_for(path):
+def test_a_changed_program_needs_a_new_version(path):
     with pytest.raises(
         ps.errors.JournalError, match=r"the code of <lambda> has changed.*ps\.Journal\('.*run\.journal', version="
     ):
@@ -294,7 +294,7 @@ def test_the_same_version_is_the_same_program(path):
         halves(ps.filter(lambda n: n), path, ["1"])
 
 
-def test_what_a_version_vouched_for_is_compared_from_then_on(path):
+def test_a_program_accepted_by_version_is_compared_later(path):
     halves(MENDED, path, ["1"], first=MINE)
     assert halves(MENDED, path, [None]) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
     with pytest.raises(ps.errors.JournalError, match="the code of <lambda> has changed"):
@@ -308,7 +308,7 @@ class Client:
         raise TypeError("cannot pickle a connection")
 
 
-def test_what_cannot_be_compared_is_refused_from_the_first(path):
+def test_incomparable_objects_are_refused_at_once(path):
     def asks(client):
         return lambda n: (client, n)[1]
 
@@ -318,8 +318,8 @@ def test_what_cannot_be_compared_is_refused_from_the_first(path):
     assert halves(ps.map(asks(Client())), path, ["1"], first=ps.map(asks(Client()))) == list(range(10))
 
 
-def test_what_an_object_keeps_is_its_own_while_it_is_there(path):
-    """A run changes what its functions hold on to; that is no other program, where it is the same object."""
+def test_state_of_the_same_object_may_change(path):
+    """A run changes its functions' objects; with the same object, it is still the same program."""
 
     class Counting:
         def __init__(self):
@@ -334,8 +334,8 @@ def test_what_an_object_keeps_is_its_own_while_it_is_there(path):
     assert counting.seen > 10
 
 
-def test_another_python_is_refused_and_may_be_vouched_for(path, monkeypatch):
-    """Nobody can tell whether functions are the same under both."""
+def test_another_python_needs_a_version(path, monkeypatch):
+    """Functions cannot be compared across versions of Python."""
     from pullstream.journal import program
 
     with monkeypatch.context() as patched:
@@ -347,8 +347,8 @@ def test_another_python_is_refused_and_may_be_vouched_for(path, monkeypatch):
     assert halves(MINE, path, ["1"]) == list(range(1, 11))
 
 
-def test_a_handle_is_what_it_looks_like():
-    """One that shows what is behind it is another where that is another; in which process it is, is nothing."""
+def test_handles_are_compared_by_repr():
+    """A handle whose repr shows its contents changes with them; its process does not matter."""
     from adapters.spark.reading.timed import TimedFrame
 
     def of(**given):

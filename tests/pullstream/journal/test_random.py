@@ -1,4 +1,4 @@
-"""Random programs, killed at random moments and resumed: what they store is what they would have, undisturbed."""
+"""Random programs, killed at random moments and resumed, store the same as undisturbed runs."""
 
 import os
 from functools import partial
@@ -39,12 +39,12 @@ nothing across times, receive their input again, or save their state.
 
 
 def timed_numbers(seed=0):
-    """0, 1, ..., at times of which each has one or two."""
+    """0, 1, ..., one or two at each time."""
     return ps.values(range(9), time=lambda n: (n + seed) // 2 + n // 3)
 
 
 @pytest.mark.parametrize("subject", [s for s in READY if s.name in JOURNAL_REFUSES], ids=lambda s: s.name)
-def test_what_is_refused(path, subject):
+def test_refused_modules(path, subject):
     given = [timed_numbers(seed) for seed in range(subject.inputs)]
     module = subject.make(*([lambda n: 10 * n] if subject.around else []), *given)
     source = module if subject.inputs else ps.pipe(timed_numbers(), module)
@@ -53,13 +53,13 @@ def test_what_is_refused(path, subject):
     assert JOURNAL_REFUSES[subject.name] in str(refused.value)
 
 
-def test_all_that_are_refused_are_there():
+def test_all_refused_modules_exist():
     assert set(JOURNAL_REFUSES) <= {subject.name for subject in READY}
 
 
 @ps.transformer
 async def totals(upstream, ctx):
-    """Emit the total so far, which is in a memory of the module's own."""
+    """Emit the total so far, kept in the module's memory."""
     memory = ctx.memory
     async for event in ctx.events(upstream):
         match event:
@@ -80,14 +80,14 @@ RESULTS = (
     lambda: ps.reduce(ps.Fold(list, appended, sorted)),
 )
 UNUSED = {name for name, row in ROWS.items() if row.resource or row.ascending}
-"""Modules with a resource, and modules that fail if their input is in no order."""
+"""Modules with a resource, and modules that fail if their input is out of order."""
 KEPT = ALONE - {*JOURNAL_REFUSES, *(row.name for row in OWN)} - UNUSED
 OUT_OF_ORDER = ("sliding", "sessions", "tumbling", "stamp", "fork", "loop", "catch, a later", "reduce_by_key, eager")
-"""How the names of modules begin whose times are in no order: what keeps a state below them needs one."""
+"""Prefixes of names of modules that emit times out of order: state downstream of them needs an order."""
 
 
 def in_order(program):
-    """The same, with the times put in order where a module emits them in none."""
+    """The same program, with times sorted after each module that emits them out of order."""
 
     def rows(names):
         return tuple(row for name in names for row in (name, *["sort_by_time"] * name.startswith(OUT_OF_ORDER)))
@@ -101,7 +101,7 @@ def in_order(program):
 
 
 def allowed(program):
-    """Whether a journal allows it: a module that stamps by what came before needs one order of it."""
+    """Whether a journal allows it: a stamp that depends on earlier values needs them in a fixed order."""
     reorders = ("loop", "fork", "group_by", "worker_pool", "flatten, side")
     return not all(any(name.startswith(start) for name in program.names) for start in ("stamp", reorders))
 
@@ -117,7 +117,7 @@ PROGRAMS = (
 
 
 def store(folder, place):
-    """A sink that writes the values of each time into a file, which appears as a whole."""
+    """A sink that writes the values of each time to a file, atomically."""
 
     def put(time, values):
         new = folder / "new"
@@ -137,7 +137,7 @@ async def slowly(value):
 
 
 def pipeline(folder, program):
-    """The pipeline of a program, every time the same; values of several inputs come in any order."""
+    """The pipeline of a program, the same each time; values of several inputs arrive in any order."""
 
     def source(kind, bundles, seed):
         rows = sorted((row for bundle in bundles for row in bundle if row[1] is not None), key=lambda row: row[0])
@@ -163,5 +163,5 @@ WINDOWS = Program(ONE_BY_ONE, rows=("sliding",), sinks=(("calls", ()),), seed=1)
 @example(TOTALS, 8)
 @example(TOTALS, 5)
 @example(WINDOWS, 3)
-def test_a_killed_run_has_the_outcome_of_an_undisturbed_one(program, seed):
+def test_killing_a_run_does_not_change_its_outcome(program, seed):
     shake(partial(pipeline, program=program), seed=seed, journal=True, compare="times").check()

@@ -1,4 +1,4 @@
-"""A run with a journal goes on where the last one was: what is done is dropped, what is not is done whole."""
+"""A run with a journal continues where the last one stopped: done times are dropped, others are redone whole."""
 
 import os
 import threading
@@ -24,15 +24,15 @@ OVER = (
 
 
 class Stop(Exception):
-    """What ends a run in the middle."""
+    """Ends a run in the middle."""
 
 
 STOP = [None]
-"""Where the next run stops; what is in a collection that is global is no part of a program."""
+"""Where the next run stops; the contents of a global list are not part of a program."""
 
 
 def stopping_at(value):
-    """A function that gives what it is given, until it comes to a value; it is the same for all."""
+    """A function that returns its argument, but stops at `value`; the same function for all values."""
     STOP[0] = value
     return check
 
@@ -49,12 +49,12 @@ def numbers(count=10):
 
 
 def storing(out, *between, source=None):
-    """A pipeline that stores what there is at each time."""
+    """A pipeline that stores the values of each time."""
     return ps.pipe(source or numbers(), *between, ps.at_completion(out.__setitem__))
 
 
 def run_until(pipeline, path, **options):
-    """Run, and put up with the end that a test has made."""
+    """Run, ignoring the test's own `Stop`."""
     try:
         return ps.run(pipeline, journal=path, **options)
     except Stop:
@@ -69,7 +69,7 @@ def run_until(pipeline, path, **options):
     ],
     ids=["all", "take"],
 )
-def test_a_run_goes_on_after_the_last_complete_time(path, limit, above, stops, found):
+def test_runs_resume_after_the_last_complete_time(path, limit, above, stops, found):
     done = []
     for stop in stops:
         done.append({})
@@ -78,8 +78,8 @@ def test_a_run_goes_on_after_the_last_complete_time(path, limit, above, stops, f
 
 
 @pytest.mark.parametrize("few", [1, 1_000])
-def test_an_answer_at_a_time_of_which_nothing_came_is_refused(path, monkeypatch, few):
-    """A later run could not make it again; times that may still be answered are not forgotten."""
+def test_an_answer_at_a_time_without_input_is_refused(path, monkeypatch, few):
+    """A later run could not repeat it; times that may still be answered are not forgotten."""
     monkeypatch.setattr("pullstream.resuming.undeclared.FEW", few)
 
     @ps.transformer
@@ -94,7 +94,7 @@ def test_an_answer_at_a_time_of_which_nothing_came_is_refused(path, monkeypatch,
 
     for by, remembers in ((0, False), (1, True)):
         out = {}
-        # What `prefetch` gives is held no more when it is noted below.
+        # `prefetch` no longer holds its batches when they are noted downstream.
         above = ps.pipe(numbers(60), ps.prefetch(9))
         ps.run(storing(out, ahead(by, remembers), source=above), journal=path.with_name(f"by{by}"))
         assert out == {n + by: [n + by] for n in range(0, 30, 3)}
@@ -110,8 +110,8 @@ class Answers(ps.authoring.Kernel):
         self.time = time
 
     async def produce(self, limit):
-        come = await self.upstream.ask(limit) if self.inputs else None
-        return ps.Batch(*self.time, [1]) if self.time else come
+        batch = await self.upstream.ask(limit) if self.inputs else None
+        return ps.Batch(*self.time, [1]) if self.time else batch
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ class Answers(ps.authoring.Kernel):
         (None, [1], "cannot be a time: times must be hashable"),
     ],
 )
-def test_an_answer_that_is_wrong_in_any_run_is_refused_as_there(path, source, time, message):
+def test_always_wrong_answers_get_their_usual_errors(path, source, time, message):
     wrong = ps.source(Answers)(time) if source is None else ps.pipe(source, ps.transformer(Answers)(time))
     with pytest.raises((ps.errors.PullstreamError, TypeError), match=message):
         ps.run(ps.pipe(wrong, ps.transformer(Answers)(), ps.drain()), journal=path)
 
 
-def test_what_is_dropped_inside_in_flight_has_left_it(path):
-    """Done times appear inside, where a `stamp` gives them: values that are dropped there take no room for ever."""
+def test_values_dropped_inside_in_flight_free_room(path):
+    """A `stamp` inside gives done times, whose values are dropped there: they must not take room for ever."""
     out = {}
     for stop in (7, None):
         stamped = ps.in_flight(ps.pipe(ps.stamp(lambda n: n), ps.map(stopping_at(stop))), 2)
@@ -137,8 +137,8 @@ def test_what_is_dropped_inside_in_flight_has_left_it(path):
     assert out == {n: [n] for n in range(9)}
 
 
-async def test_take_times_keeps_to_the_times_that_it_took(path, autojump_clock):
-    """One that it left out is complete for one sink, and comes again, earlier, as another sink was behind."""
+async def test_take_times_keeps_its_choice_on_resuming(path, autojump_clock):
+    """A time that it left out is complete for one sink, but arrives again, earlier, as the other sink was behind."""
     stored = []
 
     async def slowly(n):
@@ -165,7 +165,7 @@ async def test_take_times_keeps_to_the_times_that_it_took(path, autojump_clock):
     assert stored == [1, 3]
 
 
-def test_it_is_said_what_a_run_goes_on_from(path, caplog):
+def test_a_resumed_run_says_so(path, caplog):
     caplog.set_level("INFO", logger="pullstream")
 
     async def main(stop):
@@ -179,7 +179,7 @@ def test_it_is_said_what_a_run_goes_on_from(path, caplog):
     assert [record.getMessage().split(str(path))[-1] for record in caplog.records] == ["", OVER]
 
 
-def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
+def test_an_unpicklable_result_is_reported_missing(path):
     pipeline = ps.pipe(numbers(), ps.map(lambda n: lambda: n), ps.find(lambda f: f() == 9))
     assert ps.run(pipeline, journal=path)() == 9
     with pytest.raises(ps.errors.JournalError, match="nothing left to do. Its result could not be stored"):
@@ -187,7 +187,7 @@ def test_a_result_that_cannot_be_kept_is_said_to_be_gone(path):
 
 
 def waiting_at(value):
-    """An async function that gives what it is given, and waits for ever at one value; it is the same for all."""
+    """An async function that returns its argument, but waits for ever at `value`; the same function for all."""
     STOP[0] = value
     return wait
 
@@ -198,8 +198,8 @@ async def wait(n):
     return n
 
 
-def test_sources_are_told_what_is_done(path):
-    """A source may ask which times are done, and skip the work; without a journal none is."""
+def test_sources_can_skip_done_times(path):
+    """A source may ask which times are done, and skip the work; without a journal, none are."""
     read = []
 
     @ps.source
@@ -221,7 +221,7 @@ def test_sources_are_told_what_is_done(path):
     assert read == [0, 1, 2, 3]
     read.clear()
     ps.run(pipeline(-1), journal=path)
-    # The last one that was given may still have been in flight.
+    # The last value may still have been in flight.
     assert read == [2, 3, 4]
 
 
@@ -248,7 +248,7 @@ def test_another_pipeline_is_refused(path):
 
 
 def file_of(sizes):
-    """A source that reads nothing, and tells how large files are; which is not among its arguments."""
+    """A source that reads nothing; its identity, the sizes of files, is not among its arguments."""
 
     @ps.source
     class File(ps.authoring.Kernel[int], Outside):
@@ -273,8 +273,8 @@ def test_changed_sources_are_refused(path):
         ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
-def test_a_journal_without_anything_complete_is_anybodys(path):
-    """A run that was refused, or failed before its first time was complete, may be mended and begun again with it."""
+def test_a_journal_without_complete_times_is_reusable(path):
+    """A run that was refused, or failed before its first time was complete, may be fixed and run again with it."""
     sizes = {"a.csv": 3}
     source = file_of(sizes)
 
@@ -288,12 +288,12 @@ def test_a_journal_without_anything_complete_is_anybodys(path):
         ps.run(ps.pipe(source(), ps.drain()), journal=path)
 
 
-async def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
-    """A run ends, and records it, also where calls hang in all threads that trio has by default."""
+async def test_hanging_threads_do_not_block_a_journal_s_end(path):
+    """A run ends, and records its end, even if calls hang in all of trio's default threads."""
     hanging = threading.Event()
-    # A run that waits for a thread cannot be cancelled: it is let go of from outside.
-    letting_go = threading.Timer(60, hanging.set)
-    letting_go.start()
+    # A run that waits for a thread cannot be cancelled: a timer releases it.
+    timer = threading.Timer(60, hanging.set)
+    timer.start()
     async with trio.open_nursery() as nursery:
         limiter = trio.to_thread.current_default_thread_limiter()
         wait = partial(trio.to_thread.run_sync, hanging.wait, abandon_on_cancel=True)
@@ -304,7 +304,7 @@ async def test_threads_that_hang_do_not_keep_a_journal_from_its_end(path):
         await ps.arun(ps.pipe(numbers(), ps.drain()), journal=path)
         assert not hanging.is_set()
         hanging.set()
-    letting_go.cancel()
+    timer.cancel()
 
 
 async def test_two_runs_at_once_are_refused(path):
@@ -336,7 +336,7 @@ async def aborted_and_resumed(pipeline, path, out):
 
 @ps.sink
 async def opening(upstream, ctx, out):
-    """Collects values, after something that a cancellation does not interrupt, such as a thread that opens a file."""
+    """Collects values, after a step that a cancellation does not interrupt, such as a thread that opens a file."""
     with trio.CancelScope(shield=True):
         await trio.sleep(1)
     async for batch in ctx.batches(upstream):
@@ -344,8 +344,8 @@ async def opening(upstream, ctx, out):
 
 
 @pytest.mark.parametrize("aside", ["on_error of map", "on_error of partition", "late"])
-async def test_a_sink_aside_that_the_cancellation_reaches_last_has_completed_nothing(path, autojump_clock, aside):
-    """The main branch has left by then: that was no end, at which the times of the values aside would be complete."""
+async def test_a_side_sink_cancelled_last_completes_nothing(path, autojump_clock, aside):
+    """The main branch has left by then, but that is not an end, which would complete the times of the side values."""
     out = []
     sink = ps.pipe(ps.map(str), opening(out))
     source = ps.pipe(numbers(8), ps.map_async(after(0.2), 1))
@@ -360,15 +360,15 @@ async def test_a_sink_aside_that_the_cancellation_reaches_last_has_completed_not
 
 @ps.sink
 async def writing(upstream, ctx, out):
-    """Collects values, each with something that a cancellation does not interrupt."""
+    """Collects values, each with a step that a cancellation does not interrupt."""
     while (batch := await upstream.ask()) is not ps.DONE:
         with trio.CancelScope(shield=True):
             await trio.sleep(1)
         out.extend(batch.values)
 
 
-async def test_a_buffer_above_a_sink_aside_takes_no_end_from_a_cancellation(path, autojump_clock):
-    """The sink took it for the end of all values, and the next run had nothing left to do for it."""
+async def test_a_buffer_before_a_side_sink_reports_no_end_if_cancelled(path, autojump_clock):
+    """Otherwise the sink counts as finished, and the next run has nothing left to do for it."""
     out = []
     aside = ps.pipe(ps.prefetch(1), writing(out))
     inverse = ps.map(lambda n: 1 // (n < 1), on_error=aside)
@@ -385,7 +385,7 @@ async def test_a_buffer_above_a_sink_aside_takes_no_end_from_a_cancellation(path
         (lambda path: path.symlink_to(path.parent / "elsewhere"), "is a link: give the path of the file itself"),
     ],
 )
-def test_what_is_no_journal_is_refused(path, make, message):
+def test_non_files_are_refused(path, make, message):
     make(path)
     with pytest.raises(ps.errors.JournalError, match=message) as caught:
         ps.run(ps.pipe(numbers(), ps.drain()), journal=path)
@@ -393,7 +393,7 @@ def test_what_is_no_journal_is_refused(path, make, message):
 
 
 @pytest.mark.parametrize("given", [5, b"journal", True])
-def test_what_is_no_path_is_refused(given):
+def test_non_paths_are_refused(given):
     with pytest.raises(ps.CompositionError, match=r"journal= at .* needs the path of a file or a Journal, but got"):
         ps.run(ps.pipe(numbers(), ps.drain()), journal=given)
 
@@ -407,9 +407,9 @@ def test_a_journal_makes_its_folders(path):
     assert caught.value.__cause__ is None
 
 
-def test_times_that_cannot_be_pickled_are_said(path):
+def test_unpicklable_times_are_reported(path):
     class Local(int):
-        """A time that nobody finds by its name."""
+        """A time whose class cannot be imported."""
 
     @ps.source
     async def two_times(ctx):
@@ -421,7 +421,7 @@ def test_times_that_cannot_be_pickled_are_said(path):
         ps.run(ps.pipe(two_times(), ps.drain()), journal=path)
 
 
-async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_clock):
+async def test_a_failed_write_ends_the_run(path, monkeypatch, autojump_clock):
     with pytest.raises(ps.errors.JournalError, match="disk is full"):
         async with ps.pipe(ps.interval(1.0), ps.stamp_epochs(2), ps.drain()).open(journal=path) as running:
             fail_once(monkeypatch, "sinks")
@@ -429,7 +429,7 @@ async def test_what_cannot_be_written_ends_the_run(path, monkeypatch, autojump_c
 
 
 def fail_once(monkeypatch, which, before=lambda: None):
-    """Have the first write of a record with something in `which` fail."""
+    """Make the first write of a record with something in `which` fail."""
     write, failed = JournalStore.write, []
 
     def full(self, record):
@@ -442,17 +442,17 @@ def fail_once(monkeypatch, which, before=lambda: None):
     monkeypatch.setattr(JournalStore, "write", full)
 
 
-def test_a_journal_that_cannot_be_written_at_the_very_end_is_said(path, monkeypatch):
-    """A run whose sinks are at their end when it is found has not succeeded, for nobody knows of it."""
+def test_a_failed_write_at_the_very_end_is_raised(path, monkeypatch):
+    """Even if all sinks have ended: without the record, the run has not succeeded."""
     fail_once(monkeypatch, "sinks")
     pipeline = ps.pipe(numbers(), ps.scan(max), ps.collect())
     with pytest.raises(ps.errors.JournalError, match="disk is full"):
         ps.run(pipeline, journal=path)
-    # Only some of the disk was full, and only for a moment: what was lost then must not be passed over.
+    # The disk was full only for a moment: the record lost then must not be skipped.
     assert ps.run(pipeline, journal=path) == list(range(10))
 
 
-def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
+def test_changes_lost_with_a_failed_write_are_not_skipped(path, monkeypatch):
     """After a record that could not be written nothing is recorded, even if the run ends for another reason."""
     tried, ends = threading.Event(), threading.Event()
 
@@ -476,11 +476,11 @@ def test_what_memories_gave_away_in_vain_is_not_passed_over(path, monkeypatch):
 
 
 async def nothing(self):
-    """A keeper that has not come to record anything yet."""
+    """A keeper that has not recorded anything yet."""
 
 
-async def test_who_waits_for_the_journal_is_told_that_it_is_being_ended(path, monkeypatch):
-    """Nothing is recorded from then on: a source that waits for it would wait for ever."""
+async def test_waiting_for_a_journal_that_is_ending_raises(path, monkeypatch):
+    """Nothing is recorded from then on, so the source would wait for ever."""
 
     @ps.source
     class Once(ps.authoring.Kernel[int]):

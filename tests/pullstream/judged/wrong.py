@@ -1,6 +1,6 @@
-"""Wrong modules, as people write them who have not met a rule yet; `WRONG` says which rules must be found broken.
+"""Wrong modules, as people write them who do not know a rule yet; `WRONG` says which rules must be found broken.
 
-More of them are the wrong answers to the tutorials' exercises (`tests/tutorials/answers`): the same kit judges those.
+The same kit judges the wrong answers to the tutorials' exercises (`tests/tutorials/answers`).
 """
 
 import os
@@ -30,7 +30,7 @@ class OneList(ps.authoring.Kernel):
 
 @ps.source
 class OneAnswerAhead(ps.authoring.Kernel):
-    """Prepares the next answer, as large as the last ask wanted it."""
+    """Prepares the next answer, as large as the last ask allowed."""
 
     def __init__(self):
         self.left = list(range(5))
@@ -48,7 +48,7 @@ class OneAnswerAhead(ps.authoring.Kernel):
 
 @ps.source
 class Forgetful(ps.authoring.Kernel):
-    """Gives nothing at all, and says that this is its end."""
+    """Answers nothing but the end."""
 
     async def produce(self, limit):
         return ps.DONE
@@ -59,7 +59,7 @@ class Forgetful(ps.authoring.Kernel):
 
 @ps.transformer
 class OneBatch(ps.authoring.Kernel):
-    """Takes one batch, whatever its size, for all there is."""
+    """Takes the first batch, whatever its size, for the whole stream."""
 
     taken = False
 
@@ -130,7 +130,7 @@ class CrashesHard(ps.authoring.Kernel):
 
 @ps.transformer
 async def forgets_the_hold(upstream, ctx):
-    """Keeps each batch until the next one has come."""
+    """Keeps each batch until the next one arrives."""
     kept = None
     async for batch in ctx.batches(upstream):
         if kept is not None:
@@ -142,14 +142,14 @@ async def forgets_the_hold(upstream, ctx):
 
 @ps.transformer
 async def at_an_earlier_time(upstream, ctx):
-    """Answers at the time before that of its batch."""
+    """Answers at the time before its batch's."""
     async for batch in ctx.batches(upstream):
         yield ps.Batch(batch.time - 1, batch.values)
 
 
 @ps.transformer
 async def again_at_the_end(upstream, ctx):
-    """The largest of each time and, at the end, all of them once more."""
+    """Emits the largest value of each time and, at the end, all of them again."""
     found = {}
     async for event in ctx.events(upstream):
         match event:
@@ -167,7 +167,7 @@ async def again_at_the_end(upstream, ctx):
 
 @ps.sink
 async def changes_its_batch(upstream, ctx):
-    """Makes room in the batch for what it computes."""
+    """Empties the batch while it adds up the values."""
     total = 0
     async for batch in ctx.batches(upstream):
         while batch.values:
@@ -177,7 +177,7 @@ async def changes_its_batch(upstream, ctx):
 
 @ps.sink
 async def never_gives_up(upstream, ctx):
-    """Goes on, whatever is raised."""
+    """Continues, whatever is raised."""
     stored = []
     while True:
         try:
@@ -198,7 +198,7 @@ async def one_batch(upstream, ctx):
 
 @ps.sink
 async def works_in_the_background(upstream, ctx, save):
-    """Asks on, as if what it has begun to save were saved."""
+    """Keeps asking, as if values that are still being saved were saved."""
     async with trio.open_nursery() as nursery:
         async for batch in ctx.batches(upstream):
             for value in batch.values:
@@ -207,7 +207,7 @@ async def works_in_the_background(upstream, ctx, save):
 
 @ps.transformer
 async def first_of_each_row(upstream, ctx):
-    """Takes another time for the end of the one before."""
+    """Takes a new time for the end of the previous one."""
     last = None
     async for batch in ctx.batches(upstream):
         if batch.time != last:

@@ -1,10 +1,10 @@
-"""Put back faults that the project has had, one at a time, and see that a simulation finds each.
+"""Put back the project's past faults, one at a time, and check that a simulation finds each.
 
     python -m tests.pullstream.shake.faults                     # all, each with up to 1,000 seeds
     python -m tests.pullstream.shake.faults not-cut-back -n 1   # some of them
     python -m tests.pullstream.shake.faults --list
 
-`faults.toml` has the faults, as changes of today's code, each with the scene in which it is looked for. The exit code
+`faults.toml` lists the faults as changes of today's code, each with the scene that should show it. The exit code
 is 1 if a fault was not found, or if one could not be put back.
 """
 
@@ -35,7 +35,7 @@ class Fault(Break):
 
 
 def load() -> list[Fault]:
-    """Read the table; a row without a change of its own has one of `tests/breaks.toml`."""
+    """Read the table; a row without a change of its own uses the one in `tests/breaks.toml`."""
     changes = {
         each.name: {"file": each.file, "find": each.find, "put": each.put, "breaks": each.breaks}
         for each in breaks.load()

@@ -1,4 +1,4 @@
-"""Pipelines for simulations: each has modules that past faults were in, between modules that wait.
+"""Pipelines for simulations: each puts modules that once had faults between modules that wait.
 
 A scene that takes a folder is simulated with a journal.
 """
@@ -23,7 +23,7 @@ def numbers(count=12, per_time=4):
 
 @ps.transformer
 async def told_complete(upstream, ctx):
-    """Pass values on, and say when their time is complete."""
+    """Pass values on, and emit a mark when their time is complete."""
     async for event in ctx.events(upstream):
         match event:
             case ps.Batch(time, _):
@@ -35,7 +35,7 @@ async def told_complete(upstream, ctx):
 
 @ps.sink
 async def two_lanes(upstream, ctx):
-    """Ask in two tasks, each in a lane of its own."""
+    """Ask in two tasks, each on its own lane."""
     values = []
 
     async def ask(lane):
@@ -51,7 +51,7 @@ async def two_lanes(upstream, ctx):
 
 @ps.sink
 async def three_lanes(upstream, ctx):
-    """Ask in three tasks, of which two are cancelled."""
+    """Ask in three tasks; two are cancelled."""
 
     async def ask(lane, scope):
         with scope:
@@ -169,7 +169,7 @@ def side_by_side():
 
 
 def side_inside():
-    """A stream inside, with a side sink of its own, which is slow."""
+    """Inner streams, each with a slow side sink."""
     seen = []
 
     async def note(value):
@@ -185,7 +185,7 @@ def side_inside():
 
 
 def side_inside_fails():
-    """Streams inside, each with a side sink that fails."""
+    """Inner streams, each with a side sink that fails."""
 
     def stream(n):
         side = ps.drain(lambda failed: [][failed.value])
@@ -211,7 +211,7 @@ def loop_left():
 
 
 def groups_round():
-    """Streams inside a loop: what they hold comes round to them again."""
+    """Inner streams in a loop: the times that they hold come back to them."""
     body = ps.pipe(ps.group_by(lambda n: n % 2, ps.pipe(ps.map_async(after_a_moment, 2), per_time())), ps.map(halved))
     return ps.pipe(numbers(8, 2), ps.loop(body), told_complete(), ps.drain())
 
@@ -227,7 +227,7 @@ def sessions():
         ps.values(moments),
         ps.map_async(slowly_row, 2),
         times,
-        # Below a function of times, reading a frontier brings all of them up to date.
+        # Downstream of a function of times, reading one frontier updates them all.
         ps.map_time(lambda time: time),
         ps.sessions(3, ps.agg.count(), key=lambda row: row[1], eager=True),
         told_complete(),
@@ -246,7 +246,7 @@ def windows():
 
 
 def switched_off_early():
-    """Switched off before anybody has asked, and then aborted by the consumer."""
+    """Switched off before any ask, then aborted by the consumer."""
     stop = ps.abortable()
 
     @ps.sink
@@ -274,7 +274,7 @@ def pushed():
 
 
 def mapped_times():
-    """A function of times that raises, while somebody waits for a completion."""
+    """A function of times that raises while a module waits for a completion."""
 
     def half(time):
         if time == 2:
@@ -285,7 +285,7 @@ def mapped_times():
 
 
 def stuck_by_exit():
-    """The last task that could move something ends."""
+    """The last task that could make progress ends."""
 
     @ps.sink
     async def waits(upstream, ctx):
@@ -315,14 +315,14 @@ def branches_fail():
 
 
 def branch_leaves():
-    leaves, goes_on = ps.pipe(ps.take(2), ps.collect()), ps.pipe(ps.prefetch(2), ps.collect())
-    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.tee(leaves, goes_on, ps.collect()))
+    leaves, stays = ps.pipe(ps.take(2), ps.collect()), ps.pipe(ps.prefetch(2), ps.collect())
+    return ps.pipe(numbers(), ps.map_async(slowly, 2), ps.tee(leaves, stays, ps.collect()))
 
 
 def dealt_fails():
-    told = ps.pipe(told_complete(), ps.collect())
+    rest = ps.pipe(told_complete(), ps.collect())
     return ps.pipe(
-        numbers(), ps.map_async(slowly, 2), ps.partition(lambda n: 1 // (n - 6), {1: ps.collect()}, other=told)
+        numbers(), ps.map_async(slowly, 2), ps.partition(lambda n: 1 // (n - 6), {1: ps.collect()}, other=rest)
     )
 
 
@@ -358,7 +358,7 @@ def threads():
 
 
 def states(folder):
-    """States from value to value, of keys that are equal and yet other objects."""
+    """State across values, with keys that are equal but different objects."""
     keys = [1, 1.0, True, (1, "a"), (1.0, "a")]
     count = ps.accumulate(ps.agg.count(), key=lambda n: keys[n % 5])
     total = ps.pipe(ps.map(lambda pair: pair[1]), ps.scan(lambda a, n: a + n, 0))
@@ -371,7 +371,7 @@ def ended_early(folder):
 
 
 def maintained(folder):
-    """Changes of edges, and the places that can be reached from 0, in how many steps: two joins, a loop."""
+    """The nodes reachable from 0, with distances, as edges change: two joins and a loop."""
 
     def changed(n):
         begin, end = n % 5, n % 7
@@ -430,15 +430,15 @@ SCENES = {
 CHECKS = {
     "caught_when_complete": [lambda run: "it fails" if run.ending == "failed" and not run.way else ""],
 }
-"""Checks of scenes that are wrong under every schedule, if they are."""
+"""Checks of scenes that, if wrong, are wrong under every schedule."""
 
 COMPARED = {
-    # Its values depend on the moment of something outside.
+    # Its values depend on the timing of an outside event.
     "lanes_that_leave": "nothing",
-    # Some modules promise no order, and those below keep something for each time alone.
+    # Some modules promise no order, and modules downstream keep state per time only.
     **dict.fromkeys(["merged", "side_by_side", "looped", "groups_round"], "times"),
 }
-"""What is compared in scenes where the traits of the modules do not say enough."""
+"""What to compare in scenes whose modules' traits do not say enough."""
 
 
 def journaled(scene):

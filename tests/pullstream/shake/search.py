@@ -1,6 +1,6 @@
 """Look for the first seed under which a scene is wrong: `python -m tests.pullstream.shake.search SCENE [SEED]`.
 
-The seed is tried before all others. The exit code is 3 if the scene is wrong.
+SEED is tried before all others. The exit code is 3 if the scene is wrong.
 """
 
 import sys
@@ -14,13 +14,13 @@ from pullstream.shake.lives import Lives, folder_for
 from tests.pullstream.shake.scenes import CHECKS, COMPARED, SCENES, journaled
 
 WRONG: Final = 3
-"""The exit code where a scene is wrong; other ones say that the search itself failed."""
+"""The exit code if a scene is wrong; others mean that the search itself failed."""
 
 
 def first_wrong(
     make: Callable[..., Any], seeds: Sequence[int], compare: Compare = "auto", checks: Sequence[Check] = ()
 ) -> str:
-    """Return the first seed under which what `make` returns is wrong, and what is; nothing if there is none."""
+    """Return the first seed under which the pipeline of `make` is wrong, and how; empty if there is none."""
     with folder_for(journal=journaled(make)) as folder:
         lives = Lives(make, folder)
         try:

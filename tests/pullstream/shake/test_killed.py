@@ -1,4 +1,4 @@
-"""`shake` kills runs with a journal at any write, and lets the power fail; what does not survive that is found."""
+"""`shake` kills runs with a journal at any write, or cuts the power, and finds output that this loses."""
 
 import os
 
@@ -35,12 +35,12 @@ def rows(folder):
 
 
 @pytest.mark.parametrize("make", [counts, rows, merged])
-def test_what_is_resumed_is_as_if_nothing_had_happened(make):
+def test_resumed_runs_equal_undisturbed_ones(make):
     shake(make, amount(15, 1000), journal=True).check()
 
 
 def stored(folder, name, flags, put):
-    """A sink that writes the values of each time with a function of its own."""
+    """A sink that writes the values of each time with `put`."""
 
     def write(time, values):
         file = os.open(folder / name(time), os.O_WRONLY | os.O_CREAT | flags, 0o666)
@@ -69,7 +69,7 @@ def appended(folder):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("make", "step"), [(unsynced, "the power failed"), (appended, "killed at its write")])
-def test_what_does_not_survive_a_kill_is_found(make, step):
+def test_finds_output_lost_in_a_crash(make, step):
     (found,) = shake(make, 10, journal=True).differences
 
     assert found.kind == "files"
@@ -79,7 +79,7 @@ def test_what_does_not_survive_a_kill_is_found(make, step):
 
 @pytest.mark.parametrize("write", range(1, 8))
 @pytest.mark.parametrize("survives", range(4))
-def test_a_journal_that_was_just_begun_can_be_opened_again(tmp_path, write, survives):
+def test_a_journal_killed_at_creation_can_be_reopened(tmp_path, write, survives):
     path = tmp_path / "shake.journal"
     script = {("power", 0): 1, ("names", 0): survives // 2, ("data", 0): survives, ("data", 1): survives}
     disk = Disk(tmp_path, Choices(script=script), write)
@@ -100,7 +100,7 @@ def test_a_journal_that_was_just_begun_can_be_opened_again(tmp_path, write, surv
 
 @pytest.fixture
 def disk(tmp_path):
-    """Make disks of the folder `tmp_path`, with a script for the state after a kill."""
+    """Make disks for the folder `tmp_path`, with a script for the state after a kill."""
     return lambda dies_at=0, **script: Disk(
         tmp_path, Choices(script={(where, 0): option for where, option in script.items()}), dies_at
     )
@@ -123,13 +123,13 @@ def sync_names(folder):
 
 
 def left(disk, steps):
-    """The files after steps, of which the last is killed."""
+    """The files after steps, the last of which is killed."""
     with pytest.raises(Killed), disk.used():
         steps()
     return {path.name: path.read_bytes() for path in disk.journal.parent.iterdir()}
 
 
-def test_the_disk_of_a_killed_process_has_what_was_written(tmp_path, disk):
+def test_data_written_before_a_kill_is_on_disk(tmp_path, disk):
     def steps():
         put(tmp_path / "a", b"whole")
         try:
@@ -155,7 +155,7 @@ def test_the_disk_of_a_killed_process_has_what_was_written(tmp_path, disk):
         ({"data": 3}, {"a": b"old", "b": b"b" * 512 + bytes(488)}),
     ],
 )
-def test_a_power_failure_loses_what_is_not_synced(tmp_path, disk, script, files):
+def test_a_power_failure_loses_unsynced_data(tmp_path, disk, script, files):
     def steps():
         put(tmp_path / "a", b"old", sync=True)
         sync_names(tmp_path)

@@ -8,13 +8,13 @@ from tests.pullstream.shake.scenes import slowly
 
 
 def sets():
-    """What is inside is in another order in each process; how much that is depends on the schedule."""
+    """The order within each set depends on the process, its size on the schedule."""
     together = ps.map_batches(lambda values: [{*map(str, values)}])
     return ps.pipe(ps.values(range(12), time=lambda n: n // 4), ps.map_async(slowly, 2), together, ps.collect())
 
 
 def once(folder):
-    """Its failure names a file."""
+    """A pipeline whose failure names a file."""
 
     def write(time, values):
         if (path := folder / str(time)).exists():
@@ -57,11 +57,11 @@ ELSEWHERE = {
     "PYTHONMALLOC": "debug",
     "PYTHONOPTIMIZE": "1",
 }
-"""What differs between machines and processes, as variables of the environment."""
+"""Settings that differ between machines and processes, as environment variables."""
 
 
-def told(folder, settings, *, cores=None):
-    """Run the program in a process of its own, and return what it prints."""
+def output(folder, settings, *, cores=None):
+    """Run the program in its own process, and return its output."""
     folder.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "1", "TMPDIR": str(folder), **settings}
     confined = None if cores is None else lambda: os.sched_setaffinity(0, cores)
@@ -69,8 +69,8 @@ def told(folder, settings, *, cores=None):
 
 
 def test_a_seed_gives_the_same_bytes(tmp_path):
-    first = told(tmp_path / "here", {})
+    first = output(tmp_path / "here", {})
 
     assert len(set(first.split())) > 20
     assert first.count("\nseed ") == 3
-    assert told(tmp_path / "in another folder", ELSEWHERE, cores={min(os.sched_getaffinity(0))}) == first
+    assert output(tmp_path / "in another folder", ELSEWHERE, cores={min(os.sched_getaffinity(0))}) == first

@@ -1,4 +1,4 @@
-"""The scenes are right under every schedule; faults that the project has had are found again when they are put back."""
+"""The scenes are right under every schedule, and past faults are found when they are put back."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.pullstream.shake.scenes import CHECKS, COMPARED, SCENES, journaled
 from tests.sampling import amount
 
 SEEDS = {"side_inside_fails": 100, "loop_left": 40, "mapped_times": 30, "read_many": 1}
-"""The numbers of seeds of scenes that showed faults of the toolkit."""
+"""Numbers of seeds for scenes that once showed faults."""
 
 
 @pytest.mark.parametrize("name", SCENES)

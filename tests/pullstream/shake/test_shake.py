@@ -1,4 +1,4 @@
-"""`shake` finds what only some schedules break, says what it takes, and finds nothing in what is right."""
+"""`shake` finds faults that only some schedules show, names the steps they take, and passes correct pipelines."""
 
 import io
 import itertools
@@ -41,20 +41,20 @@ def failing_branch():
 
 
 def failing_source():
-    """Which times are complete before the failure depends on how far the other source has come."""
+    """Which times complete before the failure depends on the other source's progress."""
     days = ps.values(range(6), time=lambda n: n // 2)
     fails = ps.pipe(days, ps.map(lambda n: 1 // (4 - n)))
     return ps.pipe(ps.join(days, fails, on=lambda _: 0, how="asof", at=lambda n: n), ps.collect())
 
 
 def ended_beside():
-    """How many late values are read before `take` has enough depends on how far ahead is read."""
+    """How many late values are read before `take` has enough depends on how far `prefetch` reads ahead."""
     stamped = ps.stamp(lambda n: n, lateness=0, late=ps.drain())
     return ps.pipe(ps.values([5, 1, 6, 2, 7, 3, 8, 4, 9]), stamped, ps.prefetch(2), ps.take(2), ps.collect())
 
 
 @pytest.mark.parametrize("make", [calls, failing, failing_branch, failing_source, ended_beside])
-def test_what_is_right_is_not_accused(make):
+def test_correct_pipelines_pass(make):
     report = shake(make, amount(20, 1000)).check()
 
     assert report.ok
@@ -78,14 +78,14 @@ async def generated(ctx):
         (ps.flatten(concurrency=2), "times"),
     ],
 )
-def test_order_counts_for_what_is_below_the_module_that_changes_it(below, compare):
-    """The state of a source above `merge` does not depend on it, so values are compared."""
+def test_order_matters_downstream_of_a_reordering_module(below, compare):
+    """The state of a source upstream of `merge` does not depend on it, so values are compared."""
     merged = ps.pipe(ps.merge(generated(), generated()), ps.map(lambda n: [n]) if compare == "times" else ps.map(abs))
     assert Lives(lambda: ps.pipe(merged, below, ps.collect())).undisturbed("auto", ()).compare == compare
 
 
-def test_modules_of_one_name_are_numbered_as_in_the_program():
-    """Though the edges of the second source are made first; streams inside modules come last."""
+def test_equal_names_are_numbered_in_program_order():
+    """Even if the edges of the second source are made first; inner streams come last."""
     second = ps.pipe(ps.values([ps.values("c")]), ps.flatten())
     like = Lives(lambda: ps.pipe(ps.zip(ps.values("a"), second), ps.collect())).undisturbed("auto", ()).like
     assert list(like.watcher.edges) == ["values (2)", "values", "flatten", "zip", "values (3)"]
@@ -131,7 +131,7 @@ def loses_failures():
 
 
 class Leaks(ps.authoring.Kernel):
-    """Closes its file where it ends by itself, and not where it is ended."""
+    """Closes its file when it ends by itself, but not when it is aborted."""
 
     async def acquire(self):
         self.file = Path(__file__).open()  # noqa: ASYNC230, SIM115
@@ -165,7 +165,7 @@ class Impatient(ps.authoring.Kernel):
 
 
 def impatient_inside():
-    """The values inside never take long, except for a pause of the simulation."""
+    """The inner values never take long, unless the simulation pauses."""
     inside = ps.flat_map(lambda n: ps.pipe(ps.values([n, n + 1]), ps.transformer(Impatient)()))
     return ps.pipe(ps.values([0, 2]), inside, ps.collect())
 
@@ -181,7 +181,7 @@ def impatient_inside():
         (leaks, "left behind"),
     ],
 )
-def test_what_some_schedules_break_is_found(make, kind):
+def test_faults_of_some_schedules_are_found(make, kind):
     report = shake(make, 60)
     found = next(each for each in report.differences if each.kind == kind)
     alone = shake(make, seed=found.seed)
@@ -195,7 +195,7 @@ def test_what_some_schedules_break_is_found(make, kind):
     ]
 
 
-def test_a_completion_that_comes_too_early_is_found(monkeypatch):
+def test_an_early_completion_is_found(monkeypatch):
     """Calls that are not held let their times complete before their results arrive."""
     shake(calls, 5).check()
     for name in ("hold", "drop"):
@@ -208,7 +208,7 @@ def test_a_completion_that_comes_too_early_is_found(monkeypatch):
         shake(calls, 20).check()
 
 
-def test_a_check_of_ones_own():
+def test_a_custom_check():
     report = shake(calls, 10, checks=[lambda run: "None, too slow" if run.ending == "abandoned" else None])
 
     assert report.kinds == {"<lambda>": report.kinds.total()}
@@ -247,7 +247,7 @@ class Early(ps.authoring.Kernel):
 
 
 def keeps_state():
-    """A pipeline that is another one each time."""
+    """A pipeline that differs each time."""
     numbers = itertools.count()
     return lambda: ps.pipe(ps.once(next(numbers)), ps.collect())
 
@@ -276,7 +276,7 @@ def of(*parts):
         (lambda: (calls(), calls()), r"a complete pipeline, .* it returned \(.*, .*\)"),
     ],
 )
-def test_what_cannot_be_simulated_is_refused(make, says, monkeypatch):
+def test_unfit_pipelines_are_refused(make, says, monkeypatch):
     monkeypatch.setattr("pullstream.shake.simulation.MOST", 1_000)
     with pytest.raises(ps.PullstreamError, match=says):
         shake(make, 3)
@@ -291,13 +291,13 @@ def test_what_cannot_be_simulated_is_refused(make, says, monkeypatch):
         ({"make": lambda folder: calls()}, TypeError, "must need no argument or, with journal=True .*a folder"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options, kind, says):
+def test_invalid_options_are_refused(options, kind, says):
     with pytest.raises(kind, match=says):
         shake(**{"make": calls, **options})
 
 
-def test_two_threads_shake_one_after_the_other():
-    """What one replaces is not what the other finds and puts back, and no file of the other's is left behind."""
+def test_threads_shake_one_at_a_time():
+    """No thread saves another's patches as originals, or reports its files as left behind."""
     names = trio.to_thread.run_sync, secrets.token_hex
     reports = []
     started = threading.Barrier(3)
@@ -348,7 +348,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert re.search(r"KeyError: 'tea'\n  raised at \S*test_shake.py:\d+", capsys.readouterr().err)
     assert main(["shake", target, "--seed", seed, "--trace", str(tmp_path / "no_folder" / "it.trace")]) == 2
     said = capsys.readouterr()
-    assert "Caused by 1 of" in said.out, "what took long to find is printed anyway"
+    assert "Caused by 1 of" in said.out, "the finding is printed anyway"
     assert "No such file or directory" in said.err
     assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "10"]) == 1
     assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
@@ -367,15 +367,15 @@ def test_the_commands_of_the_guide(tmp_path, monkeypatch, capsys):
     for command in commands:
         assert main(command.replace("1000", "40").split()) == 1
         printed += capsys.readouterr().out
-    # Which seed is the first one may change with the engine.
+    # The first seed found may change with the engine.
     numbers = re.compile(r"\d+")
-    for told in re.findall(r"^(seed .*|  Caused by .*)$", page, re.MULTILINE):
-        assert numbers.sub("N", told) in numbers.sub("N", printed)
+    for line in re.findall(r"^(seed .*|  Caused by .*)$", page, re.MULTILINE):
+        assert numbers.sub("N", line) in numbers.sub("N", printed)
     assert "<html" in Path("shaken.trace.html").read_text()
 
 
 def test_the_fixture(tmp_path):
-    """It raises the first difference; settings of a marker hold for a test, and those of a call before them."""
+    """It raises the first difference; a marker's settings apply to a test, and a call's override them."""
     (tmp_path / "test_mine.py").write_text("""
 import pytest
 from tests.pullstream.shake.test_killed import counts
@@ -399,7 +399,7 @@ def test_wrong(shake):
 
 
 def test_another_trio_program_in_a_thread_is_not_simulated():
-    """Its tasks take their turns by chance, as always, and the simulation does not hear of them."""
+    """Its tasks run in a random order, as always, and the simulation does not see them."""
     steps = []
 
     async def beside():
@@ -417,8 +417,8 @@ def test_another_trio_program_in_a_thread_is_not_simulated():
     assert len(steps) % 300 == 0
 
 
-def test_a_module_may_wake_the_one_below_late():
-    """As in a real run, what waits for completions polls a generator, which wakes it."""
+def test_a_module_may_wake_its_consumer_late():
+    """As in a real run, a module that waits for completions polls a generator, which wakes it."""
 
     @ps.source
     async def minutes(ctx):

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by the devtools protocol over a pair of pipes: nothing has to be installed for that."""
+"""A headless Chromium, driven by the devtools protocol over a pair of pipes, which needs no driver."""
 
 import base64
 import fcntl
@@ -21,7 +21,7 @@ class Browser:
         read_there, self._write = os.pipe()
         self._read, write_there = os.pipe()
 
-        # It looks for them at 3 and 4; from other numbers the shell can put them there in any order.
+        # Chromium uses descriptors 3 and 4; from higher numbers the shell can move them there in any order.
         there = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (read_there, write_there)]
         self._process = subprocess.Popen(
             [
@@ -65,7 +65,7 @@ class Browser:
             self.events.append(answer)
 
     def drain(self, seconds):
-        """Take in what comes by itself."""
+        """Collect events for some time."""
         deadline = time.monotonic() + seconds
         while (message := self._next(deadline, must=False)) is not None:
             self.events.append(message)
@@ -82,7 +82,7 @@ class Browser:
 
 
 class Page:
-    """A page that is open, and all that it asked for and complained of."""
+    """An open page, with its requests and complaints."""
 
     READY = "document.documentElement?.dataset.ready == 'yes'"
 
@@ -106,7 +106,7 @@ class Page:
         return self.browser.call(method, session=self._session, **params)
 
     def run(self, expression):
-        """What a JavaScript expression comes to."""
+        """The value of a JavaScript expression."""
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
@@ -122,7 +122,7 @@ class Page:
 
     @property
     def complaints(self):
-        """What the console was told, and what was raised."""
+        """Console messages and exceptions."""
         return [
             event
             for event in self.browser.events
@@ -131,7 +131,7 @@ class Page:
 
     @property
     def requests(self):
-        """All that was asked for besides the page itself, and what is in it."""
+        """All requests besides the page itself and its embedded data."""
         urls = [
             event["params"]["request"]["url"]
             for event in self.browser.events

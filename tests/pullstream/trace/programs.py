@@ -1,4 +1,4 @@
-"""Programs whose runs are traced in tests, in virtual time and the same each time."""
+"""Programs whose runs are traced in tests, in virtual time and repeatable."""
 
 import functools
 import io
@@ -15,7 +15,7 @@ from tests.pullstream.shake.scenes import merged, side_by_side, windows
 
 
 def traced(pipeline, *, seed=0, **options):
-    """Run a pipeline in virtual time; gives its trace, as it was written."""
+    """Run a pipeline in virtual time; return the text of its trace."""
     file = io.StringIO()
 
     async def main():
@@ -31,7 +31,7 @@ def traced(pipeline, *, seed=0, **options):
 
 @functools.total_ordering
 class Decade:
-    """A time of a kind that nobody else knows."""
+    """A time of a type that the toolkit does not know."""
 
     def __init__(self, number):
         self.number = number

@@ -1,4 +1,4 @@
-"""The picture of a pipeline: what stands in it, and that to look at a pipeline is not to use it."""
+"""The picture of a pipeline: what it shows, and that drawing a pipeline does not run it."""
 
 import re
 from itertools import combinations
@@ -26,14 +26,14 @@ def test_stages_that_run_as_one_are_one_box():
     assert drawn[:5] == ['m0["values"]', 'm1["map -> filter"]', 'm2["prefetch"]', 'm3["map"]', 'm4["collect"]']
 
 
-def test_a_loop_leads_back_and_tells_what_becomes_of_times():
+def test_a_loop_is_drawn_with_its_changes_of_times():
     drawn = trace.draw(ps.pipe(ps.values([5]), ROUND, ps.delay(2), ps.collect())).mermaid
 
     for words in ("into loop", "out of loop", "next round", "later by 2", "-.->"):
         assert words in drawn
 
 
-def test_streams_inside_a_module_are_told():
+def test_inner_streams_are_drawn():
     per_key = ps.group_by(str, ps.pipe(ps.scan(max), ps.map(str)))
     drawn = trace.draw(ps.pipe(ps.merge(ps.values([1]), ps.integers()), per_key, ps.tee(ps.first(), ps.drain())))
 
@@ -51,7 +51,7 @@ def test_streams_inside_a_module_are_told():
     ]
 
 
-def test_a_loop_in_a_loop_is_a_frame_in_a_frame():
+def test_nested_loops_are_nested_frames():
     drawn = lines(ps.pipe(ps.values([5]), ps.loop(ROUND).named("again"), ps.collect()))
 
     outer = drawn.index('subgraph f0["again, in rounds"]')
@@ -85,8 +85,8 @@ COUNT = ps.Fold(int, lambda total, _: total + 1)
         (ps.reduce_by_time(COUNT), "", ""),
     ],
 )
-def test_the_times_of_an_edge_are_told_where_others_begin(module, becomes, carries):
-    """Whose they are, from the module that gives them on; where the old ones go on, only what becomes of them."""
+def test_edges_are_labelled_where_new_times_begin(module, becomes, carries):
+    """Whose times they are, downstream of the module that assigns them; of old times, only how they change."""
     drawn = trace.draw(ps.pipe(ps.values(["a"]), module, ps.prefetch(1), ps.collect()))
 
     boxes, edges = (drawn.mermaid.split("m0 --> m1")[part] for part in (0, 1))
@@ -97,7 +97,7 @@ def test_the_times_of_an_edge_are_told_where_others_begin(module, becomes, carri
     )
 
 
-def test_what_an_edge_says_has_room():
+def test_labels_of_edges_have_room():
     looped = ps.loop(ps.pipe(ps.map_time(lambda time: time), ps.map(str)))
     several = ps.merge(ps.pipe(ps.values("ab"), ps.stamp(len)), ps.pipe(ps.integers(), ps.prefetch(1)))
     pipeline = ps.pipe(several, ps.prefetch(1), looped, ps.stamp(len).named("long " * 9), ps.collect())
@@ -116,7 +116,7 @@ def test_what_an_edge_says_has_room():
 
 
 def crosses(path, x, y):
-    """Whether a line that goes straight down at some place goes through a word there."""
+    """Whether a straight vertical line crosses the text at a place."""
     straight = re.findall(r"M(\d+) (\d+)V(\d+)", path)
     return any(int(at) == round(x) and int(top) < y and int(end) > y - 10 for at, top, end in straight)
 
@@ -134,7 +134,7 @@ def inside(frame, x, y, wide, high):
         ps.pipe(ps.merge(ps.pipe(ps.values([1]), ROUND), ps.integers()), ps.group_by(str, ROUND), ps.drain()),
     ],
 )
-def test_boxes_are_in_their_frames_and_in_no_other(pipeline):
+def test_boxes_are_in_their_own_frames_only(pipeline):
     header = planned(pipeline).header
     layout = layout_of(header)
 
@@ -166,7 +166,7 @@ def test_a_source_is_in_its_frame_whatever_its_name():
     assert lines(ps.retry(upstream())) == drawn
 
 
-def test_a_sink_for_what_is_refused_is_a_box_and_no_stream_inside():
+def test_a_side_sink_is_a_box_and_not_an_inner_stream():
     refusing = ps.map(int, on_error=ps.first())
     late = ps.stamp(len, lateness=1, late=ps.last())
     drawn = trace.draw(ps.pipe(ps.values(["1"]), refusing, ps.map(str), late, ps.drain())).mermaid
@@ -187,7 +187,7 @@ def test_a_part_of_a_pipeline_is_drawn(part):
     assert ET.fromstring(drawn.svg).tag.endswith("svg")
 
 
-async def test_what_belongs_to_one_run_is_left_to_it():
+async def test_single_use_modules_are_not_used_up():
     numbers = ps.pipe(ps.values(iter([1, 2])), ps.collect())
     handle = ps.pushable(2)
     pushed = ps.pipe(handle, ps.collect())
@@ -237,7 +237,7 @@ def test_it_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["p.png", "p.pdf", "p.html", "p"])
-def test_a_picture_of_another_kind_is_refused(name, tmp_path):
+def test_unknown_picture_formats_are_refused(name, tmp_path):
     with pytest.raises(ps.CompositionError, match=rf"test_draw.py:\d+ got '.*{name}'.* \.svg, for SVG, or in \.mmd"):
         trace.draw(ps.values([1])).save(tmp_path / name)
 
@@ -248,12 +248,12 @@ def test_a_picture_of_another_kind_is_refused(name, tmp_path):
     ("given", "advice"),
     [([1], r"values\(\.\.\.\) makes a source of it"), (ps.map, r"call it to get the module: map\(\)")],
 )
-def test_what_is_no_module_is_not_drawn(given, advice):
+def test_non_modules_are_refused(given, advice):
     with pytest.raises(ps.CompositionError, match=rf"draw\(\) at .*test_draw.py:\d+ .* is not a module; {advice}"):
         trace.draw(given)
 
 
-def test_text_and_lifelines_keep_apart():
+def test_text_and_lifelines_stay_apart():
     """All text ends in the drawing, and a lifeline leaves a gap for text on it: of messages, notes and broken rules."""
 
     def messages(long):
@@ -279,7 +279,7 @@ def test_text_and_lifelines_keep_apart():
 
 
 def test_control_characters_are_written_as_escapes(tmp_path):
-    """Of values and of labels: a drawing with one is not well-formed, and a lone surrogate cannot be written."""
+    """In values and in labels: a drawing with one is not well-formed, and a lone surrogate cannot be written."""
 
     class Odd:
         def __repr__(self):

@@ -32,7 +32,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def show(browser, tmp_path):
-    """Opens the page of a trace; when all is over it has asked for nothing and complained of nothing."""
+    """Opens the page of a trace; at the end, checks that it made no requests and no complaints."""
     pages = []
 
     def show(text, link="", *, about=None, **options):
@@ -95,8 +95,8 @@ def test_a_link_leads_to_its_step(show):
 
 
 @needs_browser
-def test_the_panes_show_what_is_so_at_a_step(show):
-    """The edge diagram ends with the message of the step, the graph has the state that Python works out, too."""
+def test_the_panes_show_the_state_at_a_step(show):
+    """The edge diagram ends with the message of the step, and the graph shows the state that Python computes."""
     from pullstream.trace.drawing.graph import state_at
 
     page, trace = show(DAYS), Trace.of(DAYS.splitlines())
@@ -115,7 +115,7 @@ def test_the_panes_show_what_is_so_at_a_step(show):
 
 
 @needs_browser
-def test_a_filter_shows_what_it_says_and_is_gone_through(show):
+def test_a_filter_selects_events_and_keys_step_through(show):
     page = show(DAYS)
     page.press("/")
     for letter in "per_time 2024-02-21":
@@ -137,13 +137,13 @@ def test_a_filter_shows_what_it_says_and_is_gone_through(show):
 
 
 @needs_browser
-def test_the_next_violation_is_found_and_told(show):
+def test_the_next_violation_is_shown(show):
     page = show(broken())
     page.press("v")
     assert "R2 broken by TooMany" in page.run("document.querySelector('#now').textContent")
     page.run("document.querySelector('#now .rule').focus()")
-    told = page.run("document.querySelector('#rule').textContent")
-    assert told == f"R2: {checker.RULES['R2']}"
+    text = page.run("document.querySelector('#rule').textContent")
+    assert text == f"R2: {checker.RULES['R2']}"
     page.run("document.activeElement.blur()")
     assert page.run("document.querySelector('#rule').hidden")
 
@@ -176,7 +176,7 @@ def test_a_page_opens_where_a_rule_is_broken(show, trace, what, width):
 
 
 @needs_browser
-def test_a_page_opens_where_it_is_told_that_it_goes_wrong(show):
+def test_a_page_opens_at_the_step_it_is_given(show):
     about = {"told": "values: as the task says\nit gave\n[1]", "step": 20}
     page = show(DAYS, about=about)
     assert step(page) == 20
@@ -194,9 +194,9 @@ def test_a_time_is_explained(show):
     held = "page.trace.events.findIndex((_, i) => page.trace.describe(i).includes('per_time holds 2024-02-21'))"
     page.run(f"page.go({held} + 1)")
     page.press("e")
-    told = page.run("document.querySelector('#explanation').textContent")
-    assert "at collect out: times from 2024-02-21 may still come, because" in told
-    assert "per_time holds 2024-02-21" in told
+    text = page.run("document.querySelector('#explanation').textContent")
+    assert "at collect out: times from 2024-02-21 may still come, because" in text
+    assert "per_time holds 2024-02-21" in text
     page.run("document.querySelector('[data-module=\"0\"]').dispatchEvent(new MouseEvent('click'))")
     assert "at values out" in page.run("document.querySelector('#explanation').textContent")
     page.press("e")
@@ -221,7 +221,7 @@ def test_it_is_legible_in_every_size(show, width, dark):
 
 
 @needs_browser
-def test_it_can_be_read_without_seeing_it(show):
+def test_pages_are_accessible(show):
     page = show(DAYS, "#step=30")
     assert page.run("document.querySelectorAll('svg > title').length") == 2
     assert "per_time: " in page.run("document.querySelector('#graph desc').textContent")
@@ -233,7 +233,7 @@ def test_it_can_be_read_without_seeing_it(show):
 
 
 def long(events):
-    """The trace of a run of about so many events."""
+    """The trace of a run with about `events` events."""
     numbers = random.Random(1)
     file = io.StringIO()
     values = [numbers.randrange(10**6) for _ in range(events // 7 + 100)]
@@ -243,7 +243,7 @@ def long(events):
     return file.getvalue()
 
 
-def test_a_page_is_small_and_has_all_in_it():
+def test_a_page_is_small_and_complete():
     page = page_of(Trace.of(long(10_000).splitlines()))
     assert set(re.findall(r"https?://[^\"'\s<]+", page)) == {"http://www.w3.org/2000/svg"}
     assert "default-src 'none'" in page
@@ -253,7 +253,7 @@ def test_a_page_is_small_and_has_all_in_it():
     assert len(zlib.decompress(b64decode(data))) > 2**18
 
 
-def test_a_name_cannot_break_out_of_its_page():
+def test_names_are_escaped_in_a_page():
     text = traced(ps.pipe(ps.values(["</script><b>"]), ps.collect()))
     page = page_of(Trace.of(text.splitlines()), "<script>&")
     assert "<b>" not in page
