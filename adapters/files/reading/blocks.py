@@ -1,5 +1,6 @@
 """Blocks of whole lines, with their positions in the file."""
 
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -84,16 +85,16 @@ def count_lines(data: bytes) -> int:
 
 
 class Cutter:
-    """Cuts a stream at line ends from `start`, its current position; with `quote`, only at those outside quotes.
+    """Cuts a stream at line ends from `start`, its current position; with `quoting`, only at those outside quotes.
 
     A line that is too long, or whose quote is never closed, is reported separately, and cutting resumes after it.
     """
 
-    def __init__(self, path: str, stream: Stream, size: int, start: Start, quote: bytes | None = None) -> None:
+    def __init__(self, path: str, stream: Stream, size: int, start: Start, quoting: "Quoting | None" = None) -> None:
         self._path = path
         self._stream = stream
         self._size = size
-        self._quote = quote
+        self._quoting = quoting
         self._line = start.line
         self._offset = start.at
         self._rest: list[bytes] = []
@@ -117,40 +118,32 @@ class Cutter:
             yield from self._taken(data)
             while sum(map(len, self._rest)) > LONGEST * self._size:
                 yield from self._given_up(f"longer than {LONGEST * self._size:,} bytes")
-        if self._open:
+        while self._open:
             yield from self._given_up("open to the end of the file")
         if last := b"".join(self._rest):
             yield Block(last, self._line, self._offset)
 
     def _taken(self, data: bytes) -> Iterator[Block]:
-        end = self._cut(data)
+        quoting = self._quoting
+        if quoting is None:
+            end = data.rfind(b"\n") + 1
+        elif self._open and quoting.char not in data:
+            end = 0
+        else:
+            # What is before a quote tells whether it opens a value.
+            data, self._rest = b"".join([*self._rest, data]), []
+            end = quoting.end_of_rows(data)
+            self._open = quoting.is_open(data[end:])
         self._rest.append(data[:end] if end else data)
         if end:
             block = Block(b"".join(self._rest), self._line, self._offset)
             self._passed(block.data)
             self._rest = [data[end:]]
-            self._open = False
             yield block
-        self._open ^= self._odd(data, end, len(data))
 
     def _passed(self, data: bytes) -> None:
         self._line += data.count(b"\n")
         self._offset += len(data)
-
-    def _cut(self, data: bytes) -> int:
-        """The position after the last line end outside quotes; 0 if there is none."""
-        cut = data.rfind(b"\n") + 1
-        if self._quote is None:
-            return cut
-        inside = self._open ^ self._odd(data, 0, cut)
-        while cut and inside:
-            earlier = data.rfind(b"\n", 0, cut - 1) + 1
-            inside ^= self._odd(data, earlier, cut)
-            cut = earlier
-        return cut
-
-    def _odd(self, data: bytes, begin: int, end: int) -> bool:
-        return self._quote is not None and data.count(self._quote, begin, end) % 2 == 1
 
     def _given_up(self, how: str) -> Iterator[Block]:
         """Report the line that the pending bytes begin with, and continue after it."""
@@ -191,24 +184,59 @@ class LineByLine(ReadFormat):
                     yield from self.of_block(file, block, block.start(stream))
 
 
-def records(block: Block, quote: bytes | None) -> list[bytes]:
+class Quoting:
+    """The quoting of values that may have line breaks.
+
+    A quote opens a value only at the beginning of a field; any other is a part of its value, as in `5" pipe`.
+    """
+
+    def __init__(self, char: bytes, delimiter: bytes, *, doubled: bool) -> None:
+        self.char = char
+        quote, before = re.escape(char), b"[^%s\r\n]" % re.escape(delimiter)
+        other = b"[^%s]*+" % quote
+        more = b"(?:%s%s)*+" % (quote * 2, other) if doubled else b""
+        quoted = b"(?<!%s)%s%s%s%s|(?<=%s)%s" % (before, quote, other, more, quote, before, quote)
+        self._row = re.compile(b"(?:[^%s\n]++|%s)*+" % (quote, quoted))
+        """Matches a row, up to its line end or to a quote that is not closed."""
+        self._closed = re.compile(b"%s(?:(?:%s)%s)*+" % (other, quoted, other))
+        """Matches everything up to a quote that is not closed."""
+
+    def end_of_rows(self, data: bytes) -> int:
+        """The end of the last whole row."""
+        end = data.rfind(b"\n") + 1
+        while (closed := _end(self._closed, data, 0, end)) < end:
+            end = data.rfind(b"\n", 0, closed) + 1
+        return end
+
+    def is_open(self, row: bytes) -> bool:
+        """Whether a row has a quote that is not closed."""
+        return _end(self._closed, row, 0, len(row)) < len(row)
+
+    def rows(self, data: bytes) -> Iterator[bytes]:
+        """The rows with their line ends; the last may lack it, or have a quote that is not closed."""
+        begin = 0
+        while begin < len(data):
+            end = _end(self._row, data, begin, len(data))
+            end = end + 1 if data.startswith(b"\n", end) else len(data)
+            yield data[begin:end]
+            begin = end
+
+
+def _end(pattern: re.Pattern[bytes], data: bytes, begin: int, end: int) -> int:
+    """The end of what a pattern matches, which may be nothing."""
+    found = pattern.match(data, begin, end)
+    return begin if found is None else found.end()
+
+
+def records(block: Block, quoting: Quoting | None) -> list[bytes]:
     """The rows of a block with their line ends: lines, or several lines if a quote is open at the end of one."""
+    if quoting is not None:
+        return [*quoting.rows(block.data)]
     lines = [line + b"\n" for line in block.data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     if not lines[-1]:
         lines.pop()
-    if quote is None:
-        return lines
-    rows: list[bytes] = []
-    row: list[bytes] = []
-    inside = False
-    for line in lines:
-        row.append(line)
-        inside ^= line.count(quote) % 2 == 1
-        if not inside:
-            rows.append(b"".join(row))
-            row.clear()
-    return [*rows, b"".join(row)] if row else rows
+    return lines
 
 
 def one_by_one(

@@ -18,7 +18,7 @@ from pullstream.authoring import Call, OnError
 
 from ...arrow import pyarrow
 from ..names import CODECS
-from .blocks import BOM, Block, Cutter, Overlong, opened, records
+from .blocks import BOM, Block, Cutter, Overlong, Quoting, opened, records
 from .errors import FileReadError, as_packed, by_name
 from .formats import Agreed, Piece, Start, TableFormat, arrow_types, missing_columns, unique
 from .listing import File, Paths, checked_paths
@@ -40,10 +40,10 @@ class CsvFormat(TableFormat):
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
-        quote = self._quote()
+        quoting = self._quoting()
         parts = _ParserOptions(self)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
-            cut = Cutter(file.path, stream, self.block_size, Start(), quote).blocks()
+            cut = Cutter(file.path, stream, self.block_size, Start(), quoting).blocks()
             rest = self._skipped(file, cut, self.read.skip_rows)
             # A header is not blank; the first row may be.
             given = 2 if self.read.autogenerate_column_names else len(self.read.column_names or ())
@@ -53,7 +53,7 @@ class CsvFormat(TableFormat):
                 return
             if isinstance(head, Overlong):
                 raise head.error
-            names, head = self._head(file, head, parts, quote, agreed)
+            names, head = self._head(file, head, parts, quoting, agreed)
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
             parse = partial(self._parse, names, parts, agreed)
@@ -61,12 +61,12 @@ class CsvFormat(TableFormat):
             width = WIDTH if self.parse.invalid_row_handler is None else 0
             blank = self._blank(len(names))
             sieve = Sieve(
-                file, parse, raw.stop.look, quote, parts.strict, blank, names=names, width=width, row=parts.row
+                file, parse, raw.stop.look, quoting, parts.strict, blank, names=names, width=width, row=parts.row
             )
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
-                body = Cutter(file.path, stream, self.block_size, start, quote).blocks()
+                body = Cutter(file.path, stream, self.block_size, start, quoting).blocks()
 
             def settle(block: Block) -> None:
                 agreed.settle(file, self._inferred(block.data, names, parts))
@@ -79,10 +79,12 @@ class CsvFormat(TableFormat):
             return b" \t\r\n\v\f".replace(self.parse.delimiter.encode(), b"")
         return b"\r\n" if self.parse.ignore_empty_lines else b""
 
-    def _quote(self) -> bytes | None:
-        """The quote character if line breaks are allowed in quotes, else None."""
+    def _quoting(self) -> Quoting | None:
+        """The quoting of values if line breaks are allowed in quotes, else None."""
         parse = self.parse
-        return parse.quote_char.encode() if parse.newlines_in_values and parse.quote_char else None
+        if not (parse.newlines_in_values and parse.quote_char):
+            return None
+        return Quoting(parse.quote_char.encode(), parse.delimiter.encode(), doubled=parse.double_quote)
 
     def _skipped(self, file: File, all_blocks: Iterator[Block], lines: int) -> Iterator[Block]:
         """The blocks without the first `lines` lines."""
@@ -105,10 +107,10 @@ class CsvFormat(TableFormat):
                 yield Block(data, block.line + passed, block.offset + len(block.data) - len(data))
 
     def _head(
-        self, file: File, block: Block, parts: "_ParserOptions", quote: bytes | None, agreed: Agreed
+        self, file: File, block: Block, parts: "_ParserOptions", quoting: Quoting | None, agreed: Agreed
     ) -> tuple[list[str], Block]:
         """The column names, and the rest of the first block after the header."""
-        rows = records(block, quote)
+        rows = records(block, quoting)
         at = next((number for number, row in enumerate(rows) if row.strip()), 0)
         given: list[str] = list(self.read.column_names or ())
         if given:

@@ -13,7 +13,7 @@ from more_itertools import mark_ends, split_when
 from pullstream.authoring import start_in_thread
 
 from ...arrow import RecordBatch, pyarrow
-from .blocks import Block, Overlong, count_lines, records
+from .blocks import Block, Overlong, Quoting, count_lines, records
 from .errors import FileReadError
 from .formats import Agreed, Bad, Piece, Start, TablePiece, problem_of
 from .listing import File
@@ -47,7 +47,7 @@ class Sieve:
     _file: File
     _parse: Parse
     _look: Callable[[], None]
-    _quote: bytes | None
+    _quoting: Quoting | None
     _strict: bytes | None
     """The quote character if every line must be a row, so that a line that swallows the next is found; else None."""
     _blank: bytes
@@ -169,7 +169,7 @@ class Sieve:
     def _rows(self, block: Block, *, last: bool) -> list[bytes]:
         """The rows of a bad block, up to a row whose quote is open at the end of the block."""
         if self._row is None or not self._strict:
-            return records(block, self._quote)
+            return records(block, self._quoting)
         data, begin = block.data, 0
         rows: list[bytes] = []
         while begin < len(data):

@@ -54,6 +54,8 @@ QUOTED = pc.ParseOptions(newlines_in_values=True, delimiter=";")
 BROKEN_LINES = pc.ParseOptions(newlines_in_values=True)
 ODD = '# said by a machine\n1;"x\n""y"\n\n2;z\n'
 ODD_ROWS = [(1, 'x\n"y'), (2, "z")]
+STRAY = 'n;text\n1;5" pipe\n2;"x\n"\n3;end"\n4;"y;"\n5;"""\n""z"""\n'
+STRAY_ROWS = [(1, '5" pipe'), (2, "x\n"), (3, 'end"'), (4, "y;"), (5, '"\n"z"')]
 NAMED = pc.ReadOptions(column_names=["n", "text"], skip_rows=1)
 NUMBERED = pc.ReadOptions(autogenerate_column_names=True, skip_rows=1)
 HEADLESS = pc.ReadOptions(autogenerate_column_names=True)
@@ -75,6 +77,8 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
         ("csv", ODD, {"read_options": NAMED, "parse_options": QUOTED}, ODD_ROWS),
         ("csv", ODD, {"read_options": NUMBERED, "parse_options": QUOTED, "convert_options": INTEGER}, ODD_ROWS),
         ("csv", ODD, {"read_options": NAMED, "parse_options": BROKEN_LINES, "delimiter": ";"}, ODD_ROWS),
+        # A quote within a value, or at its end, opens none.
+        ("csv", STRAY, {"parse_options": QUOTED}, STRAY_ROWS),
         ("csv", "skipped\nalso\nn\nunits\n1\n2\n", {"read_options": SKIPPING}, [(1,), (2,)]),
         # The first block decides that it is text, and has no other evidence.
         ("csv", "n,note\n1,\n2,\n3,x\n", {"block_size": 12}, [(1, ""), (2, ""), (3, "x")]),
