@@ -164,6 +164,9 @@ class JsonTableFormat(TableFormat):
         return json.dumps({name: members[name] for name in wanted if name in members and name not in given}).encode()
 
     def _parse(self, agreed: Agreed, data: bytes) -> Any:
+        if data.startswith(b"null") or b"\nnull" in data:
+            # pyarrow makes a row of it.
+            raise ValueError("is null, and not an object")
         # Without a schema no line so far was an object, and neither is this one.
         schema = pyarrow().schema([]) if agreed.schema is None else agreed.schema
         table = _read_json(data, schema, "error" if self.columns is None else "ignore")
