@@ -1,4 +1,4 @@
-"""Modules and programs that several test files have in common."""
+"""Modules and programs that several test files share."""
 
 import random
 from contextlib import suppress
@@ -17,15 +17,15 @@ READY = {
     for row in (*TRANSFORMERS, *COMBINING)
     if not row.inputs and not row.resource
 }
-"""What makes each ready-made transformer, by its name; the functions that they call return their argument."""
+"""Factories of the ready-made transformers by name; the functions that these call return their argument."""
 
 
 class Unseen(Exception):
-    """What no module knows: the failure of a test."""
+    """A test's own failure, which no module knows."""
 
 
 def in_virtual_time(main, *args, seed=None):
-    """Run a trio program in virtual time; the seed is that of the scheduler's order."""
+    """Run a trio program in virtual time; the seed decides the scheduler's order."""
 
     async def bounded():
         with trio.fail_after(1000):
@@ -72,7 +72,7 @@ async def finish(reader, how, begun=None):
 
 
 def aside(sink, test):
-    """Send the values that pass a test to a sink of their own."""
+    """Send the values that pass a test to a side sink."""
 
     def check(value):
         if test(value):
@@ -83,7 +83,7 @@ def aside(sink, test):
 
 
 async def answer(call, *args):
-    """What an async function returns or raises."""
+    """Return what an async function returns or raises."""
     try:
         return await call(*args)
     except Exception as exc:
@@ -95,7 +95,7 @@ def broken(_):
 
 
 def after(seconds):
-    """An async function that gives what it is called with, so many seconds later."""
+    """An async function that returns its argument after so many seconds."""
 
     async def wait(value):
         await trio.sleep(seconds)
@@ -125,7 +125,7 @@ async def completions(running, times, at=None):
 
 @ps.source
 async def delayed(ctx, rows, seed):
-    """Rows, each of which begins with its time, after pauses, in batches; some say sooner what will not come."""
+    """Emit rows, which begin with their times, in batches after pauses; sometimes advance before a row is emitted."""
     rng = random.Random(seed)
     start = 0
     while start < len(rows):
@@ -144,7 +144,7 @@ async def delayed(ctx, rows, seed):
 
 @ps.source
 class Together(ps.authoring.Kernel):
-    """Gives 0, 1, ... at these times, as many of them at once as are asked for, or `most`."""
+    """Answers 0, 1, ... at these times, as many at once as are asked for, but no more than `most`."""
 
     traits = ps.authoring.Traits(trusted=True, follows=True)
 
@@ -178,7 +178,7 @@ class Leaky(ps.authoring.Kernel):
 
 @ps.transformer
 class Cut(ps.authoring.Kernel):
-    """Answers as its input does, one time after another."""
+    """Passes its input on, one time after another."""
 
     traits = ps.authoring.Traits(trusted=True)
 
@@ -203,7 +203,7 @@ async def per_time(upstream, ctx, function=lambda value: value):
 
 @ps.source
 async def script(ctx, *parts):
-    """Yield values and batches; a float is a pause in seconds, and a completion how far the clock moves."""
+    """Yield values and batches; a float is a pause in seconds, and a completion advances the clock."""
     for part in parts:
         match part:
             case float():
@@ -218,7 +218,7 @@ async def script(ctx, *parts):
 
 @ps.source
 async def steps(ctx, number):
-    """Emit a value at each time, one second after the time before."""
+    """Emit a value at each time, one second after the previous one."""
     for time in range(number):
         ctx.advance(time)
         await trio.sleep(1)
@@ -227,7 +227,7 @@ async def steps(ctx, number):
 
 @ps.transformer
 async def totals(upstream, ctx):
-    """Emit the sum of all values so far, which is in its memory, when a time is complete."""
+    """Emit the sum of all values so far, kept in its memory, when a time is complete."""
     sums = {}
     async for event in ctx.events(upstream):
         match event:
@@ -243,7 +243,7 @@ async def totals(upstream, ctx):
 
 @ps.sink
 async def kept(upstream, ctx, log, *, pause=0.0, enough=None, failing=None):
-    """Put values into a log, which lives on when the run fails, and "done" at the end of the stream."""
+    """Log values, and "done" at the end of the stream; the log survives a failure of the run."""
     async for batch in ctx.batches(upstream):
         await trio.sleep(pause)
         for value in batch.values:

@@ -1,4 +1,4 @@
-"""What the tests of the core share: sources that keep a record, and an edge that a test asks by hand."""
+"""Fixtures for tests of the core: sources that keep a record, and an edge that a test drives by hand."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -25,13 +25,13 @@ class Probe:
 
     @property
     def balanced(self) -> bool:
-        """Whether whatever was acquired was released, both at most once."""
+        """Whether everything acquired was released, both at most once."""
         return self.acquired == self.released <= 1
 
 
 @ps.source
 class Counting(ps.authoring.Kernel[int]):
-    """Gives 0, 1, ... up to `count`, each at a time of its own if `timed`, `delay` seconds after it was asked for."""
+    """Answers 0, 1, ... up to `count`, each at its own time if `timed`, `delay` seconds after the ask."""
 
     def __init__(self, probe, count, *, delay=0.0, failure=None, timed=False):
         self.probe = probe
@@ -69,7 +69,7 @@ class Counting(ps.authoring.Kernel[int]):
 
 @asynccontextmanager
 async def edge_of(source, *, release_timeout: float = 5.0) -> AsyncIterator[ps.Reader[Any]]:
-    """Open a source under a sink that does nothing, and hand its reader out."""
+    """Open a source with a sink that does nothing, and yield its reader."""
     readers: list[ps.Reader[Any]] = []
     ready, finished = trio.Event(), trio.Event()
 
@@ -129,5 +129,5 @@ def limit(request) -> int:
 
 @pytest.fixture(params=range(6))
 def schedule(request) -> None:
-    """Each seed is another order in which trio lets tasks run."""
+    """An order in which trio runs tasks, one for each seed."""
     trio_scheduler._r.seed(request.param)

@@ -1,4 +1,4 @@
-"""What a run costs as counts, which are the same on every machine: answers, scheduler steps, tasks, Python frames."""
+"""The costs of a run as counts, which are the same on every machine: answers, scheduler steps, tasks, Python frames."""
 
 import random
 import sys
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Counts(NamedTuple):
-    """What a run costs."""
+    """The costs of a run."""
 
     answers: float
     """The answers to asks, on all edges."""
@@ -22,7 +22,7 @@ class Counts(NamedTuple):
     """The steps of trio's scheduler."""
     tasks: float
     frames: float
-    """The calls of Python functions, and the resumptions of generators and coroutines: what processor time follows."""
+    """The calls of Python functions, and the resumptions of generators and coroutines: processor time follows them."""
 
 
 class Meter(trio.abc.Instrument):
@@ -46,7 +46,7 @@ class Meter(trio.abc.Instrument):
 
 
 def run_in_order(run: Callable[[], Awaitable[T]], *instruments: trio.abc.Instrument) -> T:
-    """Run an async function in virtual time, in which tasks take their turns in the same order in each run."""
+    """Run an async function in virtual time, with tasks in the same order in each run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
         patch.setattr(trio_run, "_r", random.Random(0))
@@ -54,7 +54,7 @@ def run_in_order(run: Callable[[], Awaitable[T]], *instruments: trio.abc.Instrum
 
 
 def count(run: Callable[[], Awaitable[int]]) -> Counts:
-    """Run an async function, which returns how many answers there were, in order, and count the rest."""
+    """Run an async function, which returns the number of answers, in order, and count the other costs."""
     meter = Meter()
     answers = run_in_order(run, meter)
     return Counts(answers, meter.steps, meter.tasks, meter.frames)

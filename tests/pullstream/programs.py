@@ -1,7 +1,7 @@
 """Random programs of the ready-made modules, for the tests that judge them.
 
 A program has one or several sources, a module that joins them, rows of transformers, and sinks that keep a log. Values
-are numbers; whatever a module makes of them becomes a number again.
+are numbers; the results of every module are converted to numbers again.
 """
 
 import functools
@@ -51,9 +51,9 @@ def number(value):
 
 @ps.source
 async def generated(ctx, bundles, seed, at):
-    """Emit values after pauses: in order of their times, it also says what will not come; else it holds the times.
+    """Emit values after pauses: if they are in order of their times, it also advances; else it holds the times.
 
-    None stands for no value: only the clock moves on.
+    None is not emitted: only the clock advances.
     """
     rng = random.Random(seed)
     rows = [row for bundle in bundles for row in bundle]
@@ -76,7 +76,7 @@ async def generated(ctx, bundles, seed, at):
 
 @ps.source
 class Bundles(ps.authoring.Kernel):
-    """Emit bundles of values of many times, after pauses or every 100 seconds; it holds the times of what is left."""
+    """Emit bundles of values of many times, after pauses or every 100 seconds; it holds the times of the rest."""
 
     traits = Traits(trusted=True, follows=True)
 
@@ -107,7 +107,7 @@ class Bundles(ps.authoring.Kernel):
 
 
 async def push(handle, bundles, seed, at, running):
-    """Push values from outside, and say meanwhile what will not come."""
+    """Push values from outside, and advance between them."""
     rng, last = random.Random(seed), 0
     try:
         for time, value in sorted((row for bundle in bundles for row in bundle), key=lambda row: row[0]):
@@ -193,7 +193,7 @@ JOINS = {each.name: each for each in (*COMBINING, AS_THEY_ARE) if each.inputs an
 
 
 def made(subject, function, *sources):
-    """Make a module whose results are numbers; what it says by new times goes into the numbers."""
+    """Make a module whose results are numbers; new times that it gives go into the numbers."""
     module = subject.make(*[function] * subject.around, *[nullcontext()] * subject.resource, *sources)
     if subject.name.startswith("stamp"):
         return ps.pipe(module, ps.timed(lambda time, value: number((time, value))), ps.map_time(outermost))
@@ -209,7 +209,7 @@ def outermost(time):
 
 @ps.sink
 async def takes_whole(upstream, ctx, log, seed):
-    """Log multi-time batches; say now and then how far it has come."""
+    """Log multi-time batches; sometimes acknowledge a part."""
     rng = random.Random(seed)
     while (batch := await upstream.ask_many(ctx.limit)) is not ps.DONE:
         log += zip(batch.times, batch.values, strict=True)
@@ -222,7 +222,7 @@ async def takes_whole(upstream, ctx, log, seed):
 
 @ps.sink
 async def is_notified(upstream, ctx, log, seed):
-    """Log batches, and completions between them; it takes its time for both."""
+    """Log batches, and completions between them, with pauses."""
     rng = random.Random(seed)
     async for event in ctx.events(upstream):
         match event:
@@ -254,10 +254,10 @@ DOMAINS = {
     ),
     "product": (lambda n: Product(n // 3, n % 3), lambda n: ps.map_time(lambda time: Product(*time.parts[:1], n))),
 }
-"""What the numbers of a program are as times of a domain, and a delay there."""
+"""For each domain, the times for a program's numbers, and a delay."""
 
 WHOLE_NUMBERS = ("stamp", "map_time", "delay", "two", "tumbling", "sliding", "sessions", "join, near", "catch, a later")
-"""How the names of modules begin whose times are whole numbers."""
+"""Prefixes of names of modules whose times are whole numbers."""
 
 
 @attrs.frozen
@@ -282,17 +282,17 @@ class Program:
         return {name for rows in [self.rows, *(each[-1] for each in (*self.inputs, *self.sinks))] for name in rows}
 
     def function(self, value):
-        """What its rows call with values."""
+        """The function that its rows call with values."""
         if self.fails is not None and value % 7 == self.fails:
             raise Unseen
         return 10 * value
 
     def through(self, module, rows):
-        """Put rows behind a module, or nothing before a sink."""
+        """Put rows after a module; without rows, return it as it is."""
         return ps.pipe(module, *map(self.row, rows)) if rows else module
 
     def row(self, name):
-        """Make a row of transformers; in another domain, a delay for each that reckons with whole numbers."""
+        """Make a row; in other domains, a delay replaces each module that computes with whole numbers."""
         if self.domain != "int" and name.startswith(WHOLE_NUMBERS):
             delay = DOMAINS[self.domain][1]
             return ps.pipe(delay(len(name) % 4), ps.map(lambda value: value), delay(3 - len(name) % 4))
@@ -322,7 +322,7 @@ class Program:
         return ps.tee(*branches, capacity=self.seed % 4)
 
     def made(self, logs=None):
-        """Make the pipeline, and functions of its run that use its handles; sinks keep logs."""
+        """Make the pipeline, and functions that use its handles during the run; sinks keep logs."""
         at, _ = DOMAINS[self.domain]
         logs, driven = logs or [[] for _ in self.sinks], []
 
@@ -342,7 +342,7 @@ class Program:
 
 
 def programs(kinds, rows, *, joins=tuple(JOINS), domains=("int",), fails=(None,), most=3):
-    """Programs of up to `most` sources of these kinds, of these rows, joins and so on."""
+    """Programs of up to `most` sources of these kinds, with these rows, joins and so on."""
     row = st.sampled_from(sorted(rows))
     few = st.lists(row, max_size=2).map(tuple)
     bundle = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9) | st.none()), min_size=1, max_size=5).map(tuple)
@@ -371,7 +371,7 @@ def rearranged(bundles):
 def run_program(program, limit):
     """Run a program of paced inputs in the normal order.
 
-    Returns the logs of its sinks, the type of its failure, and the frontiers whenever all was at rest.
+    Returns the logs of its sinks, the type of its failure, and the frontiers at each moment of rest.
     """
     logs, frontiers = [[] for _ in program.sinks], []
 

@@ -1,8 +1,8 @@
-"""Strikes Ctrl-C into programs, at one line or instruction after the other. Run as a script.
+"""Interrupts programs by Ctrl-C, at one line or instruction after another. Run as a script.
 
     strikes.py [SCENE ...] [--opcodes] [--every N] [--seed S]    at every line (instruction) that the scenes' runs pass
 
-It prints what it found, and exits with 1 if something was wrong, and says what.
+It prints what was wrong after an interrupt, and exits with 1 if anything was.
 """
 
 import argparse
@@ -23,11 +23,11 @@ import pullstream as ps
 from pullstream.engine.runtime.interrupts import Standing
 
 LIMIT = 60.0
-"""Seconds after which a program is said to hang, on a machine however busy."""
+"""Seconds after which a program counts as hanging, even on a busy machine."""
 
 
 class Source(ps.authoring.Kernel):
-    """A few numbers, each at its time; knows what it has acquired and released."""
+    """A few numbers, each at its time; counts the sources that are open."""
 
     open_now = 0
 
@@ -56,7 +56,7 @@ async def slowly(value):
     return value
 
 
-# ---- short programs of this process, struck at one place after the other; each ends by itself
+# ---- short programs of this process, interrupted at one place after another; each ends by itself
 
 
 def plain(folder):
@@ -103,7 +103,7 @@ def loop(folder):
 def loop_left(folder):
     for _ in ps.iterate(few(), limit=1):
         break
-    # What strikes while a loop is let go of strikes again when that is done.
+    # An interrupt while a loop is being closed is repeated when that is done.
     for thread in threading.enumerate():
         if thread.name == "pullstream interrupt":
             thread.join()
@@ -139,10 +139,10 @@ class Tracer:
         self.passed = 0
         self.seen = set()
         self.new = []
-        """Which of those passed are at an instruction that was not passed before."""
+        """The numbers of the places that were passed for the first time."""
         self.struck = None
         self.printed = []
-        """What Python would have printed: it was raised where something is let go of by the interpreter itself."""
+        """Exceptions that Python would have printed, because the interpreter was finalizing something."""
 
     def __call__(self, frame, event, arg):
         frame.f_trace_opcodes = self.opcodes
@@ -164,12 +164,12 @@ class Tracer:
 
 
 def stands():
-    """Whether a handler of the toolkit's does."""
+    """Whether a handler of the toolkit is installed."""
     return isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Standing)
 
 
 def at_work(frame):
-    """Whether a handler of the toolkit's stands, or its code is being called."""
+    """Whether a handler of the toolkit is installed, or its code is running."""
     if stands():
         return True
     while frame is not None:
@@ -180,7 +180,7 @@ def at_work(frame):
 
 
 def traced(scene, tracer):
-    """Run a scene; gives what it raised."""
+    """Run a scene; return what it raised."""
     with tempfile.TemporaryDirectory() as folder:
         raised = None
         sys.unraisablehook = tracer.printed.append
@@ -196,9 +196,9 @@ def traced(scene, tracer):
 
 
 def wrong(raised, tracer):
-    """What is not as it should be after a strike."""
+    """What is wrong after a strike."""
     found = []
-    # What strikes when no handler of the toolkit's stands, where a loop is being collected, say, Python only prints.
+    # Without a handler of the toolkit, for example while a loop is collected, Python only prints an interrupt.
     if type(raised) is not KeyboardInterrupt and not (tracer.printed and not tracer.stood):
         found.append(f"raised {raised!r}")
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

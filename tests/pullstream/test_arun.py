@@ -1,4 +1,4 @@
-"""arun: a run that is awaited, by asyncio or by trio; its result, its failure, its end by a cancellation."""
+"""arun: a run awaited by asyncio or by trio; its result, its failure, its cancellation."""
 
 import asyncio
 import contextvars
@@ -23,7 +23,7 @@ async def endless(ctx, events):
 
 
 async def until(events, what):
-    while what not in events:  # noqa: ASYNC110 - they come from another thread
+    while what not in events:  # noqa: ASYNC110 - another thread adds them
         await asyncio.sleep(0.001)
 
 
@@ -31,8 +31,8 @@ def threads():
     return [thread for thread in threading.enumerate() if thread.name == "pullstream arun"]
 
 
-def test_the_loop_goes_on_meanwhile():
-    """Several are awaited at once, beside what else the program does."""
+def test_the_loop_keeps_running():
+    """Several runs are awaited at once, beside other work of the program."""
 
     async def main():
         given = asyncio.Event()
@@ -51,7 +51,7 @@ def test_the_loop_goes_on_meanwhile():
 
 @pytest.mark.parametrize("seconds", [0, 0.001, 0.05])
 def test_a_timeout(seconds):
-    """asyncio's own word for it is raised, at whatever moment it strikes."""
+    """asyncio's own exception is raised, whenever the timeout strikes."""
     events = []
 
     async def main():
@@ -112,8 +112,8 @@ def test_asyncio_functions_run_in_the_loop_that_awaits():
     assert asyncio.run(main()) == [(1, "main")]
 
 
-def test_what_cannot_be_awaited():
-    """What is no pipeline, and where nothing runs that could wait."""
+def test_invalid_awaits():
+    """An incomplete pipeline, and a coroutine outside an event loop."""
     with pytest.raises(ps.CompositionError, match=r"arun\(\) at .*test_arun.py.* no sink"):
         ps.arun(ps.values("ab"))
     with pytest.raises(ps.PullstreamError, match=r"elsewhere use run\(pipeline\)"):

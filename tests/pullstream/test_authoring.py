@@ -29,7 +29,7 @@ from pullstream.authoring import (
 
 
 class _Numbers(ps.authoring.Kernel[int]):
-    """Counts; a journal keeps how far it has come."""
+    """Counts; a journal keeps its position."""
 
     traits = Traits(waits=False, carries=Carries.MEMORY)
 
@@ -87,7 +87,7 @@ def convert(
 async def gathered(
     upstream: ps.Reader[Any], ctx: ps.Context, *, how: Annotated[str, OneOf("list", "set")] = "list"
 ) -> Any:
-    """Keep what comes."""
+    """Keep all values."""
     kept: list[Any] = []
     async for batch in ctx.batches(upstream):
         kept.extend(batch.values)
@@ -116,7 +116,7 @@ def refused(compose: Callable[[], object]) -> str:
     return str(caught_here.value)
 
 
-def test_a_source_goes_on_where_it_was(tmp_path):
+def test_a_source_resumes_where_it_was(tmp_path):
     path = tmp_path / "journal"
     seen: list[int] = []
 
@@ -138,14 +138,14 @@ def test_a_source_goes_on_where_it_was(tmp_path):
 @pytest.mark.parametrize("limit", [1, 7])
 def test_a_transformer_has_an_error_policy(limit):
     texts = ps.values(["1", "x", "3"])
-    told: list[Any] = []
+    seen: list[Any] = []
 
     assert ps.run(ps.pipe(texts, convert(int, on_error="skip"), gathered(how="set")), limit=limit) == {1, 3}
     one, failed, three = ps.run(ps.pipe(texts, convert(int, on_error="result"), gathered()), limit=limit)
     assert (one, failed.value, three) == (1, "x", 3)
-    aside = ps.drain(lambda failed: told.append(failed.value))
+    aside = ps.drain(lambda failed: seen.append(failed.value))
     assert ps.run(ps.pipe(texts, convert(int, on_error=aside), gathered()), limit=limit) == [1, 3]
-    assert told == ["x"]
+    assert seen == ["x"]
     with pytest.raises(ValueError, match="invalid literal") as failure:
         ps.run(ps.pipe(texts, convert(int), gathered()), limit=limit)
     assert "raised in convert, composed at" in failure.value.__notes__[0]
@@ -166,14 +166,14 @@ def test_a_transformer_has_an_error_policy(limit):
     ],
 )
 def test_wrong_arguments_are_refused_when_composing(compose, words):
-    """The message names the module, the line, the argument and what it was; a call that Python refuses is no other."""
+    """The message names the module, the line, the argument and its value, also for calls that Python itself refuses."""
     message = refused(compose)
 
     assert [word for word in words if word not in message] == []
 
 
-def test_a_module_is_shown_as_one_would_write_it():
-    """What is as by default is left out; arguments by position come first, however they were given."""
+def test_repr_is_the_call_in_short():
+    """Defaults are left out; positional arguments come first, however they were given."""
     assert repr(numbers(until=3, step=1)) == "numbers(3)"
     assert repr(numbers(3, step=2)) == "numbers(3, step=2)"
     assert repr(convert(int, on_error="skip")) == "convert(int, on_error='skip')"
@@ -188,7 +188,7 @@ def test_a_module_can_be_compared_and_pickled():
     assert numbers(3) == numbers(until=3) != numbers(4)
 
 
-def test_help_shows_what_a_module_takes_and_gives():
+def test_help_shows_arguments_and_results():
     """The checks beside the types are for the toolkit; a reader sees the types."""
     assert str(inspect.signature(numbers)) == "(until: int, *, step: int = 1) -> Source[int]"
     assert str(inspect.signature(gathered)).endswith("how: str = 'list') -> Sink")
@@ -196,8 +196,8 @@ def test_help_shows_what_a_module_takes_and_gives():
     assert inspect.unwrap(numbers) is not numbers
 
 
-def test_annotations_that_are_text_are_read():
-    """`from __future__ import annotations` makes text of annotations; the checks in them hold all the same."""
+def test_string_annotations_are_read():
+    """`from __future__ import annotations` turns annotations into strings; their checks still apply."""
     namespace: dict[str, Any] = {"__name__": "somewhere"}
     code = (
         "from __future__ import annotations\n"
@@ -216,8 +216,8 @@ def test_annotations_that_are_text_are_read():
     assert repr(namespace["few"](2, other=3)) == "few(2, other=3)"
 
 
-def test_a_plain_function_says_what_it_composes():
-    """Without its annotation it cannot be told from a generator that has no yield."""
+def test_composing_functions_need_an_annotation():
+    """Without one it cannot be distinguished from a generator that lacks its yield."""
 
     def forgotten(number):
         return opens(_Numbers(number, 1))
@@ -227,7 +227,7 @@ def test_a_plain_function_says_what_it_composes():
     assert "-> ps.Sink[...]" in refused(lambda: ps.sink(forgotten))
 
 
-def test_a_function_that_composes_is_checked():
+def test_checked_functions_check_arguments():
     @checked
     def several(number: Positive, *names: str, **more: int) -> list[Any]:
         return [number, names, more]
@@ -244,7 +244,7 @@ def test_a_function_that_composes_is_checked():
     assert "several() at" in refused(lambda: several(0))
 
 
-def test_the_door_leads_to_everything_that_is_exported():
+def test_the_module_docstring_names_all_exports():
     named = set(re.findall(r"`(\w+)`", (authoring.__doc__ or "").partition("Composing and opening")[2]))
 
     assert named - {"on_error", "adapters", "opens"} <= {*authoring.__all__}

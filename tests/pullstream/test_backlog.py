@@ -1,4 +1,4 @@
-"""What it costs to hand on values that are owed."""
+"""The cost of handing on buffered values."""
 
 import tracemalloc
 
@@ -8,17 +8,17 @@ import pullstream as ps
 from tests.pullstream.common import script
 
 MANY = 20_000
-"""So many values are owed at one time, ..."""
+"""The number of values that are buffered at one time."""
 
 FIRST = 4_000
-"""... so many are asked for at first, and then one at a time."""
+"""The number of values in the first ask; later ones are for one value."""
 
 
-# ---- what one more answer costs
+# ---- the cost of one more answer
 
 
 def again(value):
-    """The values that a loop's body makes of one: 0 goes round many times."""
+    """The results of a loop's body for one value: 0 sends many values round."""
     return (ps.Again(number) for number in range(1, MANY + 1)) if value == 0 else [value]
 
 
@@ -26,7 +26,7 @@ def everything(value):
     return [value for _ in range(MANY)]
 
 
-OWING = {
+BUFFERING = {
     "count_by_key": ps.pipe(ps.values(range(MANY)), ps.count_by_key()),
     "tumbling": ps.pipe(ps.values(range(MANY)), ps.tumbling(10, ps.agg.count(), key=lambda n: n)),
     "sessions": ps.pipe(ps.values(range(MANY)), ps.sessions(10, ps.agg.count(), key=lambda n: n)),
@@ -42,7 +42,7 @@ OWING = {
 }
 
 
-@pytest.mark.parametrize("name", OWING)
+@pytest.mark.parametrize("name", BUFFERING)
 async def test_one_more_value_costs_one_value(name, autojump_clock):
     @ps.sink
     async def asking(upstream, ctx):
@@ -60,8 +60,8 @@ async def test_one_more_value_costs_one_value(name, autojump_clock):
         ctx.abandon()
         return got, sorted(peaks)[len(peaks) // 2]
 
-    async with ps.pipe(OWING[name], asking()).open(limit=FIRST) as running:
+    async with ps.pipe(BUFFERING[name], asking()).open(limit=FIRST) as running:
         got, peak = await running.result()
     assert got > 20
-    # The values that are left take 8 bytes each in a list of their own.
+    # A list of the remaining values would take 8 bytes for each.
     assert peak < 8 * (MANY - FIRST) / 4

@@ -1,4 +1,4 @@
-"""The checker names every broken rule, who broke it and where; of correct pipelines it says nothing."""
+"""The checker names every broken rule, the culprit and the place, and accepts correct pipelines."""
 
 import re
 from contextlib import suppress
@@ -50,7 +50,7 @@ async def beside(ask, then):
 
 
 def answering(*answers):
-    """A reader that gives these answers in turn, the last one for ever; a class of exceptions is raised anew."""
+    """A reader that gives these answers in turn, the last one for ever; exception classes are raised anew."""
 
     class Answering(Numbers):
         async def ask(self, limit=1):
@@ -168,7 +168,7 @@ async def test_a_broken_partner_is_reported_with_its_rule(rule, culprit, partner
 
 
 def only(exc):
-    """The violation, out of whatever groups nurseries have put it in."""
+    """The violation, taken out of the groups that nurseries put it in."""
     while isinstance(exc, ExceptionGroup):
         (exc,) = exc.exceptions
     return exc
@@ -176,13 +176,13 @@ def only(exc):
 
 @pytest.mark.parametrize("requests", IMPOLITE)
 async def test_an_impolite_requester_is_accepted_unless_strict(requests, autojump_clock):
-    """What a requester must not send is nevertheless answered, by R3 and R5."""
+    """Requests that must not be sent are still answered, by R3 and R5."""
     reader = watch(Numbers())
     await requests(reader)
     reader.settled()
 
 
-# ---- broken modules in a pipeline: those of the cards of the rules, and others
+# ---- broken modules in a pipeline: those of the rules' cards, and others
 
 
 @ps.transformer
@@ -193,7 +193,7 @@ class ChangesTheReason(Passing):
 
 @ps.transformer
 class FailsByItself(Passing):
-    class machine(Edge):  # noqa: N801 - it stands for one
+    class machine(Edge):  # noqa: N801 - the name of an attribute
         async def ask(self, lane, limit, **options):
             await super().ask(lane, limit, **options)
             raise Unseen
@@ -201,9 +201,9 @@ class FailsByItself(Passing):
 
 @ps.transformer
 class EchoesTheAnswer(Passing):
-    """Answers with what it has handed over before."""
+    """Answers every value twice."""
 
-    class machine(Edge):  # noqa: N801 - it stands for one
+    class machine(Edge):  # noqa: N801 - the name of an attribute
         async def ask(self, lane, limit, **options):
             batch = await super().ask(lane, limit, **options)
             return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
@@ -220,7 +220,7 @@ class NeverReleases(Passing):
     async def acquire(self):
         pass
 
-    class machine(Edge):  # noqa: N801 - it stands for one
+    class machine(Edge):  # noqa: N801 - the name of an attribute
         async def confirm(self):
             await self.module.dismiss(None)
             return ps.DONE
@@ -281,7 +281,7 @@ async def leaving(upstream, ctx):
 
 @ps.sink
 async def waiting(upstream, ctx):
-    """Lets the module above begin, and asks for nothing."""
+    """Lets the module upstream begin, and asks for nothing."""
     await upstream.edge.module.begin()
 
 
@@ -324,8 +324,8 @@ def test_a_broken_transformer_is_reported_with_its_rule(rule, module, sink):
     assert f"{__file__}:{composed}" in str(caught.value)
 
 
-async def test_an_abort_that_is_cancelled_has_ended_the_edge(autojump_clock):
-    """Its sender does not wait for the release, and the ask before it is answered with the failure."""
+async def test_a_cancelled_abort_still_ends_the_edge(autojump_clock):
+    """Its sender does not wait for the release, and an earlier ask is answered with the failure."""
 
     @ps.source
     class Failing(ps.authoring.Kernel):
@@ -353,7 +353,7 @@ async def test_an_abort_that_is_cancelled_has_ended_the_edge(autojump_clock):
         assert await running.result() == started + 2
 
 
-def test_a_violation_that_is_swallowed_ends_the_run():
+def test_a_swallowed_violation_ends_the_run():
     @ps.transformer
     async def swallows(upstream, ctx):
         while True:
@@ -366,11 +366,11 @@ def test_a_violation_that_is_swallowed_ends_the_run():
         ps.run(ps.pipe(ps.values([0]), EchoesTheAnswer(), swallows(), ps.drain()), limit=1, check=True)
 
 
-# ---- what it says nothing of
+# ---- diagrams, multi-time batches, memory
 
 
 async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
-    """What follows has an arrow; of a batch the first values are drawn, each at its time if it has many."""
+    """Later events begin with an arrow; a batch shows its first values, with their times if it has several."""
     reader = watch(many([0, 1, (2, "b"), 3], "abcd")())
     await reader.ask_many(4)
     assert reader.diagram() == "D: ask1(Ans1 4) -> U: Ans1=value('a' at 0, 'b' at 1, 'c' at (2, 'b'), ... 4 in all)"
@@ -391,7 +391,7 @@ async def test_an_edge_is_drawn_in_the_specification_s_notation(autojump_clock):
 
 @ps.source
 class TrustedMany(ps.authoring.Kernel):
-    """Gives what it is told to, unverified without the checker; it holds 4 until it has answered."""
+    """Gives the answers it is made with, unverified without the checker; it holds 4 until the last one."""
 
     traits = Traits(trusted=True, follows=True)
 
@@ -424,8 +424,8 @@ async def takes(upstream, ctx, whole):
         ([ps.Batch(4, ["a"]), ps.Batch.of([4, 3], [*"ab"])], "R12", "it answered at 3, which was complete"),
     ],
 )
-def test_a_module_that_nobody_verifies_is_caught_in_an_answer_of_many_times(answers, rule, what, whole):
-    """The machine trusts it; the checker looks at each of the times (R2, R12)."""
+def test_a_trusted_module_s_wrong_multi_time_answer_is_caught(answers, rule, what, whole):
+    """The engine trusts it; the checker checks each of the times (R2, R12)."""
     pipeline = ps.pipe(TrustedMany(*answers), takes(whole))
     with pytest.raises(Violation, match=what) as caught:
         ps.run(pipeline, check=True)
@@ -434,8 +434,8 @@ def test_a_module_that_nobody_verifies_is_caught_in_an_answer_of_many_times(answ
 
 
 @pytest.mark.parametrize("method", ["stamp", "count_batch"])
-def test_a_batch_of_many_times_that_is_not_counted_is_found(method, monkeypatch):
-    """What is handed over is in flight, at each of its times (R11)."""
+def test_an_uncounted_multi_time_batch_is_found(method, monkeypatch):
+    """A batch that is handed over is in flight at each of its times (R11)."""
     monkeypatch.setattr(End, method, lambda *_: None, raising=False)
     with pytest.raises(Violation, match="R11"):
         ps.run(ps.pipe(TrustedMany(ps.Batch.of([1, 2], ["a", "b"])), takes(whole=True)), check=True)
@@ -451,8 +451,8 @@ async def test_a_long_stream_is_watched_in_bounded_memory():
     assert reader.diagram().endswith("D: ask2000(Ans2000) -> U: Ans2000=value(1999)")
 
 
-def test_of_many_events_the_first_and_the_last_are_kept():
-    """The gap is after the first ones, also if one of them was taken back, and only if an event is left out."""
+def test_a_log_keeps_its_first_and_last_events():
+    """The gap follows the first events, even if one was taken back, and exists only if an event is left out."""
     log = EventLog()
     for number in range(1, 20):
         log.note((number, Act.ACK, number, 0, None))
@@ -466,8 +466,8 @@ def test_of_many_events_the_first_and_the_last_are_kept():
     assert ([event.number for event in log.events], log.gap) == ([*range(1, 21), *range(22, 222)], 20)
 
 
-def test_a_checker_is_of_one_run():
-    """Another would be blamed for what was broken in the first, or draw that one's edges."""
+def test_checkers_are_single_use():
+    """A second run would be blamed for violations of the first, or draw its edges."""
     checker = Checker()
     with pytest.raises(Violation, match="^R7"):
         ps.run(ps.pipe(ps.values("ab"), StopsByItself(), ps.collect()), check=checker)
@@ -476,8 +476,8 @@ def test_a_checker_is_of_one_run():
         ps.run(ps.pipe(ps.values("ab"), ps.collect()), check=checker)
 
 
-def test_a_checker_draws_any_edge_of_its_run_and_both_sides_of_a_module():
-    """The input's and the output's events in one drawing; a row that is too long goes on in the next."""
+def test_a_checker_draws_edges_and_both_sides_of_a_module():
+    """The input's and the output's events in one drawing; a row that is too long continues in the next."""
     checker = Checker()
     long = "a string that fills a line, or nearly"
     ps.run(ps.pipe(ps.values([long]), ps.map(str.upper).named("shout"), ps.collect()), limit=1, check=checker)

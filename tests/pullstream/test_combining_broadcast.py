@@ -1,4 +1,4 @@
-"""`broadcast`: listeners come and go, a slow one holds up or loses, and nobody is remembered who has left."""
+"""`broadcast`: listeners come and go, a slow one delays the sender or loses values, and one that left is forgotten."""
 
 import pytest
 import trio
@@ -23,8 +23,8 @@ def listening(source, *parts, limit):
     return ps.pipe(source, *parts, ps.collect(timed=True)).open(limit=limit, check="strict")
 
 
-async def test_the_slowest_holds_up(limit, autojump_clock):
-    """All get everything, at its times; `send` waits until the slowest has room, who is at most the capacity behind."""
+async def test_send_awaits_slowest(limit, autojump_clock):
+    """All get every value at its time; `send` waits for the slowest listener, which is at most the capacity behind."""
     news = ps.broadcast(4)
     sent = []
 
@@ -39,12 +39,12 @@ async def test_the_slowest_holds_up(limit, autojump_clock):
         news.end()
         assert await slow.result() == [*range(12)]
         assert await fast.result() == [(n // 3, n) for n in range(12)]
-    # It takes a second for each batch, which holds what there is room for at most.
+    # It takes a second for each batch, and a batch holds at most the capacity.
     assert sent[-1][0] - sent[0][0] >= (12 - 2 * 4) / min(limit, 4)
 
 
-async def test_the_slowest_loses_the_oldest(limit, autojump_clock):
-    """With "drop" nobody is held up, and who is behind has the latest values; its counter says how many it lost."""
+async def test_slow_listeners_lose_oldest(limit, autojump_clock):
+    """No one waits; a slow listener gets the latest values, and its counter says how many it lost."""
     news = ps.broadcast(4, overflow="drop_oldest")
 
     async with ps.pipe(news.listen(), slowly()).open(limit=limit) as slow:
@@ -61,7 +61,7 @@ async def test_the_slowest_loses_the_oldest(limit, autojump_clock):
 
 
 async def test_a_listener_that_leaves_is_forgotten(limit, autojump_clock):
-    """However it leaves; a sender that waits for it waits no more."""
+    """However it leaves, and a sender stops waiting for it."""
     news = ps.broadcast(2)
 
     async with listening(news.listen(), ps.take(3), limit=limit) as taking:
@@ -82,7 +82,7 @@ async def test_a_listener_that_leaves_is_forgotten(limit, autojump_clock):
 
 
 async def test_cancelled_send(limit, autojump_clock):
-    """Whoever has room does not get what was cancelled while another had none: all or nobody."""
+    """A listener with room does not get a value if its send was cancelled while another had none: all or none."""
     news = ps.broadcast(1)
 
     async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(10)).open() as slow:
@@ -100,7 +100,7 @@ async def test_cancelled_send(limit, autojump_clock):
 @pytest.mark.parametrize("failure", [None, ValueError("off the air")], ids=str)
 @pytest.mark.parametrize("waiting", [False, True])
 async def test_end_and_fail(limit, waiting, failure, autojump_clock):
-    """What was sent before, or waits to be, comes before the end, or before the failure, which is the same for all."""
+    """Values sent before, or waiting to be sent, precede the end or the failure, which is the same for all."""
     news, numbers = ps.broadcast(2), range(2 + waiting * 3)
 
     async with ps.pipe(news.listen(), slowly()).open(limit=limit) as one, trio.open_nursery() as nursery:
@@ -117,8 +117,8 @@ async def test_end_and_fail(limit, waiting, failure, autojump_clock):
         assert await answer(late.result) == (failure or [])
 
 
-async def test_end_after_a_send_that_was_cancelled(limit, autojump_clock):
-    """A listener that waits hears of the end as soon as nothing is being sent any more."""
+async def test_end_after_a_cancelled_send(limit, autojump_clock):
+    """A waiting listener gets the end as soon as no send is pending."""
     news = ps.broadcast(1)
 
     async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(50)).open() as slow:
@@ -135,8 +135,8 @@ async def test_end_after_a_send_that_was_cancelled(limit, autojump_clock):
         assert await slow.result() == [0, 1]
 
 
-async def test_the_end_completes_what_no_listener_keeps(autojump_clock):
-    """Without a further ask: the last value is acknowledged, and nothing more can come."""
+async def test_the_end_completes_acknowledged_times(autojump_clock):
+    """Without a further ask: the last value is acknowledged, and no more can arrive."""
     news = ps.broadcast(2)
 
     @ps.sink
@@ -156,15 +156,15 @@ async def test_the_end_completes_what_no_listener_keeps(autojump_clock):
 
 
 async def test_completions(limit, autojump_clock):
-    """A time is complete when what came at it is worked off, and nothing more can; `advance` says so sooner."""
+    """A time is complete when its values are acknowledged and no more can arrive; `advance` says so sooner."""
     news = ps.broadcast(9)
-    told = []
+    completed = []
 
     async with ps.pipe(news.listen(), slowly()).open(limit=limit, check="strict") as one:
 
         async def wait(time):
             await one.progress.completed(time)
-            told.append((time, trio.current_time()))
+            completed.append((time, trio.current_time()))
 
         async with trio.open_nursery() as nursery:
             for time in range(4):
@@ -174,11 +174,11 @@ async def test_completions(limit, autojump_clock):
             await news.send("a", 0)
             await news.send("b", 1)
             await trio.sleep(10)
-            assert [time for time, _ in told] == [0]
+            assert [time for time, _ in completed] == [0]
             news.advance(3)
             await wait_all_tasks_blocked()
-            assert {time for time, _ in told} == {0, 1, 2}
+            assert {time for time, _ in completed} == {0, 1, 2}
             with pytest.raises(ps.errors.CapabilityError, match="cannot send 2 after 3"):
                 await news.send("c", 2)
             news.end()
-    assert told[0][1] - began == 1
+    assert completed[0][1] - began == 1

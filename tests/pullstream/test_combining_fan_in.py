@@ -24,7 +24,7 @@ async def pausing(ctx, values, seed):
     while rest:
         if pauses.random() < 0.5:
             await trio.sleep(pauses.random())
-        # The limit of the next ask may be another.
+        # The next ask may have another limit.
         now, rest = rest[: ctx.limit], rest[ctx.limit :]
         yield ps.Batch(0, now)
 
@@ -38,7 +38,7 @@ def each_in_order(merged, values):
 
 
 def latest(rows, values):
-    """One position advances at a time, from the first of each to the last of each."""
+    """Whether one position advances at a time, from the first of each to the last of each."""
     if not all(values) or not values:
         return rows == []
     positions = [[each.index(pair) for each, pair in zip(values, row, strict=True)] for row in rows]
@@ -74,8 +74,8 @@ def sources_of(values, seed):
 @pytest.mark.parametrize("name", FAN_INS)
 @quickly
 @in_any_way
-def test_values_are_those_of_plain_python(name, values, limit, seed):
-    """At every limit, with any pauses. Each value is at its place in its source, whose values are in order."""
+def test_results_equal_plain_python(name, values, limit, seed):
+    """At every limit, with any pauses. Each value records its source and its place there; sources are sorted."""
     values = [[(value, number, at) for at, value in enumerate(sorted(each))] for number, each in enumerate(values)]
     module, right = FAN_INS[name]
     found = run(ps.pipe(module(*sources_of(values, seed)), ps.collect()), limit, seed=seed)
@@ -85,8 +85,8 @@ def test_values_are_those_of_plain_python(name, values, limit, seed):
 @pytest.mark.parametrize("mode", ["shortest", "strict", "padded"])
 @quickly
 @given(several, st.integers(0, 15), st.sampled_from([1, 2, 7, 4096]), st.integers(0, 10**6))
-def test_zip_ends_or_fails_as_the_builtin(mode, values, fails, limit, seed):
-    """The first source without a next value decides, whichever is known sooner, and rows before it are whole."""
+def test_zip_ends_or_fails_like_builtin(mode, values, fails, limit, seed):
+    """The first source without a next value decides, whichever answers first, and rows before it are whole."""
 
     def ends_or_fails(number, each):
         yield from each
@@ -95,18 +95,18 @@ def test_zip_ends_or_fails_as_the_builtin(mode, values, fails, limit, seed):
 
     plain = [ends_or_fails(number, each) for number, each in enumerate(values)]
     expected, seen = [], []
-    told = None
+    error = None
     try:
         expected.extend(itertools.zip_longest(*plain) if mode == "padded" else zip(*plain, strict=mode == "strict"))
     except Unseen as failure:
-        told = pytest.raises(Unseen, match=rf"^{failure}\b")
+        error = pytest.raises(Unseen, match=rf"^{failure}\b")
     except ValueError:
-        told = pytest.raises(ps.errors.LengthError, match=rf"zip.* ended after {len(expected)} values, but source \d")
+        error = pytest.raises(ps.errors.LengthError, match=rf"zip.* ended after {len(expected)} values, but source \d")
     sources = [
         ps.concat(source, ps.values(ends_or_fails(number, [])))
         for number, source in enumerate(sources_of(values, seed))
     ]
-    with told or nullcontext():
+    with error or nullcontext():
         run(ps.pipe(ps.zip(*sources, mode=mode), ps.drain(seen.append)), limit, seed=seed)
     assert seen == expected
 
@@ -127,7 +127,7 @@ def test_merge_takes_turns():
 
 
 @pytest.mark.usefixtures("schedule")
-async def test_concat_opens_nothing_when_it_ends(edge, counting, new_probe, autojump_clock):
+async def test_aborting_concat_opens_nothing(edge, counting, new_probe, autojump_clock):
     stuck, later, other = probes = [new_probe() for _ in range(3)]
     both = ps.merge(ps.concat(counting(stuck, 1, delay=99), counting(later, 1)), counting(other, 1, delay=99))
     async with edge(both) as reader, trio.open_nursery() as nursery:
@@ -138,7 +138,7 @@ async def test_concat_opens_nothing_when_it_ends(edge, counting, new_probe, auto
 
 
 @pytest.mark.parametrize(
-    ("sources", "key", "given", "told"),
+    ("sources", "key", "given", "error"),
     [
         (([3, 1], [2]), None, [2, 3], r"source 1 gave 1 after 3\. Sort them first, .* or pass key="),
         (([1, 4], [2, 5, 3]), None, [1, 2, 4, 5], "source 2 gave 3 after 5"),
@@ -146,9 +146,9 @@ async def test_concat_opens_nothing_when_it_ends(edge, counting, new_probe, auto
         ((["a", "B"], ["b", "A"]), str.lower, ["a", "B", "b"], "source 2 gave 'A' with the key 'a' after .* key 'b'"),
     ],
 )
-def test_merge_sorted_refuses_values_that_are_not_in_order(sources, key, given, told, limit):
+def test_merge_sorted_refuses_values_that_are_not_in_order(sources, key, given, error, limit):
     seen = []
-    with pytest.raises(ps.PullstreamError, match=rf"merge_sorted, composed at .*test_combining_fan_in.*{told}"):
+    with pytest.raises(ps.PullstreamError, match=rf"merge_sorted, composed at .*test_combining_fan_in.*{error}"):
         run(ps.pipe(ps.merge_sorted(*map(ps.values, sources), key=key), ps.drain(seen.append)), limit)
     assert seen == given
 
@@ -176,19 +176,19 @@ async def at(ctx, *pairs, pause=0):
     [
         (at((1, "a"), (5, "b")), at((3, "x"), (4, "y")), {}, [(3, ("a", "x")), (5, ("b", "y"))]),
         (at((Product(1, 5), "a")), at((Product(2, 0), "x")), {}, [(Product(2, 5), ("a", "x"))]),
-        # What stands for a missing value has no time.
+        # The fill value has no time.
         (at((9, "a")), at((1, "x"), (2, "y")), {"mode": "padded"}, [(9, ("a", "x")), (2, (None, "y"))]),
     ],
 )
-def test_a_value_made_of_several_is_at_the_least_upper_bound_of_their_times(one, other, options, expected):
+def test_combined_values_are_at_the_least_upper_bound_of_times(one, other, options, expected):
     assert run(ps.pipe(ps.zip(one, other, **options), ps.collect(timed=True))) == expected
 
 
 @pytest.mark.parametrize("kind", MEETINGS)
 @pytest.mark.parametrize("seed", range(5))
 async def test_two_domains_are_refused(kind, seed, autojump_clock):
-    """Times without a common order fail the module where they meet, by name, and whoever waits for one of them."""
-    told = []
+    """Times without a common order fail the module where they meet, by name, and waits for such a time."""
+    error = []
 
     with pytest.raises(
         TimeDomainError, match=rf"{kind.partition(',')[0]}, composed at .*two domains.*(int|date)"
@@ -197,13 +197,13 @@ async def test_two_domains_are_refused(kind, seed, autojump_clock):
         trio_scheduler._r.seed(seed)
 
         async def wait(progress):
-            told.append(await answer(progress.completed, 7))
+            error.append(await answer(progress.completed, 7))
 
         async with ps.pipe(module, ps.map(str), ps.collect()).open(limit=1, check="strict") as running:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(wait, running.progress)
             await running.result()
 
-    assert len(told) == 1
-    # Where one source follows the other, who waits may see the other's times before the module does.
-    assert told == [caught.value] or (kind == "concat" and "date(2024, 1, 3) (date) and 7 (int)" in str(told[0]))
+    assert len(error) == 1
+    # If one source follows the other, the wait may see the other's times before the module does.
+    assert error == [caught.value] or (kind == "concat" and "date(2024, 1, 3) (date) and 7 (int)" in str(error[0]))

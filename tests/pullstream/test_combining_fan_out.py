@@ -1,4 +1,4 @@
-"""One stream, several ways: `tee` with a capacity, `partition`, and what goes aside, to a sink beside the main one."""
+"""One stream, several sinks: `tee` with a capacity, `partition`, and side sinks beside the main one."""
 
 import math
 
@@ -12,8 +12,8 @@ from tests.pullstream.common import Unseen, answer, aside, kept, run, script
 @pytest.mark.sampled(18)
 @pytest.mark.usefixtures("schedule")
 @pytest.mark.parametrize("capacity", [1, 5, 30])
-def test_at_most_so_far_ahead(limit, capacity, counting, probe):
-    """For each value that the slow branch takes to work on, the fast one gets another, and no more."""
+def test_capacity_limits_lead(limit, capacity, counting, probe):
+    """For each value that the slow branch takes, the fast one gets one more."""
     slow, ahead = [], []
 
     def notice(value):
@@ -28,9 +28,9 @@ def test_at_most_so_far_ahead(limit, capacity, counting, probe):
 
 
 @pytest.mark.parametrize("capacity", [0, 9])
-async def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, probe, autojump_clock):
-    """What a failure froze above is the branch's own once it has caught it, and completes when it has passed it."""
-    told = {}
+async def test_a_failure_that_a_branch_catches(limit, capacity, counting, probe, autojump_clock):
+    """Times that a failure froze upstream complete at each branch that caught it, when the branch has passed them."""
+    moments = {}
 
     instead = lambda _: ps.values([99], time=lambda _: 5)  # noqa: E731
     branches = [ps.pipe(ps.catch(instead), kept([], pause=10).named(name)) for name in ("one", "two")]
@@ -38,16 +38,16 @@ async def test_a_failure_that_a_branch_deals_with(limit, capacity, counting, pro
     async with pipeline.open(limit=limit) as running:
         for name in ("one", "two"):
             await running.progress.completed(4, at=name)
-            told[name] = trio.current_time()
+            moments[name] = trio.current_time()
         await running.progress.completed(5)
-        told["end"] = trio.current_time()
+        moments["end"] = trio.current_time()
 
-    assert told["one"] == told["two"] == told["end"] - 10
+    assert moments["one"] == moments["two"] == moments["end"] - 10
 
 
 @pytest.mark.usefixtures("schedule")
 def test_a_key_without_a_sink(limit, counting, probe):
-    """It is an error that names the value, after what came before it."""
+    """The error names the value, and follows the values before it."""
     even = []
 
     with pytest.raises(ps.errors.RoutingError, match=r"partition.* 5 has the key 'odd'.*other=") as caught:
@@ -59,7 +59,7 @@ def test_a_key_without_a_sink(limit, counting, probe):
 
 @pytest.mark.parametrize("capacity", [0, 9])
 async def test_a_key_that_fails(limit, capacity, counting, probe, autojump_clock):
-    """The failure names the module and follows what was dealt before it; the time of that value never completes."""
+    """The failure names the module and follows the values dealt before it; the time of that value never completes."""
     logs = [], []
 
     def key(n):
@@ -80,20 +80,20 @@ async def test_a_key_that_fails(limit, capacity, counting, probe, autojump_clock
 
 
 def test_a_rare_key_does_not_hold_up_the_rest(counting, probe):
-    """A sink that gets little asks for little, and sets no limit to what is fetched for the others."""
+    """A sink that gets few values asks for few, which does not limit what is fetched for the others."""
     run(ps.pipe(counting(probe, 100_000), ps.partition(lambda n: n == 5, {True: ps.drain(), False: ps.drain()})))
 
     assert len(probe.asked) < 200
 
 
 async def test_a_branch_does_not_wait_for_another_to_ask(autojump_clock):
-    """An answer for one branch is no reason to let the other one wait until the first has worked on it."""
-    came = []
+    """An answer for one branch must not make the other one wait until the first has processed it."""
+    arrivals = []
 
     @ps.transformer
     async def works(upstream, ctx, seconds):
         async for batch in ctx.batches(upstream):
-            came.append(trio.current_time() - begin)
+            arrivals.append(trio.current_time() - begin)
             await trio.sleep(seconds)
             yield batch
 
@@ -107,11 +107,11 @@ async def test_a_branch_does_not_wait_for_another_to_ask(autojump_clock):
         ps.pipe(ps.values(range(4)), ps.map_async(call, 1), ps.partition(lambda n: n % 2, branches, capacity=5))
     )
 
-    assert came == [2, 4, 14, 16]
+    assert arrivals == [2, 4, 14, 16]
 
 
 async def test_a_branch_that_leaves_when_upstream_can_answer(schedule, autojump_clock):
-    """Upstream has woken it, to ask for all branches: another one does that in its place."""
+    """Upstream has woken it to ask for all branches: another branch asks instead."""
     switch, got = ps.abortable(), []
 
     @ps.source
@@ -168,8 +168,8 @@ def is_a_hub_that_was_left(start):
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("source", [ps.interval(1), ps.pipe(ps.interval(0.5), ps.filter(lambda n: n % 2))])
 @pytest.mark.parametrize("other", [has_enough, is_paused, meets_a_deadline, is_a_hub_that_was_left])
-async def test_a_branch_that_does_something_else_when_it_is_woken(other, source, schedule, autojump_clock):
-    """It polls upstream for the others: they get their values all the same."""
+async def test_a_woken_branch_that_does_not_ask(other, source, schedule, autojump_clock):
+    """It still polls upstream for the others, so they get their values."""
     moments, begin = [], trio.current_time()
     async with trio.open_nursery() as nursery:
         beside = other(nursery.start_soon)
@@ -179,8 +179,8 @@ async def test_a_branch_that_does_something_else_when_it_is_woken(other, source,
 
 
 @pytest.mark.parametrize("row", [1, 40])
-def test_branches_that_wait_together_are_asked_for_together(row, counting, probe):
-    """However little the first of them may be ahead of the others when it asks; and below any number of modules."""
+def test_branches_that_wait_together_share_asks(row, counting, probe):
+    """However short the first one's lead over the others when it asks, and downstream of any number of modules."""
     ps.run(ps.pipe(counting(probe, 2_000), *[ps.tap(id)] * row, ps.tee(ps.drain(), ps.drain(), capacity=2)))
     assert len(probe.asked) < 200
 
@@ -193,7 +193,7 @@ async def test_values_kept_for_a_branch_are_dropped_when_another_fails(autojump_
     assert slow == [0]
 
 
-async def test_what_all_branches_have_left_is_abandoned(autojump_clock):
+async def test_times_that_no_branch_needs_are_abandoned(autojump_clock):
     branches = [ps.pipe(ps.take(count), ps.drain()) for count in (2, 4)]
     async with ps.pipe(ps.values(range(20), time=int), ps.tee(*branches).named("both")).open() as running:
         with pytest.raises(ps.errors.Abandoned):
@@ -234,7 +234,7 @@ async def test_the_last_branch_leaves_while_upstream_ends(enough, autojump_clock
     assert got == [*range(enough)]
 
 
-# ---- aside
+# ---- side sinks
 
 
 def odd(n):
@@ -243,7 +243,7 @@ def odd(n):
 
 @pytest.mark.sampled(8)
 @pytest.mark.usefixtures("schedule")
-async def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, probe, autojump_clock):
+async def test_the_main_branch_waits_only_for_side_values(limit, counting, probe, autojump_clock):
     main = []
 
     parts = (aside(kept([], pause=50), lambda n: n in (1, 30)), kept(main))
@@ -256,8 +256,8 @@ async def test_the_main_branch_waits_for_what_lies_there_alone(limit, counting, 
 
 @pytest.mark.sampled(8)
 @pytest.mark.usefixtures("schedule")
-def test_it_is_waited_for(limit):
-    """What it still does when the inner stream has nothing left belongs to that stream, and so does its failure."""
+def test_inner_side_sinks(limit):
+    """Work of a side sink after an inner stream's last value belongs to that stream, and so does its failure."""
     side = []
 
     def inner(failing):

@@ -56,13 +56,13 @@ def test_mistakes_of_a_subclass_are_explained():
         def commit(self, times):
             pass
 
-    for committer, told in [
+    for committer, words in [
         (Recording([], committed=None), r"^Recording\.open returned None: return .* or \(\) if there are none"),
         (Plain([]), "write `async def`"),
     ]:
         with pytest.raises(TypeError) as caught:
             ps.run(ps.pipe(ps.values([1]), through(committer)))
-        assert re.search(told, "\n".join([str(caught.value), *caught.value.__notes__]))
+        assert re.search(words, "\n".join([str(caught.value), *caught.value.__notes__]))
     with pytest.raises(ps.CompositionError, match=r"with `return await Recording\(\.\.\.\)\.run\(upstream, ctx\)`"):
         ps.sink(Recording)
 
@@ -74,7 +74,7 @@ def numbers():
     return ps.values(NUMBERS, time=lambda n: n // 10)
 
 
-def test_the_calls_in_their_order():
+def test_the_order_of_calls():
     calls = []
 
     assert ps.run(ps.pipe(numbers(), through(Recording(calls))), limit=1) == "done"
@@ -86,7 +86,7 @@ def test_the_calls_in_their_order():
     assert calls.index(("prepare", 1, 11)) < next(at for at, call in enumerate(calls) if call[:2] == ("commit", 1))
 
 
-def test_what_was_committed_is_not_prepared_again():
+def test_committed_times_are_not_prepared_again():
     calls = []
 
     ps.run(ps.pipe(numbers(), through(Recording(calls, committed={1, 3}))))
@@ -96,7 +96,7 @@ def test_what_was_committed_is_not_prepared_again():
 
 @pytest.mark.parametrize("committed", [(), {1, 9}])
 @pytest.mark.parametrize("taken", [0, 2, 3])
-def test_times_before_a_value_that_is_refused_are_committed(taken, committed):
+def test_times_before_a_refused_value_are_committed(taken, committed):
     calls, skipped = [], []
 
     class Many(Recording):
@@ -122,7 +122,7 @@ def test_times_before_a_value_that_is_refused_are_committed(taken, committed):
 
 @pytest.mark.parametrize("what", ["open", "prepare", "commit", "ended", "close"])
 def test_a_call_that_raises(what):
-    """The failure is the run's, and the sink is closed all the same."""
+    """It fails the run, and the sink is still closed."""
     calls = []
 
     with pytest.raises(ValueError, match=what):
@@ -201,7 +201,7 @@ class Folder(Committer):
                     file.flush()
             return
         if self.fault == "repeats":
-            # The record comes after the rows, and not with them.
+            # The record is written after the rows, and not with them.
             rows = self.folder / "rows"
             before = rows.read_text() if rows.exists() else ""
             rows.write_text(before + "".join(f"{time} {value}\n" for value in found))

@@ -29,7 +29,7 @@ def pool():
 
 def shaken():
     async def nothing(io):
-        """Say nothing, and read nothing."""
+        """Write nothing, and read nothing."""
 
     return ps.duplex.handshake(ps.duplex.Duplex(ps.values([1]), ps.drain()), nothing).source
 
@@ -51,7 +51,7 @@ async def test_a_handle_belongs_to_one_run_at_a_time(name, autojump_clock):
     pipeline = ps.pipe((AGAIN | ONCE)[name](), ps.map_async(trio.sleep, 1), ps.collect())
     refused = pytest.raises(ps.errors.ReuseError, match=rf"{name}, made at .*.py:\d+")
     async with pipeline.open() as running:
-        await trio.testing.wait_all_tasks_blocked()  # two that begin in one step begin in any order
+        await trio.testing.wait_all_tasks_blocked()  # runs that begin in one step begin in any order
         with refused:
             async with pipeline.open():
                 pass
@@ -61,7 +61,7 @@ async def test_a_handle_belongs_to_one_run_at_a_time(name, autojump_clock):
 
 
 @pytest.mark.parametrize("name", ["pausable", "abortable", "Quota", "deferred transformer"])
-async def test_a_handle_stands_in_one_place(name):
+async def test_a_handle_has_one_place(name):
     source = AGAIN[name]()
     handle = ps.Transformer(source.modules[-1:])
     with pytest.raises(ps.errors.ReuseError, match=name):
@@ -84,7 +84,7 @@ async def never(_):
 
 
 async def test_nothing_passes_while_paused(edge, counting, probe, autojump_clock):
-    """No ask goes up and no value comes down, not even one that was under way, whose time stays incomplete."""
+    """No ask goes upstream and no value downstream, not even one that was in flight, whose time stays incomplete."""
     pause = ps.pausable()
     async with edge(ps.pipe(counting(probe, 99, delay=1.0), pause)) as reader, trio.open_nursery() as nursery:
         got = []
@@ -113,7 +113,7 @@ async def test_nothing_passes_while_paused(edge, counting, probe, autojump_clock
 
 
 async def test_a_pause_keeps_a_time_from_completing(autojump_clock):
-    """What waits in it is in flight: nothing completes behind it, though upstream has ended."""
+    """A value that waits in it is in flight: no time completes downstream, though upstream has ended."""
     pause: ps.types.Pausable[int] = ps.pausable()
     pipeline = ps.pipe(ps.values([1]), ps.map_async(trio.sleep, 1), pause, ps.collect())
     async with pipeline.open(check=True) as running:
@@ -132,7 +132,7 @@ async def test_a_pause_keeps_a_time_from_completing(autojump_clock):
 async def test_terminations_pass_a_pause(  # noqa: PLR0917 - fixtures
     asked, reason, edge, counting, probe, autojump_clock
 ):
-    """An abort or an error from below is confirmed at once, and reaches the source, in or out of turn."""
+    """An abort or an error from downstream is confirmed at once, and reaches the source, in or out of turn."""
     pause = ps.pausable()
     async with edge(ps.pipe(counting(probe, 99, delay=1.0), pause)) as reader, trio.open_nursery() as nursery:
         answers = []
@@ -218,7 +218,7 @@ async def test_a_switch_before_the_run_opens(counting, probe, edge):
 @pytest.mark.parametrize("wait", [0, 0.05])
 @pytest.mark.parametrize("how", ["abort", "abort_nowait", "error", "error_nowait", "cancel"])
 @pytest.mark.parametrize("reason", [None, ValueError("switched off")])
-def test_a_termination_from_below_replaces_an_end_that_no_ask_was_answered_with(reason, how, wait):
+def test_a_termination_replaces_an_end_not_yet_answered(reason, how, wait):
     """The consumer sees one end (R3, R5): its own termination, though the switch came first."""
     stop, mine = ps.abortable(), KeyError("mine")
     answers = []
@@ -240,7 +240,7 @@ def test_a_termination_from_below_replaces_an_end_that_no_ask_was_answered_with(
     assert answers in ([[end, end]] if how != "cancel" else [[end, end], [reason, reason]])
 
 
-async def test_an_ask_before_a_termination_is_answered_with_the_end_that_the_switch_brought(autojump_clock):
+async def test_an_ask_before_a_termination_gets_the_switch_s_end(autojump_clock):
     """The termination came later, and replaces nothing (R5)."""
     stop, answers = ps.abortable(), []
 
@@ -304,7 +304,7 @@ async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
 
 
 @pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])
-async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock):
+async def test_waits_for_handles_or_clocks_are_no_stalls(made, autojump_clock):
     pause: ps.types.Pausable[int] = ps.pausable()
     if made == "pause":
         pause.pause()
@@ -321,7 +321,7 @@ async def test_what_a_handle_or_the_clock_ends_is_no_stall(made, autojump_clock)
 
 
 class Same:
-    """A function that passes a value on, and can be watched for being kept."""
+    """An identity function that can be watched by a weak reference."""
 
     def __call__(self, value):
         return value
@@ -336,7 +336,7 @@ class Same:
     ],
     ids=["pushable", "dynamic_merge", "deferred"],
 )
-def test_a_handle_that_is_kept_keeps_nothing_of_its_run(made, steer):
+def test_a_kept_handle_keeps_nothing_of_its_run(made, steer):
     """A program with many runs, and a list of their handles, must not keep all their data."""
     handle = made()
 
@@ -357,7 +357,7 @@ def test_a_handle_that_is_kept_keeps_nothing_of_its_run(made, steer):
 
 
 def steered():
-    """Streams with a handle, what another thread calls, and what comes of it."""
+    """Streams with a handle, the calls of another thread, and the result."""
     waits = ps.pipe(ps.values([1]), ps.map_async(never, 1))
     stop, fails, tap = ps.abortable(), ps.abortable(), ps.pausable()
     shops, answer = ps.dynamic_merge(), ps.deferred("source")

@@ -1,4 +1,4 @@
-"""`map_async`: when calls start, when results are answered, and how it all ends."""
+"""`map_async`: when calls start, when results are answered, and how streams end."""
 
 import types
 from contextlib import nullcontext
@@ -14,7 +14,7 @@ def of_another_loop():
     yield "what no trio task may yield"
 
 
-async def test_what_is_there_is_answered_though_the_next_call_is_busy(edge, autojump_clock):
+async def test_results_are_answered_while_the_next_call_is_busy(edge, autojump_clock):
     async def call(n):
         while n == 1:
             await trio.lowlevel.checkpoint()
@@ -67,8 +67,8 @@ async def test_the_concurrency_is_used_and_never_exceeded(concurrency, ordered, 
 
 
 @pytest.mark.parametrize("limit", [1, 16])
-async def test_awaiting_another_loop_fails_as_the_calls_own_error(limit):
-    """What trio says of an await that it does not understand is raised in the call, and can be caught there."""
+async def test_awaiting_another_loop_raises_inside_the_call(limit):
+    """Trio's error about a foreign await is raised in the call, and can be caught there."""
 
     async def call(n):
         try:
@@ -113,21 +113,21 @@ async def resists(n):
 MODULES = {
     "in order": lambda f: ps.map_async(f, 2),
     "as ready": lambda f: ps.map_async(f, 2, ordered=False),
-    "failures left out": lambda f: ps.map_async(f, 2, on_error="skip"),
-    "behind a prefetch": lambda f: ps.pipe(ps.map_async(f, 2), ps.prefetch(3)),
-    "behind a clock": lambda f: ps.pipe(ps.map_async(f, 2), ps.throttle(1.0), ps.timeout(1e9)),
+    "failures skipped": lambda f: ps.map_async(f, 2, on_error="skip"),
+    "with a prefetch": lambda f: ps.pipe(ps.map_async(f, 2), ps.prefetch(3)),
+    "with a clock": lambda f: ps.pipe(ps.map_async(f, 2), ps.throttle(1.0), ps.timeout(1e9)),
     "in flight": lambda f: ps.in_flight(ps.map_async(f, 2), 1),
-    "behind a switch": lambda f: ps.pipe(ps.map_async(f, 2), ps.abortable(), ps.pausable()),
+    "with a switch": lambda f: ps.pipe(ps.map_async(f, 2), ps.abortable(), ps.pausable()),
 }
 
 
 @pytest.mark.parametrize("limit", [1, 5])
 @pytest.mark.parametrize("call", [hangs, resists])
 @pytest.mark.parametrize("name", MODULES)
-async def test_a_call_that_hangs_does_not_hold_an_abort_up(  # noqa: PLR0917 - fixtures
+async def test_a_hanging_call_does_not_delay_an_abort(  # noqa: PLR0917 - fixtures
     name, call, limit, edge, counting, probe, autojump_clock
 ):
-    """It is cancelled in the same moment; one that resists gets the grace, then the abort says which module it is."""
+    """It is cancelled at once; one that resists gets the release timeout, and then the abort names the module."""
     with trio.move_on_after(900):
         async with (
             edge(ps.pipe(counting(probe, 99), MODULES[name](call)), release_timeout=3.0) as reader,
@@ -139,14 +139,14 @@ async def test_a_call_that_hangs_does_not_hold_an_abort_up(  # noqa: PLR0917 - f
             late = pytest.raises(ps.errors.ReleaseTimeout, match="map_async, composed at")
             with late if call is resists else nullcontext():
                 assert await reader.abort() is ps.DONE
-            # The grace once more for a task of a module below, which waits for the same answer.
+            # The timeout counts again for a task of a module downstream, which waits for the same answer.
             assert 3 * (call is resists) <= trio.current_time() - start <= 6 * (call is resists)
             assert probe.balanced
 
 
 @pytest.fixture
 def hand(monkeypatch):
-    """The clock by which calls are found to be long, moved by hand."""
+    """The clock that detects long calls, moved by hand."""
     hand = types.SimpleNamespace(now=0.0)
     monkeypatch.setattr("pullstream.engine.runtime.clocks.perf_counter", lambda: hand.now)
     return hand
@@ -154,7 +154,7 @@ def hand(monkeypatch):
 
 @pytest.mark.parametrize("quick", [0, 1, 16, 40])
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_calls_that_keep_everything_waiting_are_remarked(concurrency, quick, hand, caplog):
+def test_calls_that_block_the_loop_are_reported(concurrency, quick, hand, caplog):
     async def compute(n):
         hand.now += 0.1 if n >= quick else 0.0001
         await trio.lowlevel.checkpoint()
@@ -165,8 +165,8 @@ def test_calls_that_keep_everything_waiting_are_remarked(concurrency, quick, han
     assert "has blocked the event loop" in message
 
 
-async def test_what_others_take_is_not_remarked(hand, caplog):
-    """A call that only passes checkpoints while another task of the program computes has kept nobody waiting."""
+async def test_blocking_by_others_is_not_logged(hand, caplog):
+    """A call that only passes checkpoints while another task of the program computes has not blocked the loop."""
 
     async def compute():
         while True:

@@ -76,19 +76,19 @@ def _none_is_left():
 
 
 async def pid_in(path, program=None):
-    """The number that a worker writes there, of this program or of another one."""
+    """The process id that a worker, of this program or of another one, writes to a path."""
     await until(lambda: path.exists() or (program and program.poll() is not None))
     assert path.exists(), program.stdout.read()
     return int(path.read_text())
 
 
-def test_processes_are_used_again_and_there_are_not_too_many(helpers):
+def test_processes_are_reused_and_limited(helpers):
     pids = set(ps.run(ps.pipe(ps.values(range(40)), ps.map_process(helpers.pid, 2), ps.collect())))
     assert 1 <= len(pids) <= 2
     assert os.getpid() not in pids
 
 
-async def test_none_is_started_before_it_is_needed(helpers):
+async def test_no_process_starts_before_a_call(helpers):
     """Neither composing nor opening starts a process, only a call does (R10)."""
     pipeline = ps.pipe(ps.empty(), ps.map_process(helpers.pid, 2), ps.on_end(lambda _: None))
     before = children()
@@ -98,8 +98,8 @@ async def test_none_is_started_before_it_is_needed(helpers):
         assert children() == before
 
 
-def test_an_exception_arrives_as_itself_with_its_traceback_as_a_note(helpers):
-    """What came before is delivered, and the note tells where in the other process it was raised (R8)."""
+def test_exceptions_arrive_with_their_traceback_as_a_note(helpers):
+    """Earlier results are delivered, and the note says where in the other process it was raised (R8)."""
     got = []
     with pytest.raises(ValueError, match="2") as caught:
         ps.run(ps.pipe(ps.values(range(5)), ps.map_process(helpers.picky, 2), ps.drain(got.append)), check=True)
@@ -111,7 +111,7 @@ def test_an_exception_arrives_as_itself_with_its_traceback_as_a_note(helpers):
 
 
 def test_policies_for_a_value_that_fails(helpers):
-    """`on_error` is that of map_async, also for a worker that died; another is started for the values after it."""
+    """`on_error` works as in map_async, also for a worker that died; another one takes the values after it."""
     picky = ps.map_process(helpers.picky, 2, on_error="skip")
     assert len(ps.run(ps.pipe(ps.values(range(5)), picky, ps.collect()))) == 4
     leave = ps.map_process(helpers.leave, 1, on_error="result")
@@ -151,14 +151,14 @@ def run_script(tmp_path, guard, *how):
 
 
 @pytest.mark.parametrize("how", [(), ("-m", "job")], ids=["as a file", "as a module"])
-def test_functions_and_classes_of_the_script_itself_are_taken(tmp_path, how):
-    """The workers import the script, as those of `multiprocessing` do, with the arguments of the program."""
+def test_functions_and_classes_of_the_script_work(tmp_path, how):
+    """Workers import the script, as in `multiprocessing`, with the arguments of the program."""
     done = run_script(tmp_path, GUARD, *how)
     assert (done.stdout, done.returncode) == ("[2, 4]\n", 0), done.stderr
 
 
 @pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
-def test_a_script_that_is_piped_in_is_refused_by_name(tmp_path):
+def test_a_piped_script_is_refused_by_name(tmp_path):
     """There is no file that a worker could import."""
     done = run_script(tmp_path, GUARD, "-")
     assert done.returncode == 1
@@ -168,13 +168,13 @@ def test_a_script_that_is_piped_in_is_refused_by_name(tmp_path):
 
 @pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
 def test_a_script_that_runs_when_it_is_imported_is_refused(tmp_path):
-    """Every worker would start workers of its own, and those others."""
+    """Every worker would start more workers, without end."""
     done = run_script(tmp_path, "")
     assert done.returncode == 1
     assert 'under `if __name__ == "__main__":`' in done.stderr
 
 
-def test_what_cannot_be_pickled_is_refused_by_name(helpers):
+def test_unpicklable_objects_are_refused_by_name(helpers):
     if find_spec("cloudpickle") is None:
         with pytest.raises(ps.CompositionError, match=r"map_process\(\) at .* cannot send .*<lambda>.*cloudpickle"):
             ps.map_process(lambda n: n, 1)
@@ -192,7 +192,7 @@ def test_what_cannot_be_pickled_is_refused_by_name(helpers):
             ps.run(ps.pipe(ps.once(value), ps.map_process(function, 1), ps.collect()))
 
 
-async def test_a_worker_that_is_killed_fails_the_stream_clearly(helpers, tmp_path):
+async def test_a_killed_worker_fails_the_stream_clearly(helpers, tmp_path):
     path = tmp_path / "pid"
     with pytest.raises(
         ps.errors.WorkerDied, match=r"map_process, composed at .* killed by signal 9 while it worked on .*pid"
@@ -207,7 +207,7 @@ async def test_a_worker_that_is_killed_fails_the_stream_clearly(helpers, tmp_pat
 async def test_no_ending_leaves_a_process(  # noqa: PLR0917 - fixtures
     way, helpers, tmp_path, edge, counting, probe
 ):
-    """Whoever ends the stream while a call computes, the call is killed at once, and the source released."""
+    """However the stream ends while a call computes, the call is killed at once, and the source is released."""
     path = tmp_path / "pid"
     source = ps.pipe(counting(probe, 9), ps.map(lambda n: str(path)), ps.map_process(helpers.hang, 2))
     begun = SimpleNamespace(wait=partial(pid_in, path))
@@ -249,7 +249,7 @@ except KeyboardInterrupt:
 
 
 def runs(pid):
-    """Whether a process runs; one that has ended may wait to be reaped by whoever adopted it."""
+    """Whether a process runs; one that has ended may still be a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -259,7 +259,7 @@ def runs(pid):
 @pytest.mark.parametrize(
     ("kind", "code", "said"), [(signal.SIGINT, 0, "interrupted in order\n"), (signal.SIGKILL, -signal.SIGKILL, "")]
 )
-async def test_a_program_that_is_interrupted_or_killed_leaves_no_worker(kind, code, said, helpers, tmp_path):
+async def test_an_interrupted_or_killed_program_leaves_no_worker(kind, code, said, helpers, tmp_path):
     file = tmp_path / "pid"
     program = PROGRAM.format(path=[str(tmp_path), *sys.path], name=helpers.__name__, file=str(file))
     with started("-c", program, stderr=subprocess.STDOUT, start_new_session=True) as process:

@@ -1,4 +1,4 @@
-"""`map_thread`: blocking functions in threads, which nobody can cancel. Real threads, so real time, and no sleeps."""
+"""`map_thread`: blocking functions in threads, which cannot be cancelled. Real threads, so real time, and no sleeps."""
 
 import gc
 import threading
@@ -16,7 +16,7 @@ from tests.programs import until
 
 @contextmanager
 def blocking():
-    """A function that blocks until the block is left, or until it is let go; and what it was called with."""
+    """A function that blocks until its gate opens or the block ends, its arguments so far, and the gate."""
     gate, called = threading.Event(), []
 
     def block(n):
@@ -32,7 +32,7 @@ def blocking():
 
 @pytest.mark.parametrize("way", ["abort", "cancel"])
 @pytest.mark.parametrize("position", [0, 1])
-async def test_an_end_waits_for_the_threads_under_way(position, way, edge, counting, probe):
+async def test_an_end_waits_for_running_threads(position, way, edge, counting, probe):
     with blocking() as (block, called, gate):
         calls = ps.map_thread(lambda n: n if n < position else block(n), 2)
         async with edge(ps.pipe(counting(probe, 99), calls)) as reader, trio.open_nursery() as nursery:
@@ -59,7 +59,7 @@ async def test_an_end_waits_for_the_threads_under_way(position, way, edge, count
         assert probe.balanced
 
 
-async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge):
+async def test_an_abort_does_not_wait_for_ever_for_a_thread(edge):
     with blocking() as (block, called, gate):
         async with (
             edge(ps.pipe(ps.integers(), ps.map_thread(block, 2)), release_timeout=0.05) as reader,
@@ -72,7 +72,7 @@ async def test_a_thread_that_never_ends_does_not_hold_an_abort_up_for_ever(edge)
         assert not gate.is_set()
 
 
-async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
+async def test_a_thread_can_check_whether_it_is_cancelled(edge):
     looks = []
 
     def look(n):
@@ -91,8 +91,8 @@ async def test_a_thread_can_look_whether_it_is_still_wanted(edge):
         assert len(looks) == number
 
 
-async def test_a_call_in_a_thread_of_its_own_leaves_nothing():
-    """The next call may get the same thread. What a failed one refers to is freed before garbage collection."""
+async def test_a_call_in_its_own_thread_leaves_nothing():
+    """The next call may get the same thread. The objects of a failed call are freed before garbage collection."""
     calls, alive = ContextVar("calls", default=0), weakref.WeakSet()
 
     def fail(gate):

@@ -1,4 +1,4 @@
-"""The conformance kit finds what is broken, passes what is not, and can be used from a test and from a shell."""
+"""The conformance kit finds broken modules, passes correct ones, and can be used in a test and in a shell."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from tests.pullstream.judged import wrong
 
 
 def taking_many(mistake):
-    """A transformer that takes an answer of many times whole, and makes a mistake."""
+    """A transformer that takes multi-time batches whole, and makes a mistake."""
 
     @ps.transformer
     class Mistaken(ps.authoring.Kernel):
@@ -50,21 +50,21 @@ class Absent(ps.authoring.Kernel):
 
 @ps.source
 async def misspelt(ctx):
-    """Its second value has no such name."""
+    """Its second value uses an undefined name."""
     yield 1
-    yield undefined  # noqa: F821 - the slip it stands for
+    yield undefined  # noqa: F821 - the slip under test
 
 
 @pytest.mark.parametrize(("source", "raised"), [(Absent, "OSError"), (misspelt, "NameError")])
 def test_a_source_that_fails_by_itself_is_found(source, raised):
-    """Nothing above it could have failed it; one that is there to fail says so."""
+    """It has no upstream to blame; a source that is meant to fail is declared so."""
     report = conformance(source, cells=50)
 
     assert any(raised in finding.message and "failed by itself" in finding.message for finding in report.findings)
     assert conformance(ps.fail(ValueError("as asked for")), cells=50, absorbs=True, silent=True).ok
 
 
-def test_what_is_found_can_be_replayed():
+def test_findings_can_be_replayed():
     subject = Subject("swallows", wrong.Swallows)
     found = conformance(subject, cells=50).findings[0]
 
@@ -77,7 +77,7 @@ def test_what_is_found_can_be_replayed():
     assert conformance(subject, replay="way=end values=2").ok
 
 
-def test_a_cell_is_said_in_a_line():
+def test_cells_round_trip_as_text():
     trial = Trial(Subject("map", ps.map, around=True))
     assert all(Cell.parse(str(cell)) == cell for cell in trial.cells)
     assert str(Cell(values=4, way="abort", moment=0.05)) == "values=4 limit=1 way=abort moment=0.05"
@@ -90,7 +90,7 @@ def test_a_cell_is_said_in_a_line():
 
 
 def test_settings_that_run_nothing_are_refused():
-    """A test without a cell would pass, and a limit of no seconds would accuse every module."""
+    """A test without a cell would pass, and a limit of no seconds would fail every module."""
     for setting in ({"cells": 0}, {"cells": -1}, {"seeds": 0}, {"limit": 0}, {"limit": -1.5}):
         ((name, number),) = setting.items()
         with pytest.raises(ValueError, match=rf"a positive number for {name}, or None, but got {number}"):
@@ -106,8 +106,8 @@ def test_settings_that_run_nothing_are_refused():
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("broken", MISTAKEN.values(), ids=MISTAKEN)
-def test_a_module_that_mistakes_many_times_is_told_so(broken):
-    """In the sample that is run unless more is asked for, whatever its number; and nothing else is wrong with it."""
+def test_wrong_multi_time_batches_are_explained(broken):
+    """The default sample finds the mistake, whatever its seed, and nothing else."""
     findings = conformance(broken).findings
     assert {"batching"} <= {finding.rule for finding in findings} <= {"batching", "R8"}
     assert all(finding.cell.many for finding in findings)
@@ -116,7 +116,7 @@ def test_a_module_that_mistakes_many_times_is_told_so(broken):
 
 @ps.transformer
 async def drops_repeats(upstream, ctx):
-    """Drops what came before at the same time, and yields a batch of nothing where all of one did."""
+    """Drops repeats at the same time, and yields an empty batch if all values of one are repeats."""
     seen = {}
     async for batch in ctx.batches(upstream):
         before = seen.setdefault(batch.time, set())
@@ -127,14 +127,14 @@ async def drops_repeats(upstream, ctx):
 
 @ps.transformer
 async def drops_repeats_of_a_batch(upstream, ctx):
-    """Drops what came before in the same batch, and knows nothing of those before."""
+    """Drops repeats within a batch, and knows nothing of earlier batches."""
     async for batch in ctx.batches(upstream):
         yield ps.Batch(batch.time, list(dict.fromkeys(batch.values)))
 
 
 @ps.transformer
 async def refuses_repeats(upstream, ctx):
-    """Fails when a value comes again, as one does that makes an index."""
+    """Fails when a value is repeated, like a module that builds an index."""
     seen = set()
     async for batch in ctx.batches(upstream):
         for value in batch.values:
@@ -145,8 +145,8 @@ async def refuses_repeats(upstream, ctx):
 
 
 @pytest.mark.parametrize(("broken", "rule"), [(drops_repeats, "R2"), (drops_repeats_of_a_batch, "batching")])
-def test_equal_values_come_in_every_sample(broken, rule):
-    """What goes wrong with equal values alone is found unless less is asked for, and the simplest case is told."""
+def test_every_sample_has_equal_values(broken, rule):
+    """The default sample finds faults that only equal values show, and reports the simplest case."""
     findings = conformance(broken).findings
 
     assert {finding.rule for finding in findings} == {rule}
@@ -191,29 +191,29 @@ def test_a_finding_says_what_to_do(module, rule, hint, options):
     assert options is None or conformance(module, cells=60, **options).ok
 
 
-def test_what_is_not_a_module_is_refused():
+def test_non_modules_are_refused():
     with pytest.raises(ps.CompositionError, match="pipeline"):
         conformance(ps.pipe(ps.empty(), ps.drain()))
     with pytest.raises(ps.CompositionError, match="17"):
         conformance(17)
 
 
-@pytest.mark.parametrize(("error", "told"), [("OSError", "here"), ("PullstreamError", "Local: here")])
-def test_what_is_raised_comes_out_of_the_other_process_with_its_line(error, told):
+@pytest.mark.parametrize(("error", "expected"), [("OSError", "here"), ("PullstreamError", "Local: here")])
+def test_errors_leave_the_other_process_with_their_line(error, expected):
     class Local(Exception):
-        """What cannot be sent."""
+        """An exception that cannot be sent."""
 
     def fails():
         raise OSError("here") if error == "OSError" else Local("here")
 
-    with pytest.raises((OSError, ps.PullstreamError), match=told) as caught:
+    with pytest.raises((OSError, ps.PullstreamError), match=expected) as caught:
         conformance(fails)
     assert type(caught.value).__name__ == error
     assert "test_conformance.py:" in caught.value.__notes__[0]
 
 
-async def test_cells_that_are_run_to_tell_what_was_found_show_that_something_happens():
-    """Their time counts each by itself, as that of other cells does; they are no cells more."""
+async def test_cells_that_simplify_a_finding_report_progress():
+    """The time of each counts by itself, as for other cells; they do not count as further cells."""
     trial = Trial(Subject("one batch", wrong.OneBatch))
     found = await trial.run(Cell(values=5, limit=2, timed=True))
     assert found is not None
@@ -240,7 +240,7 @@ def test_the_command_prints_a_table(capsys):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A folder with the files of an author, from which the command is called."""
+    """A folder with the files of an author, where the command is called."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -262,7 +262,7 @@ def test_the_command_draws_what_it_found(capsys):
 
 @pytest.mark.usefixtures("own")
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("nowhere", "not a ready-made module"),
         ("nowhere.py:every", "no file nowhere.py"),
@@ -272,7 +272,7 @@ def test_the_command_draws_what_it_found(capsys):
         ("tests.sampling:nothing", "has no 'nothing'; it has "),
         ("pullstream:map", "around=True"),
         ("builtins:int", "but got 0"),
-        # What a file raises when it is read, or makes a module, is told with its line: it is no fault of the kit's.
+        # Errors raised while a file is imported or makes a module are reported with their line.
         ("divides.py:made", "'divides.py' cannot be imported: it raises ZeroDivisionError: division by zero"),
         ("exits.py:made", "it raises SystemExit: 3, at exits.py:1"),
         ("misspelt.py:made", "NameError: name 'unknown' is not defined, at misspelt.py:2"),
@@ -281,9 +281,9 @@ def test_the_command_draws_what_it_found(capsys):
         ("raising.py:missing", "check: KeyError: 'name'\n  raised at raising.py:15"),
     ],
 )
-def test_the_command_explains_what_it_cannot_test(capsys, name, told):
+def test_the_command_explains_what_it_cannot_test(capsys, name, expected):
     assert main(["check", name]) == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 OWN = """
@@ -372,7 +372,7 @@ PER_TIME = "tests.pullstream.common:per_time"
 @pytest.mark.sampled(6)
 @pytest.mark.usefixtures("own")
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "expected"),
     [
         (["own:every(2)"], 0, "ok"),
         (["own.py:every(3, last=True)"], 0, "ok"),
@@ -401,11 +401,11 @@ PER_TIME = "tests.pullstream.common:per_time"
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_everything_can_be_said_in_the_shell(capsys, words, code, told):
-    """What a module takes, and what may be expected of it; 2 is for what was not tested."""
+def test_everything_works_in_the_shell(capsys, words, code, expected):
+    """Arguments of modules and expectations; exit code 2 means that nothing was tested."""
     assert main(["check", *words, "--cells", "60"]) == code
     captured = capsys.readouterr()
-    assert told in captured.out + captured.err
+    assert expected in captured.out + captured.err
     again = "".join(line for line in captured.out.splitlines() if "Again:" in line)
     assert "_" not in again.replace(words[0], "").replace("per_time", "")
 
@@ -413,9 +413,9 @@ def test_everything_can_be_said_in_the_shell(capsys, words, code, told):
 def test_every_field_of_a_subject_has_an_option(capsys):
     with pytest.raises(SystemExit):
         main(["check", "--help"])
-    told = capsys.readouterr().out
+    expected = capsys.readouterr().out
     for field in attrs.fields(Subject):
-        assert (f"--{field.name.replace('_', '-')}" in told) == (field.name not in ("name", "make", "site"))
+        assert (f"--{field.name.replace('_', '-')}" in expected) == (field.name not in ("name", "make", "site"))
 
 
 @ps.transformer
@@ -429,7 +429,7 @@ async def once_more(upstream, ctx):
     ("module", "rule", "line"),
     [(goes_back, "R12", 'yield ps.Batch(1, "b")'), (once_more, "R9", "await upstream.ask(1)")],
 )
-def test_a_finding_is_at_the_line_that_is_at_fault(module, rule, line):
+def test_findings_name_the_line_at_fault(module, rule, line):
     report = conformance(Subject("module", module, flushes=True), cells=40)
     found = next(finding for finding in report.findings if finding.rule == rule)
     file, _, number = found.place.rpartition(":")
@@ -455,8 +455,8 @@ async def reads_in_a_task(upstream, ctx):
             hold.close()
 
 
-def test_an_ending_that_is_confirmed_with_a_failure_breaks_r8():
-    """The exception is upstream's, so "a module raises only what its inputs raised" would say nothing."""
+def test_confirming_an_ending_with_a_failure_breaks_r8():
+    """The exception is upstream's, so "a module raises only what its inputs raised" would not explain it."""
     module = Subject("module", reads_in_a_task, grows=True)
     finding = conformance(module, replay="values=1 ending=failure limit=1 way=abort position=1").findings[0]
     assert finding.rule == "R8"
@@ -472,7 +472,7 @@ async def never_rests(upstream, ctx):
         yield batch
 
 
-def test_a_module_that_spins_is_not_placed_where_the_kit_was_called():
+def test_a_spinning_module_is_not_blamed_on_the_kit_s_caller():
     """It may be stopped while none of its lines runs; the line that called the kit is not at fault."""
     finding = conformance(Subject("module", never_rests), replay="values=1", limit=0.5).findings[0]
     assert finding.rule == "spin"
@@ -496,7 +496,7 @@ print(conformance(dozes, replay="values=1", limit=1).ok)
 
 
 @pytest.mark.slow
-def test_time_in_which_all_is_stopped_does_not_count():
+def test_time_while_stopped_does_not_count():
     with started("-c", STOPPED, start_new_session=True) as program:
         assert program.stdout.readline() == "dozes\n"
         os.killpg(program.pid, signal.SIGSTOP)
@@ -546,22 +546,22 @@ async def blocks(upstream, ctx):
 
 
 @pytest.mark.parametrize(
-    ("module", "options", "told"),
+    ("module", "options", "expected"),
     [
         (follows_events, {"replay": "values=0 ending=failure limit=1 way=abort moment=0.0", "flushes": True}, []),
         (swallows, {"cells": 60}, ["although its upstream had failed"]),
         (blocks, {"cells": 8}, ["does it block"]),
     ],
 )
-def test_the_kit_logs_a_remark_once_and_none_about_what_is_right(module, options, told, caplog, monkeypatch):
-    """Nothing is lost by a module that was aborted while its upstream failed; numbers make no other remark of one."""
+def test_the_kit_logs_remarks_once_and_only_about_faults(module, options, expected, caplog, monkeypatch):
+    """A module aborted while its upstream failed loses nothing; remarks that differ only in numbers are one remark."""
     monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.008 if module is blocks else 1)
     conformance(Subject("module", module), limit=None, **options)
-    assert len(caplog.messages) == len(told)
-    assert all(words in message for words, message in zip(told, caplog.messages, strict=True))
+    assert len(caplog.messages) == len(expected)
+    assert all(words in message for words, message in zip(expected, caplog.messages, strict=True))
 
 
-def test_the_kit_asks_whether_a_module_blocks_while_there_are_still_cells_to_run(caplog, monkeypatch):
+def test_the_kit_warns_about_blocking_before_the_last_cells(caplog, monkeypatch):
     monkeypatch.setattr("pullstream.conformance.kit.SLOW", 0.008)
     monkeypatch.setattr("pullstream.conformance.kit.EARLY", 4)
     assert conformance(Subject("module", blocks), cells=20).cells["module"] == 20

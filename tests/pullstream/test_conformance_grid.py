@@ -1,7 +1,7 @@
 """Every module, ended in every way, at every position: nothing breaks a rule, hangs or leaks.
 
-The ready-made modules, and one for each way of writing a module: as a generator, as a generator that is told of
-completed times, as a kernel.
+The ready-made modules, and one for each way of writing a module: as a generator, as a generator that receives
+completions, as a kernel.
 """
 
 from inspect import isfunction, signature
@@ -85,7 +85,7 @@ SUBJECTS = (*READY, *OWN)
 def test_the_grid(subject):
     """The ways in which a module's partners may behave, the checker on both faces; by default a sample.
 
-    A process for each module costs more than its sample: only the full run, which takes long, outlives one that spins.
+    A process for each module costs more than its sample: only the full run, which takes long, survives one that spins.
     """
     report = conformance(subject, cells=amount(5, None), seeds=amount(1, 2), limit=amount(None, 20)).check()
     print(f"{report.cells.total():,} cells of {subject.name}")
@@ -99,7 +99,7 @@ def test_the_grid_is_large():
 
 
 ELSEWHERE = {
-    "map_thread": "threads do not know of virtual time: test_concurrent_threads.py",
+    "map_thread": "threads do not use virtual time: test_concurrent_threads.py",
     "map_process": "nor do processes: test_concurrent_processes.py",
     "from_asyncio": "nor does asyncio's loop: test_sources_asyncio.py",
 }
@@ -117,7 +117,7 @@ def names_of(modules) -> set[str]:
 
 
 def test_every_module_has_a_row():
-    """What the package exports, and gives a blueprint, is in the table, or named above with the reason why not."""
+    """Every exported function that returns a blueprint is in the table, or named above with the reason why not."""
     rows = set().union(*(names_of(Trial(subject).made.modules) for subject in READY))
     exported = {
         name

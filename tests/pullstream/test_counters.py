@@ -1,4 +1,4 @@
-"""What the counters of a run say."""
+"""The counters of a run."""
 
 import pytest
 import trio
@@ -8,7 +8,7 @@ import pullstream as ps
 
 
 class Hand:
-    """A clock that is moved by hand, and never at 0: each value that is worked on takes a second."""
+    """A clock moved by hand, and never at 0: work on a value takes a second."""
 
     now = 1.0
 
@@ -48,7 +48,7 @@ def times_of(row):
     return row.busy, row.waiting_for_upstream, row.waiting_for_downstream
 
 
-async def test_the_one_who_works_is_busy_and_those_below_wait(hand):
+async def test_a_working_module_is_busy_and_consumers_wait(hand):
     rows = await counters_of(ps.pipe(ps.values(range(5)), ps.map(hand.work), ps.collect()))
     assert {name: times_of(row) for name, row in rows.items()} == {
         "values": (0, 0, 5),
@@ -58,12 +58,12 @@ async def test_the_one_who_works_is_busy_and_those_below_wait(hand):
 
 
 async def test_a_branch_that_asks_for_all_waits_for_upstream(hand):
-    """It is not busy with what is above the branches."""
+    """The work of modules upstream of the branches does not make it busy."""
     rows = await counters_of(ps.pipe(ps.values([1] * 5), ps.tap(hand.work), ps.tee(ps.collect())))
     assert times_of(rows["tee[0]"]) == (0, 5, 0)
 
 
-async def test_an_ask_under_way_counts_already(hand):
+async def test_a_pending_ask_counts_already(hand):
     async def stuck(value):
         await trio.sleep_forever()
 
@@ -76,7 +76,7 @@ async def test_an_ask_under_way_counts_already(hand):
     assert (rows["map_async"].values_in, rows["map_async"].values_out) == (1, 0)
 
 
-async def test_a_module_says_how_it_is_doing():
+async def test_a_module_reports_its_status():
     @ps.transformer
     class Through(ps.authoring.Kernel):
         asked = 0

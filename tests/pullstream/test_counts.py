@@ -30,9 +30,9 @@ from tests.sampling import amount
 FEW, MANY = 50, 200
 PER_TIME = 50
 TIMES = 3
-"""A cell costs at most so many times what the module's cheapest cell costs, with its source and its consumer."""
+"""A cell costs at most so many times its module's cheapest cell, its source and its consumer."""
 LEAST = Counts(answers=0.1, steps=0.15, tasks=0.02, frames=11)
-"""What a value costs at least, for this comparison: three times this is no cliff."""
+"""The least cost of a value in this comparison: three times this is not a cliff."""
 
 
 @attrs.define
@@ -51,7 +51,7 @@ class Numbers:
 
 @ps.source
 async def waiting(ctx, numbers):
-    """A batch for each time, which takes a moment to come."""
+    """A batch for each time, after a short wait."""
     all_values = iter(numbers)
     while values := list(itertools.islice(all_values, PER_TIME)):
         await trio.sleep(0.01)
@@ -204,13 +204,13 @@ CONSUMERS = {
 
 
 NO_CELLS = {"several", "distinct"}
-"""Rows of the kit that are no module of their own, or that are called by an older name."""
+"""Rows of the kit that are not modules of their own, or that have an older name."""
 
 EXCEPTIONS = {
     "file, worker_pool*": "Which worker asks next depends on the thread that reads the file.",
     "*, worker_pool*, a journal": "Which worker asks next depends on the thread that writes the journal.",
-    "file, take by a test, *": "It asks for one value at a time, and a file's reader has its cost for each ask.",
-    "file, unique_by_time, *": "Few values are new, so the file is asked for as few as is wanted here, and often.",
+    "file, take by a test, *": "It asks for one value at a time, and each ask has a cost for a file's reader.",
+    "file, unique_by_time, *": "Few values are new, so the file is asked often, and for few values.",
     "file, timeout, *": "Virtual time does not wait for the thread that reads, so the timeout strikes.",
     "out of order, *, a file per time": "The sink gets each run of equal times in an answer of its own.",
     "waits, *, map_async": "It starts its calls a few at a time, in a turn of the scheduler each.",
@@ -223,25 +223,25 @@ EXCEPTIONS = {
     "*, stamp*, a file per time": "It makes a time of every ten values, and so more files.",
     "out of order, flatten, side by side, *": "It opens a stream for each value, and each run of times is a batch.",
     "waits, fork, batch": "Each of its branches takes a turn whenever the source has waited.",
-    "waits, *, a journal": "The journal keeps what is open, in a record for each time that completes.",
+    "waits, *, a journal": "The journal writes open state to a record for each time that completes.",
     "waits, two folds, a file per time": "How many turns the commits of files take depends on their thread.",
-    "out of order, zip, a journal": "What it pairs has times that go back, which a journal refuses late.",
+    "out of order, zip, a journal": "Its pairs have times that go back, which a journal refuses late.",
     "out of order, group_by*": "Each run of equal times is divided among the groups anew.",
 }
 """Cells, as "source, module, consumer", that may cost more, and why."""
 
 PRESENT = 400
-"""So many values are there to be read; ..."""
+"""The number of values that can be read."""
 FURTHER = {
     "fork, a fold": 50,  # The fold asks for twice as much each time, and `map` beside it gets the same values.
     "two folds": 16 + 32 + 64 + 128,  # The second asks once more before it sees that a time is complete: a doubling.
     "catch_up": 10 + PRESENT // 2,  # New values are read while the old ones are, up to the capacity.
 }
-"""... so many may be read by modules that read further, and why."""
+"""The number of values that modules may read if they read further, and why."""
 
 
 def module_of(name):
-    """A function of a function from a number to a source of so many values; None is no module at all."""
+    """A function that composes a module with sources of so many values; None is no module at all."""
     if name in JOINING:
         return lambda source, number: JOINING[name](source(number // 2), source(number - number // 2))
     return lambda source, number: ps.pipe(source(number), TRANSFORMING[name]()) if name else source(number)
@@ -271,7 +271,7 @@ def cell(source, name, consumer, number, folder):
 
 @cache
 def costs(source, name, consumer, folder):
-    """What the cell costs for each of few values, for each of many, and for one value more."""
+    """The cell's costs per value for few values, per value for many, and for one more value."""
     few, many = (cell(source, name, consumer, number, folder) for number in (FEW, MANY))
     more = Counts(*(max(0, high - low) / (MANY - FEW) for low, high in zip(few, many, strict=True)))
     return Counts(*(each / FEW for each in few)), Counts(*(each / MANY for each in many)), more
@@ -288,7 +288,7 @@ def no_clocks(monkeypatch):
 
 
 def faults(name, source, consumer, folder):
-    """What is wrong with a cell: a count that grows, or that is too far above the module's cheapest cell."""
+    """Faults of a cell: a count that grows, or that is too far above the module's cheapest cell."""
     try:
         few, many, more = costs(source, name, consumer, folder)
     except (JournalError, TimeDomainError):
@@ -317,7 +317,7 @@ MODULES = [None, *TRANSFORMING, *JOINING]
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", MODULES)
 def test_no_neighbour_makes_a_module_expensive(name, source, folder):
-    """By default above every third consumer, and compared with three sources: the next module is above the next."""
+    """By default with every third consumer, others for the next module, and compared with three sources."""
     step = amount(3, 1)
     consumers = [each for each in [*CONSUMERS][MODULES.index(name) % step :: step] if not excepted(name, source, each)]
     assert [fault for each in consumers for fault in faults(name, source, each, folder)] == []
@@ -328,7 +328,7 @@ def test_no_neighbour_makes_a_module_expensive(name, source, folder):
 @pytest.mark.parametrize("source", ["one time", "many times", "out of order"])
 @pytest.mark.parametrize("name", [*TRANSFORMING, *JOINING])
 def test_no_module_reads_much_further_than_it_must(name, source, consumer, folder):
-    """A limit of one value reads the minimum. Further is twice that, and sixteen values of each source."""
+    """A limit of one value reads the minimum. More than twice that and sixteen values of each source is too far."""
     read = []
     for limit in (1, 4096):
         made = []

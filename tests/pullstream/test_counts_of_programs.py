@@ -1,6 +1,6 @@
-"""What whole programs cost, in counts: programs whose sources and calls really wait, as those of a service do.
+"""The costs of whole programs, in counts: their sources and calls really wait, as in a service.
 
-A row is a program and the most that one further value may cost it. These numbers only ever get smaller.
+A row is a program and the most that one more value may cost it. These numbers only ever get smaller.
 """
 
 import pytest
@@ -43,7 +43,7 @@ PROGRAMS = {
         lambda number: ps.pipe(ticks(number), ps.map_async(varied, 1)),
         Counts(answers=2.1, steps=4.2, tasks=0.01, frames=390),
     ),
-    "calls as they are ready, a time each": (
+    "unordered calls, a time each": (
         lambda number: ps.pipe(
             ps.values(range(number), time=lambda value: value), ps.map_async(varied, 100, ordered=False)
         ),
@@ -59,11 +59,11 @@ PROGRAMS = {
         ),
         Counts(answers=3.2, steps=2.1, tasks=0.01, frames=440),
     ),
-    "a fold behind a limit on the wait": (
+    "a fold after a timeout": (
         lambda number: ps.pipe(ticks(number), ps.timeout(1), ps.reduce_by_time(ps.agg.count())),
         Counts(answers=2.2, steps=2.4, tasks=0.01, frames=490),
     ),
-    "a fold behind a limit on the rate": (
+    "a fold after a rate limit": (
         lambda number: ps.pipe(ticks(number), ps.rate_limit(1000), ps.reduce_by_time(ps.agg.count())),
         Counts(answers=2.2, steps=2.6, tasks=0.01, frames=400),
     ),
@@ -93,7 +93,7 @@ PROGRAMS = {
 
 
 def cost(source, number):
-    """What a program costs with so many values."""
+    """The cost of a program with so many values."""
 
     async def run():
         async with ps.pipe(source(number), ps.drain()).open() as running:
@@ -104,7 +104,7 @@ def cost(source, number):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_a_value_costs_a_whole_program(name, monkeypatch):
+def test_the_cost_of_one_more_value(name, monkeypatch):
     stop_clocks(monkeypatch.setattr)
     source, most = PROGRAMS[name]
     few, many = cost(source, FEW), cost(source, MANY)

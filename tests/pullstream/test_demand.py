@@ -1,4 +1,4 @@
-"""Where values are waited for, upstream is asked for what can be worked on, and little more."""
+"""Modules that wait ask upstream for the values that they can work on, and few more."""
 
 import time
 
@@ -11,7 +11,7 @@ import pullstream as ps
 
 @attrs.define
 class Queue:
-    """What a user would read from: how many were taken, how many dealt with, and the most there ever was between."""
+    """A user's queue: how many values were taken, how many processed, and the most ever in between."""
 
     taken: int = 0
     done: int = 0
@@ -47,7 +47,7 @@ WAITING = {
     "map_async, as ready": (lambda q: ps.map_async(q.work, 16, ordered=False), 16),
     "map_async, twice": (lambda q: ps.pipe(ps.map_async(q.work, 2), ps.map_async(passed, 2)), 2),
     "worker_pool": (lambda q: ps.worker_pool(ps.map_async(q.work, 4), ps.map_async(q.work, 4), concurrency=2), 4),
-    # Three groups of four calls, which take theirs at once, and what was asked for on the strength of that.
+    # Three groups of four calls, which take values at once, and the values asked for because of that.
     "group_by": (lambda q: ps.group_by(lambda n: n % 3, ps.map_async(q.work, 4)), 12 + 8),
     "flatten": (lambda q: ps.pipe(ps.map(q.stream), ps.flatten()), 1),
     "flatten, side by side": (lambda q: ps.pipe(ps.map(q.stream), ps.flatten(concurrency=3)), 3),
@@ -56,12 +56,12 @@ WAITING = {
         lambda q: ps.pipe(ps.rate_limit(3, per=1.0), ps.map(lambda value: setattr(q, "done", q.done + 1))),
         3,
     ),
-    "map_async behind a filter": (lambda q: ps.pipe(ps.filter(lambda n: True), ps.map_async(q.work, 2)), 2),
+    "map_async after a filter": (lambda q: ps.pipe(ps.filter(lambda n: True), ps.map_async(q.work, 2)), 2),
 }
 
 
 @pytest.mark.parametrize("name", WAITING)
-async def test_what_is_waited_for_is_not_taken_long_before(name, autojump_clock):
+async def test_values_are_not_taken_long_before_use(name, autojump_clock):
     queue = Queue()
     module, at_once = WAITING[name]
     await ps.arun(ps.pipe(ps.values(queue.values(300)), module(queue), ps.drain()))
@@ -69,7 +69,7 @@ async def test_what_is_waited_for_is_not_taken_long_before(name, autojump_clock)
     assert queue.most <= at_once + 1
 
 
-async def test_what_is_under_way_is_all_that_an_orderly_stop_waits_for(autojump_clock):
+async def test_an_orderly_stop_waits_only_for_calls_under_way(autojump_clock):
     queue, switch = Queue(), ps.abortable()
     pipeline = ps.pipe(ps.values(queue.values(10_000)), switch, ps.map_async(queue.work, 2), ps.drain())
     async with pipeline.open() as running:
@@ -81,7 +81,7 @@ async def test_what_is_under_way_is_all_that_an_orderly_stop_waits_for(autojump_
     assert queue.taken < 50
 
 
-async def test_a_call_that_becomes_slow_is_given_less_again(autojump_clock):
+async def test_a_call_that_becomes_slow_gets_fewer_values(autojump_clock):
     queue, ahead = Queue(), []
 
     async def call(n):
@@ -99,7 +99,7 @@ async def test_a_call_that_becomes_slow_is_given_less_again(autojump_clock):
     assert max(ahead[-100:]) <= 3
 
 
-async def test_a_block_that_takes_long_over_a_value_is_not_read_ahead_for(autojump_clock):
+async def test_nothing_is_read_ahead_of_a_slow_async_block(autojump_clock):
     queue = Queue()
     async with ps.aiterate(ps.values(queue.values(100))) as values:
         async for value in values:
@@ -108,14 +108,14 @@ async def test_a_block_that_takes_long_over_a_value_is_not_read_ahead_for(autoju
     assert queue.most == 1
 
 
-def test_a_loop_that_takes_long_over_a_value_is_not_read_ahead_for():
+def test_nothing_is_read_ahead_of_a_slow_loop():
     queue = Queue()
     for value in ps.iterate(ps.values(queue.values(20))):
         queue.block(value)
     assert queue.most == 1
 
 
-async def test_a_prefetch_asks_ahead_for_so_many_and_no_more(edge, counting, probe, autojump_clock):
+async def test_a_prefetch_asks_ahead_for_its_capacity_only(edge, counting, probe, autojump_clock):
     async with edge(ps.pipe(counting(probe, 99, delay=1.0), ps.prefetch(3))) as reader:
         await trio.sleep(10)
         assert probe.asked == []

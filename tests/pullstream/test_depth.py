@@ -52,22 +52,22 @@ def failed(source):
         pytest.param(lambda: ps.pipe(ps.windowed(1, 1), ps.map(max)), 150, id="windowed"),
     ],
 )
-def test_modules_that_ask_in_tasks_may_be_many(make, count):
-    """Such an ask begins on a stack of its own, and an ending goes on on a new one now and then."""
+def test_many_modules_that_ask_in_tasks(make, count):
+    """Such an ask begins on its own stack, and an ending continues on a new one now and then."""
     many = row(make, count)
     assert ps.run(ps.pipe(ps.values([1, 2, 3]), many, ps.collect())) == [1, 2, 3]
     failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), many))
 
 
-async def test_a_long_row_is_aborted_through_all_of_it(counting, probe, autojump_clock):
+async def test_an_abort_reaches_the_end_of_a_long_row(counting, probe, autojump_clock):
     await aborted(ps.pipe(counting(probe, 10**9, delay=0.1), row(lambda: ps.prefetch(2), 300)))
     assert probe.balanced
     assert probe.reasons == [None]
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
-async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, probe, autojump_clock):
-    """It cancels an ask that goes through all of it, which is not taken for an abort where the reason comes later."""
+async def test_the_reason_of_an_error_passes_a_long_row(check, counting, probe, autojump_clock):
+    """It cancels an ask that goes through all of it, which must not count as an abort before the reason arrives."""
 
     patient = ps.pipe(counting(probe, 1, delay=10), row(Asks, 40))
 
@@ -77,7 +77,7 @@ async def test_the_reason_of_an_error_comes_through_a_long_row(check, counting, 
     assert probe.reasons == [caught.value]
 
 
-def test_branches_of_branches_may_be_many():
+def test_many_nested_branches():
     """Values pass a partition in the step of an ask, but not hundreds of partitions."""
     got, sink = [], None
     for _ in range(150):
@@ -88,13 +88,13 @@ def test_branches_of_branches_may_be_many():
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [lambda: ps.map_batches(list), lambda: ps.take(10**6)], ids=["map_batches", "take"])
-def test_as_many_as_are_let_in_can_end_in_every_way(make, counting, new_probe):
+def test_the_longest_allowed_row_ends_in_every_way(make, counting, new_probe):
     most = 1
     while True:
         try:
             trio.run(aborted_at_once, ps.pipe(ps.values([1]), row(make, most + 20)))
         except ps.CompositionError as exc:
-            assert "recursion limit" in str(exc)  # noqa: PT017 - how far it goes is what is looked for
+            assert "recursion limit" in str(exc)  # noqa: PT017 - the test looks for the limit
             break
         most += 20
     assert most > 160

@@ -11,7 +11,7 @@ from tests.pullstream.common import Unseen, answer, completions, script
 
 @asynccontextmanager
 async def paired(source, sink, runs, **options):
-    """The run of a sink, for which a source is written into a pair and read from it, in this run or in another."""
+    """The run of a sink that reads a source through a pair, which the same run writes to or another."""
     reading, writing = ps.duplex.pair()
     if runs == 1:
         both = ps.duplex.connect(ps.duplex.Duplex(source, sink), ps.duplex.Duplex(reading, writing))
@@ -31,8 +31,8 @@ async def through_a_pair(source, sink, *, runs, **options):
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
 @pytest.mark.parametrize("runs", [1, 2])
-async def test_what_is_written_is_read(runs, limit, counting, probe, autojump_clock):
-    """Every value comes through, at its time; nothing is asked for but what was asked for."""
+async def test_values_pass_through(runs, limit, counting, probe, autojump_clock):
+    """Every value passes, at its time; the writer is asked only for as many as the reader asked for."""
     values = await through_a_pair(counting(probe, 5, timed=True), ps.collect(timed=True), runs=runs, limit=limit)
     assert values == [(n, n) for n in range(5)]
     assert probe.balanced
@@ -43,7 +43,7 @@ async def test_what_is_written_is_read(runs, limit, counting, probe, autojump_cl
 
 @pytest.mark.parametrize("runs", [1, 2])
 async def test_failures_pass_through(runs, counting, new_probe, autojump_clock):
-    """What is written comes out of the source as it is, after the values before it; a reader's error goes up."""
+    """The source raises the writer's failure unchanged, after earlier values; a reader's error goes upstream."""
     boom, given, probe = Unseen(), [], new_probe()
     with pytest.raises((Unseen, BaseExceptionGroup)) as caught:
         await through_a_pair(counting(probe, 3, failure=boom), ps.drain(given.append), runs=runs)
@@ -62,7 +62,7 @@ async def test_failures_pass_through(runs, counting, new_probe, autojump_clock):
     assert probe.reasons == [boom]
 
 
-async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autojump_clock):
+async def test_an_aborted_writer_has_not_ended(counting, probe, autojump_clock):
     reading, writing = ps.duplex.pair()
     with pytest.raises(ps.errors.Abandoned, match="writing end of the pair"):
         async with (
@@ -78,10 +78,10 @@ async def test_a_writer_that_is_aborted_is_not_at_its_end(counting, probe, autoj
 
 @pytest.mark.parametrize("position", range(4))
 @pytest.mark.parametrize("way", ["abort", "error"])
-async def test_the_reading_end_lets_go(  # noqa: PLR0917 - fixtures
+async def test_the_reader_terminates(  # noqa: PLR0917 - fixtures
     way, position, counting, probe, edge, autojump_clock
 ):
-    """A termination is confirmed when what is above the writing end has been released, and was told why."""
+    """A termination is confirmed when modules upstream of the writing end have its reason and are released."""
     reading, writing = ps.duplex.pair()
     reason = Unseen()
     outcome = []
@@ -104,7 +104,7 @@ async def test_the_reading_end_lets_go(  # noqa: PLR0917 - fixtures
 
 @pytest.mark.parametrize("runs", [1, 2])
 async def test_completions_pass_through(runs, autojump_clock):
-    """A time is complete behind the pair when it is before it, also when the source knows it without a value."""
+    """A time is complete after the pair when it is before it, also if the source advances without a value."""
 
     telling = script(ps.Batch(1, ["a"]), 1.0, ps.Completed(5), 3.0, ps.Batch(5, ["b"]))
     async with paired(telling, ps.collect().named("got"), runs) as running:
@@ -123,17 +123,17 @@ def test_a_pair_is_used_once():
 
 @pytest.mark.parametrize("side", [0, 1])
 async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, autojump_clock):
-    fails, goes_on, boom = new_probe(), new_probe(), Unseen()
+    fails, other, boom = new_probe(), new_probe(), Unseen()
     sides = [
         ps.duplex.Duplex(counting(fails, 2, delay=1, failure=boom), ps.collect()),
-        ps.duplex.Duplex(counting(goes_on, 99, delay=1), ps.collect()),
+        ps.duplex.Duplex(counting(other, 99, delay=1), ps.collect()),
     ]
     with pytest.raises(Unseen) as caught:
         await ps.arun(ps.duplex.connect(sides[side], sides[1 - side]))
     assert caught.value is boom
     assert fails.balanced
-    assert goes_on.balanced
-    assert goes_on.reasons == [boom]
+    assert other.balanced
+    assert other.reasons == [boom]
 
 
 async def test_a_release_that_fails_does_not_hide_the_failure(counting, new_probe, autojump_clock):

@@ -1,4 +1,4 @@
-"""`many`: sources are added before it opens, while it runs, and not after it was capped."""
+"""`dynamic_merge`: sources are added before it opens, while it runs, and not after it was capped."""
 
 import gc
 
@@ -15,8 +15,8 @@ def opened(many, limit):
     return ps.pipe(many, ps.collect()).open(limit=limit, check="strict")
 
 
-async def test_sources_that_come_later(limit, counting, new_probe, autojump_clock):
-    """Everything of every source comes, whenever it was added, and each source is released when it ends."""
+async def test_sources_added_later(limit, counting, new_probe, autojump_clock):
+    """All values of every source arrive, whenever it was added, and each source is released when it ends."""
     probes = [new_probe() for _ in range(4)]
 
     many = ps.dynamic_merge()
@@ -35,7 +35,7 @@ async def test_sources_that_come_later(limit, counting, new_probe, autojump_cloc
 
 
 @pytest.mark.sampled(3)
-async def test_sources_that_have_ended_are_forgotten(limit, autojump_clock):
+async def test_ended_sources_are_forgotten(limit, autojump_clock):
     def inner_runs():
         gc.collect()
         return sum(isinstance(thing, Scope) for thing in gc.get_objects())
@@ -43,7 +43,7 @@ async def test_sources_that_have_ended_are_forgotten(limit, autojump_clock):
     many = ps.dynamic_merge()
     # A failure that was caught before this test may keep its run.
     before = inner_runs()
-    # A checker would keep what it has seen.
+    # A checker would keep the events it has seen.
     async with ps.pipe(many, ps.collect()).open(limit=limit) as running:
         for n in range(100):
             many.add(ps.once(n))

@@ -1,4 +1,4 @@
-"""Windows in event time: what is in them, when they come, and what is complete meanwhile."""
+"""Windows in event time: their contents, when they are emitted, and which times are complete meanwhile."""
 
 import collections
 import contextlib
@@ -50,7 +50,7 @@ def on_grid(rows, size, every):
 
 
 def in_sessions(rows, gap):
-    """The rows of each session, of rows that belong together."""
+    """The bounds and rows of each session, for rows of one key."""
     found = []
     for row in sorted(rows, key=lambda row: row[0]):
         if found and row[0] < found[-1][1]:
@@ -99,7 +99,7 @@ def merged(case):
 
 
 def ran(case, module):
-    """The (time, value) pairs that come through a module of a case: rows of some sources, a limit and a seed."""
+    """The (time, value) results of a module for a case: rows of some sources, a limit and a seed."""
     each, limit, seed = case
     sources = [delayed(rows, seed + number) for number, rows in enumerate(each)]
     return run(ps.pipe(ps.merge(*sources), module, ps.collect(timed=True)), limit, seed=seed)
@@ -112,8 +112,8 @@ def of_every_kind(test):
 
 
 @of_every_kind
-def test_what_is_in_windows(kind, case):
-    """The rows of each window, at its end, ends in order; those of one source in the order in which they came."""
+def test_rows_of_windows(kind, case):
+    """The rows of each window, at its end, ends in order; rows of one source in their original order."""
     found = ran(case, MODULES[kind]())
     assert [time for time, _ in found] == sorted(time for time, _ in found)
     assert all(time == window.end for time, window in found)
@@ -129,7 +129,7 @@ def test_what_is_in_windows(kind, case):
 @pytest.mark.sampled(2)
 @of_every_kind
 def test_keys(kind, case):
-    """The list, or a fold's result, of every key and window; with a key, sessions are its own."""
+    """The list, or a fold's result, of every key and window; each key has its own sessions."""
     for module, of in ((MODULES[kind](key=second), sorted), (MODULES[kind](COUNT, key=second), len)):
         found = ran(case, module)
         expected = {
@@ -144,7 +144,7 @@ def test_keys(kind, case):
 
 @of_every_kind
 def test_eager_results(kind, case):
-    """With `eager` each row is followed by the result so far, of every window it is in, and the final one comes too."""
+    """With `eager` each row is followed by the result so far of each of its windows; final results come, too."""
     found = ran(case, MODULES[kind](COUNT, eager=True))
     seen = collections.Counter((window.start, window.value) for _, window in found)
     expected = collections.Counter()
@@ -155,10 +155,10 @@ def test_eager_results(kind, case):
     assert all(time == window.end for time, window in found)
 
 
-# ---- what is complete
+# ---- completeness
 
 
-def test_what_is_in_no_window_has_no_key(limit):
+def test_rows_outside_windows_get_no_key(limit):
     times = [0, 25, 4, 17, 21, 9]
     rows = ps.pipe(ps.values(times), ps.stamp(int, lateness=100))
     counts = ps.sliding(5, 20, ps.agg.count(), key={0: "a", 4: "b", 21: "a"}.__getitem__)
@@ -176,17 +176,17 @@ WAITING = [
 
 
 @pytest.mark.parametrize("module", WAITING, ids=str)
-async def test_a_result_comes_when_nothing_before_the_end_can(module, autojump_clock):
-    """As soon as the source has reached the end of the window, though it may still give values there; also inside."""
+async def test_a_window_is_emitted_when_its_end_is_reached(module, autojump_clock):
+    """As soon as the source reaches the window's end, though it may still emit values there; also in inner streams."""
 
     reaches = script(ps.Batch(1, ["a"]), 1.0, ps.Completed(5), 9.0)
-    came = []
-    await ps.arun(ps.pipe(reaches, module, ps.drain(lambda _: came.append(trio.current_time()))))
-    assert came == [1]
+    moments = []
+    await ps.arun(ps.pipe(reaches, module, ps.drain(lambda _: moments.append(trio.current_time()))))
+    assert moments == [1]
 
 
 @pytest.mark.parametrize("small", [2, 20])
-def test_values_that_wait_are_not_sorted_again_for_each_batch(small, monkeypatch):
+def test_waiting_values_are_not_sorted_again_per_batch(small, monkeypatch):
     looks = itertools.count()
     monkeypatch.setattr(sessions, "_TIME", lambda waiting: (next(looks), waiting[0])[1])
 
@@ -199,7 +199,7 @@ class Large:
     """A value that takes much memory."""
 
 
-def test_a_value_that_waits_does_not_keep_its_batch():
+def test_a_waiting_value_does_not_keep_its_batch():
     alive = weakref.WeakSet()
 
     @ps.source
@@ -292,17 +292,17 @@ def test_an_origin_moves_the_grid():
 @pytest.mark.parametrize(
     "time", [Product(1, 2), "monday", (1, 2), math.inf, frozenset([1]), AWARE, date(2026, 3, 1), 1e300]
 )
-def test_times_without_a_place_are_refused(kind, time, caplog):
-    told = []
+def test_unplaceable_times_are_refused(kind, time, caplog):
+    outcomes = []
 
     async def wait(running):
-        told.append(await answer(running.progress.completed, time))
+        outcomes.append(await answer(running.progress.completed, time))
 
     name = "sliding" if kind == "gaps" else kind
     pipeline = ps.pipe(ps.values(["x", "y"], time=lambda _: time), MODULES[kind](), ps.collect())
     with pytest.raises(TimeDomainError, match=rf"{name}.*(map_time|Pass a timedelta)") as caught:
         ps.run(pipeline, beside=wait, check="strict")
-    assert told in ([], [None], [caught.value])
+    assert outcomes in ([], [None], [caught.value])
     assert caplog.messages == []
 
 
@@ -315,14 +315,14 @@ HALF, DAY = timedelta(hours=12), timedelta(days=1)
     ids=repr,
 )
 def test_half_days_are_not_added_to_dates(windows):
-    """Python cuts them off: windows of 36 hours had one day or two, and values counted several times."""
+    """Python drops the half: windows of 36 hours would have one day or two, and count values several times."""
     days = ps.values([date(2026, 3, 1), date(2026, 3, 2)], time=lambda day: day)
     with pytest.raises(TimeDomainError, match=r"seconds=43200.*dates with a timedelta of whole days"):
         ps.run(ps.pipe(days, windows, ps.collect()))
 
 
 @pytest.mark.parametrize("kind", MODULES)
-async def test_what_holds_a_time_without_a_place_is_explained(kind, autojump_clock):
+async def test_the_holder_of_an_unplaceable_time_is_explained(kind, autojump_clock):
     pushed = ps.pushable(1)
     async with ps.pipe(pushed, MODULES[kind](), ps.collect()).open() as running:
         pushed.advance("monday")

@@ -1,4 +1,4 @@
-"""What a function module may say and when, and the order in which it hears of completions."""
+"""What a function module may hold and request and when, and the order of its notifications."""
 
 import pytest
 import trio
@@ -10,7 +10,7 @@ from tests.pullstream.common import after, completions, in_virtual_time, script,
 
 @ps.sink
 async def note(upstream, ctx, log):
-    """Notes every event; asks to be told of every time."""
+    """Logs every event; requests a notification of every time."""
     async for event in ctx.events(upstream):
         if isinstance(event, ps.Batch):
             ctx.notify_at(event.time)
@@ -19,7 +19,7 @@ async def note(upstream, ctx, log):
             log.append(("complete", event.time))
 
 
-def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
+def test_a_source_may_go_back_to_incomparable_times_it_holds():
     a, b, both = frozenset("a"), frozenset("b"), frozenset("ab")
     log = []
 
@@ -39,7 +39,7 @@ def test_incomparable_times_from_a_source_that_holds_what_it_goes_back_to():
     assert log[-1] == ("complete", both)
 
 
-def test_several_completions_come_least_first():
+def test_completions_come_least_first():
     log = []
 
     @ps.sink
@@ -55,7 +55,7 @@ def test_several_completions_come_least_first():
     assert log == [1, 2, 3]
 
 
-def test_asking_to_be_told_too_late_is_refused():
+def test_too_late_notify_at_is_refused():
     @ps.sink
     async def late(upstream, ctx):
         async for event in ctx.events(upstream):
@@ -88,7 +88,7 @@ async def test_a_hold_is_lowered_step_by_step(autojump_clock):
 
 
 def test_only_a_sink_abandons_its_work():
-    """Elsewhere times would look complete that a hold keeps open."""
+    """Elsewhere, times that a hold keeps open would look complete."""
 
     @ps.transformer
     async def leaving(upstream, ctx):
@@ -100,12 +100,12 @@ def test_only_a_sink_abandons_its_work():
         ps.run(ps.pipe(ps.once(1), leaving(), ps.collect()))
 
 
-# ---- batches of many times, whole, for authors who want them: `many=True`
+# ---- whole multi-time batches: `many=True`
 
 
 @ps.source
 async def gives(ctx, *answers):
-    """Yields what is a batch, and moves its clock to what is a time; each when the one before is dealt with."""
+    """Yields batches, and advances to times; each when the previous one has been processed."""
     for answer in answers:
         await trio.testing.wait_all_tasks_blocked()
         if isinstance(answer, ps.Batch):
@@ -115,22 +115,22 @@ async def gives(ctx, *answers):
 
 
 async def test_completions_come_before_the_batch_that_follows_them():
-    told = []
+    log = []
 
     @ps.sink
     async def notes(upstream, ctx):
         async for event in ctx.events(upstream, many=True):
             match event:
                 case ps.Completed(time):
-                    told.append(time)
+                    log.append(time)
                 case batch:
-                    told.append(list(batch.times))
+                    log.append(list(batch.times))
                     for time in batch.times:
                         ctx.notify_at(time)
 
     answers = ps.Batch.of([1, 2, 3], [*"abc"]), ps.Batch(3, ["d"]), 4, ps.Batch.of([5, 6], [*"ef"])
     await ps.arun(ps.pipe(gives(*answers), notes()))
-    assert told == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
+    assert log == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
 
 
 async def test_any_of_its_times_may_be_held():
@@ -149,7 +149,7 @@ async def test_any_of_its_times_may_be_held():
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
-def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
+def test_multi_time_yields_are_handed_on_in_parts(limit):
     @ps.transformer
     async def doubles(upstream, ctx):
         async for batch in ctx.batches(upstream, many=True):
@@ -166,7 +166,7 @@ def test_what_is_yielded_whole_is_handed_on_in_parts(limit):
     assert all(1 <= len(batch.values) <= limit for batch in answered)
 
 
-def test_who_expects_one_time_is_told_what_to_do():
+def test_expecting_a_single_time_is_explained():
     @ps.sink
     async def confused(upstream, ctx):
         async for event in ctx.events(upstream, many=True):
@@ -181,7 +181,7 @@ def test_who_expects_one_time_is_told_what_to_do():
 
 
 def test_an_input_is_read_in_one_way():
-    """Two loops over the events of one input go on with each other's, and take batches alike."""
+    """Two loops over the events of one input continue each other, so both must take batches alike."""
 
     @ps.sink
     async def both(upstream, ctx):
@@ -195,7 +195,7 @@ def test_an_input_is_read_in_one_way():
 
 
 @pytest.mark.parametrize("case", ["acknowledged", "of no lane", "earlier"])
-def test_a_part_is_left_only_of_what_is_in_flight(case):
+def test_ack_but_takes_parts_of_batches_in_flight(case):
     @ps.sink
     async def confused(upstream, ctx):
         batch = await upstream.ask_many(9)
@@ -211,7 +211,7 @@ def test_a_part_is_left_only_of_what_is_in_flight(case):
         ps.run(ps.pipe(ps.values([1, 2], time=lambda n: n), confused()))
 
 
-# ---- an ask goes on while its module is busy
+# ---- asks that continue while a module is busy
 
 
 @ps.transformer
@@ -250,9 +250,9 @@ INNER = ps.pipe(steps(3), ps.map(lambda value: script(2.0, value)), ps.flatten()
         # A time is complete as soon as a value that went round has left, and then the fold must have asked for more.
         (ps.pipe(EACH_SECOND, ONCE_ROUND, ps.count_by_key(), rests()), [2, 7]),
     ],
-    ids=["busy with a completion", "not asked", "not asked, of several inputs", "behind a loop"],
+    ids=["busy with a completion", "not asked", "not asked, of several inputs", "after a loop"],
 )
-async def test_an_ask_goes_on_while_its_module_is_busy(source, expected, autojump_clock):
+async def test_asks_continue_while_a_module_is_busy(source, expected, autojump_clock):
     moments = []
     await ps.arun(ps.pipe(source, ps.drain(lambda _: moments.append(trio.current_time()))), limit=1)
     assert moments == expected
@@ -275,8 +275,8 @@ async def rests_after_one(upstream, ctx):
         await trio.sleep(5)
 
 
-async def test_an_ask_that_waits_is_not_made_smaller(autojump_clock):
-    """The source is asked for many, and then, while that waits, for one: nothing comes later or in parts."""
+async def test_a_pending_ask_is_not_made_smaller(autojump_clock):
+    """The source is asked for many, and then, while that is pending, for one: nothing arrives later or in parts."""
     log = []
     two_behind = script(0, ps.Completed(1), 1.0, ps.Batch(1, [1, 2]), 1.0, ps.Batch(1, [3]))
     await ps.arun(ps.pipe(two_behind, notified_of_0(log), rests_after_one(), ps.drain()))
@@ -298,10 +298,10 @@ SLOWLY = ps.map_async(after(0.5), 1)
     ],
     ids=["streams of flatten", "flatten", "group_by", "combine_latest", "worker_pool"],
 )
-def test_an_input_is_asked_on_although_another_one_answers(source, limit, second):
-    """A value of one input is left out in the moment in which another one answers; the next comes half a second later.
+def test_an_input_is_still_asked_when_another_answers(source, limit, second):
+    """One input's value is dropped at the moment when another input answers; its next comes half a second later.
 
-    The consumer rests from then on, and the input must not stand still until it asks again.
+    The consumer rests from then on, and the input must not stop until it asks again.
     """
 
     async def moments():

@@ -1,4 +1,4 @@
-"""Everything that a time leads to: when all of it is complete at the outputs of all sinks."""
+"""Fulfilled times: everything that they lead to is complete at the outputs of all sinks."""
 
 import pytest
 import trio
@@ -11,7 +11,7 @@ from tests.pullstream.common import answer
 
 @ps.source
 class Steered(ps.authoring.Kernel[int]):
-    """Gives 0, 1, ... at times of their own, and then waits at the time after them; `locations` tells its place."""
+    """Answers 0, 1, ... at their own times, then waits at the next time; it adds its location to `locations`."""
 
     def __init__(self, locations, count, *, ends=False):
         self.locations = locations
@@ -33,7 +33,7 @@ class Steered(ps.authoring.Kernel[int]):
 
 
 def fulfilled_of(pipeline_of, count, times):
-    """Which of some times are fulfilled when everything before `count` has been given and the run has come to rest."""
+    """The times that are fulfilled when everything before `count` has been answered and the run is at rest."""
 
     async def main():
         locations = []
@@ -59,7 +59,7 @@ def near(source):
         pytest.param((ps.delay(2),), [0, 1, 2, 3], id="delay"),
         pytest.param((ps.fork(ps.map(str), ps.delay(2)),), [0, 1], id="fork with a delay"),
         pytest.param((ps.map_time(lambda n: n // 2),), [0, 1, 2, 3], id="map_time"),
-        pytest.param((ps.map_time(lambda n: n // 3),), [0, 1, 2], id="map_time to what is not over"),
+        pytest.param((ps.map_time(lambda n: n // 3),), [0, 1, 2], id="map_time to an open time"),
         pytest.param((ps.tumbling(2),), [0, 1, 2, 3], id="tumbling"),
         pytest.param((ps.sliding(4, 2),), [0, 1], id="sliding"),
         pytest.param((ps.stamp_epochs(count=1, nest=True),), [0, 1, 2, 3], id="nested epochs"),
@@ -68,8 +68,8 @@ def near(source):
         pytest.param(None, [0, 1], id="join within"),
     ],
 )
-def test_what_is_fulfilled_below(below, expected):
-    """A time is fulfilled when the last of what comes of it, on any path, is complete; behind a stamp never."""
+def test_fulfilled_times(below, expected):
+    """A time is fulfilled when its last consequence, on any path, is complete; after a stamp, never."""
 
     def made(source):
         return ps.pipe(near(source), ps.drain()) if below is None else ps.pipe(source, *below, ps.drain())
@@ -78,7 +78,7 @@ def test_what_is_fulfilled_below(below, expected):
 
 
 async def test_every_sink_counts():
-    """Of several sinks the slowest decides, also one that is below a stamp of its own, which tells at its end only."""
+    """Of several sinks, the slowest decides."""
 
     locations, stuck = [], trio.Event()
 
@@ -99,7 +99,7 @@ async def test_every_sink_counts():
     assert (before, after) == ([0, 1], [0, 1, 2, 3, 4])
 
 
-async def test_behind_a_stamp_it_is_fulfilled_at_the_end():
+async def test_after_a_stamp_all_is_fulfilled_at_the_end():
     locations = []
     pipeline = ps.pipe(Steered(locations, 3, ends=True), ps.map_time(lambda _: 0), ps.stamp_epochs(1), ps.collect())
     async with pipeline.open() as running:
@@ -110,8 +110,8 @@ async def test_behind_a_stamp_it_is_fulfilled_at_the_end():
 
 
 @pytest.mark.parametrize("ending", [ValueError, ps.errors.Abandoned])
-async def test_waiting_tells_how_the_run_ended_otherwise(ending, autojump_clock):
-    locations, told = [], []
+async def test_a_wait_raises_when_the_run_ends_otherwise(ending, autojump_clock):
+    locations, seen = [], []
 
     async def check(n):
         if n == 3 and ending is ValueError:
@@ -119,7 +119,7 @@ async def test_waiting_tells_how_the_run_ended_otherwise(ending, autojump_clock)
             raise ValueError("no 3")
 
     async def wait():
-        told.append(await answer(locations[0].until_fulfilled, 3))
+        seen.append(await answer(locations[0].until_fulfilled, 3))
 
     source = Steered(locations, 5 if ending is ValueError else 3)
     with pytest.raises(ending) as caught:
@@ -130,21 +130,21 @@ async def test_waiting_tells_how_the_run_ended_otherwise(ending, autojump_clock)
                 await trio.testing.wait_all_tasks_blocked()
                 await (running.wait() if ending is ValueError else running.abort())
             await running.result()
-    assert [type(exc) for exc in told] == [ending]
-    assert ending is ps.errors.Abandoned or told == [caught.value]
+    assert [type(exc) for exc in seen] == [ending]
+    assert ending is ps.errors.Abandoned or seen == [caught.value]
 
 
-async def test_a_stream_inside_a_module_knows_of_no_sink():
-    locations, told = [], []
+async def test_an_inner_stream_cannot_wait_for_sinks():
+    locations, seen = [], []
 
     async def ask(n):
         with pytest.raises(ps.PullstreamError, match="inside another module"):
             await locations[0].until_fulfilled(0)
-        told.append(locations[0].fulfilled(0))
+        seen.append(locations[0].fulfilled(0))
 
     inner = ps.retry(Steered(locations, 1, ends=True), 1)
     await ps.arun(ps.pipe(inner, ps.map_async(ask, 1), ps.drain()))
-    assert told == [False]
+    assert seen == [False]
 
 
 def test_a_stall_says_what_is_waited_for():

@@ -1,4 +1,4 @@
-"""Modules written as async generators: what they yield is collected until they wait, which changes nothing else."""
+"""Modules written as async generators: their values are collected until they wait, which changes nothing else."""
 
 import math
 
@@ -13,7 +13,7 @@ from tests.pullstream.common import script
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """However slow the machine is, time does not end a collection here."""
+    """Time does not end a collection here, however slow the machine is."""
     monkeypatch.setattr(generator, "BREATH", math.inf)
     monkeypatch.setattr(context, "BREATH", math.inf)
 
@@ -64,7 +64,7 @@ async def asyncly(count):
     ],
 )
 async def test_few_answers_for_many_yields(source):
-    """A hand-over between tasks is for thousands of values, and not for each."""
+    """Tasks hand over thousands of values at once, not each by itself."""
     taken = []
     await ps.arun(ps.pipe(source(), asks(taken)))
     assert sum(map(len, taken)) == 10_000
@@ -85,7 +85,7 @@ def test_nothing_is_made_that_was_not_asked_for(limit, wanted):
     assert made == list(range(wanted))
 
 
-async def test_what_is_there_is_answered_when_it_waits():
+async def test_a_wait_answers_with_collected_values():
     go, made, taken = [trio.Event(), trio.Event()], [], []
 
     @ps.source
@@ -142,7 +142,7 @@ def test_a_failure_strikes_at_the_same_value(stream, error, count, limit):
     assert found == list(range(count))
 
 
-def test_a_list_that_is_changed_after_its_yield():
+def test_a_list_changed_after_its_yield():
     @ps.source
     async def source(ctx):
         buffer = []
@@ -155,7 +155,7 @@ def test_a_list_that_is_changed_after_its_yield():
     assert ps.run(ps.pipe(source(), ps.collect())) == list(range(10))
 
 
-def test_a_batch_is_a_value_of_an_iterable():
+def test_an_iterable_s_batches_are_values():
     async def batches():
         yield ps.Batch(3, ["a"])
         yield ps.Batch(4, [])

@@ -1,4 +1,4 @@
-"""Traces: what is in them, that they are the same each time, and that the model judges them, whole or broken."""
+"""Traces: their contents, their repeatability, and the model's verdict on whole and broken ones."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from .programs import PIPELINES, Decade, back, broken, days, per_time, refused, 
 
 @pytest.fixture(autouse=True)
 def in_order(monkeypatch):
-    """Tasks take their steps in an order that a seed alone decides, and not where in memory they are."""
+    """Only the seed decides the order of tasks, not their place in memory."""
     monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
 
 
@@ -29,7 +29,7 @@ def kinds(trace, *wanted):
     return [event[2:] for event in trace.events if event[2] in wanted]
 
 
-def test_everything_that_passes_an_edge_is_there():
+def test_a_trace_has_all_messages_of_its_edges():
     trace = read(traced(ps.pipe(ps.values("ab"), ps.take(1), ps.collect()), limit=1))
 
     assert trace.modules == ["values", "take", "collect"]
@@ -53,13 +53,13 @@ def test_everything_that_passes_an_edge_is_there():
 
 @pytest.mark.parametrize("make", PIPELINES)
 def test_the_same_bytes_each_time(make, monkeypatch):
-    """With a virtual clock and a seed, on a machine of any speed: sinks ask for as many values as come quickly."""
+    """With a virtual clock and a seed, on a machine of any speed, although sinks ask for more values on a fast one."""
     stop_clocks(monkeypatch.setattr)
     assert traced(make(), seed=3) == traced(make(), seed=3)
 
 
 def first(events, kind, above=-1):
-    """The index of the first event of a kind, above another one."""
+    """The index of the first event of a kind after index `above`."""
     return next(n for n, event in enumerate(events) if n > above and event[2] == kind)
 
 
@@ -88,10 +88,10 @@ def frontier_ahead(events):
     return event[0], "too early"
 
 
-def not_told(events):
-    told = first(events, "completed")
-    del events[told]
-    return events[first(events, "rest", told)][0], "withheld"
+def completion_lost(events):
+    lost = first(events, "completed")
+    del events[lost]
+    return events[first(events, "rest", lost)][0], "withheld"
 
 
 def answered_twice(events):
@@ -115,12 +115,12 @@ def value_after_the_end(events):
 
 BREAKINGS = [
     *(answered_twice, asked_by_nobody, value_after_the_end, completed_sooner),
-    *(batch_from_nowhere, batch_forgotten, frontier_ahead, not_told),
+    *(batch_from_nowhere, batch_forgotten, frontier_ahead, completion_lost),
 ]
 
 
 @pytest.mark.parametrize("break_it", BREAKINGS, ids=lambda function: function.__name__)
-def test_a_trace_that_was_broken_is_refused(break_it):
+def test_a_broken_trace_is_refused(break_it):
     header, *events, sends, ending = map(json.loads, traced(days(), limit=1).splitlines())
     number, rule = break_it(events)
     verdict = judge(Trace.of(map(json.dumps, [header, *events, sends, ending])))
@@ -176,7 +176,7 @@ async def nothing(ctx):
     ],
     ids=["back", "backwards", "map_time", "several", "yielded"],
 )
-def test_an_answer_that_is_refused_is_a_violation_in_the_trace(stream, module, rule, what):
+def test_a_refused_answer_is_a_violation_in_the_trace(stream, module, rule, what):
     pipeline = ps.pipe(stream, ps.prefetch(1), ps.map(str), ps.collect())
     trace = read(refused(pipeline, (ps.errors.CapabilityError, ps.errors.ProtocolError)))
     (violation,) = kinds(trace, "violation")
@@ -206,7 +206,7 @@ def test_a_path_is_written(tmp_path):
     assert str(judge(Trace.read(path))).startswith("allowed by the model: ")
 
 
-def test_a_disk_that_is_full_lets_the_run_go_on():
+def test_a_full_disk_is_reported_after_the_run():
     class Full(io.StringIO):
         def writelines(self, lines):
             raise OSError(28, "No space left on device")
@@ -216,8 +216,8 @@ def test_a_disk_that_is_full_lets_the_run_go_on():
 
 
 @pytest.mark.parametrize("left", [0, 3, 9])
-def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
-    """Of a run that was killed: its last line ends anywhere, also in the middle of a letter; there is no verdict."""
+def test_a_truncated_trace_is_read_as_far_as_it_goes(tmp_path, left):
+    """The last line of a killed run may end anywhere, even within a character, and there is no verdict."""
     lines = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode().splitlines(keepends=True)
     file = tmp_path / "run.ndjson"
     file.write_bytes(b"".join(lines[: left + 1]) + lines[left + 1].partition(b"\xa4")[0].rstrip(b"]\n"))
@@ -227,7 +227,7 @@ def test_a_trace_that_was_cut_short_is_read_as_far_as_it_goes(tmp_path, left):
     assert data_of(trace)["verdict"]["verdict"] == "none"
 
 
-def test_bytes_that_are_no_letter_are_refused(tmp_path):
+def test_invalid_utf8_is_refused(tmp_path):
     traced_bytes = traced(ps.pipe(ps.values("äb"), ps.collect()), limit=1).encode()
     file = tmp_path / "run.ndjson"
     file.write_bytes(traced_bytes.replace("ä".encode(), b"\xff", 1))
@@ -250,8 +250,8 @@ def test_bytes_that_are_no_letter_are_refused(tmp_path):
         ["dismissed", 1, 2, 3],
     ],
 )
-def test_an_event_that_is_told_wrongly_is_refused(about):
-    """With its number, and not taken for a time that cannot be compared, from which on there is nothing to say."""
+def test_malformed_events_are_refused(about):
+    """The verdict gives its number, and does not stop there as it would at incomparable times."""
     lines = traced(days(), limit=1).splitlines()
     number = len(lines) - 3
     lines.insert(number, json.dumps([number, 9, *about]))
@@ -274,8 +274,8 @@ def test_a_run_that_never_begins_leaves_no_file_open(tmp_path):
     assert (tmp_path / "run.ndjson").read_text() == ""
 
 
-def test_a_wait_at_two_places_is_answered_when_the_time_is_complete_at_both():
-    """That it is complete at one of them, while the other source is slow, is no reason to answer it."""
+def test_a_wait_at_two_places_ends_when_both_are_complete():
+    """It must not end when the time is complete at one place while the other source is slow."""
     slow = ps.pipe(ps.interval(1), ps.take(3), ps.stamp(lambda tick: tick))
     joined = ps.join(ps.values(range(3), time=int), slow, on=lambda _: 0, how="asof", at=lambda _: 0)
     trace = read(traced(ps.pipe(joined, ps.collect())))
@@ -284,8 +284,8 @@ def test_a_wait_at_two_places_is_answered_when_the_time_is_complete_at_both():
     assert len({event[1] for event in kinds(trace, "completed")}) == 2
 
 
-def test_times_that_cannot_be_compared_are_judged_as_far_as_they_can():
-    """Of two domains, where the run says so itself; and of a kind that a trace only shows, read back."""
+def test_incomparable_times_are_judged_as_far_as_possible():
+    """Times of two domains, which fail the run itself, and times of a type that a trace can only print."""
     mixed = ps.merge(ps.values([1], time=lambda _: 1), ps.values(["a"], time=lambda _: "a"))
     verdict = judge(read(refused(ps.pipe(mixed, per_time(), ps.collect()), TimeDomainError)))
     assert verdict.ok
@@ -302,12 +302,12 @@ WHOLE = traced(days(), limit=1).splitlines()
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         *((text.splitlines(), "trace") for text in ("", "{}\n", '{"trace":1}\n[1,')),
         (["nothing", *WHOLE], "this is not a trace"),
         (['{"trace":1}', *WHOLE[1:]], "its first line does not describe its modules"),
-        # Only the last line can have been cut by an end.
+        # Only the last line can have been truncated by a kill.
         ([*WHOLE[:3], WHOLE[3][:-1], *WHOLE[4:]], "line 4 of the trace is incomplete"),
         *(
             ([*WHOLE[:3], text, *WHOLE[3:]], "line 4 of the trace is not an event")
@@ -315,6 +315,6 @@ WHOLE = traced(days(), limit=1).splitlines()
         ),
     ],
 )
-def test_what_is_no_trace_is_refused(lines, told):
-    with pytest.raises(TraceError, match=told):
+def test_non_traces_are_refused(lines, message):
+    with pytest.raises(TraceError, match=message):
         Trace.of(lines)
