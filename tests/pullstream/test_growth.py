@@ -1,4 +1,4 @@
-"""Nothing grows for ever: what a run keeps for its times and its lanes does not add up, though nobody looks."""
+"""Nothing grows for ever: what a run keeps for its times and its lanes does not add up, even if nobody watches."""
 
 import gc
 import sys
@@ -23,21 +23,21 @@ from tests.pullstream.counting import stop_clocks
 from timely.mutable import MutableAntichain
 
 FEW = 600
-"""So many times are enough to see that something is kept for each, ..."""
+"""The number of times that shows whether something is kept for each."""
 
 MORE = 45_000
-"""... or so many in a run that never waits, where thousands come at once, and what is over is forgotten every few
+"""The same for a run that never waits, where thousands come at once, and complete times are forgotten every few
 milliseconds."""
 
 
 async def idle(running):
-    """Something beside a run that never asks how many times are done."""
+    """A task beside a run that never asks how many times are done."""
     await trio.sleep_forever()
 
 
 @pytest.fixture
 def kept(monkeypatch):
-    """Tells how much lies in whatever the runs of a test keep times or lanes in: the largest of each, by name."""
+    """Returns the sizes of the collections in which the runs of a test keep times or lanes: the largest, by name."""
     made = []
     for kind in (TimesDone, Location, MutableAntichain, Sidecar, Requests, DeadlockDetector, Edge):
         monkeypatch.setattr(kind, "__init__", noting(kind.__init__, made))
@@ -94,7 +94,7 @@ def parts_of(thing, depth=4):
 
 
 def looked_at(count, look):
-    """Numbers; there is a look when half of them have gone, and before the last."""
+    """Numbers; calls `look` after half of them, and before the last."""
     for number in range(count):
         if number in (count // 2, count - 1):
             look()
@@ -133,7 +133,7 @@ AT_ONCE = {
 }
 """Streams of modules that take thousands of times at once."""
 A_FEW = {name: of_times(make()) for name, make in READY.items() if not name.startswith(("take", "several"))}
-"""Streams of ready-made modules that read everything, asked for a few values at a time, ..."""
+"""Streams of ready-made modules that read everything, asked for a few values at a time."""
 OTHERS = {
     "folds": of_times(
         ps.unique_by_time(lambda _: 0),
@@ -148,10 +148,10 @@ OTHERS = {
     ),
     **{f"join, {how}, {within}": joined(how, within) for how in ("inner", "left") for within in (None, 2)},
 }
-"""... and those of others."""
+"""Streams of other modules, asked for a few values at a time."""
 SAMPLED = [*product(AT_ONCE, [None, idle]), *product([name for name in A_FEW if name not in AT_ONCE], [None])]
 BY_VALUE = ("accumulate, by key", "group_by, failures left out")
-"""Modules that keep something for every value that differs."""
+"""Modules that keep something for every distinct value."""
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ BY_VALUE = ("accumulate, by key", "group_by, failures left out")
     [*(pytest.param(*row, marks=pytest.mark.sampled(26)) for row in SAMPLED), *product(OTHERS, [None])],
     ids=lambda part: getattr(part, "__name__", part),
 )
-def test_no_entry_stays_for_a_time(name, beside, kept, monkeypatch):
+def test_times_leave_no_entries(name, beside, kept, monkeypatch):
     if name not in AT_ONCE:
         stop_clocks(monkeypatch.setattr)  # a slow machine would let one input of a join go further than the other
     looks = []
@@ -175,7 +175,7 @@ def test_no_entry_stays_for_a_time(name, beside, kept, monkeypatch):
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])
 @pytest.mark.parametrize("acknowledges", [False, True], ids=["asks once more", "acknowledges"])
 async def test_a_lane_for_every_batch(acknowledges, check, kept):
-    """Lanes that nobody has any more are forgotten, with what counted them; what passed is still counted."""
+    """Lanes without references are forgotten, with their counters; values that passed are still counted."""
     looks = []
 
     @ps.sink
@@ -200,8 +200,8 @@ async def test_a_lane_for_every_batch(acknowledges, check, kept):
     assert [(row.values_in, row.values_out) for row in counters] == [(0, FEW), (FEW, FEW), (FEW, 0)]
 
 
-async def test_a_lane_with_a_batch_that_nobody_acknowledges_holds_its_time():
-    """It may have been forgotten by who took it: nobody can say that what it was given has been dealt with."""
+async def test_a_lane_with_an_unacknowledged_batch_holds_its_time():
+    """Its owner may have dropped it: nothing shows that the batch has been processed."""
 
     @ps.sink
     async def losing(upstream, ctx):
@@ -225,10 +225,10 @@ async def test_a_lane_with_a_batch_that_nobody_acknowledges_holds_its_time():
         # One result so far for each value, and one between them, as the first one's time is complete.
         (ps.reduce_by_key(ps.agg.count(), key=lambda _: 0, eager=True), 3),
     ],
-    ids=["map_async", "as ready", "told of times"],
+    ids=["map_async", "as ready", "notified"],
 )
-async def test_a_task_that_stays_keeps_nothing_of_what_it_dealt_with(module, asks, edge, autojump_clock):
-    """Between two asks a task may wait for ever; what it had is let go of when that was answered."""
+async def test_a_waiting_task_keeps_no_processed_values(module, asks, edge, autojump_clock):
+    """Between two asks a task may wait for ever; it drops its values when they are answered."""
     there = []
 
     class Thing:
@@ -251,7 +251,7 @@ async def test_a_task_that_stays_keeps_nothing_of_what_it_dealt_with(module, ask
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READY)
-def test_no_memory_stays_for_a_value(name):
+def test_values_leave_no_memory(name):
     """A million values; a hundred thousand through modules that make many steps of the scheduler for each."""
 
     def blocks_of(count):

@@ -22,7 +22,7 @@ MORE = 1.04
 
 
 def lines(module, beside=None):
-    """The number of lines that a run of a pipeline takes, or of a source that is read to its end."""
+    """The number of lines that a run executes, of a pipeline or of a source that is read to its end."""
     count = 0
 
     def traced(frame, event, arg):
@@ -47,7 +47,7 @@ def lines(module, beside=None):
 
 @ps.source
 async def waiting(ctx, number):
-    """Values that come one by one, in each source at moments of its own."""
+    """Values one by one, at different moments in each source."""
     for value in range(2):
         await trio.sleep(1 + number / 1000)
         yield value
@@ -109,7 +109,7 @@ SHAPES = {
     ),
     "loops in a row": lambda n: ps.pipe(times(3), *each(n // 4, lambda _: ps.loop(ps.map(str)))),
     "group_by": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.map(str))),
-    "group_by of what ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1))),
+    "group_by that ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1))),
     "group_by of folds": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.count_by_key())),
 }
 
@@ -132,14 +132,14 @@ def test_one_more_costs_the_same_among_many(name):
 
 
 async def waits_for_all(waits, running):
-    """Wait for many times, or at many places, at once, each in a task of its own."""
+    """Wait for many times, or at many places, at once, each in its own task."""
     async with trio.open_nursery() as nursery:
         for time, *at in waits:
             nursery.start_soon(running.progress.completed, time, *at)
 
 
 class Meter:
-    """Takes the place of a meter, and of its counters and gauges."""
+    """Replaces a meter, and its counters and gauges."""
 
     def __getattr__(self, name):
         return lambda *_: self
@@ -181,7 +181,7 @@ def planned(monkeypatch):
     return planned
 
 
-def test_a_member_that_ends_has_no_more_planned_than_what_is_above_it(planned):
+def test_the_end_of_a_member_plans_only_its_upstream(planned):
     number = 300
     assert ps.run(ps.pipe(ps.merge(*[ps.empty()] * number), ps.collect())) == []
     assert sum(planned) < 12 * number

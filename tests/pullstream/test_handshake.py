@@ -8,11 +8,11 @@ from tests.pullstream.common import answer
 
 
 async def nothing(io):
-    """Say nothing, and read nothing."""
+    """Write nothing, and read nothing."""
 
 
 async def conversation(ask, tell, said=(), answered=(), **options):
-    """Both sides' results, each what the other said after the talk."""
+    """Both sides' results: the values that the other sent after the talk."""
     client, server = ps.duplex.duplex_pair()
     client, server = ps.duplex.handshake(client, ask, **options), ps.duplex.handshake(server, tell, **options)
     here = ps.duplex.connect(client, ps.duplex.Duplex(ps.values(said), ps.collect()))
@@ -21,12 +21,12 @@ async def conversation(ask, tell, said=(), answered=(), **options):
         return (await one.result())[0], (await other.result())[0]
 
 
-async def test_without_a_word():
+async def test_an_empty_talk():
     assert await conversation(nothing, nothing, "ab", "xyz") == (list("xyz"), list("ab"))
 
 
 async def test_values_bytes_and_lines(autojump_clock):
-    """What a talk reads is cut where it says, and what is left comes first in what follows."""
+    """A talk reads exactly what it asks for, and the stream begins with the rest."""
     heard = []
 
     async def ask(io):
@@ -59,14 +59,14 @@ async def test_a_talk_that_takes_too_long(autojump_clock):
 
 
 async def test_a_side_that_ends_in_the_talk(autojump_clock):
-    told = []
+    errors = []
 
     async def reading(io):
-        told.append(await answer(io.read))
+        errors.append(await answer(io.read))
 
     side = ps.duplex.handshake(ps.duplex.Duplex(ps.empty(), ps.collect()), reading)
     assert await ps.arun(ps.duplex.connect(side, ps.duplex.Duplex(ps.values("ab"), ps.collect()))) == ([], ["a", "b"])
-    assert [type(exc) for exc in told] == [ps.errors.Ended]
+    assert [type(exc) for exc in errors] == [ps.errors.Ended]
 
 
 @pytest.mark.parametrize("chunks", [[b"xxxx"] * 9, [b"x" * 11 + b"\n"], [b"x" * 11, b"\n"]])

@@ -1,6 +1,6 @@
 """`deferred`: places for modules that are known later.
 
-The conformance grid ends them in every way.
+The conformance grid tests their endings.
 """
 
 import pytest
@@ -41,7 +41,7 @@ async def test_waits_until_it_is_resolved(kind, limit, counting, probe, autojump
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_it_ends_unresolved(kind, counting, probe, autojump_clock):
-    """Its failure fails the stream, as the same object; an abort does not wait, and a resolve then opens nothing."""
+    """Its failure fails the stream, as the same object; an abort does not wait, and resolving it then opens nothing."""
     pipeline, handle, _ = place(kind, counting(probe, 2))
     boom, start = Unseen(), trio.current_time()
     with pytest.raises(Unseen) as caught:
@@ -60,7 +60,7 @@ async def test_it_ends_unresolved(kind, counting, probe, autojump_clock):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_it_is_resolved_with_is_of_its_kind(kind):
+def test_it_must_be_resolved_with_its_kind(kind):
     for wrong in (7, ps.pipe(ps.integers(), ps.collect())):
         with pytest.raises(ps.CompositionError, match=f"must be resolved with a {kind}"):
             ps.deferred(kind).resolve(wrong)

@@ -1,6 +1,6 @@
 """`flatten` and `flat_map`: streams inside a stream, one after another or side by side.
 
-The conformance grid ends them in every way.
+The conformance grid tests their endings.
 """
 
 import tracemalloc
@@ -23,7 +23,7 @@ def nested(value):
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("form", ["sources", "lists", "generators"])
 def test_values_of_all_forms(form, concurrency, limit):
-    """In every form, at every limit and concurrency, every value comes once, and those of each stream in order."""
+    """In every form, at every limit and concurrency, every value arrives once, and those of each stream in order."""
     values = ps.run(
         ps.pipe(
             ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=concurrency), ps.collect()
@@ -41,7 +41,7 @@ def test_values_of_all_forms(form, concurrency, limit):
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_depth(concurrency):
-    """Exactly `depth` levels are opened; with None, all of them, and a value that is no stream passes."""
+    """Exactly `depth` levels are opened; with None, all of them, and a value that is not a stream passes."""
     deep = [[[1], ps.values([[2], [3]])], [[[4]]]]
 
     def at(depth):
@@ -71,7 +71,7 @@ async def ticks():
     ],
 )
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_value_that_is_no_stream_is_refused(value, says, concurrency, counting, probe):
+def test_non_streams_are_refused(value, says, concurrency, counting, probe):
     given = []
     stream = [[1, 2], value, [3]]
     with pytest.raises(TypeError, match=says):
@@ -107,20 +107,20 @@ def test_endless_iterables_are_read_in_turn(limit):
         finally:
             closed.append(name)
 
-    came = Counter()
+    seen = Counter()
 
-    def goes_on(name):
-        came[name] += 1
-        return came["a"] < 40
+    def going(name):
+        seen[name] += 1
+        return seen["a"] < 40
 
     streams = [endless("a"), ps.values("bb"), ["c", "c"], endless("d")]
-    ps.run(ps.pipe(ps.values(streams), ps.flatten(concurrency=3), ps.take(goes_on), ps.drain()), limit=limit)
-    assert [came[name] for name in "bc"] == [2, 2]
-    assert abs(came["a"] - came["d"]) < 20
+    ps.run(ps.pipe(ps.values(streams), ps.flatten(concurrency=3), ps.take(going), ps.drain()), limit=limit)
+    assert [seen[name] for name in "bc"] == [2, 2]
+    assert abs(seen["a"] - seen["d"]) < 20
     assert sorted(closed) == ["a", "d"]
 
 
-def test_an_iterable_that_fails_gives_the_values_before(limit):
+def test_a_failing_iterable_gives_its_earlier_values(limit):
     def failing():
         yield 1
         yield 2
@@ -133,7 +133,7 @@ def test_an_iterable_that_fails_gives_the_values_before(limit):
     assert failed.value.__notes__[0].startswith("raised in flatten")
 
 
-def test_an_iterable_that_cannot_be_opened_is_not_tried_again():
+def test_an_iterable_that_cannot_be_opened_is_not_retried():
     opened = []
 
     class Once:

@@ -1,6 +1,6 @@
 """`group_by`: a stream for every key, with exact times.
 
-The conformance grid ends it in every way.
+The conformance grid tests its endings.
 """
 
 import gc
@@ -20,7 +20,7 @@ def test_capacity_ends_the_group_that_waited_longest(limit):
     assert [n for key, n in pairs if key == "c"] == [1]
 
 
-def test_capacity_also_counts_groups_that_have_ended(limit):
+def test_capacity_also_counts_ended_groups(limit):
     grouped = ps.group_by(str, ps.take(1), capacity=2)
     pairs = ps.run(ps.pipe(ps.values([1, 1, 2, 1, 3, 1, 2, 1, 3]), grouped, ps.collect()), limit=limit)
     assert sorted(value for _, value in pairs) == [1, 2, 2, 3, 3]
@@ -54,18 +54,18 @@ ROWS = {
     "skip and take": ps.pipe(ps.skip(1), ps.take(3)),
     "take none": ps.pipe(ps.take(0), ps.count_by_key()),
     "take while": ps.pipe(ps.skip(lambda n: n < 9), ps.take(lambda n: n < 30, last=True), ps.batch(2)),
-    "take below a fold": ps.pipe(ps.count_by_key(), ps.take(3), ps.reduce_by_time(ps.agg.count())),
+    "take after a fold": ps.pipe(ps.count_by_key(), ps.take(3), ps.reduce_by_time(ps.agg.count())),
     "groups": ps.group_by(lambda n: n % 8, ps.pipe(ps.map(str), ps.count_by_key(len), ps.batch(2))),
-    "take below groups": ps.pipe(ps.group_by(lambda n: n % 8, ps.batch(2)), ps.take(3), ps.count_by_key(lambda _: 0)),
-    "errors left out": ps.pipe(ps.map(lambda n: 12 // (n % 4), on_error="skip"), ps.count_by_key()),
-    "errors of a fold left out": ps.pipe(ps.count_by_key(lambda n: 12 // (n % 4), on_error="skip"), ps.map(str)),
+    "take after groups": ps.pipe(ps.group_by(lambda n: n % 8, ps.batch(2)), ps.take(3), ps.count_by_key(lambda _: 0)),
+    "errors skipped": ps.pipe(ps.map(lambda n: 12 // (n % 4), on_error="skip"), ps.count_by_key()),
+    "errors of a fold skipped": ps.pipe(ps.count_by_key(lambda n: 12 // (n % 4), on_error="skip"), ps.map(str)),
 }
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 @pytest.mark.parametrize("run", [1, 5, 100], ids=["a time a value", "five values a time", "one time"])
 @pytest.mark.parametrize("name", ROWS)
-def test_a_group_gives_the_results_of_its_transformer_for_its_key_alone(name, run, limit):
+def test_a_group_equals_a_run_with_its_key_only(name, run, limit):
     def numbers(*keys):
         return ps.values([n for n in range(60) if n % 4 in keys], time=lambda n: n // run)
 
@@ -79,7 +79,7 @@ def test_a_group_gives_the_results_of_its_transformer_for_its_key_alone(name, ru
         assert by_time((time, value) for time, (group, value) in results if group == key) == by_time(alone)
 
 
-def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
+def test_a_failure_in_a_group_follows_all_earlier_values(limit):
     seen = []
     group = ps.pipe(ps.map(str), ps.map(lambda n: 1 // (int(n) - 7)), ps.batch(1))
     pipeline = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, group), ps.drain(seen.append))
@@ -92,7 +92,7 @@ def test_a_failure_in_a_group_comes_after_all_values_before_it(limit):
 
 
 @pytest.mark.parametrize("below", [ps.take(9), ps.take(lambda _: True), ps.skip(lambda _: False)], ids=str)
-def test_a_failure_above_a_module_that_takes_few_values_comes_after_all_before_it(below, limit):
+def test_a_failure_before_a_take_follows_all_earlier_values(below, limit):
     seen = []
     group = ps.pipe(ps.map(lambda n: 6 // (3 - n)), below)
     with pytest.raises(ZeroDivisionError) as failed:
@@ -101,7 +101,7 @@ def test_a_failure_above_a_module_that_takes_few_values_comes_after_all_before_i
     assert failed.value.__notes__[0].startswith("raised in map(")
 
 
-def test_a_failure_behind_the_results_that_a_group_needs_is_none(limit):
+def test_a_failure_after_a_group_s_last_result_is_ignored(limit):
     counts = ps.reduce_by_key(ps.agg.count(), key=lambda n: 6 // (3 - n), eager=True)
     pipeline = ps.pipe(ps.values(range(9)), ps.group_by(callable, ps.pipe(counts, ps.take(2))), ps.collect())
     assert ps.run(pipeline, limit=limit) == [(False, (2, 1)), (False, (3, 1))]
@@ -118,23 +118,23 @@ def test_groups_give_finished_results_when_the_stream_fails(counting, probe):
 
 
 @pytest.mark.parametrize("row", [ps.take(2), ps.take(lambda n: n < 2, last=True), ps.pipe(ps.batch(2), ps.take(1))])
-def test_a_group_that_needs_few_values_calls_no_function_with_more(row, limit):
-    """The functions could fail there: what is not needed must not fail the stream."""
+def test_a_group_calls_functions_only_with_needed_values(row, limit):
+    """The functions could fail there: values that are not needed must not fail the stream."""
     called = []
     pipeline = ps.pipe(ps.values(range(1, 9)), ps.group_by(bool, ps.pipe(ps.tap(called.append), row)), ps.drain())
     ps.run(pipeline, limit=limit)
     assert called == [1, 2]
 
 
-def test_a_fold_below_a_module_that_ends_answers_at_once():
-    """The time is complete there, though the stream goes on outside."""
+def test_a_fold_after_an_ended_module_answers_at_once():
+    """The time is complete there, though the stream continues outside."""
     counted = ps.pipe(ps.take(3), ps.count_by_key(lambda _: "n"))
     pipeline = ps.pipe(ps.integers(), ps.group_by(lambda n: n % 2, counted), ps.take(2), ps.collect())
     assert sorted(ps.run(pipeline)) == [(0, ("n", 3)), (1, ("n", 3))]
 
 
-def test_a_group_that_was_ended_leaves_nothing_in_memory():
-    """Although the time that it waited for is not complete, and its key does not come again."""
+def test_an_ended_group_leaves_nothing_in_memory():
+    """Even if the time that it waited for is not complete, and its key does not recur."""
 
     def rows():
         gc.collect()
@@ -149,8 +149,8 @@ def test_a_group_that_was_ended_leaves_nothing_in_memory():
         ps.run(ps.pipe(ps.values(numbers()), ps.group_by(lambda n: n, inner, capacity=2), ps.drain()))
 
 
-def test_the_last_results_of_a_group_pass_the_modules_below():
-    """Stages and folds below a fold, also when a module above them, or the room for keys, has ended the group."""
+def test_a_group_s_last_results_pass_later_modules():
+    """Stages and folds after a fold, also when a module before them, or the capacity, has ended the group."""
     row = ps.pipe(ps.reduce_by_time(ps.agg.sum()), ps.map(lambda n: -n))
     pipeline = ps.pipe(ps.values([1, 2, 11, 12, 3]), ps.group_by(lambda n: n // 10, row, capacity=1), ps.collect())
     assert ps.run(pipeline) == [(0, -3), (1, -23), (0, -3)]

@@ -1,6 +1,6 @@
 """`catch` and `retry`: handled failures, and the times that stay open meanwhile.
 
-The conformance grid ends them in every way.
+The conformance grid tests their endings.
 """
 
 import pytest
@@ -12,7 +12,7 @@ from tests.pullstream.common import Unseen, completions, script
 # ---- catch
 
 
-def test_catch_ends_or_goes_on(limit):
+def test_catch_ends_or_resumes(limit):
     """A failure becomes an end, other values at its time, or another source at times of its own."""
 
     def caught(*handler, **options):
@@ -37,8 +37,8 @@ def test_catch_ends_or_goes_on(limit):
 
 
 @pytest.mark.parametrize("above", [True, False])
-def test_catch_below_a_module_with_a_sink_of_its_own(above, limit):
-    """The sink of an `on_error` gets the failure, too, from above it or from below, and handles it with a `catch`."""
+def test_catch_after_a_module_with_a_side_sink(above, limit):
+    """The sink of an `on_error` gets the failure, too, from upstream or downstream, and handles it with a `catch`."""
 
     def fails_at(n):
         if n == "3":
@@ -83,7 +83,7 @@ def test_catch_when_every_time_was_complete():
 # ---- retry
 
 
-def test_retry_begins_anew(counting, new_probe, limit):
+def test_retry_starts_over(counting, new_probe, limit):
     """Each attempt opens the source once; the last failure passes, as the same object."""
     probe = new_probe()
     boom = Unseen()
@@ -103,7 +103,7 @@ def test_retry_begins_anew(counting, new_probe, limit):
 
 
 def failing_at(*ends):
-    """A source of 0..9, each at its time // 2, whose nth opening fails after so many values."""
+    """A source of n = 0..9, each at n // 2, whose i-th opening fails after so many values."""
     openings = iter(ends)
 
     @ps.source
@@ -152,7 +152,7 @@ def test_retry_refuses_a_source_that_can_be_read_once():
     ],
 )
 async def test_how_long_retry_waits(lasts, attempts, options, expected, autojump_clock):
-    """Longer each time; an attempt that has lasted resets the count and the wait."""
+    """Longer each time; an attempt that lasted long enough resets the count and the wait."""
     start = trio.current_time()
     opened = []
 
@@ -185,7 +185,7 @@ def tried_again():
     ("make", "complete", "values"),
     [(caught_later, {0: 1, 1: 2, 2: 22, 3: 22}, "abxy"), (tried_again, {0: 1, 1: 2, 2: 15, 3: 15}, "abbc")],
 )
-async def test_times_that_were_open_stay_open(make, complete, values, autojump_clock):
+async def test_open_times_stay_open(make, complete, values, autojump_clock):
     async with ps.pipe(make(), ps.collect()).open() as running:
         assert await completions(running, complete) == complete
         assert await running.result() == [*values]
@@ -218,7 +218,7 @@ async def test_a_release_that_fails_in_an_abort_is_not_caught(recovering, autoju
             await running.result()
 
 
-async def test_a_failure_far_above_a_catch_holds_no_later_time_up(autojump_clock):
+async def test_a_failure_far_before_a_catch_holds_up_no_time(autojump_clock):
     days = ps.values([1, 2, 3], time=lambda day: day)
     above = ps.pipe(ps.concat(ps.merge(days)), ps.prefetch(2), ps.sort_by_time(), ps.map(lambda day: 1 // (day - 2)))
     stream = ps.pipe(above, ps.catch(lambda failure: ["instead"]), ps.loop(ps.map(str)))

@@ -1,4 +1,4 @@
-"""Streams in instalments: against one run, as early as that, and no sooner; endings, and what is refused."""
+"""Streams in instalments: the results of one run, when they are due and no sooner; endings and refusals."""
 
 import pickle
 import random
@@ -32,7 +32,7 @@ def plan_of(*transformers):
 
 
 class Stored:
-    """A stream of which nothing stays between two instalments but what is pickled."""
+    """A stream that keeps only pickled state between two instalments."""
 
     def __init__(self, *transformers):
         self.plan = plan_of(*transformers)
@@ -42,8 +42,8 @@ class Stored:
         self.due = None
         self.made = 0
 
-    async def come(self, rows, tick, *, look=False):
-        """Take rows, and go as far as a tick if that is due, or to look whether it should have been."""
+    async def feed(self, rows, tick, *, look=False):
+        """Take rows, and run to a tick if that is due, or with `look` to check that it was not."""
         for time, _ in rows:
             self._wake_at(self.ahead.from_row(time, tick - 1))
         self.rows = sorted(self.rows + rows, key=lambda row: row[0])
@@ -100,15 +100,15 @@ INSIDE = {"group_by, one at a time", "worker_pool, as ready", "worker_pool, dyna
 HANDLES = {"pausable", "abortable", "deferred transformer"}
 STORED = {name: make for name, make in READY.items() if name not in REFUSED.keys() | INSIDE | HANDLES} | ROWS
 KEEPING = ("accumulate", "scan", "unique", "duplicates", "skip", "take", "several", "fork, with", "own")
-"""How the names of modules begin that keep something beyond a time."""
+"""Prefixes of names of modules that keep state across times."""
 UNORDERED = {"fork of folds", "group_by a fold", "group_by a stream", "sliding, eager"} | {
     row.name for row in (*TRANSFORMERS, *COMBINING) if not row.ordered
 }
-"""Whose values leave in an order that is a matter of who is faster."""
+"""Modules whose order of results depends on timing."""
 
 
 def history(seed):
-    """Rows with random times, as they come, and the ticks to which the source has come then."""
+    """Rows with random times, in order of arrival, and the tick that the source has reached at each step."""
     dice = random.Random(seed)
     steps, tick = [], 0
     for _ in range(dice.randrange(1, 20)):
@@ -121,12 +121,12 @@ def history(seed):
 @pytest.mark.sampled(90)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", STORED)
-async def test_instalments_are_one_run(name, seed, autojump_clock):
-    """Whatever comes when; each result when it is complete, with nobody looking before it is due; nothing is left."""
+async def test_instalments_match_a_run(name, seed, autojump_clock):
+    """Each result comes when it is complete, and none before it is due, whatever the input; nothing is left."""
     transformer = STORED[name]()
     stored, steps, found = Stored(transformer), history(seed), []
     for rows, tick in steps:
-        found += await stored.come(rows, tick, look=True)
+        found += await stored.feed(rows, tick, look=True)
     rows = sorted((row for rows, _ in steps for row in rows), key=lambda row: row[0])
     source = ps.values(rows, time=lambda row: row[0])
     alone = await ps.arun(ps.pipe(source, ps.map(lambda row: row[1]), transformer, ps.collect(timed=True)))
@@ -146,21 +146,21 @@ async def test_one_run_makes_one_instalment_after_another():
                 assert [pair for batch in made.answers for pair in pairs(batch)] == [(tick, tick + 1)]
 
 
-async def test_nobody_is_woken_for_nothing():
-    """A window that is open waits for its end, however far the source has come; sessions wait for the gap."""
+async def test_no_needless_instalments():
+    """An open window waits for its end, whatever the source has reached; sessions wait for the gap."""
     for transformer, ends in ((ps.tumbling(100), [100]), (ps.sessions(40), [43, 63])):
         stored = Stored(transformer)
         woken = []
         for tick in range(150):
             made = stored.made
-            await stored.come([(3, "a"), (23, "b")] if tick == 0 else [], tick)
+            await stored.feed([(3, "a"), (23, "b")] if tick == 0 else [], tick)
             woken += [tick] if stored.made > made else []
-        # The source leaves 99 behind, and comes to 100, at 99.
+        # At 99, the source leaves 99 behind and reaches 100.
         assert [tick + 1 for tick in woken if tick > 25] == ends[-1:]
         assert len(woken) <= 3
 
 
-async def test_a_failure_is_the_streams_own_and_the_next_stream_goes_on():
+async def test_a_failure_ends_one_stream_but_not_the_next():
     plan = plan_of(ps.map(lambda value: 6 // value))
     async with instalments(plan, plan.ahead()) as here:
         with pytest.raises(ZeroDivisionError) as caught:
@@ -171,7 +171,7 @@ async def test_a_failure_is_the_streams_own_and_the_next_stream_goes_on():
 
 
 async def test_a_time_that_a_function_refuses_fails_its_module():
-    """When composing nothing is known of it."""
+    """Nothing is known of it when composing."""
     plan = plan_of(ps.map_time(lambda time: 1 // (time - 2)), ps.reduce_by_time(ps.agg.count()))
     ahead = plan.ahead()
     assert ahead.from_row(2, 0) == 1
@@ -180,8 +180,8 @@ async def test_a_time_that_a_function_refuses_fails_its_module():
             await here.make([2], ["a"], 2)
 
 
-async def test_a_module_that_waits_for_what_will_never_come_is_told():
-    """Before the rows are through, that is a stall."""
+async def test_a_module_that_waits_for_ever_is_a_stall():
+    """Waiting before all rows have passed is a stall."""
 
     @ps.transformer
     async def waiting(upstream, ctx):
@@ -194,11 +194,11 @@ async def test_a_module_that_waits_for_what_will_never_come_is_told():
             await upstream.edge.run.signal().wait()
 
     with pytest.raises(ps.StalledError):
-        await Stored(waiting()).come([(time, "a") for time in range(1, 100)], 99)
+        await Stored(waiting()).feed([(time, "a") for time in range(1, 100)], 99)
 
 
-async def test_what_a_module_would_forget_is_refused():
-    """A result at a time at which no row has come: nothing would bring the module there again."""
+async def test_times_without_rows_are_refused():
+    """A result at a time without rows: nothing would bring the module there again."""
 
     @ps.transformer
     async def in_tens(upstream, ctx):
@@ -215,9 +215,9 @@ async def test_what_a_module_would_forget_is_refused():
             yield ps.Batch(batch.time + 1, batch.values)
 
     with pytest.raises(ps.errors.JournalError, match=r"in_tens.* holds 10, a time at which no row has.*map_time"):
-        await Stored(in_tens()).come([(3, "a")], 4)
+        await Stored(in_tens()).feed([(3, "a")], 4)
     with pytest.raises(ps.errors.JournalError, match=r"at_once.* answered at 4, a time at which it has received noth"):
-        await Stored(at_once()).come([(3, "a")], 4)
+        await Stored(at_once()).feed([(3, "a")], 4)
 
 
 class _Beside(ps.authoring.Kernel[int]):
@@ -232,7 +232,7 @@ class _Beside(ps.authoring.Kernel[int]):
     [*((READY[name], why) for name, why in REFUSED.items()), (ps.transformer(_Beside), "another source")],
     ids=[*REFUSED, "another source"],
 )
-def test_what_cannot_be_stored_is_refused(transformer, why):
+def test_unstorable_modules_are_refused(transformer, why):
     with pytest.raises(ps.CompositionError, match=rf"^stored\(\) at .*{why}"):
         plan_of(transformer()).ahead()
 

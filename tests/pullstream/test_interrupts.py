@@ -1,6 +1,6 @@
-"""Ctrl-C at one place after the other of a run: kept or raised, never lost; everything released, and one exception.
+"""Ctrl-C at one place of a run after another: kept or raised, never lost; everything released, and one exception.
 
-The strikes are made by `strikes.py`, in a process of its own, which is ended if it hangs.
+`strikes.py` makes the strikes, in its own process, which is ended if it hangs.
 """
 
 import random
@@ -25,7 +25,7 @@ SCENES = ["plain", "tasks", "threads", "journal", "failing", "in_asyncio", "loop
 
 
 def strike(*options):
-    """What striking finds; its errors are empty when there is nothing to say."""
+    """Run `strikes.py`, which must succeed, and return its output."""
     command = [sys.executable, str(STRIKES), *map(str, options)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -33,7 +33,7 @@ def strike(*options):
 
 
 def test_at_some_lines():
-    """At every so many of the lines that runs pass, in the toolkit and beneath it; in a full run at each of them."""
+    """At a sample of the lines that runs execute, in the toolkit and below it; in a full run at each of them."""
     assert strike("--every", amount(3000, 1)).count(" 0 not in order") == len(SCENES)
 
 
@@ -56,7 +56,7 @@ def handling(handler, number=signal.SIGINT):
 
 
 def strike_at(number, struck_by=signal.SIGINT):
-    """A function that has a signal strike at one of its calls."""
+    """A function that raises a signal at one of its calls."""
 
     def struck(n):
         if n == number:
@@ -66,7 +66,7 @@ def strike_at(number, struck_by=signal.SIGINT):
     return struck
 
 
-def test_what_a_handler_of_ones_own_raises(counting, probe):
+def test_exceptions_of_custom_handlers(counting, probe):
     class Reload(Exception):
         pass
 
@@ -85,7 +85,7 @@ def test_what_a_handler_of_ones_own_raises(counting, probe):
 
 
 def test_a_sigterm_whose_handler_exits(counting, probe):
-    """As services are told to stop: the run is aborted in order, and the exit goes on."""
+    """As services are stopped: the run is aborted in order, and the exit continues."""
     parts = [ps.map(strike_at(3, signal.SIGTERM)), ps.collect()]
     with handling(lambda *_: sys.exit(3), signal.SIGTERM), pytest.raises(SystemExit) as caught:
         ps.run(ps.pipe(counting(probe, 9), *parts), limit=1)
@@ -94,20 +94,20 @@ def test_a_sigterm_whose_handler_exits(counting, probe):
 
 
 @pytest.mark.parametrize("handler", [lambda signum, frame: None, signal.SIG_IGN])
-def test_a_handler_that_raises_nothing_has_dealt_with_it(handler):
+def test_a_handler_that_raises_nothing_ends_nothing(handler):
     with handling(handler):
         assert ps.run(ps.pipe(ps.values(range(5)), ps.map(strike_at(3)), ps.collect()), limit=1) == [0, 1, 2, 3, 4]
         assert list(ps.iterate(ps.pipe(ps.values(range(5)), ps.map(str)))) == ["0", "1", "2", "3", "4"]
 
 
-def test_one_that_strikes_when_all_is_done():
-    """The run has come to its end, and its result is not given: the program is to hear of the signal."""
+def test_an_interrupt_at_the_very_end():
+    """The run has ended, but its result is not returned: the program must get the signal."""
     with handling(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
         ps.run(ps.pipe(ps.values(range(4)), ps.map(strike_at(3)), ps.collect()))
 
 
-def test_it_says_where_it_struck(monkeypatch):
-    """In a note: its traceback has only the line that runs, as it is raised after everything was released."""
+def test_the_note_names_the_line(monkeypatch):
+    """In a note: its traceback has only the line that runs the pipeline, as it is raised after all releases."""
 
     def struck(value):
         signal.raise_signal(signal.SIGINT)
@@ -121,17 +121,17 @@ def test_it_says_where_it_struck(monkeypatch):
     assert note.endswith(", in struck")
 
 
-def test_it_says_where_it_struck_if_no_function_of_the_users_runs():
+def test_the_note_names_the_run_if_no_user_function_is_active():
     """The line that runs the pipeline: the loop of the modules is the toolkit's, though it has no module's name."""
     with handling(signal.default_int_handler), pytest.raises(KeyboardInterrupt) as caught:
         ps.run(ps.pipe(ps.values([signal.SIGINT]), ps.map(signal.raise_signal), ps.map(str), ps.drain()))
     (note,) = caught.value.__notes__
     assert note.startswith(f"interrupted at {__file__}:")
-    assert note.endswith(f", in {test_it_says_where_it_struck_if_no_function_of_the_users_runs.__name__}")
+    assert note.endswith(f", in {test_the_note_names_the_run_if_no_user_function_is_active.__name__}")
 
 
-def test_a_second_one_ends_what_keeps_everything_waiting():
-    """It is raised in the user's function, or in what that calls; a third one where nothing of Python's runs at all."""
+def test_a_second_interrupt_ends_blocking_code():
+    """It is raised in the user's function, or in its callees; a third one where no Python code runs at all."""
     rounds = []
 
     def endless(n):
@@ -208,7 +208,7 @@ def test_loops_that_overlap():
 
 
 def test_10000_blocks_that_overlap():
-    """They cost the same each, however many there are, and Ctrl-C reaches the program's own handler through all."""
+    """Each costs the same, however many there are, and Ctrl-C reaches the program's own handler through all."""
     struck = []
     with handling(lambda signum, frame: struck.append(frame)):
         theirs = signal.getsignal(signal.SIGINT)

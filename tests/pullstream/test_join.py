@@ -1,4 +1,4 @@
-"""`join`: which pairs come and when, what is kept meanwhile, and how it ends."""
+"""`join`: which pairs it emits and when, what it keeps meanwhile, and how it ends."""
 
 import itertools
 from collections import Counter
@@ -25,7 +25,7 @@ def name(row):
 
 
 def pairs(left, right, how, within):
-    """The (time, pair) that come of rows, in plain Python."""
+    """The (time, pair) results for rows, in plain Python."""
     found = []
     for row in left:
         matches = [other for other in right if other[1] == row[1] and abs(other[0] - row[0]) <= (within or 0)]
@@ -50,7 +50,7 @@ sides = st.lists(rows_of_one.map(lambda rows: sorted(rows, key=lambda row: row[0
 
 
 def side(rows, seed):
-    """One side, whose times come in any order if it has several sources."""
+    """One side, whose times are in any order if it has several sources."""
     return ps.merge(*[delayed(some, seed + number) for number, some in enumerate(rows)])
 
 
@@ -63,7 +63,7 @@ def side(rows, seed):
     st.sampled_from([1, 2, 7, 4096]),
     st.integers(0, 1000),
 )
-def test_pairs_are_those_of_plain_python(left, right, how, within, limit, seed):  # noqa: PLR0917 - of a random case
+def test_pairs_equal_plain_python(left, right, how, within, limit, seed):  # noqa: PLR0917 - of a random case
     joined = ps.join(side(left, seed), side(right, -seed), on=name, how=how, within=within)
     found = run(ps.pipe(joined, ps.collect(timed=True)), limit, seed=seed)
     expected = pairs(list(itertools.chain(*left)), list(itertools.chain(*right)), how, within)
@@ -98,7 +98,7 @@ def test_times_of_other_kinds():
 
 @settings(max_examples=amount(20, 300), deadline=None)
 @given(st.floats(-10, 10), st.floats(-10, 10), st.floats(1e-3, 10), st.booleans())
-def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
+def test_nearness_does_not_depend_on_arrival_order(one, other, within, late):
     def made(left_late):
         sources = [ps.values([time], time=lambda time: time) for time in (one, other)]
         slow = 0 if left_late else 1
@@ -108,7 +108,7 @@ def test_nearness_does_not_depend_on_who_comes_first(one, other, within, late):
     assert run(made(late)) == run(made(not late))
 
 
-# ---- what is complete, and what is kept
+# ---- completeness and memory
 
 
 class Moves(list):
@@ -121,7 +121,7 @@ class Moves(list):
         super().__delitem__(key)
 
 
-def test_a_key_that_comes_often_is_forgotten_value_by_value(monkeypatch):
+def test_values_of_a_frequent_key_are_forgotten_singly(monkeypatch):
     monkeypatch.setattr(Moves, "moved", 0)
     near, many = Near(), 300
     for time in range(many):
@@ -137,7 +137,7 @@ def test_a_key_that_comes_often_is_forgotten_value_by_value(monkeypatch):
 
 
 async def test_a_source_ahead_waits(autojump_clock):
-    """No more than `capacity` values are kept of a source; it is asked again when the other has come after it."""
+    """No more than `capacity` values of a source are kept; it is asked again when the other has caught up."""
     given_ = []
 
     fast = ps.pipe(ps.values(range(100), time=int), ps.tap(given_.append))
@@ -154,7 +154,7 @@ async def test_a_source_ahead_waits(autojump_clock):
 
 @pytest.mark.parametrize("how", [{}, {"how": "asof", "at": int}], ids=str)
 def test_sources_both_ahead_overflow(how):
-    """Times that do not complete keep both from being asked: only the values of one source may be many."""
+    """While times stay incomplete, neither is asked: only one source may have many values."""
 
     def joined(left, right):
         return ps.pipe(
@@ -169,7 +169,7 @@ def test_sources_both_ahead_overflow(how):
 # ---- endings
 
 
-async def test_it_ends_when_nothing_can_come_of_it(new_probe, counting, autojump_clock):
+async def test_it_ends_when_no_pair_can_follow(new_probe, counting, autojump_clock):
     """When one source has ended, and nothing is kept of it, the other one is aborted (R7)."""
     for how, which in (("inner", 0), ("inner", 1), ("left", 0), ("asof", 0)):
         probes = [new_probe(), new_probe()]
@@ -182,7 +182,7 @@ async def test_it_ends_when_nothing_can_come_of_it(new_probe, counting, autojump
 
 
 def test_one_instant_in_two_zones(limit):
-    """On the day before clocks change a day is over sooner in one of them: what is at that time goes in turns."""
+    """On the day before clocks change, a day ends sooner in one of them: values at that time go in turns."""
     noon, hour = datetime(2026, 3, 28, 12, tzinfo=UTC), timedelta(hours=1)
     rows = [noon.astimezone(ZoneInfo("Europe/Paris")), noon, noon + 30 * hour]
     ticks = [noon + number * hour / 2 for number in range(60)]
@@ -192,7 +192,7 @@ def test_one_instant_in_two_zones(limit):
 
 
 @pytest.mark.parametrize("within", [None, 1])
-def test_keys_are_asked_for_once(within):
+def test_keys_are_computed_once(within):
     asked = []
 
     def key(number):
@@ -204,7 +204,7 @@ def test_keys_are_asked_for_once(within):
     assert asked == [*range(50)]
 
 
-def test_times_that_are_not_near_anything_are_refused():
+def test_times_without_distances_are_refused():
     for time, within in (("monday", 1), (Product(1, 2), 1), (3, timedelta(1)), ((1, 2), 1), (np.int8(127), 1)):
         source = ps.values([1], time=lambda _, time=time: time)
         with pytest.raises(TimeDomainError, match=r"join.*map_time"), np.errstate(over="ignore"):
@@ -218,7 +218,7 @@ WITHIN, ASOF = {"within": 1}, {"how": "asof", "at": int}
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "on", "options", "told"),
+    ("left", "right", "on", "options", "message"),
     [
         (TIMED, TIMED, int, WITHIN, None),
         (TIMED, ps.values([0], time=int), int, WITHIN, None),
@@ -238,9 +238,9 @@ WITHIN, ASOF = {"within": 1}, {"how": "asof", "at": int}
         (NONE, SECOND, int, ASOF, None),
     ],
 )
-def test_a_join_that_pairs_nothing_says_why(left, right, on, options, told, caplog):  # noqa: PLR0917 - a row
+def test_a_join_that_pairs_nothing_says_why(left, right, on, options, message, caplog):  # noqa: PLR0917 - a row
     ps.run(ps.pipe(ps.join(left, right, on=on, **options), ps.drain()))
-    assert (told in caplog.text) if told else not caplog.records
+    assert (message in caplog.text) if message else not caplog.records
 
 
 # ---- the nearest value: `how="asof"`
@@ -256,7 +256,7 @@ def place(row):
 
 
 def nearest(row, right, strategy):
-    """The match of a row (time, key, place, number), in plain Python; of several at one place, the last to look at."""
+    """The match of a row (time, key, place, number), in plain Python; of several at one place, the nearest in order."""
     same = [other for other in right if other[:2] == row[:2]]
     before = [other for other in same if place(other) <= place(row) and strategy != "forward"]
     after = [other for other in same if place(other) >= place(row) and strategy != "backward"]
@@ -302,7 +302,7 @@ def test_values_without_a_key_or_a_place(on):
 
 @pytest.mark.parametrize("values", [(0, 1, 2, 3), (0, 3, 1), [1, 0]])
 @pytest.mark.parametrize("within", [None, 5])
-def test_a_key_that_raises_stop_iteration_has_that_value_alone_left_out(values, within):
+def test_a_key_that_raises_stop_iteration_skips_only_its_value(values, within):
     left, right = ps.values(values, time=lambda _: 1), ps.values([0, 20, 30], time=lambda _: 1)
     failed = []
 
@@ -315,7 +315,7 @@ def test_a_key_that_raises_stop_iteration_has_that_value_alone_left_out(values, 
     assert [failure.value for failure in failed] == [1]
 
 
-def test_times_without_an_order_are_waited_for_together(monkeypatch):
+def test_unordered_times_share_a_wait(monkeypatch):
     attend, until = Sidecar.attend, Sidecar.until
     counts = Counter()
 

@@ -1,7 +1,7 @@
-"""The conformance kit is a judge that can be trusted: what is wrong is named by its rule, and what is right is not.
+"""The conformance kit can be trusted: it names the rule that a wrong module breaks, and passes correct modules.
 
-The modules are those of `judged`, each wrong in a way in which people write them. The same kit judges the ready-made
-modules, which are right, and right and wrong answers to the tutorials' exercises (`tests/tutorials/test_exercises.py`).
+The modules are those of `judged`, each with a mistake that people make. The same kit judges the ready-made modules,
+which are correct, and correct and wrong answers to the tutorials' exercises (`tests/tutorials/test_exercises.py`).
 """
 
 import re
@@ -50,7 +50,7 @@ def only(report: Report):
     return report.first(1)[0]
 
 
-def test_a_finding_tells_it_simply():
+def test_findings_are_simple():
     finding = only(conformance(ps.reduce_by_time(ps.agg.max()), cells=40))
 
     assert finding.rule == "R8"
@@ -72,19 +72,19 @@ def test_a_finding_tells_it_simply():
     assert "leave out per_time=True" in finding.hint
 
 
-def test_why_there_is_no_right_to_a_time():
-    told = {
+def test_findings_explain_missing_rights():
+    findings = {
         name: only(conformance(WRONG[name][0], cells=60))
         for name in ("forgets the hold", "at an earlier time", "again at the end")
     }
 
-    assert "released it" in told["forgets the hold"].hint
-    assert "never had a right to it" in told["at an earlier time"].hint
-    assert "nothing after that" in told["again at the end"].hint
+    assert "released it" in findings["forgets the hold"].hint
+    assert "never had a right to it" in findings["at an earlier time"].hint
+    assert "nothing after that" in findings["again at the end"].hint
 
 
 @pytest.mark.slow
-def test_a_module_that_spins_is_not_waited_for():
+def test_a_spinning_module_is_not_awaited():
     report = conformance(WRONG["never gives up"][0], WRONG["one batch, a sink"][0], cells=20, limit=2)
 
     assert {finding.subject: finding.rule for finding in report.findings} == {
@@ -96,8 +96,8 @@ def test_a_module_that_spins_is_not_waited_for():
     assert "never_gives_up" in spins.message
 
 
-def test_a_batch_is_nobodys():
-    """Whoever changes one is named, and nobody else: not who stands between, and not who was given the same."""
+def test_batches_are_shared():
+    """Only the module that changes one is named, not a module in between, nor another one that received it."""
 
     def rule_and_module(*modules):
         with pytest.raises(Violation) as caught:

@@ -25,7 +25,7 @@ class Slow(ps.authoring.Kernel):
 
 
 async def test_a_failure_keeps_its_own_context(edge, autojump_clock):
-    """An exception of the module above, raised while it is cancelled, does not become the context (R3)."""
+    """An exception of the module upstream, raised while it is cancelled, does not become the context (R3)."""
     cause, reason = Unseen("first"), Unseen("the reason")
     reason.__context__ = cause
 
@@ -50,7 +50,7 @@ async def test_a_failure_keeps_its_own_context(edge, autojump_clock):
     assert reason.__context__ is cause
 
 
-# ---- R6: release, and its grace
+# ---- R6: release, and its timeout
 
 
 @pytest.mark.parametrize("kind", ["kernel", "generator"])
@@ -208,8 +208,8 @@ STOPPED = {
 
 @pytest.mark.parametrize("name", STOPPED)
 @pytest.mark.parametrize("exception", [StopIteration, StopAsyncIteration])
-def test_a_callable_that_raises_stop_iteration_is_loud(name, exception):
-    """It does not end the stream, as it would end a loop of Python (R8)."""
+def test_stop_iteration_from_a_callable_is_an_error(name, exception):
+    """It does not end the stream, as it would end a loop in Python (R8)."""
 
     def stop(n):
         if n == 2:
@@ -221,7 +221,7 @@ def test_a_callable_that_raises_stop_iteration_is_loud(name, exception):
 
 
 class Later:
-    """Nothing tells that a call of it has to be awaited."""
+    """A callable without any sign that its calls must be awaited."""
 
     async def __call__(self, value):
         return value
@@ -264,8 +264,8 @@ class Later:
         lambda later: ps.pipe(ps.join(ps.values([1]), ps.values([1]), on=later), ps.collect()),
     ],
 )
-def test_a_coroutine_is_no_result(modules):
-    """A function that gives one without being async is found when it is called."""
+def test_coroutine_results_fail(modules):
+    """A sync function that returns a coroutine is found when it is called."""
 
     async def work(n):
         return n
@@ -289,7 +289,7 @@ def test_a_coroutine_is_no_result(modules):
     ],
 )
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
-def test_exceptions_of_every_kind_arrive_as_themselves(exception, module, probe, counting):
+def test_exceptions_of_every_kind_arrive_unchanged(exception, module, probe, counting):
     """A BaseException ends the stream in order, too, whatever `on_error` says, and reaches the caller (R8)."""
     given = exception()
 
@@ -317,13 +317,13 @@ def test_exceptions_of_every_kind_arrive_as_themselves(exception, module, probe,
         lambda: ps.pipe(ps.integers(), ps.flat_map(lambda _: ()), ps.drain()),
         lambda: ps.pipe(ps.integers(), ps.map_batches(lambda _: ()), ps.drain()),
         lambda: ps.pipe(ps.integers(), ps.tee(ps.drain(), ps.drain())),
-        # Nothing of it is dealt to anyone.
+        # No value is dealt to any branch.
         lambda: ps.pipe(ps.integers(), ps.partition(bool, {True: ps.pipe(ps.take(1), ps.drain()), False: ps.drain()})),
         lambda: ps.pipe(ps.integers(), ps.reduce_by_key(ps.Fold(int, max), key=lambda n: n % 3), ps.drain()),
     ],
 )
 async def test_busy_pipelines_stay_cancellable_and_fair(endless):
-    """Others wait for some milliseconds of this program's work: how busy the machine is does not count."""
+    """Others wait for some milliseconds of this program's work, whatever else the machine is busy with."""
     waits = []
 
     async def other(scope):

@@ -1,4 +1,4 @@
-"""Loops: what goes round, what leaves, which rounds are complete when, and what bounds them."""
+"""Loops: values that go round, values that leave, when rounds are complete, and bounds."""
 
 import pytest
 import trio
@@ -10,7 +10,7 @@ from tests.pullstream.common import script
 
 @ps.transformer
 async def per_round(upstream, ctx, step, most):
-    """Lets values go round at once, and keeps something of each round until it is told that it is complete."""
+    """Sends values round at once, and keeps an entry for each round until it is complete."""
     kept = set()
     async for event in ctx.events(upstream):
         match event:
@@ -28,7 +28,7 @@ def count_to(last):
 
 
 @pytest.mark.parametrize("times", [None, lambda n: n])
-async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_clock):
+async def test_a_body_keeps_only_open_rounds(limit, times, autojump_clock):
     most = []
     pipeline = ps.pipe(ps.values([0], time=times), ps.loop(per_round(count_to(60), most)), ps.collect())
     assert await ps.arun(pipeline, limit=limit, check="strict") == [60]
@@ -36,8 +36,8 @@ async def test_a_body_keeps_as_many_rounds_as_are_open(limit, times, autojump_cl
     assert max(most) <= 2
 
 
-async def test_a_ready_source_is_heard_between_two_rounds():
-    """Values that go round in one step keep no task waiting that asks outside, so rounds complete as they pass."""
+async def test_a_ready_source_is_asked_between_two_rounds():
+    """Values that go round in one step do not delay a task that asks outside, so rounds complete as they pass."""
     most = []
 
     class PerRound(ps.authoring.Notified):
@@ -54,7 +54,7 @@ async def test_a_ready_source_is_heard_between_two_rounds():
     assert max(most) <= 2
 
 
-async def test_what_goes_round_comes_before_what_is_outside(counting, probe, autojump_clock):
+async def test_looping_values_precede_values_outside(counting, probe, autojump_clock):
     inside = [0, 0]
 
     def body(value):
@@ -73,7 +73,7 @@ async def test_what_goes_round_comes_before_what_is_outside(counting, probe, aut
 
 @pytest.mark.parametrize("streams", range(3))
 async def test_a_later_time_waits_outside(streams, autojump_clock):
-    """While a time goes round, no value at a later one enters; one that cannot be waited for may."""
+    """While a time goes round, no value at a later one enters, except one that cannot be waited for."""
     order = []
 
     async def body(value):
@@ -104,7 +104,7 @@ def test_a_loop_that_grows_without_end_fails():
     with pytest.raises(ps.Overflow, match=r"loop ingress, composed at .* its capacity is 100\. .* raise capacity="):
         ps.run(ps.pipe(ps.values(numbers()), ps.loop(grow, capacity=100), ps.collect()))
     assert released == [True]
-    # In the middle of many times, what went round before the value that is too many makes no other error of it.
+    # Among many times, values that went round before the one too many do not change the error.
     thrice = ps.flat_map(lambda n: [ps.Again(n)] * 3)
     source = ps.pipe(ps.values(range(40)), ps.stamp(lambda n: n % 5, lateness=9))
     for capacity in range(7, 31):

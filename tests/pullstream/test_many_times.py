@@ -1,4 +1,4 @@
-"""Values of many times at once, from sources to sinks: the same as one time after another, and what fails, fails so."""
+"""Multi-time batches from sources to sinks: the same results and failures as one time after another."""
 
 import operator
 from contextlib import nullcontext
@@ -11,11 +11,11 @@ from tests.pullstream.common import Together, Unseen
 
 
 class Stops(BaseException):
-    """What no policy catches."""
+    """An exception that no policy catches."""
 
 
 FAILURE: type[BaseException] = Unseen
-"""What `fails_at` raises."""
+"""The exception that `fails_at` raises."""
 
 
 @pytest.fixture(params=[Unseen, Stops])
@@ -25,11 +25,11 @@ def failure(request, monkeypatch):
 
 
 def at_once(values):
-    """A source that gives values at the times that they are, as many as are asked for."""
+    """A source of values that are their own times, as many at once as are asked for."""
     return ps.values(values, time=lambda n: n)
 
 
-def test_values_keep_their_times_when_others_are_left_out():
+def test_values_keep_their_times_when_others_are_dropped():
     assert ps.run(ps.pipe(at_once(range(6)), ps.filter(lambda n: n % 2), ps.collect(timed=True))) == [
         (1, 1),
         (3, 3),
@@ -77,7 +77,7 @@ async def keep(upstream, ctx):
     ],
     ids=str,
 )
-async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(sink, limit, failure):
+async def test_a_failing_sink_has_processed_earlier_values(sink, limit, failure):
     pipeline = ps.pipe(at_once(range(1, 10)), sink)
     async with pipeline.open(limit=limit) as running:
         with pytest.raises((failure, TypeError)) as caught:
@@ -106,7 +106,7 @@ async def test_a_sink_that_fails_in_the_middle_has_dealt_with_what_came_before(s
     ids=str,
 )
 def test_results_of_earlier_times_come_before_a_failure(module, limit, failure):
-    """Also where the value that fails comes in the same answer (R8)."""
+    """Also if the value that fails is in the same answer (R8)."""
     got = []
     with pytest.raises(failure):
         ps.run(ps.pipe(at_once([1, 1, 2, 2, 3, 4]), module, ps.drain(got.append)), limit=limit)
@@ -139,7 +139,7 @@ NESTED = [
 
 
 @pytest.mark.parametrize("module", NESTED, ids=str)
-def test_the_time_of_a_value_that_enters_no_inner_stream_never_completes(module, limit):
+def test_a_time_whose_value_enters_no_stream_never_completes(module, limit):
     """That value and those after it are not counted yet: a sum of those before it would be wrong."""
     sums = []
     source = ps.values([1, 2, 11, 12, 13, 14, 21], time=lambda n: n // 10)
@@ -149,10 +149,10 @@ def test_the_time_of_a_value_that_enters_no_inner_stream_never_completes(module,
     assert sums == [3]
 
 
-# ---- how far one has come
+# ---- partial acknowledgements
 
 
-async def test_ack_but_says_how_far_one_has_come():
+async def test_ack_but_moves_the_frontier():
     one, two, both = frozenset("a"), frozenset("b"), frozenset("ab")
 
     @ps.sink
@@ -169,7 +169,7 @@ async def test_ack_but_says_how_far_one_has_come():
 
 @pytest.mark.parametrize("part", ["ack_but", "ack_before"])
 async def test_a_part_left_after_an_abort_is_not_in_flight(part):
-    """A termination acknowledges the whole batch: what its reader does with the values afterwards counts nothing."""
+    """A termination acknowledges the whole batch: what its reader does with the values afterwards does not count."""
 
     @ps.sink
     async def leaves(upstream, ctx):

@@ -1,6 +1,6 @@
-"""What a slip that only a run can see is answered with: the module, what was wrong, and what to write instead.
+"""Messages about mistakes that only a run can see: the module, the problem, and what to write instead.
 
-`test_refusals.py` has those that are found when composing.
+`test_refusals.py` has mistakes that are found when composing.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ async def test_a_run_is_entered_once():
         assert [value async for value in values] == [1]
 
 
-def test_code_of_asyncio_is_sent_where_it_runs():
+def test_asyncio_calls_name_asyncio_call():
     for seconds in (0, 0.001):
         with pytest.raises((RuntimeError, TypeError)) as caught:
             ps.run(ps.pipe(ps.once(seconds), ps.map_async(asyncio.sleep, 2), ps.drain()))
@@ -78,7 +78,7 @@ async def iterated(module):
 
 
 @pytest.mark.parametrize(
-    ("use", "told"),
+    ("use", "words"),
     [
         (lambda source: source | ps.map(str), r"ps\.pipe\(source, transformer"),
         (lambda source: source >> ps.map(str), r"ps\.pipe\(source, transformer"),
@@ -95,13 +95,13 @@ async def iterated(module):
         (lambda source: ps.pipe(source, ps.drain()).open().__enter__(), r"async with pipeline\.open\(\)"),
     ],
 )
-def test_how_other_libraries_compose_and_run_leads_on(use, told):
-    with pytest.raises((TypeError, AttributeError), match=told):
+def test_habits_from_other_libraries_are_explained(use, words):
+    with pytest.raises((TypeError, AttributeError), match=words):
         use(ps.values([1]))
 
 
 @pytest.mark.parametrize("opens", [lambda source: ps.pipe(source, ps.collect()).open(), ps.aiterate])
-def test_what_is_opened_without_trio_says_what_to_call(opens):
+def test_opening_without_trio_says_what_to_call(opens):
     async def opened():
         async with opens(ps.values([1])):
             pass
@@ -135,7 +135,7 @@ async def test_a_pushable_in_another_thread_says_what_to_do(call):
 
 @pytest.mark.parametrize("push", [lambda orders: orders.push("tea"), lambda orders: orders.push_many(["tea"])])
 def test_a_pushable_under_asyncio_says_what_to_use(push):
-    """Also before its run is open, when it is of no thread yet."""
+    """Also before its run is open, when it belongs to no thread yet."""
     with pytest.raises(ps.PullstreamError, match=r"pushable, made at .*Under asyncio, use from_asyncio"):
         asyncio.run(push(ps.pushable(1)))
 
@@ -167,7 +167,7 @@ async def fails_at_last(upstream, ctx):
         raise ValueError("finally")
 
 
-async def goes_on(upstream, ctx):
+async def keeps_going(upstream, ctx):
     try:
         async for batch in ctx.batches(upstream):
             yield batch
@@ -192,7 +192,7 @@ UNRELEASED = ps.transformer(FailsToRelease)()
 
 
 def above(module):
-    """A source of two values below a module, which is not released well."""
+    """A source of two values, and a module whose release fails."""
     return ps.pipe(ps.values([1, 2]), ps.transformer(module)(), ps.map(str))
 
 
@@ -213,7 +213,7 @@ ONE = ps.pipe(ps.values([1]), ps.map_async(after(0.01), 1))
         ((above(FailsToRelease), ps.take(1), ps.collect()), ["FailsToRelease"]),
         ((above(fails_at_last), ps.take(1), ps.collect()), ["fails_at_last"]),
         ((ps.values([above(fails_at_last)]), ps.flatten(), ps.take(1), ps.collect()), ["fails_at_last"]),
-        ((above(goes_on), ps.take(1), ps.collect()), ["goes_on"]),
+        ((above(keeps_going), ps.take(1), ps.collect()), ["keeps_going"]),
         ((ps.merge(above(FailsUnderWay), ONE), ps.take(1), ps.collect()), ["FailsUnderWay"]),
     ],
     ids=str,
@@ -258,7 +258,7 @@ def doubly(record):
 
 
 class Breaks:
-    """An iterator of two values, then a failure; its repr is no value."""
+    """An iterator of two values, then a failure; its repr is not a value."""
 
     made = 0
 
@@ -299,7 +299,7 @@ NAMED = [
     ps.tumbling(5, key=price),
     ps.stamp(price),
     ps.flat_map(lambda record: record["price"] and [1]),
-    # A default, an argument of `functools.partial`, or a variable that is assigned is the last one.
+    # Their last variable is a default, an argument of `functools.partial`, or one that is assigned.
     ps.map(priced),
     ps.map(partial(priced, tax=0.07)),
     ps.reduce_by_time(ps.agg.sum(priced)),
@@ -313,7 +313,7 @@ NAMED = [
 ]
 NAMELESS = [
     *(ps.pipe(ps.values(RECORDS), ps.sort_by_time(key)) for key in (rebinds, partial(priced, tax=0.07))),
-    # Of an iterator and of `unfold` it would be the value before.
+    # For an iterator and for `unfold` it would be the previous value.
     *(ps.values(make(), time=time) for make in (Breaks, mapped) for time in (None, float)),
     ps.unfold(3, counts_down),
     # A kernel's methods are called with itself, and with batches.
@@ -329,7 +329,7 @@ STRUCK = [
 
 
 @pytest.mark.parametrize(("stream", "values"), STRUCK)
-def test_a_failure_names_the_value_it_struck_at_or_none(stream, values):
+def test_a_failure_names_its_value_or_none(stream, values):
     with pytest.raises((KeyError, ZeroDivisionError, OSError, ExceptionGroup)) as caught:
         ps.run(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.drain()))
     (note,) = caught.value.__notes__
@@ -339,8 +339,8 @@ def test_a_failure_names_the_value_it_struck_at_or_none(stream, values):
 
 @pytest.mark.parametrize("results", [5, 0, None, (n for n in [1])])
 @pytest.mark.parametrize("early", [False, True])
-def test_a_result_that_is_no_sequence_is_refused(results, early):
-    """Python speaks of `len()` there, which an author has not called; and 0 would be lost."""
+def test_results_must_be_a_sequence(results, early):
+    """Python's own error is about `len()`, which an author has not called; and 0 would be lost."""
 
     class Gives(ps.authoring.Notified):
         def receive(self, batch):
@@ -394,7 +394,7 @@ AT_MAP = r"raised in map\([\s\S]*"
     ],
     ids=["a dict", "a record batch", "many columns", "one column for several", "one column", "not about the row"],
 )
-def test_a_slip_with_a_row_of_a_file_says_how_its_columns_are_got(text, options, function, notes, tmp_path):
+def test_mistakes_with_rows_of_files_explain_their_columns(text, options, function, notes, tmp_path):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises((TypeError, AttributeError, ZeroDivisionError)) as caught:
         ps.run(ps.pipe(files.read_csv(tmp_path / "a.csv", **options), ps.map(function), ps.drain()))
@@ -423,12 +423,12 @@ MAY_RETURN = [lambda _: None, lambda value: value or None, far(), raises, decide
 
 @pytest.mark.parametrize("function", MAY_RETURN)
 def test_a_function_that_may_return_something_is_not_refused(function):
-    """One constant key is meant, say; and what is not written in Python shows no code."""
+    """A constant key may be meant, and functions that are not written in Python show no code."""
     assert ps.filter(function)
     assert ps.unique(function)
 
 
-async def test_a_listener_that_comes_after_the_end_is_remarked(caplog):
+async def test_a_listener_opened_after_the_end_is_logged(caplog):
     news = ps.broadcast(1)
     await news.send(1)
     news.end()
@@ -459,7 +459,7 @@ async def pops(upstream, ctx):
 
 
 @pytest.mark.parametrize("rest", [(appends(), ps.collect()), (pops(),)], ids=str)
-def test_a_batch_that_is_changed_is_told(rest):
+def test_a_changed_batch_is_reported(rest):
     """Whether its values are a list, which other modules may hold, or a sequence that cannot be changed."""
     with pytest.raises(ps.PullstreamError, match=r"^sharing: (appends|pops), composed at .* Make a new one") as caught:
         ps.run(ps.pipe(ps.values([1, 2]), *rest))
@@ -480,7 +480,7 @@ def test_a_batch_that_is_changed_is_told(rest):
     ids=str,
 )
 def test_a_function_that_opens_no_kernel_is_named(work, hint):
-    """What it gave would fail somewhere in the machine."""
+    """Otherwise its result would fail somewhere in the engine."""
 
     @ps.transformer
     def opened() -> ps.Transformer:
@@ -497,8 +497,8 @@ def test_a_function_that_opens_no_kernel_is_named(work, hint):
         ps.run(ps.pipe(ps.values([1]), consumed()))
 
 
-def test_a_method_that_nobody_would_run_is_refused():
-    """It would give a generator, or a coroutine that nobody awaits, and so nothing."""
+def test_methods_that_would_never_run_are_refused():
+    """They would return a generator, or a coroutine that nobody awaits, and so do nothing."""
     with pytest.raises(ps.CompositionError, match=rf"Yields.produce, at {__file__}:\d+, yields"):
 
         class Yields(ps.authoring.Kernel[int]):
@@ -523,7 +523,7 @@ def test_a_method_that_nobody_would_run_is_refused():
         ("pyspark.sql.classic.dataframe", "DataFrame", r"spark.from_dataframe\(df\)"),
     ],
 )
-def test_a_table_given_for_a_source_is_answered_with_what_makes_one(package, name, hint):
+def test_a_table_used_as_a_source_names_what_makes_one(package, name, hint):
     """Some can be iterated, which would give the names of their columns."""
     table = type(name, (), {"__module__": package, "__iter__": lambda self: iter(["a"])})()
     with pytest.raises(ps.CompositionError, match=hint):
@@ -567,7 +567,7 @@ WAYS = {
 
 @pytest.mark.parametrize("how", WAYS)
 def test_a_traceback_is_the_user_s(how, monkeypatch):
-    """Between the line that runs and the function that raised a user has nothing to look for, nor in contextlib."""
+    """It leaves out frames between the line that runs and the function that raised, and those of contextlib."""
 
     def price(record):
         with found_in(record) as found:
@@ -612,7 +612,7 @@ def test_the_traceback_of_ctrl_c_is_the_user_s(how, monkeypatch):
 
 
 def test_a_traceback_does_not_show_a_cancellation(monkeypatch):
-    """Who cancelled what is the program's, or the toolkit's; the exception remains in the chain."""
+    """Cancellations are internal to the program or the toolkit; the exception remains in the chain."""
 
     async def cleans_up(value):
         with trio.move_on_after(0):
@@ -659,7 +659,7 @@ async def back_in_time(ctx):
     ids=["R12", "R2", "back in time"],
 )
 def test_the_traceback_of_a_refused_answer_ends_at_its_yield(source, line):
-    """The generator waits at that line; the code that finds the mistake is nobody's business."""
+    """The generator waits at that line; the code that finds the mistake does not matter."""
     with pytest.raises(ps.PullstreamError) as caught:
         ps.run(ps.pipe(source, ps.collect()))
     frames = traceback.extract_tb(caught.value.__traceback__)
@@ -667,13 +667,13 @@ def test_the_traceback_of_a_refused_answer_ends_at_its_yield(source, line):
     assert [frame.line for frame in frames].count(line) == 1
 
 
-# ---- slips that only the run can see
+# ---- mistakes that only the run can see
 
 THREE = ps.values([3], time=int)
 ZONES = [datetime(2026, 1, 1), datetime(2026, 1, 2, tzinfo=UTC)]  # noqa: DTZ001 - the case
 ZONELESS = ps.values(ZONES[:1], time=lambda time: time)
 MICROSECONDS = ps.values([60_000_000, 70_000_000], time=lambda n: n)
-"""Times as a TIMESTAMP column has them."""
+"""Times as in a TIMESTAMP column."""
 
 
 @ps.transformer
@@ -749,7 +749,7 @@ CLOSED.close()
 LOOPS = "times inside a loop belong to the loop"
 SUMS = ps.reduce_by_time(ps.agg.sum())
 
-SLIPS = [
+MISTAKES = [
     (ps.values("ab", time={"a": 1}.get), "'b' has no time", "raised in values"),
     (ps.values([1], time=lambda value: [value]), "[1] cannot be a time", "raised in values"),
     (ps.pipe(ps.values(ZONES), ps.stamp(lambda time: time)), "with a time zone and one without"),
@@ -845,7 +845,7 @@ SLIPS = [
     (answers(lambda batch: ps.Completed(batch.time).values), "case ps.Completed(time)"),
     (DropsTooSoon(), "at the next produce, drop(time)"),
     (Forgets(), "Forgets, composed at ", "super().__init__()"),
-    # Durations; of a TIMESTAMP column times are whole numbers, whose unit no timedelta knows.
+    # Durations; times of a TIMESTAMP column are whole numbers, to which no timedelta can be added.
     *(
         (stream, "TIMESTAMP column, the duration is 30_000_000")
         for stream in [
@@ -883,9 +883,9 @@ SLIPS = [
 """Streams, or transformers of a 3 at the time 3, and words of the exception or its notes."""
 
 
-@pytest.mark.parametrize("row", SLIPS, ids=lambda row: row[-1])
-def test_a_slip_in_a_run_is_answered_with_what_to_write(row):
-    """By the exception, or by its notes where Python's own words name what the user has never seen."""
+@pytest.mark.parametrize("row", MISTAKES, ids=lambda row: row[-1])
+def test_mistakes_in_a_run_say_what_to_write(row):
+    """In the exception, or in its notes if Python's own message names things that the user has never seen."""
     stream, *words = row
     with pytest.raises(
         (TypeError, LookupError, AttributeError, RuntimeError, ps.PullstreamError, TimelyError)
@@ -895,7 +895,7 @@ def test_a_slip_in_a_run_is_answered_with_what_to_write(row):
     assert [word for word in words if word not in text] == []
 
 
-# ---- slips that break no rule, and are remarked
+# ---- mistakes that break no rule, and are logged
 
 
 @ps.transformer
@@ -953,13 +953,13 @@ async def blocks(n):
 
 @pytest.fixture
 def virtual(monkeypatch):
-    """Let `map_async` measure its calls by trio's clock, which is virtual in `run`."""
+    """Have `map_async` measure its calls by trio's clock, which is virtual in `run`."""
     monkeypatch.setattr("pullstream.modules.values.map_async.clocks", SimpleNamespace(perf_counter=trio.current_time))
 
 
 @pytest.mark.usefixtures("virtual")
 @pytest.mark.parametrize(
-    ("rest", "module", "told"),
+    ("rest", "module", "words"),
     [
         ((waits_for_what_it_never_requested(), ps.drain()), "waits_for_what_it_never_requested", "ctx.notify_at(time)"),
         ((forgets_with(),), "forgets_with", "`with ctx.hold(time):`"),
@@ -975,16 +975,16 @@ def virtual(monkeypatch):
         ((ps.loop(ps.map(lambda n: ps.Again(n + 1) if n < 99 else n)), ps.drain()), "loop ingress", "round 20 times"),
     ],
 )
-def test_a_slip_that_breaks_no_rule_is_remarked_once(rest, module, told, caplog, monkeypatch):
+def test_mistakes_that_break_no_rule_are_logged_once(rest, module, words, caplog, monkeypatch):
     monkeypatch.setattr("pullstream.modules.nested.loop.MANY", 20)
     run(ps.pipe(ps.values(range(8)), *rest), check=False)
     (message,) = caplog.messages
     assert message.startswith(f"{module}, composed at")
-    assert told in message
-    assert ("the last exception was OSError(7)" in message) == ("raised" in told)
+    assert words in message
+    assert ("the last exception was OSError(7)" in message) == ("raised" in words)
 
 
-def test_values_reported_as_skipped_and_passed_on_are_not_remarked(caplog):
+def test_values_both_skipped_and_passed_on_are_not_logged(caplog):
     @ps.transformer
     async def miscounts(upstream, ctx):
         async for batch in ctx.batches(upstream):
@@ -997,7 +997,7 @@ def test_values_reported_as_skipped_and_passed_on_are_not_remarked(caplog):
 
 @ps.source
 async def interval(ctx):
-    """Yield one value, and end: only its name is that of a source that never ends."""
+    """Yield one value and end, although the name is that of an endless source."""
     yield 1
 
 
@@ -1026,15 +1026,15 @@ ENDING = [
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"), [(parts, "never") for parts in ENDLESS] + [(parts, "^$") for parts in ENDING], ids=str
+    ("parts", "words"), [(parts, "never") for parts in ENDLESS] + [(parts, "^$") for parts in ENDING], ids=str
 )
-def test_an_endless_source_into_a_module_that_waits_for_the_end_is_told(parts, told):
-    """Where the composition shows that no result can come; what may end is not mentioned."""
-    assert re.search(told, never_gives(ps.pipe(*parts)))
+def test_waiting_for_the_end_of_an_endless_source_is_reported(parts, words):
+    """If the composition shows that no result can come; streams that may end are not mentioned."""
+    assert re.search(words, never_gives(ps.pipe(*parts)))
 
 
 def test_every_transformer_says_when_it_emits():
-    """Except those that may end the stream, or that do as the parts in their arguments do: no new one is forgotten."""
+    """Except those that may end the stream, or that depend on modules in their arguments; no new one is forgotten."""
     subjects = [subject for subject in TRANSFORMERS if not (subject.around or subject.resource)]
     modules = [module for subject in subjects for module in subject.make().modules]
     unknown = {module.name for module in modules if Emits.of(module) is Emits.UNKNOWN}
@@ -1042,7 +1042,7 @@ def test_every_transformer_says_when_it_emits():
     assert unknown == ends | {"pausable", "loop", "worker_pool"}
 
 
-def test_an_endless_run_is_remarked_when_it_begins(caplog):
+def test_an_endless_run_is_logged_when_it_begins(caplog):
     async def aside(running):
         await running.finish()
 
@@ -1079,7 +1079,7 @@ def never_left():
     ],
     ids=["map_async", "worker_pool", "flatten", "group_by"],
 )
-async def test_a_failure_that_is_not_raised_for_long_is_logged(module, caplog, autojump_clock):
+async def test_a_failure_held_back_for_long_is_logged(module, caplog, autojump_clock):
     source = ps.concat(ps.values([1, 2]), ps.fail(OSError("line is dead")))
     async with ps.pipe(source, module, ps.drain()).open() as running:
         await trio.sleep(9)
@@ -1095,8 +1095,8 @@ async def test_a_failure_that_is_not_raised_for_long_is_logged(module, caplog, a
 
 
 @pytest.mark.usefixtures("virtual")
-def test_what_is_right_is_not_remarked(caplog):
-    """Events without a request where something is answered, or nothing came, and calls that wait as trio does."""
+def test_correct_use_is_not_logged(caplog):
+    """Events without a request if batches are answered, or if none came, and calls that wait in trio."""
     assert ps.run(ps.pipe(ps.values([1, 2]), answers(lambda batch: batch), ps.collect())) == [1, 2]
     assert ps.run(ps.pipe(ps.values([]), waits_for_what_it_never_requested(), ps.collect())) == []
     run(ps.pipe(ps.values([0.2] * 4), ps.map_async(trio.sleep, 2), ps.drain()))

@@ -1,4 +1,4 @@
-"""The least of times without a common order, from each of their places on: right, and with few looks."""
+"""Minimal elements of partially ordered times, from each place on: correct, and with few comparisons."""
 
 from functools import total_ordering
 
@@ -31,16 +31,16 @@ class Counted:
         return self.number <= other.number
 
 
-def test_a_time_is_compared_with_each_that_may_count_and_with_no_two_of_them():
+def test_each_pair_of_times_is_compared_at_most_once():
     times = [Product(Counted(place), Counted(MANY - place)) for place in range(MANY)]
     Counted.looks = 0
     minima = Minima(ps.Batch.of(times, times))
     assert [len(minima.at(place)) for place in range(MANY + 1)] == list(range(MANY, -1, -1))
-    # Of each two in both directions, and of each direction in up to two parts.
+    # Each pair in both directions, and each direction in up to two parts.
     assert Counted.looks <= 2 * MANY * MANY
 
 
-def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeypatch):
+def test_handing_out_times_singly_changes_one_count_each(monkeypatch):
     changes = []
 
     def watched(sidecar, update):
@@ -64,8 +64,8 @@ def test_what_is_given_out_one_after_another_changes_one_count_at_a_time(monkeyp
     assert MANY <= len(changes) <= 10 * MANY
 
 
-def test_prefetch_takes_times_in_no_order_a_few_at_a_time():
-    """However much room it has, at a pace: each time of an answer may have to be compared with all others."""
+def test_prefetch_takes_unordered_times_a_few_at_a_time():
+    """Whatever its capacity, as each time of an answer may have to be compared with all others."""
     count = 1000
     times = [Product(Counted(place), Counted(count - place)) for place in range(count)]
     Counted.looks = 0

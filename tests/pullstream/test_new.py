@@ -1,4 +1,4 @@
-"""`python -m pullstream new`, and the kit in pytest: a package of one's own modules, and its tests."""
+"""`python -m pullstream new`, and the kit in pytest: a package of custom modules, and its tests."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ PLUGIN = ROOT / "pullstream" / "conformance" / "pytest_plugin.py"
 
 
 def outcome(folder, plugin="pullstream.conformance.pytest_plugin", **environment):
-    """Run the tests of a folder as its owner does; where the toolkit is only found, its plugin is named."""
+    """Run the tests of a folder as its owner does; if the toolkit is only on the path, its plugin is named."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]), **environment}
     return python("-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider", cwd=folder, env=env)
 
@@ -48,7 +48,7 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
         *((name, "already the name of another package") for name in ("pullstream", "json", "trio", "tests")),
     ],
 )
-def test_what_cannot_be_made_changes_nothing(name, said, tmp_path, monkeypatch, capsys):
+def test_a_refused_name_changes_nothing(name, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
 
@@ -58,8 +58,8 @@ def test_what_cannot_be_made_changes_nothing(name, said, tmp_path, monkeypatch, 
     assert [path.name for path in tmp_path.rglob("*")] == ["here"]
 
 
-def test_a_package_that_cannot_be_written_is_taken_away(tmp_path, monkeypatch, capsys):
-    """On a full disk, a part of it would be in the way of the next attempt."""
+def test_a_partly_written_package_is_removed(tmp_path, monkeypatch, capsys):
+    """On a full disk, a part of it would block the next attempt."""
     monkeypatch.chdir(tmp_path)
     write, written = Path.write_text, []
 
@@ -77,8 +77,8 @@ def test_a_package_that_cannot_be_written_is_taken_away(tmp_path, monkeypatch, c
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_fixture_finds_what_the_marker_wants_in_the_file_of_the_module(tmp_path):
-    """Not in the plugin, which stands beside the package where it is installed; how it is run again is a call."""
+def test_the_fixture_finds_faults_with_the_marker_s_options(tmp_path):
+    """At lines of the module, not of the plugin, which is installed beside the package; a call runs them again."""
     (tmp_path / "_pullstream_pytest.py").write_text(PLUGIN.read_text())
     (tmp_path / "mine.py").write_text('''
 import pullstream as ps
@@ -93,7 +93,7 @@ def greedy():
 
 @ps.transformer
 async def late(upstream, ctx):
-    """Everything, when everything is there: at a time that is long over."""
+    """Everything, at the end: at a time that is complete by then."""
     kept = []
     async for batch in ctx.batches(upstream):
         kept += batch.values

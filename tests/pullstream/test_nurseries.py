@@ -1,4 +1,4 @@
-"""Nurseries in modules: what a task of one raises arrives as itself, and one around a `yield` is closed clean."""
+"""Nurseries in modules: a task's exception arrives unchanged, and a nursery around a `yield` closes cleanly."""
 
 from contextlib import suppress
 
@@ -15,7 +15,7 @@ async def fails(delay=0.0):
 
 
 async def reads_ahead(ctx=None):
-    """A nursery around its yield, as one writes who reads ahead."""
+    """A nursery around its yield, as is usual for reading ahead."""
     send, receive = trio.open_memory_channel(0)
 
     async def read():
@@ -30,7 +30,7 @@ async def reads_ahead(ctx=None):
 
 
 async def task_fails(ctx, delay):
-    """A task beside fails while the generator is suspended at its yield, or while it works."""
+    """A background task fails while the generator is suspended at its yield, or while it works."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(fails, delay)
         for n in range(5):
@@ -70,8 +70,8 @@ async def asks_in_a_nursery(upstream, ctx):
 
 @pytest.mark.parametrize("source", [ps.source(reads_ahead), lambda: ps.from_async_iterable(reads_ahead())])
 @pytest.mark.parametrize("number", [0, 1, 3, 9])
-def test_a_nursery_around_a_yield_is_closed_clean(source, number):
-    """However early it is ended: the GeneratorExit that its nursery wraps is no failure."""
+def test_a_nursery_around_a_yield_closes_cleanly(source, number):
+    """However early it is ended: the GeneratorExit that its nursery wraps is not a failure."""
     assert ps.run(ps.pipe(source(), ps.take(number), ps.collect()), check=True) == list(range(min(number, 5)))
 
 
@@ -103,7 +103,7 @@ async def asks_later(upstream, ctx, limit=1):
 
 @ps.source
 async def closes_slowly(ctx):
-    """Its nursery, in which a task fails while the generator is suspended, takes a second to be left."""
+    """Its nursery, in which a task fails while the generator is suspended, takes a second to close."""
 
     async def lingers():
         try:
@@ -119,8 +119,8 @@ async def closes_slowly(ctx):
 
 
 @ps.source
-async def goes_on(ctx):
-    """After a scope that is cancelled it cleans up for a second, and then waits."""
+async def continues(ctx):
+    """After a cancelled scope it cleans up for a second, and then waits."""
     with trio.move_on_after(1):
         try:
             yield 0
@@ -132,14 +132,14 @@ async def goes_on(ctx):
 
 @ps.source
 async def shields_all(ctx):
-    """What it does for a value may not be cut short; it also yields inside the shield."""
+    """Its work on a value must not be cut short; it also yields inside the shield."""
     with trio.CancelScope(shield=True):
         while True:
             await trio.sleep(2)
             yield 0
 
 
-async def test_an_ask_is_answered_that_comes_while_a_cancelled_nursery_is_left(autojump_clock):
+async def test_an_ask_during_the_close_of_a_nursery_is_answered(autojump_clock):
     with pytest.raises(Unseen):
         await ps.arun(ps.pipe(closes_slowly(), asks_later()))
 
@@ -152,7 +152,7 @@ class TwoTasks(ps.authoring.Kernel):
             nursery.start_soon(trio.sleep_forever)
 
 
-async def test_a_cancelled_ask_raises_a_cancellation_and_no_group_of_them(autojump_clock):
+async def test_a_cancelled_ask_raises_one_cancellation_not_a_group(autojump_clock):
     raised = []
 
     @ps.sink
@@ -168,8 +168,8 @@ async def test_a_cancelled_ask_raises_a_cancellation_and_no_group_of_them(autoju
     assert [type(exc) for exc in raised] == [trio.Cancelled]
 
 
-@pytest.mark.parametrize("source", [closes_slowly, goes_on, shields_all])
-async def test_an_abort_waits_until_a_scope_around_a_yield_is_left(source, autojump_clock):
+@pytest.mark.parametrize("source", [closes_slowly, continues, shields_all])
+async def test_an_abort_waits_for_a_scope_around_a_yield(source, autojump_clock):
     with suppress(Unseen):
         async with ps.pipe(source(), asks_later()).open() as running:
             await trio.sleep(1.25)
@@ -189,7 +189,7 @@ async def around_the_first(ctx, given):
 
 @ps.source
 async def around_one_more(ctx, given):
-    """The scope ends while a batch is prepared that nobody has asked for yet, unless the machine is slow."""
+    """The scope ends while a batch is prepared ahead of an ask, unless the machine is slow."""
     with trio.move_on_after(1):
         yield given(0)
         await trio.sleep(0.5)
@@ -199,7 +199,7 @@ async def around_one_more(ctx, given):
 
 
 @pytest.mark.parametrize(("source", "limit"), [(around_the_first, 1), (around_one_more, 3)])
-async def test_nothing_is_lost_after_a_scope_that_is_cancelled_around_a_yield(source, limit, autojump_clock):
+async def test_nothing_is_lost_after_a_cancelled_scope_around_a_yield(source, limit, autojump_clock):
     numbers = []
 
     def given(n):
@@ -218,8 +218,8 @@ async def test_nothing_is_lost_after_a_scope_that_is_cancelled_around_a_yield(so
         ps.pipe(InProduce(), asks_in_a_nursery(), ps.collect()),
     ],
 )
-def test_what_a_task_raises_arrives_as_itself(pipeline):
-    """A group of one is that one, for whoever runs it and for the rules: the same object goes up and down."""
+def test_a_task_s_exception_arrives_unchanged(pipeline):
+    """A group of one is unwrapped, for callers and for the rules: the same object goes upstream and downstream."""
     with pytest.raises(Unseen) as caught:
         ps.run(pipeline, check="strict")
     assert any("raised in" in note for note in caught.value.__notes__)

@@ -43,8 +43,8 @@ async def noting(upstream, ctx, notes):
         notes.extend((batch.time, failed) for failed in batch.values)
 
 
-# Modules that answer each value for itself: how they are made with a policy, and their answers to each of 0 to 5,
-# where the negative of a value stands for its failure.
+# Modules that answer each value by itself: how to make them with a policy, and their answers to each of 0 to 5,
+# where the negative of a value is its failure.
 SAME = [[0], [-1], [2], [-3], [4], [-5]]
 TENFOLD = [[0], [-1], [20], [-3], [40], [-5]]
 BY_VALUE = {
@@ -70,7 +70,7 @@ BY_VALUE = {
     "unique": (partial(ps.unique, even), SAME),
 }
 
-# The others, whose results have no place for a failure: what the whole stream gives for 0 to 5.
+# The others, whose results have no place for a failure: the results of the whole stream for 0 to 5.
 NUMBERS = ps.values(range(6))
 STEP = ps.Fold(list, lambda kept, n: [*kept, even(n)])
 LISTING = ps.Fold(list, lambda kept, n: [*kept, n])
@@ -129,7 +129,7 @@ TRACED = ("map", "filter", "map_async", "flat_map")
 """Modules where the traceback of a failed value begins in the user's code."""
 
 MANY_AT_ONCE = {"map_batches"}
-"""It fails by the list, which has as many values as were asked for; it has a test of its own."""
+"""It fails for a whole list, which has as many values as were asked for; it has its own test."""
 
 NOT_BY_VALUE = {"at_completion", "map_time", "unfold"}
 """Their functions are not called with a value; help says what follows from that."""
@@ -142,7 +142,7 @@ BY_STREAM = {
 
 
 def composed(name, policy):
-    """A pipeline with one module and its policy; what answers by value is collected with its times, two a time."""
+    """A pipeline with one module and its policy; modules by value are collected with their times, two values a time."""
     module = MODULES[name][0](on_error=policy)
     if name in BY_VALUE:
         return ps.pipe(ps.values(range(6), time=lambda n: n // 2), module, ps.collect(timed=True))
@@ -152,14 +152,14 @@ def composed(name, policy):
 
 
 def failing(name, values):
-    """A pipeline that fails, and puts the values that come before into a list, where the module answers by value."""
+    """A pipeline that fails, and puts earlier values into a list if the module answers by value."""
     if name in OTHERS:
         return composed(name, "fail")
     return ps.pipe(NUMBERS, BY_VALUE[name][0](on_error="fail"), ps.drain(values.append))
 
 
 def expected(name):
-    """What a module gives with "skip", and its failures; both with times where it answers by value."""
+    """A module's results with "skip", and its failures; both with times if it answers by value."""
     found = MODULES[name][1]
     if name not in BY_VALUE:
         return found, [-1, -3, -5]
@@ -176,12 +176,12 @@ def run(module, *, limit=4096, count=6):
 
 
 def limits(name):
-    """A process takes a while to begin."""
+    """The limits to test: only one for processes, which are slow to start."""
     return LIMITS[-1:] if name == "map_process" else LIMITS
 
 
 @pytest.mark.parametrize("name", MODULES)
-async def test_a_failed_value_is_left_out_and_counted(name):
+async def test_a_failed_value_is_skipped_and_counted(name):
     result, failed = expected(name)
     for limit in limits(name):
         async with composed(name, "skip").open(limit=limit) as running:
@@ -198,7 +198,7 @@ def resolved(kind, module):
 
 
 @pytest.mark.parametrize("opener", ["flat_map", "retry", "deferred transformer", "deferred sink", "flat_map to retry"])
-async def test_a_value_left_out_in_a_stream_is_counted_at_the_module_that_opened_it(opener):
+async def test_a_value_skipped_in_an_inner_stream_counts_for_its_opener(opener):
     numbers, skip, collect = ps.values(range(4)), ps.map(even, on_error="skip"), ps.collect()
     source = ps.pipe(numbers, skip)
     pipeline = {
@@ -226,13 +226,13 @@ def test_a_failed_value_goes_to_a_sink(name):
             assert name.split(",")[0] in "".join(value.error.__notes__)
 
 
-def test_a_value_that_has_no_order_to_the_others_is_not_among_the_greatest():
+def test_a_value_without_an_order_is_not_among_the_greatest():
     top = ps.reduce_by_time(ps.agg.top(3), on_error="skip")
     assert ps.run(ps.pipe(ps.values([1, "x", 3, None, 2, 5]), top, ps.collect())) == [[5, 3, 2]]
 
 
 @pytest.mark.parametrize("name", BY_VALUE)
-def test_a_failed_value_comes_as_a_result(name):
+def test_a_failed_value_is_a_result(name):
     for limit in limits(name):
         answers = run(BY_VALUE[name][0](on_error="result"), limit=limit)
         assert [marked(answer) for answer in answers] == list(chain(*BY_VALUE[name][1]))
@@ -244,7 +244,7 @@ def test_a_failed_value_comes_as_a_result(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_failed_value_fails_the_stream(name):
-    """With "fail", the default, the values before it are delivered, then the exception arrives as itself (R8)."""
+    """With "fail", the default, the values before it are delivered, then the exception arrives unchanged (R8)."""
     for limit in limits(name):
         values = []
         with pytest.raises(Unseen):
@@ -286,7 +286,7 @@ def test_every_module_that_calls_a_function_with_each_value_has_a_policy():
 # ---- particular modules
 
 
-def test_map_batches_fails_by_the_list():
+def test_map_batches_fails_per_list():
     def all_even(values):
         return [even(value) for value in values]
 
@@ -302,7 +302,7 @@ def test_map_batches_fails_by_the_list():
 
 
 def test_a_call_that_cannot_be_awaited_fails_the_stream():
-    """A function that gives nothing to await is a mistake of the program: no policy applies."""
+    """A function that returns nothing to await is a mistake of the program: no policy applies."""
     with pytest.raises(TypeError, match="use map"):
         run(ps.map_async(even, 2, on_error="skip"))
 
@@ -328,8 +328,8 @@ def test_an_error_names_its_module_and_the_line_that_composed_it():
         (ps.drain(), ["map", "into on_error", "on_error", "on_error[aside]", "drain"]),
     ],
 )
-async def test_a_policy_has_the_name_that_was_written(policy, rows):
-    """In counters, and so in displays and explanations, it is `on_error`; in the blueprint an argument, and no more."""
+async def test_a_policy_is_shown_by_its_own_name(policy, rows):
+    """In counters, and so in displays and explanations, it is `on_error`; in the blueprint it is only an argument."""
     source = ps.pipe(ps.values([1]), ps.map(even, on_error=policy))
     async with ps.pipe(source, ps.collect()).open() as running:
         await running.result()
@@ -360,7 +360,7 @@ async def test_a_sink_for_failed_values_may_end_early(limit):
     assert kept == [1]
 
 
-def test_failures_of_a_fold_pass_on_in_a_batch_of_many_times():
+def test_failures_of_a_fold_pass_in_a_multi_time_batch():
     failed = []
 
     @ps.sink
@@ -375,7 +375,7 @@ def test_failures_of_a_fold_pass_on_in_a_batch_of_many_times():
 
 
 @ps.sink
-async def told_of_the_end(upstream, ctx, ends):
+async def notes_the_end(upstream, ctx, ends):
     async for _ in ctx.batches(upstream):
         pass
     ends.append("the end")
@@ -383,12 +383,12 @@ async def told_of_the_end(upstream, ctx, ends):
 
 @pytest.mark.parametrize("cancel", [True, False], ids=["cancelled", "aborted"])
 @pytest.mark.parametrize("module", ["dynamic_merge", "group_by"])
-async def test_a_cancellation_is_no_end_for_a_sink_in_a_stream_that_a_module_opens(module, cancel, autojump_clock):
-    """It would complete what it has got of a time, as it does when the stream has been left by a `take`."""
+async def test_a_cancellation_does_not_end_an_inner_side_sink(module, cancel, autojump_clock):
+    """An end would complete the values that it has of a time, as after a `take`."""
     ends = []
 
     waiting = script(0, math.inf)
-    inverse = ps.map(lambda n: 1 // n, on_error=told_of_the_end(ends))
+    inverse = ps.map(lambda n: 1 // n, on_error=notes_the_end(ends))
     if module == "group_by":
         grouped = ps.pipe(waiting, ps.group_by(bool, ps.pipe(inverse, ps.prefetch(1))))
     else:
@@ -405,7 +405,7 @@ async def test_a_cancellation_is_no_end_for_a_sink_in_a_stream_that_a_module_ope
 
 @ps.sink
 async def slow_to_finish(upstream, ctx, failure, ends):
-    """Does its work when it has got everything, and in other tasks or threads, as a sink of files does."""
+    """Does its work after the last value, and in other tasks or threads, as a sink of files does."""
     async for _ in ctx.batches(upstream):
         pass
     await trio.sleep(10)
@@ -416,8 +416,8 @@ async def slow_to_finish(upstream, ctx, failure, ends):
 
 @pytest.mark.parametrize("failure", [None, KeyError("not written")], ids=["finishes", "fails"])
 @pytest.mark.parametrize("concurrency", [1, 2])
-async def test_a_sink_in_a_stream_that_a_module_opens_finishes_after_a_take(concurrency, failure, autojump_clock):
-    """The run ended without it, and a failure of its own was lost."""
+async def test_an_inner_side_sink_finishes_after_a_take(concurrency, failure, autojump_clock):
+    """Otherwise the run ends without it, and its own failure is lost."""
     ends = []
     inner = ps.pipe(ps.values([0, 1, 2]), ps.map(lambda n: 1 // n, on_error=slow_to_finish(failure, ends)))
     pipeline = ps.pipe(ps.values([inner]), ps.flatten(concurrency=concurrency), ps.take(1), ps.collect())
@@ -432,10 +432,10 @@ async def shielded_collect(upstream, ctx):
         return [value async for batch in ctx.batches(upstream) for value in batch.values]
 
 
-async def test_a_shielded_sink_gets_no_end_of_a_stream_whose_side_sink_was_cancelled(autojump_clock):
-    """It waited forever for the side sink. An end would complete values that the side sink has not got."""
+async def test_a_shielded_sink_gets_no_end_after_a_cancelled_side_sink(autojump_clock):
+    """It must not wait for ever for the side sink. An end would complete values that the side sink lacks."""
 
-    inner = ps.pipe(script(0, 2.0, 1, 2.0, 2, 2.0), ps.map(lambda n: 1 // n, on_error=told_of_the_end([])))
+    inner = ps.pipe(script(0, 2.0, 1, 2.0, 2, 2.0), ps.map(lambda n: 1 // n, on_error=notes_the_end([])))
     async with ps.pipe(ps.values([inner]), ps.flatten(), shielded_collect()).open() as running:
         await trio.sleep(1)
         await running.abort()

@@ -25,7 +25,7 @@ async def few(upstream, ctx):
 @pytest.mark.parametrize(
     "module", [ps.filter(lambda n: n % 25_000 == 0), ps.batch(25_000), ps.skip(75_000), few(), per_time()]
 )
-def test_work_that_breathes_does_not_slow_the_sink_down(module, counting, probe):
+def test_work_that_yields_does_not_slow_the_sink_down(module, counting, probe):
     ps.run(ps.pipe(counting(probe, 100_000), module, ps.drain()))
     assert len(probe.asked) < 25_000
 
@@ -35,7 +35,7 @@ def doze(seconds=0.001):
 
 
 class Hand:
-    """A clock that is moved by hand, and moves trio's with it."""
+    """A clock that is moved by hand, together with trio's."""
 
     now = 0.0
     trio = None
@@ -50,7 +50,7 @@ HAND = Hand()
 
 @pytest.fixture
 def hand(monkeypatch, autojump_clock):
-    """Let only `work` take time: what is asked for then does not depend on how fast the machine is."""
+    """Only `work` takes time, so the sizes of asks do not depend on how fast the machine is."""
     monkeypatch.setattr(HAND, "now", 0.0)
     monkeypatch.setattr(HAND, "trio", autojump_clock)
     for clock in ("monotonic", "thread_time"):
@@ -78,7 +78,7 @@ async def looking_first(upstream, ctx, seconds=0.015):
     ],
     ids=["sink", "unique", "merge", "fold"],
 )
-async def test_work_that_is_the_same_for_few_values_does_not_make_them_fewer(rest, counting, probe, hand):
+async def test_work_independent_of_values_does_not_reduce_asks(rest, counting, probe, hand):
     await ps.arun(rest(counting(probe, 2_000)))
     assert len(probe.asked) <= 80
     assert max(probe.asked) >= 256
@@ -92,14 +92,14 @@ async def test_work_that_is_the_same_for_few_values_does_not_make_them_fewer(res
     ],
     ids=["tee", "group_by"],
 )
-async def test_many_streams_that_take_a_moment_each_are_not_given_fewer_values(rest, counting, probe, hand):
-    """They take longer than a moment together, however few values they are given."""
+async def test_many_streams_with_short_work_do_not_get_fewer_values(rest, counting, probe, hand):
+    """Together they take longer than a moment, however few values they get."""
     await ps.arun(ps.pipe(counting(probe, 400), rest))
     assert len(probe.asked) <= 40
 
 
-async def test_groups_that_have_nothing_to_do_take_no_moment(hand):
-    """A group with a slow call is not given hundreds of values because there are hundreds of others."""
+async def test_idle_groups_do_not_count_for_the_pace(hand):
+    """A group with a slow call does not get hundreds of values because there are hundreds of others."""
     taken, processed, ahead = [], [], []
 
     async def call(number):
@@ -114,7 +114,7 @@ async def test_groups_that_have_nothing_to_do_take_no_moment(hand):
 
 @pytest.mark.parametrize("merged", [False, True])
 async def test_many_values_after_a_few_slow_ones(merged, hand):
-    """A generator that is asked for two values answers one, which does not tell how long two take."""
+    """A generator that is asked for two values answers one, which does not show how long two take."""
     sizes = []
 
     @ps.source
@@ -136,8 +136,8 @@ async def test_many_values_after_a_few_slow_ones(merged, hand):
 
 
 @given(st.floats(0, 0.001))
-def test_work_that_depended_on_no_value_may_end(each):
-    """However many values are asked for by then: their own work counts from then on."""
+def test_work_independent_of_values_may_end(each):
+    """From then on, the work on values counts, however many are asked for by then."""
     size, most = Size(), 4_096
     for answer in range(300):
         asked = min(size.now, most)
@@ -150,8 +150,8 @@ SECONDS = st.floats(0, 0.1)
 
 
 @given(SECONDS, st.floats(1e-6, 0.1))
-def test_only_the_work_on_values_decides_how_many_are_asked_for(fixed, each):
-    """It may take as long as the work that does not depend on them; one that takes long by itself comes alone."""
+def test_only_work_on_values_decides_the_size_of_asks(fixed, each):
+    """It may take as long as the work that does not depend on them; a value that takes long is asked for by itself."""
     size, most, spent = Size(), 4_096, []
     for _ in range(60):
         asked = min(size.now, most)
@@ -162,8 +162,8 @@ def test_only_the_work_on_values_decides_how_many_are_asked_for(fixed, each):
 
 
 @given(SECONDS)
-def test_a_source_with_one_value_at_a_time_is_not_asked_for_more_when_it_is_slow(seconds):
-    """It may have a thousand next."""
+def test_a_slow_source_of_single_values_is_not_asked_for_more(seconds):
+    """It may have a thousand values next."""
     size = Size()
     for _ in range(60):
         size.fit(size.now, 1, seconds, 4_096)
@@ -226,16 +226,16 @@ PACED = {
 
 
 @pytest.mark.parametrize("name", PACED)
-def test_whoever_keeps_others_waiting_is_given_little(name):
-    """Also where it lets others run only when upstream has answered."""
+def test_slow_modules_get_few_values(name):
+    """Also modules that let others run only when upstream has answered."""
     lengths = []
     stream = PACED[name](ps.pipe(ps.values(range(400)), noting(lengths)))
     ps.run(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.drain()))
     assert max(lengths) <= 64
 
 
-async def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_it_down(hand):
-    """Asking for less would not help the others, and the pipeline would hardly move."""
+async def test_a_blocking_task_beside_the_pipeline_does_not_slow_it(hand):
+    """Asking for less would not help the others, and the pipeline would hardly make progress."""
     lengths = []
 
     def quick(value):
@@ -254,7 +254,7 @@ async def test_a_task_beside_the_pipeline_that_keeps_all_waiting_does_not_slow_i
     assert len(lengths) < 50
 
 
-async def test_work_that_becomes_slow_is_given_less_again(counting, probe, hand):
+async def test_work_that_becomes_slow_gets_fewer_values(counting, probe, hand):
     slow = ps.map(lambda n: HAND.work(0.001) if n >= 2_000 else n)
     await ps.arun(ps.pipe(counting(probe, 2_600), slow, ps.drain()), limit=256)
     assert max(probe.asked) > 64
@@ -264,9 +264,9 @@ async def test_work_that_becomes_slow_is_given_less_again(counting, probe, hand)
 @pytest.mark.parametrize("journal", [False, True])
 @pytest.mark.parametrize("time_of", [None, lambda n: n], ids=["one time", "a time a value"])
 def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of, journal, tmp_path):
-    """Also the first one; once calls are quick, several come in one answer, and a failure after those before it.
+    """Also the first one; once calls are quick, several share an answer, and a failure follows earlier results.
 
-    With a journal, too, which saves a state time by time.
+    With a journal, too, which saves state time by time.
     """
     seen = []
 
@@ -316,8 +316,8 @@ async def of_batches(upstream, ctx):
 
 
 @pytest.mark.parametrize("rest", [until_complete(), of_batches(), ps.pipe(per_time(), ps.drain())], ids=repr)
-def test_slow_work_with_a_time_a_value_is_given_in_small_batches(rest):
-    """One answer may make hundreds of events or batches, each dealt with in a moment: the next ask is no larger."""
+def test_slow_work_per_time_gets_small_batches(rest):
+    """One answer may make hundreds of events or batches, each processed in a moment: the next ask is not larger."""
     asked = []
 
     @ps.source

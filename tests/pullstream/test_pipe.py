@@ -1,4 +1,4 @@
-"""Blueprints as values: run again, pickled, and what they read together."""
+"""Blueprints as values: run again, pickled, and with iterators that they share."""
 
 import pickle
 
@@ -8,13 +8,13 @@ import pullstream as ps
 
 
 class Whole:
-    """A whole number of another kind, such as NumPy's."""
+    """A whole number of another type, such as NumPy's."""
 
     def __index__(self):
         return 2
 
 
-def test_a_whole_number_may_be_of_another_kind():
+def test_whole_numbers_may_be_of_any_type():
     batches = ps.pipe(ps.values(range(3)), ps.batch(Whole(), seconds=Whole()), ps.collect())
     windows = ps.stamp(int, lateness=Whole()), ps.tumbling(Whole()), ps.map(lambda window: window.value)
     assert ps.run(batches) == ps.run(ps.pipe(ps.values(range(3)), *windows, ps.collect())) == [[0, 1], [2]]
@@ -75,6 +75,6 @@ def test_blueprints_of_importable_functions_pickle(pipeline):
     assert ps.run(copy) == ps.run(pipeline)
 
 
-def test_what_can_be_read_once_refuses_to_be_pickled():
+def test_single_use_sources_refuse_to_be_pickled():
     with pytest.raises(TypeError, match="cannot be pickled: it can be read only once"):
         pickle.dumps(ps.values(iter([1])))

@@ -1,8 +1,8 @@
-"""Random programs, judged by the model of 000, by the checker, by plain Python, and by themselves in other ways.
+"""Random programs, judged by the model of 000, by the checker, by plain Python, and by other ways of running them.
 
-In the model's judgement, what is in flight is seen beside the sidecar, not taken from it: a batch is on an edge from
-the step in which it is answered until its lane acknowledges it. The model works out by itself, from the definitions and
-from the trace alone, which completions that allows.
+The model does not rely on the sidecar for batches in flight: a batch is on an edge from the step in which it is
+answered until its lane acknowledges it. The model computes by itself, from the definitions and the trace alone, which
+completions that allows.
 """
 
 import random
@@ -25,7 +25,7 @@ from timely import less_equal
 
 
 class Looker(trio.abc.Instrument):
-    """Let a traced run say now and then, at rest, what may still come where."""
+    """Have a traced run sometimes note, at rest, which times may still come where."""
 
     def __init__(self, tracer, seed):
         self.tracer, self.rng = tracer, random.Random(seed)
@@ -37,7 +37,7 @@ class Looker(trio.abc.Instrument):
                 self.note_frontiers()
 
     def note_frontiers(self):
-        """Note every frontier according to the run itself, for the model to compare with its own."""
+        """Note every frontier of the run itself, for the model to compare with its own."""
         sidecar, frontiers = self.tracer._sidecar, self.tracer._sidecar.frontiers
         frontiers.track()
         lost = frontiers.lost
@@ -48,7 +48,7 @@ class Looker(trio.abc.Instrument):
 
 
 def refine(program, seeds):
-    """Run it under some schedules, and replay what was written: the model must allow all of it."""
+    """Run it under some schedules, and replay the traces: the model must allow all of them."""
 
     async def look(running):
         trio.lowlevel.add_instrument(Looker(running._tracer, program.seed))
@@ -58,26 +58,26 @@ def refine(program, seeds):
         return [f"{found.rule}: {found.because}" for found in verdict.objections]
 
     found = shake(lambda: (*program.made(), look), seeds, compare="nothing", checks=[replayed])
-    # What its function is called with, and so whether it fails, may depend on the schedule.
+    # The arguments of its function, and so its failure, may depend on the schedule.
     allowed = {"failure", "ending"} if program.fails is not None else set()
     if any(f"catch, {other}" in str(program) for other in ("values", "a later source")):
-        # A failure may come when every time is complete: nothing can go on then.
+        # A failure may come when every time is complete: nothing can continue then.
         allowed.add("CapabilityError")
     assert found.kinds.keys() <= allowed, f"{program}\n{found}"
 
 
 FAILS = (None, None, None, 0, 1, 2)
 TOTAL = [domain for domain in DOMAINS if domain != "product"]
-"""The domains of which any two times have an order."""
+"""The domains in which any two times have an order."""
 
-# Values come in no order, which a module that needs one refuses.
+# Values are in no order, so modules that need one are left out.
 OF_ANY_ORDER = [name for name, row in ROWS.items() if not row.ascending]
 OF_ALL_KINDS = programs(("generated", "pushed", "bundles"), OF_ANY_ORDER, domains=("int", "int", *TOTAL), fails=FAILS)
 
 
 @settings(max_examples=amount(10, 5_000), deadline=None, derandomize=True, suppress_health_check=QUIET)
 @given(OF_ALL_KINDS)
-def test_random_runs_are_runs_of_the_model(program):
+def test_the_model_allows_random_runs(program):
     refine(program, 4)
 
 
@@ -101,7 +101,7 @@ def by_time(rows):
 
 
 def folded(results):
-    """What a function of the values of one time returns, for each time."""
+    """For each time, the results of a function of its values."""
     return lambda rows, f: [
         (time, result) for time, values in by_time(rows).items() for result in results([f(value) for value in values])
     ]
@@ -137,7 +137,7 @@ def so_far(rows, f):
         seen[time, f(value)] += 1
         found.append((time, (f(value), seen[time, f(value)])))
     found += [(time, (key, count)) for (time, key), count in seen.items()]
-    # A time is complete before values at the next one come.
+    # A time is complete before values at the next one arrive.
     return sorted(found, key=itemgetter(0))
 
 
@@ -201,17 +201,17 @@ IN_ORDER = {
     **dict.fromkeys(["take by a test", "take by a test, ahead"], as_they_are),
     "map, failures left out": mapped,
 }
-"""The same, where it matters in what order values come."""
+"""The same, for modules that depend on the order of values."""
 
 PLAIN = {**IN_ANY_ORDER, **IN_ORDER}
 MERGES = {"merge", "concat", "dynamic_merge", "merge_sorted, as they are"}
 CONCURRENT = ("map_async", "in_flight", "prefetch", "worker_pool", "loop around calls", "map, failures diverted")
 ENDS = ("take", "catch", "several", "fork, with", "worker_pool")
-"""How the names of modules begin that end what is above them."""
+"""Prefixes of names of modules that end their upstream."""
 
 
 def plain(program):
-    """What comes of a program, by plain Python; None for a module whose results stand nowhere in plain Python."""
+    """A program's results in plain Python; None if a module is not modelled in plain Python."""
 
     def through(rows, names):
         for name in names:
@@ -223,7 +223,7 @@ def plain(program):
     changes = {"map_time", "stamp, with lateness"}
     if program.domain not in TOTAL or ("reduce_by_key, eager" in program.names and program.names & changes):
         # Eager results of several times alternate. Where `map_time` makes these one time, their order is not promised;
-        # where times come out of order, `so_far` does not know it.
+        # where times are out of order, `so_far` does not model it.
         return None
     inputs = [
         through([row for bundle in bundles for row in bundle if row[1] is not None], names)
@@ -250,11 +250,11 @@ DETERMINED = st.one_of(
     programs(("paced",), IN_ANY_ORDER, joins=MERGES),
 )
 PARTIAL = programs(("paced",), ALONE, most=1, domains=("product",))
-"""Programs over times of which some have no order."""
+"""Programs over partially ordered times."""
 
 
 class Cut:
-    """While it is entered, every module is given values of one time."""
+    """While it is entered, every module gets batches of one time."""
 
     def __enter__(self):
         self.send = send = Lane._send
@@ -277,7 +277,7 @@ def of_each_time(log, *, ordered):
 
 
 def compare(program):
-    """Run it at two limits, every answer cut or whole; the results are the same, and those of plain Python."""
+    """Run it at two limits, every answer cut or whole; results must be the same, and equal plain Python's."""
     ordered = len(program.inputs) == 1 and all(ROWS[name].ordered for name in program.names)
     first, expected = None, None if program.fails is not None else plain(program)
     for limit in (1, program.limit if program.limit > 1 else 3):
@@ -289,12 +289,12 @@ def compare(program):
             first = first or found
             assert found == first, f"{program} at limit {limit}, {type(way).__name__}: {found}, and at first {first}"
             at_rest.append(frontiers)
-        # Cut, the values behind one that waits in `merge_sorted` for another input are still above it.
+        # If cut, values after one that waits in `merge_sorted` for another input are still upstream of it.
         waits = len(program.inputs) > 1 and program.join.startswith("merge_sorted")
         if program.fails is None and not waits and not any(name.startswith(ENDS) for name in program.names):
             assert at_rest[0] == at_rest[1], f"{program} at limit {limit}: cut {at_rest[0]}, whole {at_rest[1]}"
         elif not any(name.startswith("take") for name in program.names):
-            # When a `take` ends depends on how many values it is given at a time.
+            # When a `take` ends depends on how many values it gets at a time.
             for before, after in zip(*at_rest, strict=False):
                 for least, later in zip(before, after, strict=True):
                     assert all(any(less_equal(one, two) for one in least) for two in later), (program, limit, at_rest)
@@ -303,7 +303,7 @@ def compare(program):
         assert [values for values, _ in first[1]] == results, f"{program}: {first[1]}, and should be {results}"
 
 
-# While a completion is handled and nothing is asked, the ask to the branch above goes on.
+# While a completion is handled and nothing is asked, the ask to the branch upstream continues.
 EAGER = Program(
     (
         ("paced", (((0, 0), (0, 0), (4, 3), (5, None), (0, 4)),), ("per time",)),
@@ -340,7 +340,7 @@ def test_random_programs_have_one_outcome_in_a_partial_order(program):
     compare(program)
 
 
-# ---- the judges find what is wrong
+# ---- the judges find faults
 
 
 def sure(*rows, kind="generated", sink="is notified"):
@@ -355,15 +355,15 @@ SURE = [
     sure("flatten, side by side", "loop notified", kind="pushed"),
     *(sure("flatten, lists", kind=kind, sink=sink) for sink in SINKS for kind in ("generated", "bundles")),
 ]
-"""Programs in which times are held, counted, fed back and waited for: most ways to forget one show in one of them."""
+"""Programs that hold, count, feed back and wait for times: most faults with times show in one of them."""
 
 
 @pytest.mark.parametrize("program", SURE, ids=lambda program: f"{program.inputs[0][0]}-{'-'.join(program.rows)}")
-def test_programs_that_hold_what_can_be_held(program):
-    """What `python -m tests.breaks` breaks of holds and counts is found here at once."""
+def test_the_model_allows_programs_of_holds(program):
+    """Breaks of holds and counts in `python -m tests.breaks` are found here at once."""
     refine(program, 2)
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_a_row_gives_what_plain_python_gives(name):
+def test_a_row_equals_plain_python(name):
     compare(sure(name, kind="paced"))

@@ -125,7 +125,7 @@ class Pace:
 
 @ps.sink
 async def paced(upstream, ctx, pace, acknowledges):
-    """Works on each batch until it may go on; some acknowledge at once and hold the time themselves."""
+    """Works on each batch until it may continue; some acknowledge at once and hold the time themselves."""
     async for batch in ctx.batches(upstream):
         pace.working = batch.time
         with ctx.hold(batch.time):
@@ -193,7 +193,7 @@ def composed(subject, pace, acknowledges):
 
 
 async def played(script, future, passing):
-    """Run a script up to its rest, read the frontiers, and go on into one of its futures."""
+    """Run a script up to its rest, read the frontiers, and continue into one of its futures."""
     trio._core._run._r.seed(script.seed)
     pace, seen = Pace(), None
     inputs, pipeline = composed(SUBJECTS[script.subject], pace, script.acknowledges)
@@ -213,12 +213,12 @@ async def played(script, future, passing):
                 (at,) = (location for location in sinks if "paced" in location.names)
                 seen.after[at.node].add(pace.working)
             passing.log, passing.taken = [], []
-            go_on(inputs, pace, *future)
+            resume(inputs, pace, *future)
             with trio.move_on_after(1000):
                 await running.result()
             await running.abort()
     except* (Exception, trio.Cancelled):
-        pass  # it may fail, now or in this future: what came before counts
+        pass  # it may fail, now or in this future: earlier times count
     if seen is not None:
         for node, time in passing.log:
             seen.after[node].add(time)
@@ -243,7 +243,7 @@ async def to_rest(script, inputs, pace):
         await wait_all_tasks_blocked()
 
 
-def go_on(inputs, pace, which, kind):
+def resume(inputs, pace, which, kind):
     """Let some sources answer more, as early as they may; then all end, and the sink takes everything."""
     pace.let(10_000)
     for number, each in enumerate(inputs):
@@ -309,21 +309,21 @@ def later(name, seeds, passing):
     """Where a module's frontier begins too early, in any of its scripts; none may be wrong."""
     for seed in seeds:
         early, late = compared(Script(name, seed), passing)
-        assert not early, f"{Script(name, seed)}: complete, and came after all (where, at, frontier): {early}"
+        assert not early, f"{Script(name, seed)}: arrived after it was complete (where, at, frontier): {early}"
         yield from ((seed, *each) for each in late)
 
 
 @pytest.mark.sampled(35)
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_a_frontier_begins_with_what_can_still_come(name, passing):
+def test_a_frontier_begins_with_possible_times(name, passing):
     if name in LATER:
-        assert next(later(name, range(200), passing), None), f"{name} is not later: take it from the list"
+        assert next(later(name, range(200), passing), None), f"{name} is not later: remove it from the list"
     else:
         found = list(later(name, range(amount(2, 20)), passing))
         assert not found, f"(seed, where, frontier, what can come): {found}"
 
 
-def test_what_is_listed_as_later_is_ready_made():
+def test_all_modules_listed_as_later_exist():
     assert SUBJECTS.keys() >= LATER
 
 

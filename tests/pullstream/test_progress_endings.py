@@ -19,7 +19,7 @@ def raises_at(bad, failure):
 
 
 async def outcome(progress, time, at=None):
-    """What a waiter learns: "complete", or the exception it gets."""
+    """A waiter's outcome: "complete", or the exception it gets."""
     try:
         await progress.completed(time, at)
     except Exception as exc:
@@ -28,7 +28,7 @@ async def outcome(progress, time, at=None):
 
 
 async def outcomes(progress, *times):
-    """What waiters for some times learn."""
+    """The outcomes of waiters for some times."""
     found = {}
 
     async def wait(time):
@@ -121,7 +121,7 @@ async def test_a_failure_is_never_a_completion(kind, limit, asked, autojump_cloc
     assert again.value is failure
 
 
-async def test_take_completes_below_and_abandons_above(autojump_clock):
+async def test_take_completes_but_abandons_upstream(autojump_clock):
     pipeline = ps.pipe(timed(1, 2, 2, 3, 4), ps.map(lambda n: n), ps.take(2), ps.collect())
     async with pipeline.open(limit=1) as running:
         progress = running.progress
@@ -134,7 +134,7 @@ async def test_take_completes_below_and_abandons_above(autojump_clock):
 
 
 @pytest.mark.parametrize("between", ["filter", "skip", "flat_map", "reduce_by_key", "sort_by_time", "batch"])
-def test_a_completion_does_not_wait_for_a_module_that_absorbs_a_lot(between):
+def test_a_completion_does_not_wait_for_an_absorbing_module(between):
     absorbing = {
         "filter": ps.filter(lambda day: day == 1),
         "skip": ps.pipe(ps.filter(lambda day: day == 1), ps.skip(0)),
@@ -236,7 +236,7 @@ async def test_explain_names_the_parts_that_hold_a_time():
         await running.abort()
 
 
-async def test_a_source_answers_at_its_holds_in_any_order_and_at_nothing_before():
+async def test_a_source_may_answer_at_its_holds_in_any_order():
     """Without a capability it may go back and forth between its holds, which stay until they are dropped."""
     source = ps.source(Parts)([5, 1, 6, 0])
     got = []

@@ -1,4 +1,4 @@
-"""Reading a run's progress: `explain`, `watch`, `pointstamps`, names; only a run that is read has a tracker."""
+"""Reading a run's progress: `explain`, `watch`, `pointstamps`, names; a run has a tracker only if it is read."""
 
 import random
 from contextlib import suppress
@@ -17,7 +17,7 @@ from tests.pullstream.common import Unseen
 from timely import BEGINNING, Antichain
 
 
-async def test_explain_names_the_holder_and_the_way_from_it():
+async def test_explain_names_the_holder_and_its_path():
     explained = []
 
     @ps.sink
@@ -87,7 +87,7 @@ async def test_watch_ends_as_the_stream_does(raised, autojump_clock):
     assert [] not in moves
 
 
-async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
+async def test_asking_for_a_time_of_another_domain_is_an_error():
     finish = trio.Event()
 
     @ps.source
@@ -106,7 +106,7 @@ async def test_a_time_of_another_domain_is_an_error_where_it_is_asked_for():
         await running.progress.completed(1)
 
 
-async def test_sinks_whose_times_have_no_order_are_looked_at_one_by_one(autojump_clock):
+async def test_sinks_of_different_domains_are_read_one_by_one(autojump_clock):
     days = ps.pipe(ps.map_time("day {}".format), ps.drain().named("days"))
     async with ps.pipe(ps.interval(1, time=lambda n: n), ps.tee(days, ps.drain().named("numbers"))).open() as running:
         await trio.sleep(1.5)
@@ -123,7 +123,7 @@ async def test_sinks_whose_times_have_no_order_are_looked_at_one_by_one(autojump
 
 @pytest.mark.parametrize("odd", [float("nan"), "text"])
 async def test_a_wait_for_a_time_without_order_does_not_delay_others(odd, autojump_clock):
-    """The waits of one place are checked in the order of their times, where these have one."""
+    """The waits of one place are checked in the order of their times, if these have one."""
     ends = {}
 
     async def wait(running, time):
@@ -156,8 +156,8 @@ async def test_the_module_where_two_domains_meet_fails():
         [frontier async for frontier in progress.watch()]
 
 
-async def test_an_observer_hears_once_that_a_wait_that_was_met_has_ended():
-    """The trace counts the waits for a time: it took another one for ended, too."""
+async def test_an_observer_is_notified_once_of_a_wait_s_end():
+    """The trace counts the waits for a time: a second notification would end another one."""
     left = []
 
     class Noting(Observer):
