@@ -1,4 +1,4 @@
-"""Fixtures for all tests of the adapters: folders and disks, a wait until Spark is idle, rows that stay in Arrow.
+"""Fixtures for all tests of the adapters: folders and disks, a wait for an idle Spark, rows that stay in Arrow.
 
 No test requires an end within seconds, because a busy machine may take much longer. Instead, a test cancels work that
 would otherwise run for an hour.
@@ -17,7 +17,7 @@ from tests.programs import wait
 
 @pytest.fixture
 def public_folder():
-    """A folder that other users can reach; pytest closes its own to them whenever another session begins."""
+    """A folder that other users can reach; pytest closes its own to them whenever a session begins."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -38,13 +38,13 @@ def disk(tmp_path):
 
 @pytest.fixture
 def until_idle(session):
-    """Wait until Spark runs no job; fails if one goes on."""
+    """Wait until Spark runs no job; fail if one continues."""
     return partial(wait, session.sparkContext.statusTracker().getActiveJobsIds)
 
 
 @pytest.fixture
 def no_rows(monkeypatch):
-    """Rows in Arrow that stay there: whoever makes Python objects of them fails."""
+    """Make it an error to create Python objects from rows in Arrow."""
     from adapters.arrow import arrow_rows
 
     def refused(*_):

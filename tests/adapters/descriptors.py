@@ -1,11 +1,11 @@
-"""What this process has open."""
+"""The open descriptors of this process."""
 
 from contextlib import suppress
 from pathlib import Path
 
 
 def opened():
-    """What its descriptors lead to: paths, also of deleted files, `socket:[…]`, `pipe:[…]`."""
+    """The targets of its descriptors: paths, also of deleted files, `socket:[…]`, `pipe:[…]`."""
     found = []
     for link in Path("/proc/self/fd").iterdir():
         with suppress(OSError):

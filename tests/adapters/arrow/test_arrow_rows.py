@@ -30,8 +30,8 @@ def count_made(monkeypatch):
     st.integers(-35, 35) | st.none(),
     st.sampled_from([None, 1, 2, -1, -3]),
 )
-def test_a_slice_is_that_of_a_list(count, start, stop, step):
-    """For every start, stop and step; also of a slice, and for each position."""
+def test_slices_equal_list_slices(count, start, stop, step):
+    """For every start, stop and step, for a slice of a slice, and for each position."""
     rows, expected = numbers(count), [(n,) for n in range(count)]
     part, wanted = rows[start:stop:step], expected[start:stop:step]
 
@@ -54,8 +54,8 @@ def test_adjacent_slices_are_joined_without_copying(cuts):
     assert joined.batch.column("n").buffers()[1].address == rows.batch.column("n").buffers()[1].address
 
 
-def test_parts_that_do_not_fit_become_rows():
-    """Other columns or another form cannot be one record batch; other batches with the same columns can."""
+def test_mismatched_parts_become_rows():
+    """Rows with different columns or forms cannot share a record batch; batches with the same columns can."""
     other = ArrowRows(pa.record_batch({"m": [1]}), "tuples")
 
     assert isinstance(joined_rows([numbers(2), numbers(3)]), ArrowRows)
@@ -64,7 +64,7 @@ def test_parts_that_do_not_fit_become_rows():
 
 
 def test_rows_are_created_at_most_twice_and_only_those_needed(monkeypatch):
-    """The first pass keeps no row, and a second one keeps all; single rows are made together with their neighbours."""
+    """The first pass keeps no row, a second one keeps all; a single row is created along with its neighbours."""
     made = count_made(monkeypatch)
     rows = numbers(5000)
 
@@ -78,8 +78,8 @@ def test_rows_are_created_at_most_twice_and_only_those_needed(monkeypatch):
     assert made == [4096, 4096, 1024, 1024]
 
 
-def test_rows_that_can_be_changed_are_the_same_ones_each_time():
-    """A dict that a consumer changes is changed for the next one."""
+def test_mutable_rows_are_created_only_once():
+    """The next consumer sees what one consumer changes in a dict."""
     rows = numbers(1000, "dicts")
     for row in rows:
         row["seen"] = True
@@ -87,8 +87,8 @@ def test_rows_that_can_be_changed_are_the_same_ones_each_time():
     assert all(row["seen"] for row in rows)
 
 
-def test_a_copy_holds_its_own_rows_alone():
-    """What is pickled does not bring the rows around it along."""
+def test_a_pickled_slice_is_small():
+    """A pickled slice does not include the rows around it."""
     rows = numbers(100_000)[5:7]
     data = pickle.dumps(rows)
 
@@ -97,7 +97,7 @@ def test_a_copy_holds_its_own_rows_alone():
 
 
 def test_a_backlog_keeps_columns():
-    """Batches that wait and are answered together stay columns; with others they become a list."""
+    """Queued batches that form one answer stay columns; with other values they become a list."""
     rows, backlog = numbers(6), Backlog()
     for part in (rows[:2], rows[2:5], rows[5:]):
         backlog.put(ps.Batch(0, part))
@@ -115,7 +115,7 @@ async def columns(ctx):
 
 
 @pytest.mark.parametrize("limit", [7, 4096])
-def test_modules_that_pass_values_on_create_no_rows(limit, no_rows):
+def test_pass_through_modules_create_no_rows(limit, no_rows):
     kinds = []
 
     @ps.sink

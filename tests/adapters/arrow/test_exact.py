@@ -1,4 +1,4 @@
-"""Columns of a given type: exact values are kept, and values that would lose something are refused."""
+"""Columns of a given type: exact values are kept, and values that would lose information are refused."""
 
 import datetime as dt
 from decimal import Decimal
@@ -90,7 +90,7 @@ AS_VALUES = [
     (pd.Timestamp(5, unit="ns"), pa.timestamp("us")),
     (pd.Timedelta(5, unit="ns"), pa.duration("us")),
 ]
-"""What Arrow makes exact, or refuses, where it makes a column of it."""
+"""Values that Arrow converts exactly, or refuses, when it makes a column of them."""
 
 
 @pytest.mark.parametrize(("value", "kind"), [*INEXACT, *AS_VALUES], ids=str)
@@ -134,7 +134,7 @@ EITHER = list(FORMS)
     ids=str,
 )
 def test_exact_values_are_kept(forms, values, kind, kept):
-    """Of Python, or of an Arrow column, which is cast."""
+    """Python values, and an Arrow column, which is cast."""
     for form in forms:
         array = exact_array(FORMS[form](values), kind)
         assert array.type == kind
@@ -143,7 +143,7 @@ def test_exact_values_are_kept(forms, values, kind, kept):
 
 @pytest.mark.parametrize("values", [[1.5, True], [dt.date(2020, 1, 1), NOON], [b"a", "b"]], ids=str)
 def test_an_inferred_type_is_exact_as_well(values):
-    """The first value decides the type, and others are kept exactly or refused; also within nested values."""
+    """The first value sets the type; later ones are kept exactly or refused, also inside nested values."""
     for found in (values, [values], [{"n": value} for value in values], [{"n": [values]}]):
         with pytest.raises((ValueError, TypeError), match=r"a bool is not|time of day|not bytes"):
             exact_array(found)
@@ -151,6 +151,6 @@ def test_an_inferred_type_is_exact_as_well(values):
 
 @pytest.mark.parametrize(("value", "kind"), INEXACT, ids=str)
 def test_a_column_is_cast_without_loss(value, kind):
-    """An Arrow column is refused if its values would be."""
+    """An Arrow column is refused if its values would be as Python objects."""
     with pytest.raises((ValueError, TypeError), match=r"\w"):
         exact_array(pa.array([value]), kind)

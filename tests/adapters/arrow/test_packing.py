@@ -39,7 +39,7 @@ def rows(values, schema=SCHEMA, given=None):
 
 
 def test_small_batches_are_joined_and_large_ones_cut():
-    """As many as have `most` rows, or 8 MB; an empty one is one, too."""
+    """Up to `most` rows or 8 MB to a batch; an empty batch stays."""
     schema = pa.schema([("n", pa.int64())])
     wide = pa.schema([(f"n{place}", pa.int64()) for place in range(2000)])
 
@@ -132,13 +132,13 @@ def test_a_dict_is_not_asked_for_missing_keys(kind):
         (pa.record_batch({"n": ["a"]}), r"the column 'n' is int64, and cannot hold 'a' \(str\), value 6"),
     ],
 )
-def test_a_value_that_does_not_fit_is_named(value, message):
+def test_errors_name_the_bad_value(value, message):
     good = (1, 2.0)
     with pytest.raises(SchemaError, match=message):
         rows([good] * 5 + [value] + [good] * 5)
 
 
-def test_of_many_columns_a_few_are_listed():
+def test_an_error_lists_few_columns():
     schema = pa.schema([(f"c{place}", pa.int64()) for place in range(300)])
     with pytest.raises(
         SchemaError, match=r"no column 'c250x'; the columns are c250 int64, .*, \.\.\. \(300\)"
@@ -147,7 +147,7 @@ def test_of_many_columns_a_few_are_listed():
     assert len(str(caught.value)) < 400
 
 
-def test_a_column_without_nulls_takes_none():
+def test_a_nonnull_column_refuses_nulls():
     """Spark relies on the schema, and would read a null as an arbitrary value."""
     schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
     with pytest.raises(SchemaError, match="the column 'n' allows no null, but value 2 has one; convert the values"):
@@ -174,7 +174,7 @@ def test_values_are_counted_across_batches():
 
 
 def test_an_arrow_batch_has_each_column_once():
-    """With two of one name, one would be lost."""
+    """Of two columns with one name, one would be lost."""
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["n", "n"])
     with pytest.raises(SchemaError, match="a column occurs twice"):
         rows([batch])

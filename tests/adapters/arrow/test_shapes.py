@@ -48,7 +48,7 @@ def test_invalid_python_names(names, attributes):
     assert row._replace(**{attributes[1]: 5})._asdict()[names[1]] == 5
 
 
-def test_two_columns_with_one_name_are_both_there():
+def test_columns_with_the_same_name_are_kept():
     (row,) = Shape("rows", ["ok", "ok"]).of(batch(a=[1], b=[2]))
     assert (row.ok, row._1, row._asdict()) == (1, 2, {"ok": 1, "_1": 2})
 
@@ -142,7 +142,7 @@ def test_every_type_becomes_a_plain_python_value(column, expected):
 
 @pytest.mark.parametrize("days", [3_000_000, -1_000_000])
 def test_dates_that_python_lacks_are_refused(days):
-    """The reader refuses them, and no one gets numbers in their place."""
+    """The reader raises an error instead of delivering numbers."""
     dates = pa.array([days, None, 0], pa.date32())
     for refused in (lambda: values(dates), lambda: Shape().of(batch(day=dates))):
         with pytest.raises(ValueError, match=r"a date is not in the years 1 to 9999: cast the column"):
@@ -171,12 +171,12 @@ def test_instants_stay_and_the_zone_becomes_utc():
 
 
 def test_columns_as_numpy_arrays():
-    """Numbers are unchanged, and those of the batch; instants are microseconds; nulls and lists give objects."""
+    """Numbers share the batch's memory; instants are microseconds; nulls and lists give objects."""
     columns = by_column(
         pa.record_batch(
             {
                 "n": [1, 2],
-                # With a byte behind the last value, as other libraries may store it.
+                # With a byte after the last value, as other libraries may store it.
                 "short": pa.Array.from_buffers(pa.int16(), 2, [None, pa.py_buffer(b"\0\0\7\0\0")]),
                 "real": [0.5, 1.5],
                 "flag": [True, False],
@@ -217,7 +217,7 @@ def test_the_garbage_collector_is_restored(on):
 
 
 def test_the_garbage_collector_is_restored_with_two_threads(monkeypatch):
-    """One may end just when the other has found the collector paused."""
+    """One thread may end just after the other has found the collector paused."""
     begun, goes_on, ask = threading.Event(), threading.Event(), gc.isenabled
 
     def slow(column):

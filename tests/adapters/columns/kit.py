@@ -1,4 +1,4 @@
-"""The packages that all tests of columns need, and a source."""
+"""The packages that all tests of columns need, a source and a sink."""
 
 import pytest
 
@@ -12,13 +12,13 @@ from adapters import columns  # noqa: E402 - where polars is installed
 
 
 def aggregate_together(patch, rows):
-    """Set how many rows are aggregated together, at the least."""
+    """Set the least number of rows that are aggregated together."""
     for module in (columns.reducing, columns.windowing, columns.windows):
         patch.setattr(module, "TOGETHER", rows)
 
 
 def in_arrow(*batches, form="dicts", times=None):
-    """The rows of record batches, which stay in Arrow, at the time 0 or at `times`."""
+    """Emit the rows of record batches, which stay in Arrow, at the time 0 or at `times`."""
 
     @ps.source
     async def rows(ctx):
@@ -31,6 +31,6 @@ def in_arrow(*batches, form="dicts", times=None):
 
 @ps.sink
 async def answers(upstream, ctx, log, limit=None):
-    """Note each answer to an ask for so many values; the log lives on when the run fails."""
+    """Append each answer to a log, which survives a failed run; `limit` is the number of values to ask for."""
     while (answer := await upstream.ask(limit or ctx.limit)) is not ps.DONE:
         log.append(answer)

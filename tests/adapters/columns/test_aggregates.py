@@ -1,6 +1,6 @@
-"""Aggregates of every type of column, over rows that are cut into batches anywhere, and keys of every type.
+"""Aggregates of every type of column, over rows cut into batches anywhere, and keys of every type.
 
-Times may go back and forth: one that fails in some fold, and memory; for results see `test_random`.
+With times out of order: a time that fails in one fold, and memory; for results see `test_random`.
 """
 
 import datetime as dt
@@ -104,7 +104,7 @@ FULL = [str(n) for n in range(128)]
         (pa.timestamp("us", "UTC"), [7, 8, 7, None, None, 8], [2, 2, 2]),
         (pa.bool_(), [True, False, None, True, True, None], [3, 1, 2]),
         (pa.null(), [None] * 6, [6]),
-        # The same text twice, and a null, whose number the type of the indices does not have.
+        # The same text twice, and a null in a dictionary so full that a null's code would not fit the index type.
         (None, pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2, 1, 0]), ["a", "b", "a"]), [3, 2, 1]),
         (None, pa.DictionaryArray.from_arrays(pa.array([127, None, *[127] * 4], pa.int8()), FULL), [5, 1]),
     ],
@@ -130,7 +130,7 @@ def test_keys_of_every_type(kind, keys, counts, cut):
         (pa.uint64(), 2**63 - 100, 201),
     ],
 )
-def test_integers_of_every_width_are_told_apart(kind, least, count):
+def test_integers_of_every_width_stay_distinct(kind, least, count):
     """The difference of two keys may not fit into their type, in reductions and in windows."""
     keys = range(least, least + count)
     rows = table(count, pa.int64(), pa.array(keys, kind), range(count))
@@ -158,7 +158,7 @@ def inverse_of(n):
     ],
 )
 def test_results_before_an_error_are_delivered(first, values, of, why, limit):
-    """A time whose sum does not fit, or whose input fails, does so when it is complete, and hides no other time."""
+    """A time whose sum does not fit, or whose input fails, fails when it is complete, and hides no other time."""
     got = []
     kind = pa.array(values).type
     before = [first if kind != "string" else "1"] * 2
@@ -180,13 +180,13 @@ def folds(*parts):
 @pytest.mark.parametrize(
     "parts",
     [
-        # The rows of time 2 cannot be aggregated in the first fold, in a later one, or in a later one that is its own.
+        # The rows of time 2 cannot be aggregated in the first fold, in a later one, or in a later one of its own.
         ([(1, "1"), (2, "x")], [(3, "3"), (2, "2")], [(1, "1"), (3, "3")]),
         ([(1, "1"), (2, "2")], [(3, "3"), (2, "x")], [(1, "1"), (2, "2")]),
         ([(2, "2"), (1, "1")], [(2, "x"), (2, "2")], [(3, "3"), (1, "1")]),
     ],
 )
-def test_a_time_that_fails_in_some_fold_hides_no_other(parts, together, monkeypatch):
+def test_a_time_that_fails_in_one_fold_hides_no_other(parts, together, monkeypatch):
     monkeypatch.setattr(columns.reducing, "TOGETHER", together)
     got = []
     numbers = columns.reduce_by_time(s=columns.sum(pl.col("n").cast(pl.Int64)), n=columns.count())
@@ -218,7 +218,7 @@ def test_the_rows_of_complete_times_are_not_kept(monkeypatch):
     assert max(kept) <= 60
 
 
-def test_a_time_more_costs_neither_results_nor_a_merge(monkeypatch):
+def test_results_and_merges_are_not_per_time(monkeypatch):
     """The results of a fold are computed together, and open times are merged when there are twice as many."""
     calls = []
 

@@ -1,4 +1,4 @@
-"""How many rows `columns.filter` asks for."""
+"""The number of rows that `columns.filter` asks for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows stay in Arrow from files to files, with any column module between; errors name what is wrong."""
+"""Rows stay in Arrow from files to files, with any column module between; errors name module and column."""
 
 import datetime as dt
 from decimal import Decimal
@@ -164,8 +164,8 @@ def test_literals_and_selections():
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4096])
-def test_text_is_grouped_as_it_is_stored(tmp_path, limit, monkeypatch):
-    """A dictionary of a row group is not made plain for aggregates, and nobody else sees it."""
+def test_text_is_grouped_by_its_codes(tmp_path, limit, monkeypatch):
+    """Aggregates use a row group's dictionary as it is; results, rows and batches are plain text."""
     texts = [*"abacb", None, *"ca"] * 64
     table = pa.table({"day": [n // 100 for n in range(512)], "key": texts, "n": range(512)})
     pq.write_table(table.slice(0, 300), tmp_path / "a.parquet", row_group_size=70)
@@ -207,7 +207,7 @@ def test_text_may_be_the_time(tmp_path):
 
 
 def test_enums_of_several_times_are_categories_of_text():
-    """Their values stay, though the first has no category for them; text orders them, whatever module is above."""
+    """Later values stay, though the first enum lacks their category; they sort as text, whatever module is upstream."""
     rows = ps.values([{"t": t, "s": s} for t, s in [(1, "b"), (1, "a"), (2, "z"), (2, "b")]], time=lambda row: row["t"])
 
     def as_enum(frame):

@@ -1,4 +1,4 @@
-"""Joins of columns give what comparing every row with every other gives, time by time, whatever the keys' types."""
+"""Joins of columns equal a comparison of every row with every other, time by time, for keys of every type."""
 
 import datetime as dt
 import math
@@ -76,11 +76,11 @@ def test_a_join_pairs_equal_keys_at_equal_times(left, right, how, limit, check):
 
 @settings(max_examples=amount(30, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS, ROWS, st.sampled_from(["backward", "forward", "nearest"]), st.sampled_from([1, 7, 4096]))
-def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
+def test_asof_joins_of_columns_and_rows_agree(left, right, strategy, limit):
     options = {"how": "asof", "strategy": strategy}
     one, two = table(left, "l"), table(right, "r")
     of_columns = columns.join(one, two, on="key", at="at", **options)
-    # A null equals nothing.
+    # A null matches nothing.
     of_rows = ps.join(one, two, on=lambda row: row["key"] or object(), at=lambda row: row["at"], **options)
 
     found = ps.run(ps.pipe(of_columns, ps.collect(timed=True)), limit=limit)
@@ -93,7 +93,7 @@ def test_an_asof_join_of_columns_is_that_of_rows(left, right, strategy, limit):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_key_without_values_has_the_type_of_the_other_source(turned):
-    """At the first time all keys of a source are null, so that their type is not known; then they are text."""
+    """At the first time all keys of a source are null, so their type is unknown; later they are text."""
     both = [
         ps.values([{"t": time, "key": key} for time, key in keys], time=lambda row: row["t"])
         for keys in ([(1, None), (2, "a"), (3, None)], [(1, "b"), (2, "a"), (3, "a")])
@@ -128,7 +128,7 @@ VALUES = [{"day": 2, "k": "a", "v": 7}, {"day": 4, "k": "c", "v": 8}]
     ],
 )
 def test_the_columns_of_results_do_not_depend_on_which_source_answers_first(how, given, expected, slow, limit):
-    """Results wait for the columns of a source that has no row at the first times; or for its end, if it has none."""
+    """Results wait for the columns of a source without rows at the first times, or for its end if it has no rows."""
 
     @ps.source
     async def rows(ctx, number, rows):
@@ -150,7 +150,7 @@ def test_the_columns_of_results_do_not_depend_on_which_source_answers_first(how,
 @pytest.mark.parametrize("how", ["left", "full"])
 @pytest.mark.parametrize("fails", [False, True])
 def test_complete_times_wait_for_the_first_row_or_the_end(how, fails):
-    """Also where the source has said that it has no row at them; one that fails without a row has no columns."""
+    """Also if the source has advanced past them; a source that fails before its first row has no columns."""
     got = []
 
     @ps.source
@@ -172,8 +172,8 @@ def test_complete_times_wait_for_the_first_row_or_the_end(how, fails):
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_source_that_is_far_ahead_waits(first, monkeypatch):
-    """Memory holds the rows of the open times, and a bounded number of those of later ones."""
+def test_a_source_far_ahead_waits(first, monkeypatch):
+    """Memory holds the rows of the open times, and a bounded number of later rows."""
     monkeypatch.setattr(import_module("adapters.columns.join"), "AHEAD", 20)
     given, ahead = [], []
 
@@ -198,7 +198,7 @@ def test_a_source_that_is_far_ahead_waits(first, monkeypatch):
     assert given == [time for time in range(60) for _ in range(5)]
 
 
-def test_times_in_no_order():
+def test_unordered_times():
     times = [Product(0, 1), Product(1, 0), Product(1, 1)]
     one, two = (
         [ps.values([{"key": 1, name: repr(time)}], time=lambda _, time=time: time) for time in times] for name in "lr"
@@ -222,8 +222,8 @@ def test_times_in_no_order():
         ("asof", 0, [0, 1, 2]),
     ],
 )
-def test_it_ends_when_nothing_can_come_of_it(how, ending, times):
-    """Without the source that has ended there are no results, so the other one, which has no end, is aborted."""
+def test_it_ends_when_no_result_can_follow(how, ending, times):
+    """Once one source has ended, there are no more results, so the other one, which is endless, is aborted."""
 
     def rows(number):
         count = ps.pipe(ps.integers(), ps.take(3)) if number == ending else ps.integers()
@@ -256,7 +256,7 @@ def of_one_column(name, values, kind):
     ],
 )
 def test_equal_keys_of_two_types_match(one, other, how):
-    """A scale, a width, a unit or a zone makes no other value; the column stays as it is in the first source."""
+    """Scale, width, unit and zone do not matter; the column keeps its type from the first source."""
     keys = {"how": how, "at": "k"} if how == "asof" else {"how": how, "on": "k"}
     joined = columns.join(of_one_column("l", *one), of_one_column("r", *other), **keys)
 

@@ -1,4 +1,4 @@
-"""Plain rows become columns if all have the same; what does not fit is an error at its row, wherever batches end."""
+"""Plain rows become columns if all have the same; others are an error at their row, wherever batches end."""
 
 import datetime as dt
 import re
@@ -86,15 +86,15 @@ def test_names_of_columns_that_modules_add_are_refused(name):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
-def test_a_column_keeps_its_type_where_all_its_values_are_null(limit):
-    """Plain rows are converted batch by batch, and an expression gives the same wherever they are cut."""
+def test_an_all_null_batch_keeps_the_type(limit):
+    """Plain rows are converted batch by batch, and an expression gives the same result wherever they are cut."""
     rows = [{"s": text} for text in ("xa", None, None, "b", None, "xc")]
     program = ps.pipe(ps.values(rows), columns.filter(pl.col("s").str.starts_with("x")), ps.collect())
 
     assert ps.run(program, limit=limit) == [{"s": "xa"}, {"s": "xc"}]
 
 
-def test_a_column_whose_type_is_not_known_yet():
+def test_a_column_whose_type_is_unknown():
     rows = ps.values([{"s": None}, {"s": "x"}])
     texts = pl.col("s").cast(pl.String).str.starts_with("x")
 
@@ -105,8 +105,8 @@ def test_a_column_whose_type_is_not_known_yet():
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4096])
-def test_whole_numbers_after_a_float_are_floats(limit):
-    """Whatever the batches; those that have no float of the same value are refused, with a message of plain words."""
+def test_integers_after_a_float_become_floats(limit):
+    """Whatever the batches; numbers that no float equals are refused, with a message in plain words."""
     made = columns.select("c")
 
     found = ps.run(ps.pipe(ps.values([{"c": 0.5}, {"c": 1}, {"c": 2}]), made, ps.collect()), limit=limit)
@@ -154,7 +154,7 @@ TOGETHER = set(
 
 
 def outcome(program, limit):
-    """The rows before a failure, and its message without the type so far, which one value alone does not have."""
+    """The rows before a failure, and its message without the type so far, which a single value does not have."""
     got = []
     try:
         ps.run(ps.pipe(program, ps.drain(got.append)), limit=limit)
@@ -166,8 +166,8 @@ def outcome(program, limit):
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("one", VALUES)
 def test_whether_types_can_be_mixed_does_not_depend_on_batches(one):
-    """Integers may stand beside floats or decimals; the message names the column and the value."""
-    # A whole number that equals no float is refused beside one only in the same batch.
+    """Integers may be mixed with floats or decimals; the message names the column and the value."""
+    # A whole number that equals no float is refused beside a float only in the same batch.
     for other in VALUES.keys() - {one} - ({"large", "float"} if one in {"large", "float"} else set()):
         rows = [{"c": VALUES[one]}, {"c": None}, {"c": VALUES[other]}]
         made = [outcome(ps.pipe(ps.values(rows), columns.select("c")), limit) for limit in (1, 2, 4096)]
@@ -216,8 +216,8 @@ def test_columns_of_files_without_a_common_type_are_named(module, name):
         ps.run(program if isinstance(program, ps.Pipeline) else ps.pipe(program, ps.drain()))
 
 
-def test_lists_of_nothing_but_nulls_are_joined(monkeypatch):
-    """Partial results whose types differ are joined without a cast of those that need none, which Arrow may break."""
+def test_lists_of_only_nulls_are_joined(monkeypatch):
+    """Partial results of different types are joined without unnecessary casts, which Arrow may get wrong."""
     monkeypatch.setattr(columns.reducing, "TOGETHER", 1)
     rows = [{"k": number, "c": value} for number, value in enumerate([None, None, [None, None], [], None])]
 

@@ -1,4 +1,4 @@
-"""Random programs with columns give what the same programs with rows give: values, times, order and completions."""
+"""Random programs give the same with columns as with rows: values, times, order and completions."""
 
 import datetime as dt
 import math
@@ -67,13 +67,13 @@ async def seen(upstream, ctx, ids):
 
 
 def merged(rows, cuts, form):
-    """Two sources that each have the times in order, so that the times of both go back and forth."""
+    """Two sources with ordered times, merged, so that the times of the result go back and forth."""
     first = len(rows) // 3
     return ps.merge(*(table(sorted(part, key=time_of), cuts, form) for part in (rows[:first], rows[first:])))
 
 
 def stamped(stamp):
-    """Rows whose times go back and forth get their times from a column."""
+    """Rows out of order that get their times from a column."""
     return lambda rows, cuts, form: ps.pipe(table(rows, cuts, form, timed=False), stamp)
 
 
@@ -220,7 +220,7 @@ ENDS = st.one_of(
 
 
 def plain(value):
-    """A value in a form that is compared: NaN is equal to itself, and rows are dicts."""
+    """A value in a form to compare: NaN equals itself, and rows are dicts."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else pytest.approx(value)
     if hasattr(value, "_asdict"):
@@ -231,7 +231,7 @@ def plain(value):
 
 
 def outcome(source, program, limit, *, check):
-    """The values with their times, and the order of times and completions; or that a row is refused as too late."""
+    """The values with their times, and the order of times and completions; or the error for a late row."""
     events = {"met": [], "complete": []}
     try:
         found = ps.run(ps.pipe(source, program, noted(events), ps.collect(timed=True)), limit=limit, check=check)
@@ -253,7 +253,7 @@ def outcome(source, program, limit, *, check):
         st.sampled_from([1, 3, 6, columns.reducing.TOGETHER]),
     ),
 )
-def test_columns_give_what_rows_give(rows, given, steps, end, run):
+def test_columns_equal_rows(rows, given, steps, end, run):
     """Nulls, NaN, decimals, zoned times, dictionaries, nested types, arbitrary cuts and every limit.
 
     Times may go back and forth. Few rows are aggregated together, and few partial results kept apart.

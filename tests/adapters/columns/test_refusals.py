@@ -100,8 +100,8 @@ def joined(*others, **options):
         (lambda: columns.quantile("n", 0.5), "from 0 to 1, but got .n.: its arguments are in the wrong order"),
     ],
 )
-def test_what_depends_on_batches_is_refused_when_composing(make, why):
-    """An expression that looks at other rows, and arguments that are none."""
+def test_bad_arguments_are_refused_when_composing(make, why):
+    """An expression that looks at other rows, and invalid arguments."""
     with pytest.raises(ps.CompositionError, match=why):
         make()
 
@@ -162,7 +162,7 @@ def counted(**options):
         (big(), columns.reduce_by_time(s=columns.sum(pl.col("d") + 1)), NO_TYPE),
         (big(), columns.sort_by_time("d"), NO_TYPE),
         (columns.join(ps.values([{"n": 1}]), big(), on="n"), ps.skip(0), NO_TYPE),
-        # Of wide rows, messages show what matters.
+        # For wide rows, messages show only the relevant columns.
         (ps.values(WIDE), columns.select("c299x"), r"no column 'c299x'; the columns are 'c299', .*, \.\.\. \(300\)"),
         (
             ps.values([*WIDE, {**WIDE[0], "new": 1}]),
@@ -180,7 +180,7 @@ def counted(**options):
         ),
     ],
 )
-def test_errors_say_what_is_wrong(rows, module, why):
+def test_errors_of_a_run(rows, module, why):
     with pytest.raises((columns.ColumnError, CapabilityError), match=why) as caught:
         ps.run(ps.pipe(rows, module, ps.drain()))
 

@@ -1,4 +1,4 @@
-"""Several complete times are sorted and joined in one query, and give what each gives by itself."""
+"""Several complete times are sorted and joined in one query, with the same results as one by one."""
 
 import datetime as dt
 import math
@@ -100,8 +100,8 @@ def outcome(program, limit, *, check):
     st.sampled_from([0, 3]),
     st.sampled_from([1, 2, 4096]),
 )
-def test_times_together_give_what_each_gives_alone(both, module, form, early, limit):
-    """Nulls, NaN, times without rows in a source, types that change or do not match, and failures in their place."""
+def test_times_together_equal_times_one_by_one(both, module, form, early, limit):
+    """Nulls, NaN, times without rows in a source, types that change or do not match, and failures at their times."""
     program = module(*(table(each, form, early) for each in both))
 
     together = outcome(program, limit, check=True)
@@ -116,7 +116,7 @@ def test_times_together_give_what_each_gives_alone(both, module, form, early, li
     "module", [lambda one: ps.pipe(one, columns.sort_by_time("n")), lambda one: columns.join(one, one, on="n")]
 )
 def test_many_complete_times_need_few_queries(module, monkeypatch):
-    """One for as many rows as a batch in columns has, which is sixteen times the limit."""
+    """One query for as many rows as a batch in columns has, which is sixteen times the limit."""
     sizes, rows_of = [], columns.frames.rows_of
     for name in (*QUERIED, "adapters.columns.together"):
         counted = lambda where, frame, form: sizes.append(len(frame)) or rows_of(where, frame, form)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Stamps and windows over a time column give what those of rows give, late rows and completions included."""
+"""Stamps and windows over a time column equal those of rows, including late rows and completions."""
 
 import datetime as dt
 import random
@@ -81,7 +81,7 @@ def by_columns(kind, shape, keys, options):
     ),
     st.tuples(st.booleans(), st.integers(0, 60), st.sampled_from(["drop", "error", "sink"])),
 )
-def test_windows_of_columns_are_those_of_rows(rows, run, kind, shape, options):
+def test_windows_of_columns_equal_rows(rows, run, kind, shape, options):
     """Tumbling, sliding (with gaps, too), sessions and rows alone, with and without keys, and with late rows.
 
     Few rows are aggregated together, so that windows have parts of several folds.
@@ -165,10 +165,10 @@ def parted(*parts):
         ),
     ],
 )
-def test_windows_before_one_without_a_result_are_delivered(made, parts, why, shape, run):
-    """What fails a window does not fail those that ended before it, even if all end together.
+def test_windows_before_a_failing_one_are_delivered(made, parts, why, shape, run):
+    """A failing window does not affect windows that ended before it, even if all are emitted together.
 
-    Nor where it fails as partial results are merged, of rows that were aggregated apart.
+    This includes a failure while partial results are merged.
     """
     limit, lateness, together = run
     aggregated = getattr(columns, shape)(10, at="t", lateness=lateness, n=made)
@@ -183,7 +183,7 @@ def test_windows_before_one_without_a_result_are_delivered(made, parts, why, sha
 
 @pytest.mark.parametrize("limit", [1, 4096])
 def test_a_session_that_a_failing_row_extends_is_not_delivered(limit):
-    """It would lack the row; those of other keys that ended before the row are."""
+    """It would lack the row; sessions of other keys that ended before the row are delivered."""
     rows = ps.values([{"t": t, "key": key, "n": n} for t, key, n in [(1, "a", "1"), (12, "b", "2"), (19, "b", "x")]])
     sums = columns.sessions(10, "key", at="t", lateness=50, n=columns.sum(pl.col("n").cast(pl.Int64)))
     found = []
@@ -211,7 +211,7 @@ def of_types(*parts):
     ],
 )
 def test_the_type_of_the_times_must_not_change(first, then):
-    """A number that means nanoseconds must not become one without a unit; what came before is delivered."""
+    """A count of nanoseconds must not become a number without a unit; earlier rows are delivered."""
     got = []
 
     with pytest.raises(columns.ColumnError, match=r"stamp, .*'t' is (.*, but it was .* in earlier rows|string; times)"):
@@ -228,7 +228,7 @@ def test_the_type_of_the_times_must_not_change(first, then):
         ([(DAY, pa.date32()), (DAY.replace(day=2), pa.date64())], [DAY, DAY.replace(day=2)]),
     ],
 )
-def test_times_of_one_kind_may_have_several_widths(parts, times):
+def test_times_of_one_kind_may_differ_in_width(parts, times):
     found = ps.run(ps.pipe(of_types(*parts), columns.stamp("t"), ps.collect(timed=True)))
 
     assert [time for time, _ in found] == times

@@ -55,7 +55,7 @@ def slowly(*times):
 
 
 async def shown(pipeline, *, paper=None, fails=None, **options):
-    """What a run shows on paper, by default in a log."""
+    """Run a pipeline with its display on paper, by default as a log."""
     paper = paper or Paper()
     with contextlib.nullcontext() if fails is None else pytest.raises(fails):
         async with pipeline.open(beside=display(console=paper.console, **options)) as running:
@@ -64,7 +64,7 @@ async def shown(pipeline, *, paper=None, fails=None, **options):
 
 
 async def test_lines_during_the_run_and_a_table_at_the_end(autojump_clock):
-    """Without control codes: at each interval the frontier, completed times and values; no run is longer."""
+    """Without control codes: at each interval the frontier, completed times and values; the run takes no longer."""
     paper = await shown(ps.pipe(slowly(*days(30)), ps.collect()), every=10.2)
     assert trio.current_time() == pytest.approx(30)
     assert "\x1b" not in paper.written
@@ -87,7 +87,7 @@ async def test_modules_with_the_same_name_are_numbered(autojump_clock):
 
 
 async def test_a_wait_is_reported_once(autojump_clock):
-    """After 5 s without progress, a line shows what is busy, and what blocks a time; `shown` formats times."""
+    """After 5 s without progress, a line shows the busy module and what blocks a time; `shown` formats times."""
 
     async def stuck(n):
         await trio.sleep(30 if n == 2 else 0)
@@ -106,7 +106,7 @@ async def test_a_wait_is_reported_once(autojump_clock):
 
 
 async def test_a_wait_in_a_program_of_collections_has_nested_names(autojump_clock):
-    """The operator that is busy at the time, and its loop; not only the module."""
+    """The busy operator and its loop, not only the module."""
     one, other, both = Product(0, 1), Product(1, 0), Product(1, 1)
 
     @ps.transformer
@@ -114,7 +114,7 @@ async def test_a_wait_in_a_program_of_collections_has_nested_names(autojump_cloc
         async for _ in ctx.batches(upstream):
             with ctx.hold(both):
                 with ctx.hold(one), ctx.hold(other):
-                    # The source has ended, and is not shown any more.
+                    # The source has ended, and is no longer shown.
                     await upstream.ask()
                     yield ps.Batch(one, [(("k", 1), 1)])
                     yield ps.Batch(other, [(("k", 2), 1)])
@@ -162,7 +162,7 @@ async def test_a_known_total_shows_a_bar(autojump_clock):
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
-async def test_no_line_is_wider_than_the_terminal(width, autojump_clock):
+async def test_lines_fit_the_terminal(width, autojump_clock):
     @ps.source
     async def one_with_a_long_name_that_says_a_lot_of_what_it_is_for(ctx):
         ctx.status("reading a file in a folder with quite a long name, number 17 of 365")
@@ -177,7 +177,7 @@ async def test_no_line_is_wider_than_the_terminal(width, autojump_clock):
     assert "no progress" in paper.written
 
 
-async def test_a_low_terminal_shows_the_beginning_and_the_number_of_omitted_lines(autojump_clock):
+async def test_a_low_terminal_shows_the_beginning_and_counts_the_rest(autojump_clock):
     paper = Paper(terminal=True)
     paper.console.height = 10
     many = [ps.skip(0).named(f"step {number}") for number in range(16)]
@@ -190,7 +190,7 @@ async def test_a_low_terminal_shows_the_beginning_and_the_number_of_omitted_line
 
 
 def test_prints_and_logs_appear_above_it(monkeypatch):
-    """Whatever Python prints is neither lost nor mixed into the display; afterwards output is normal again."""
+    """Output of Python is neither lost nor mixed into the display; after the run output is normal again."""
     paper = Paper(terminal=True)
     streams = out, err = [_Terminal(paper.file), _Terminal(paper.file)]
     monkeypatch.setattr(sys, "stdout", out)
@@ -215,7 +215,7 @@ def test_prints_and_logs_appear_above_it(monkeypatch):
     last = paper.screens[-1]
     assert last.startswith("finished")
     for word in ("a print", "an error", "a log"):
-        # On a line of its own, from which the display was erased.
+        # On its own line, from which the display was erased.
         assert f"\x1b[2K{word}\n" in paper.written
 
 
@@ -358,7 +358,7 @@ async def test_a_resumed_run(tmp_path):
         assert paper.lines[0].startswith(title)
         assert ("resumed at 3" in paper.lines) == (title == "finished")
         assert ("of 4 times" in paper.written) == (title == "failed")
-    # Once more, when nothing is left to do.
+    # Run again when nothing is left to do.
     assert (await run()).lines == [
         "finished in 0:00:00",
         "an earlier run finished: its result is returned, and nothing runs again",
@@ -366,8 +366,8 @@ async def test_a_resumed_run(tmp_path):
 
 
 @pytest.mark.parametrize("blocks", [True, False])
-def test_the_module_that_keeps_the_run_busy_is_named(blocks, monkeypatch):
-    """A function that never waits blocks the display as well: another thread reports it. One that waits does not."""
+def test_a_module_that_blocks_the_run_is_named(blocks, monkeypatch):
+    """A function that never waits also blocks the display, so another thread reports it. One that waits does not."""
     monkeypatch.setattr(task, "LOOK", 0.02)
     # A busy machine may keep the run from working for a while.
     monkeypatch.setattr(task, "QUIET", 0.1 if blocks else 0.5)
@@ -381,8 +381,8 @@ def test_the_module_that_keeps_the_run_busy_is_named(blocks, monkeypatch):
 
     work = ps.map(computing) if blocks else ps.map_async(slow, 1)
     ps.run(ps.pipe(ps.values([1]), work, ps.drain()), beside=display(console=paper.console))
-    told = re.search(r"computing \(test_display\.py:\d+\) has blocked the run for 0 s", paper.written)
-    assert bool(told) is blocks
+    blocked = re.search(r"computing \(test_display\.py:\d+\) has blocked the run for 0 s", paper.written)
+    assert bool(blocked) is blocks
     assert blocks or "blocked the run" not in paper.written
 
 

@@ -1,4 +1,4 @@
-"""Disks, stores and files to read whose operations are counted together, and fail by their number."""
+"""Disks, stores and input files whose operations are counted together, and fail by number."""
 
 import errno
 import tempfile
@@ -51,7 +51,7 @@ def fail_disk(monkeypatch):
                 STEPS.step(name)
             except OSError:
                 if name == "close":
-                    real(disk, *args)  # a descriptor is gone even if its closing failed
+                    real(disk, *args)  # a failed close releases the descriptor, too
                 if name == "write":
                     real(disk, args[0], args[1][: len(args[1]) // 2 + 1])
                 raise
@@ -77,11 +77,11 @@ class FaultyFile(MemoryFile):
         super().close()
 
     def __del__(self):
-        """Do not close again: that would be a step whenever garbage is collected."""
+        """Do not close again: that would be a step at every garbage collection."""
 
 
 class Faulty(MemoryFileSystem):
-    """A store in memory whose renaming is not copying; each operation is a step."""
+    """A store in memory that renames without copying; each operation is a step."""
 
     protocol = "faulty"
     store: ClassVar[dict] = {}
@@ -108,7 +108,7 @@ for name in ("info", "ls", "mkdir", "makedirs", "_rm", "rmdir"):
 
 
 class Atomic(Faulty):
-    """The same with the protocol of an object store: a file is there once it is closed, and not before."""
+    """The same with the protocol of an object store: a file appears when it is closed."""
 
     protocol = "s3"
 
@@ -122,7 +122,7 @@ class Atomic(Faulty):
 
 
 class Through:
-    """The local file system; what is read of its files goes through `part`."""
+    """The local file system; reads of its files go through `part`."""
 
     def __init__(self):
         self.fs = fsspec.filesystem("file")
@@ -175,7 +175,7 @@ class FailingFile(ThroughFile):
         closed = self.file.closed
         self.file.close()
         if not closed:
-            STEPS.step("close what was read")
+            STEPS.step("close after reading")
 
 
 def stored():

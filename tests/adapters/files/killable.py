@@ -1,8 +1,8 @@
-"""A program to kill: it joins files of several formats, and writes files of days, totals that grow, and sessions.
+"""A program to kill: it joins files of several formats, and writes daily files, growing totals, and sessions.
 
-In columns it writes aggregates of days; a second run writes windows, and the rows that come too late for theirs.
+In columns it writes aggregates of days; a second run writes windows, and the rows that are too late for them.
 
-Run it as `python killable.py DATA OUT [JOURNAL]`. It prints `begun` once it runs, and `done` at its end.
+Run it as `python killable.py DATA OUT [JOURNAL]`. It prints `begun` when it starts, and `done` at its end.
 """
 
 import gzip
@@ -50,7 +50,7 @@ def total(found):
 
 
 def quiet(window):
-    """An item's orders between days without any."""
+    """An item's orders between days without orders."""
     return {"first": window.start, "end": window.end, "item": window.value[0], "orders": window.value[1]}
 
 

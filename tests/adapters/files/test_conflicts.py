@@ -1,4 +1,4 @@
-"""The inputs, outputs, journal and manifests of a run must be different files, by whatever path."""
+"""The inputs, outputs, journal and manifests of a run must be different files, whatever their paths."""
 
 import os
 import threading
@@ -25,11 +25,11 @@ def spelled(path, how, tmp_path):
     return path.parent / "." / ".." / path.parent.name / path.name if how == "dots" else path
 
 
-# A hard link to an empty file is none to the journal, which replaces that file.
+# A hard link to an empty file is not one to the journal, which replaces that file.
 @pytest.mark.parametrize("how", ["same", "link", "folder", "dots"])
 @pytest.mark.parametrize("manifest", [False, True])
 def test_an_output_that_is_the_journal(how, manifest, tmp_path):
-    """A manifest is refused at the start, another file before anything is written."""
+    """A manifest is refused at the start, any other file before anything is written."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "j").touch(mode=0o600)
@@ -73,7 +73,7 @@ TWO = r"1.txt is also written by write_\w+\(\) at .*test_conflicts.py.*: give ea
 )
 @pytest.mark.parametrize("first", [False, True])
 def test_two_sinks_with_one_file(other, key, first, tmp_path):
-    """One would replace or extend the other's file: the second one is refused when it begins the file."""
+    """One would replace or extend the other's file, so the second sink is refused when it begins the file."""
     (tmp_path / "o").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "o")
     one, other = ("memory://o/{time}.txt", other) if ":" in other else (tmp_path / "o" / "{time}.txt", tmp_path / other)
@@ -165,7 +165,7 @@ def test_a_manifest_and_a_journal_among_the_inputs(inbox, tmp_path):
 
 
 def test_a_store_that_another_thread_has_opened():
-    """It is the same store, although fsspec's objects differ."""
+    """The store is the same, although fsspec's objects differ."""
     traffic, found = RunFiles(None), []
 
     def read():
@@ -181,7 +181,7 @@ def test_a_store_that_another_thread_has_opened():
         traffic.write(write)
 
 
-def test_a_target_is_compared_with_few_of_many_inputs(tmp_path, monkeypatch):
+def test_a_target_is_compared_with_few_inputs(tmp_path, monkeypatch):
     """The work for a target does not grow with the number of files that the run reads."""
     asked, takes = [], ReadPaths.takes
     monkeypatch.setattr(ReadPaths, "takes", lambda read, place: asked.append(place.path) or takes(read, place))
@@ -201,8 +201,8 @@ def test_a_target_is_compared_with_few_of_many_inputs(tmp_path, monkeypatch):
     assert each(100) < 2 * each(10)
 
 
-def test_the_folders_around_many_targets_are_looked_at_once(tmp_path, monkeypatch):
-    """A look at a dozen of them would take longer than to write a small file."""
+def test_the_folders_around_many_targets_are_checked_once(tmp_path, monkeypatch):
+    """Checking a dozen folders would take longer than writing a small file."""
     looks, folders = [], []
     identity, resolve = conflicts._identity, Path.resolve
     monkeypatch.setattr(conflicts, "_identity", lambda path: looks.append(path) or identity(path))

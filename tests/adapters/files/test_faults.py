@@ -1,4 +1,4 @@
-"""Every operation of the disk, of stores and of files that are read fails in turn; full disks."""
+"""Every operation of disks, stores and input files fails in turn; full disks."""
 
 import errno
 import gc
@@ -53,7 +53,7 @@ def ends_of_times(manifest):
 @pytest.mark.parametrize("name", ON_DISK)
 @pytest.mark.parametrize("for_good", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
-    """The error arrives as itself; visible files are whole; the next run leaves exactly the right files."""
+    """The original error is raised; visible files are whole; the next run leaves exactly the right files."""
     for module, constant, value in ((sink, "MEMORY", 1000), (sink, "LOOSE", 5), (raw, "LOOSE", 3)):
         monkeypatch.setattr(module, constant, value)
     fail_disk(monkeypatch)
@@ -93,7 +93,7 @@ def test_a_disk_fails_at_every_operation(name, for_good, tmp_path, monkeypatch):
                 assert expected[file].startswith(data.replace(str(out).encode(), b"")) or for_good
                 assert data.endswith(b"\n") or not data or for_good
             elif name == "growing":
-                # A disk that is gone for good cannot cut off what it took last.
+                # A disk that has failed for good cannot cut off the last write.
                 assert expected[file].startswith(data), (number, file)
                 assert len(data) in ends[file] or for_good, (number, file)
             else:
@@ -159,7 +159,7 @@ def joined_files(data, parquet, sums):
 @pytest.mark.parametrize("every", [127, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("where", ["disk", "stores"])
 def test_runs_with_a_journal_fail_again_and_again(where, every, store, tmp_path, monkeypatch):
-    """Each run goes on from the last, until one succeeds: the files are those of a run that never failed."""
+    """Each run continues the last one, until one succeeds: the files equal those of a run without failures."""
     write_data(data := tmp_path / "data", random.Random(1), days=4)
     if where == "disk":
         fail_disk(monkeypatch)
@@ -181,7 +181,7 @@ def test_runs_with_a_journal_fail_again_and_again(where, every, store, tmp_path,
         clear_stores()
         name = str(number)
         for runs in count():
-            # As more is done, fewer operations are left: each run must get further than the one before.
+            # Fewer operations are left each time, so each run must get further than the one before.
             STEPS.reset({number + 20 * runs})
             try:
                 made = go(name, journal=tmp_path / f"{name}.journal")
@@ -202,7 +202,7 @@ def test_runs_with_a_journal_fail_again_and_again(where, every, store, tmp_path,
         if not runs and STEPS.count <= number:
             break
     assert failed > 0.7 * total / every, (failed, total)
-    assert seen >= {"open to read", "read a part", "close what was read", "glob to read", "open", "write", "rename"}
+    assert seen >= {"open to read", "read a part", "close after reading", "glob to read", "open", "write", "rename"}
     assert where == "disk" or "put" in seen
 
 
@@ -223,7 +223,7 @@ def test_a_disk_that_is_really_full(disk):
 
 
 def test_discarded_writers_write_nothing_more(tmp_path, monkeypatch):
-    """pyarrow's streams end their files when they are collected; by then others may work in the folder."""
+    """pyarrow's streams finish their files when they are collected; by then others may work in the folder."""
     monkeypatch.setattr(disk, "BLOCK", 10)
     real, failed, later = Disk.write, [], []
 

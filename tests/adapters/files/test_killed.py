@@ -1,4 +1,4 @@
-"""A program is killed at random moments: whole files only are visible, and the next runs finish its work."""
+"""A program is killed at random moments: only whole files are visible, and the next run finishes its work."""
 
 import random
 import signal
@@ -29,7 +29,7 @@ def finished(*arguments):
 
 
 def run_killed(seconds, early, look, *arguments):
-    """Kill the program so long after it printed `begun` or, with `early`, was started; return whether it finished."""
+    """Kill the program `seconds` after it prints `begun` or, with `early`, starts; return whether it finished."""
     with run(*arguments) as process:
         if not early:
             process.stdout.readline()
@@ -74,7 +74,7 @@ def test_a_killed_program_leaves_the_same_bytes(tmp_path, kills, journal):
                     assert found == expected[name], f"{name} is visible in part"
 
         here, most = 0, min(kills - done, 20)
-        # Some kills come while the program starts, or goes on from its journal.
+        # Some kills hit the program while it starts or resumes from its journal.
         while here < most and not run_killed(dice.random() * seconds / 2, dice.random() < 0.2, look, *arguments):
             here += 1
         done += here

@@ -1,4 +1,4 @@
-"""`metrics()`: a real SDK's reader gets a run's metrics, during the run and after its end."""
+"""`metrics()`: the reader of a real SDK gets a run's metrics, during the run and after its end."""
 
 import logging
 import sys
@@ -78,7 +78,7 @@ async def test_blocked_times_are_shown_during_the_run(collector, autojump_clock)
     async with held.open(beside=look) as running:
         await trio.sleep(3.5)
         assert collector.read("times.open")["clock"] == 1
-        assert collector.read("frontier.still")["sort_by_time"] == 2  # Since it was first seen there, after 1.
+        assert collector.read("frontier.still")["sort_by_time"] == 2  # Since it was first seen there, after 1 s.
         assert collector.read("frontier.lag")["sort_by_time"] == 20
         await trio.sleep(3)
         assert collector.read("frontier.lag")["sort_by_time"] == 10
@@ -105,7 +105,7 @@ async def later(value):
     return value
 
 
-def test_the_run_is_more_important_than_its_metrics(collector):
+def test_failing_metrics_do_not_fail_the_run(collector):
     def behind(now):
         raise ZeroDivisionError(now)
 
@@ -128,7 +128,7 @@ def test_arguments_are_checked():
 
 
 def test_without_opentelemetry(monkeypatch):
-    """The error has the command that installs it, and the adapter can be imported."""
+    """The error has the install command, and the adapter can be imported."""
     monkeypatch.setitem(sys.modules, "opentelemetry.metrics", None)
     with pytest.raises(MetricsMissing, match=r"pip install 'pullstream\[metrics\]'"):
         metrics()

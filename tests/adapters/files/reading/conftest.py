@@ -1,4 +1,4 @@
-"""Fixtures for the tests of reading: files to read, and a check that none is left open."""
+"""Fixtures for the tests of reading: files to read, and a check that all are closed."""
 
 import threading
 
@@ -15,7 +15,7 @@ def descriptors(folder):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder whose files are all closed again when the test ends."""
+    """A folder whose files must all be closed when the test ends."""
     yield tmp_path
     assert descriptors(tmp_path) == []
 
@@ -56,7 +56,7 @@ def opened():
 
 
 class Held(Through):
-    """A file system whose reads wait until they are released; the first ones are free."""
+    """A file system whose reads wait until they are released, except for the first `free` reads."""
 
     def __init__(self, free):
         super().__init__()

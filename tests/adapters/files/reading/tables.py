@@ -20,7 +20,7 @@ READERS = {
 
 
 def write(table, path, kind, rows=500):
-    """Write a table, with so many rows to a part where the format has parts; return the function that reads it."""
+    """Write a table, with `rows` rows to a part if the format has parts; return the function that reads it."""
     if kind in {"csv", "csv.gz"}:
         pc.write_csv(table, path)
         if kind == "csv.gz":

@@ -1,4 +1,4 @@
-"""Bad input: an error names the file, the line where there is one, and what to do; or the policy deals with it."""
+"""Bad input: an error names the file, the line if there is one, and the fix; or the policy handles it."""
 
 import gzip
 import json
@@ -100,7 +100,7 @@ BAD_CSV = b"x,y\r\n1,a\r\n\r\n2,b,c\r\nq,d\r\n3\r\n4,\xff\r\n5,e\r\n"
     ids=["every kind", "open quotes", "an open quote before empty lines", "line breaks", "both", "white space"],
 )
 def test_bad_rows_are_found_with_their_lines(text, expected, size, put, read):
-    """Too many fields, too few, not a number, not UTF-8, an open quote: at every block size, each is bad alone.
+    """Too many fields, too few, not a number, not UTF-8, an open quote: at every block size, only these rows are bad.
 
     A row with line breaks is bad as a whole: none of its lines is a row.
     """
@@ -112,7 +112,7 @@ def test_bad_rows_are_found_with_their_lines(text, expected, size, put, read):
 
 @pytest.mark.parametrize(("within", "whole"), [(20, True), (40, False)])
 def test_a_value_with_line_breaks_that_is_longer_than_eight_blocks(within, whole, put, read):
-    """Its end is not looked for any further, so each of its lines is a row, unless values may have line breaks."""
+    """The search for its end stops, so each of its lines is a row, unless values may have line breaks."""
     value = "6,z\n" * within
     path = put("a.csv", f'x,y\n1,"{value}"\n2,b\n')
     options = {"as_": "tuples", **INT_X, "block_size": 16, "on_error": "result"}
@@ -134,7 +134,7 @@ async def test_bad_rows_are_skipped_and_counted(put):
 
 
 @pytest.mark.parametrize("size", [4, 4 << 20])
-def test_an_error_names_the_line_and_the_column_once(size, put, failing):
+def test_an_error_names_line_and_column_once(size, put, failing):
     path = put("a.csv", "x,y,z\n" + "1,2,3\n" * 500 + "4,In CSV column #1: Row #7: 5,6\n")
     source = files.read_csv(path, columns=["z", "y"], schema={"z": "int64", "y": "int64"}, block_size=size)
 
@@ -160,15 +160,15 @@ def test_a_function_for_bad_rows_sees_them_in_order_and_once(size, put, read):
 
 
 @pytest.mark.parametrize("front", ["\n" * 20, "nonsense\n[1]\n\n7\n"])
-def test_the_first_objects_decide_the_columns(front, put, read):
-    """Blocks without objects before them do not, and nothing behind them is lost."""
+def test_the_first_objects_set_the_columns(front, put, read):
+    """Blocks without objects before them do not, and no later row is lost."""
     path = put("a.jsonl", front + '{"x": 1}\n{"x": 2}\n')
     for size in (4, 4 << 20):
         assert read(files.read_jsonl(path, as_="tuples", block_size=size, on_error="skip")) == [(1,), (2,)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5_000, 60_000])
-def test_lines_before_a_bad_place_in_gzip_arrive(count, put, failing):
+def test_lines_before_broken_gzip_data_arrive(count, put, failing):
     lines = [str(n * 7919) for n in range(count)]
     press = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     good = press.compress("".join(f"{line}\n" for line in lines).encode()) + press.flush(zlib.Z_FULL_FLUSH)
@@ -180,7 +180,7 @@ def test_lines_before_a_bad_place_in_gzip_arrive(count, put, failing):
     assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
 
 
-def test_a_parquet_file_whose_middle_is_broken(folder, put, failing):
+def test_a_parquet_file_with_a_broken_middle(folder, put, failing):
     good = folder / "good.parquet"
     table = pa.table({"x": list(range(300))})
     pq.write_table(table, good, row_group_size=100, compression="none", use_dictionary=False)
@@ -196,7 +196,7 @@ def test_a_parquet_file_whose_middle_is_broken(folder, put, failing):
 
 @pytest.mark.parametrize("delimiter", ["\t", ";"])
 def test_a_file_with_another_delimiter(delimiter, put, failing, read):
-    """It would be read as one column; both fixes in the error work."""
+    """It would be read as a single column; both fixes in the error work."""
     path = put("a.tsv", f"x{delimiter}y\n1{delimiter}2\n")
 
     for options in ({}, {"columns": ["x"]}, {"time": "x"}, {"parse_options": pc.ParseOptions(newlines_in_values=True)}):
@@ -209,7 +209,7 @@ def test_a_file_with_another_delimiter(delimiter, put, failing, read):
 
 
 def test_pyarrow_prints_nothing_about_a_bad_row(put, read, capfd):
-    """Its parse options call a handler that is None once they were copied, as with delimiter=, or pickled."""
+    """Copied (as with delimiter=) or pickled parse options call a handler that is None."""
     source = files.read_csv(put("a.csv", "x;y\n1;2\n3\n"), time="x", delimiter=";", on_error="skip")
     assert read(source, timed=True) == read(pickle.loads(pickle.dumps(source)), timed=True) == [(1, (1, 2))]
     assert repr(source).startswith("read_csv(")
@@ -250,7 +250,7 @@ def test_files_with_different_columns(put, failing, read):
 )
 @pytest.mark.parametrize("order", [1, -1])
 def test_parquet_files_with_different_types(folder, failing, read, *, given, advice, schema, expected, order):
-    """The error names both types, and one that holds the values of both, in either order; schema= casts them to it."""
+    """The error names both types, and a type for the values of both, in either order; schema= casts to it."""
     for name, values in zip("ab", given[::order], strict=True):
         pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
     before, kind = (pq.read_schema(folder / f"{name}.parquet").field("x").type for name in "ab")
@@ -277,8 +277,8 @@ def test_parquet_files_with_different_types(folder, failing, read, *, given, adv
         [[None], [None]],
     ],
 )
-def test_a_column_without_values_has_the_type_of_the_other_files(given, kind, folder, read):
-    """Files that the writers wrote, one for each day, of which some have only nulls; also if it is the first."""
+def test_an_all_null_column_has_the_type_of_other_files(given, kind, folder, read):
+    """Files from the writers, one for each day; some, even the first, have only nulls."""
     rows = [{"day": day, "name": "n", "x": x} for day, column in enumerate(given) for x in column]
     target = str(folder / f"{{time}}.{kind}")
     source = ps.values(rows, time=lambda row: row["day"])
@@ -288,7 +288,7 @@ def test_a_column_without_values_has_the_type_of_the_other_files(given, kind, fo
     assert read(reader(folder, as_="dicts", time="day"), timed=True) == [(row["day"], row) for row in rows]
     assert read(reader(folder, as_="tuples", columns=["x"])) == [(row["x"],) for row in rows]
     types = [str(batch.schema.field("x").type) for batch in read(reader(folder, as_="batches"))]
-    assert types[-1] == max(types, key=lambda kind: "null" not in kind), "it is kept once it is known"
+    assert types[-1] == max(types, key=lambda kind: "null" not in kind), "a known type is kept"
 
 
 def test_the_type_of_a_column_that_was_null_first(folder, failing):
@@ -355,7 +355,7 @@ def test_a_value_without_a_valid_time(time, line, at, told, put, failing, read):
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "batches"])
-def test_the_line_that_goes_back_in_time_is_named(as_, put, failing, read):
+def test_an_error_names_the_line_out_of_order(as_, put, failing, read):
     rows = [1, 2, None, 2, 1, 3]
     text = "".join(json.dumps({"day": day}) + "\n" for day in rows)
     path = put("a.jsonl", text)
@@ -395,8 +395,8 @@ def test_a_folder_with_files_of_two_formats(put, folder, failing):
         ("{folder}/s*", "matches only folders; to read the files in them, write {folder}/s*/*"),
     ],
 )
-def test_there_is_no_such_file(given, told, folder, put, failing, monkeypatch):  # noqa: PLR0917
-    """A relative path is shown with its folder, an absolute one once."""
+def test_a_missing_file(given, told, folder, put, failing, monkeypatch):  # noqa: PLR0917
+    """A relative path is shown with its folder, an absolute path once."""
     monkeypatch.chdir(folder)
     put("sub/.hidden", "x")
     put("sub/deep/_part", "x")
@@ -406,7 +406,7 @@ def test_there_is_no_such_file(given, told, folder, put, failing, monkeypatch): 
     assert str(error).count(str(folder)) <= 2
 
 
-def test_a_folder_is_read_whole(put, folder, read):
+def test_all_files_of_a_folder(put, folder, read):
     for name in ("b/2", "a", "b/1", "b/.x", "_SUCCESS", "c.part", "d.tmp", "_day=1/x"):
         put(f"in/{name}", f"{name}\n")
     assert read(files.read_text(folder / "in")) == ["_day=1/x", "a", "b/1", "b/2"]
@@ -429,8 +429,8 @@ def test_a_folder_is_read_whole(put, folder, read):
         ("_tmp/*", ["_tmp/x"]),
     ],
 )
-def test_a_pattern_finds_hidden_files_if_it_says_so(pattern, found, store, tmp_path, read):
-    """A folder of unfinished files, such as Spark's `_temporary`, is none of `**`."""
+def test_a_pattern_may_name_hidden_files(pattern, found, store, tmp_path, read):
+    """`**` leaves out folders of unfinished files, such as Spark's `_temporary`."""
     fs = fsspec.filesystem(store, auto_mkdir=True)
     for name in ("a", "b/1", "b/2~", "b/.y", "_tmp/x", "_day=1/x", "_day=1/.x", ".git/x", "d.tmp"):
         fs.pipe(f"{tmp_path}/in/{name}", f"{name}\n".encode())
@@ -448,8 +448,8 @@ def test_a_file_that_vanishes_before_it_is_read(put, failing):
 
 
 @pytest.mark.parametrize("options", [{"on_error": "skip"}, {"as_": "tuples"}])
-def test_a_file_that_is_shortened_while_it_is_read(options, put, failing):
-    """All lines before its new end arrive, those of blocks read ahead too; then an error, whatever the policy."""
+def test_a_file_truncated_while_it_is_read(options, put, failing):
+    """All lines before its new end arrive, including blocks read ahead; then an error, whatever the policy."""
     head = "n\n" if "as_" in options else ""
     path = put("a", head + f"{'1' * 19}\n" * 50_000)
     cut = iter([lambda: os.truncate(path, len(head) + 500_000)])
@@ -462,8 +462,8 @@ def test_a_file_that_is_shortened_while_it_is_read(options, put, failing):
         assert "had 1,000,000 bytes, but ended after 500,000: it was truncated while it was read" in str(error)
 
 
-@pytest.mark.parametrize("operation", ["open to read", "read a part", "close what was read"])
-def test_an_error_of_the_file_system_ignores_the_policy(operation, put, failing):
+@pytest.mark.parametrize("operation", ["open to read", "read a part", "close after reading"])
+def test_file_system_errors_ignore_the_policy(operation, put, failing):
     readers = {"a": files.read_text, "b.gz": files.read_text, "c": files.read_parquet, "d": files.read_arrow}
     for name in [*readers][: 2 if "close" in operation else 4]:
         path = put(name, "x\n" * 100)
@@ -553,15 +553,15 @@ def test_arguments_refused_when_composing(function, given, options, told):
 
 
 @pytest.mark.parametrize("path", ["x.jsonl.csv", "jsonl", "x.jsonl/*", "x.jsonl.csv.gz"])
-def test_names_that_are_not_those_of_json_lines(path):
+def test_names_that_only_resemble_json_lines(path):
     files.read_csv(path)
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("kind", ["a number that is none", "too many", "a quote"])
+@pytest.mark.parametrize("kind", ["not a number", "too many", "a quote"])
 @pytest.mark.parametrize("every", [2, 7, 100, 1])
 def test_bad_rows_are_found_with_few_parses(kind, every, put, read, monkeypatch):
-    row = {"a number that is none": "%d,x%d\n", "too many": "%d,%d,7\n", "a quote": '%d,"%d\n'}[kind]
+    row = {"not a number": "%d,x%d\n", "too many": "%d,%d,7\n", "a quote": '%d,"%d\n'}[kind]
     rows = [row % (n, n) if n % every == 0 else f"{n},2.5\n" for n in range(1000)]
     path = put("a.csv", "a,b\n" + "".join(rows))
     parses = []

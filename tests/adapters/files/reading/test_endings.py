@@ -1,4 +1,4 @@
-"""Every ending closes the files: success, abort, failure, cancellation, also while a thread is reading."""
+"""Every ending closes the files: success, abort, failure and cancellation, even while a thread is reading."""
 
 import gc
 import sys
@@ -44,7 +44,7 @@ def _no_collector():
 @pytest.mark.usefixtures("_no_collector")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["failure", "abort", "cancel", "finish"])
-async def test_ended_in_the_middle(kind, way, large, opened, folder):
+async def test_every_way_to_end(kind, way, large, opened, folder):
     some = trio.Event()
 
     def see(value):
@@ -67,7 +67,7 @@ async def test_ended_in_the_middle(kind, way, large, opened, folder):
     assert opened(folder) == []
 
 
-async def test_a_read_that_hangs_is_left_behind(put, held, opened, folder):
+async def test_a_hanging_read_is_abandoned(put, held, opened, folder):
     path = put("a.txt", "x\n" * 1000)
     fs = held()
     pipeline = ps.pipe(files.read_text(path, filesystem=fs), ps.drain())
@@ -81,11 +81,11 @@ async def test_a_read_that_hangs_is_left_behind(put, held, opened, folder):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-async def test_blocks_that_were_read_do_not_wait_for_a_read_that_hangs(kind, put, held):
+async def test_finished_blocks_do_not_wait_for_a_hanging_read(kind, put, held):
     """Also for tables, whose blocks are parsed in parallel."""
     row = {"csv": "1\n", "jsonl": '{"x":1}\n'}[kind]
     path = put("a", "x\n" * (kind == "csv") + row * 1000)
-    # The file's mark, and three blocks.
+    # The file's first bytes, and three blocks.
     fs = held(free=4)
     make = {"csv": files.read_csv, "jsonl": files.read_jsonl}[kind]
     got = []
@@ -119,7 +119,7 @@ begun.wait()
 
 @pytest.mark.skipif(
     (3, 12) <= sys.version_info < (3, 12, 3),
-    reason="a fault of these Pythons (python/cpython#113964): no thread begins when the main one has ended",
+    reason="a bug of these Pythons (python/cpython#113964): no thread starts after the main one has ended",
 )
 def test_a_thread_reads_on_while_the_interpreter_ends(put):
     path = put("a.csv", "x\n" + "1\n" * 100)
@@ -127,7 +127,7 @@ def test_a_thread_reads_on_while_the_interpreter_ends(put):
     assert (done.stdout, done.stderr) == ("20\n", "")
 
 
-async def test_other_work_goes_on_while_a_thread_reads(put, held):
+async def test_other_tasks_run_while_a_thread_reads(put, held):
     fs = held()
     pipeline = ps.pipe(files.read_text(put("a", "x\n"), filesystem=fs), ps.collect())
     async with pipeline.open() as running:
@@ -161,7 +161,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_conformance(kind, put, monkeypatch):
-    """No rule is broken and nothing hangs; virtual time stands in for threads."""
+    """No rule is broken and nothing hangs; virtual time replaces threads."""
 
     async def moment(function, *args):
         await trio.sleep(0.001 if kind == "small files" else 0.1)

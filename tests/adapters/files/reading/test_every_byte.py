@@ -1,4 +1,4 @@
-"""Every byte of every file is delivered, in an error, or skipped with notice: random bytes, cut anywhere."""
+"""Every byte of every file is delivered, in an error, or reported as skipped: random bytes, cut anywhere."""
 
 import bz2
 import csv
@@ -69,7 +69,7 @@ SEEDS = [range(12), *(pytest.param(range(at, at + 250), marks=pytest.mark.slow) 
 @pytest.mark.parametrize("size", [7, 1 << 20])
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 class TestRandomBytes:
-    """A file made of pieces that have caused faults in readers."""
+    """A file made of pieces that have caused bugs in readers."""
 
     def test_bytes(self, seeds, size, put):
         for data in map(odd_bytes, seeds):
@@ -116,15 +116,15 @@ def check_row(found, rest, *, quoted):
     while not rest[0].strip():
         rest.pop(0)
     lines = [rest.pop(0)]
-    told = found.value if isinstance(found, ps.Failed) else None
+    bad = found.value if isinstance(found, ps.Failed) else None
     # For a quote that is never closed, only its line is reported.
-    while quoted and told != lines[0] and b"\n".join(lines).count(b'"') % 2:
+    while quoted and bad != lines[0] and b"\n".join(lines).count(b'"') % 2:
         lines.append(rest.pop(0))
-    if told is not None:
+    if bad is not None:
         # A row with line breaks is bad as a whole.
-        while not quoted and len(lines) <= told.count(b"\n"):
+        while not quoted and len(lines) <= bad.count(b"\n"):
             lines.append(rest.pop(0))
-        assert told.replace(b"\r\n", b"\n").rstrip(b"\r") == b"\n".join(lines).rstrip(b"\r")
+        assert bad.replace(b"\r\n", b"\n").rstrip(b"\r") == b"\n".join(lines).rstrip(b"\r")
     else:
         # To pyarrow, a carriage return at the start is an empty row, which does not count.
         text = "\n".join(line.decode() for line in lines).lstrip("\r")
@@ -161,7 +161,7 @@ COMPRESSORS = {
 @pytest.mark.parametrize("suffix", COMPRESSORS)
 @pytest.mark.parametrize("tries", [15, pytest.param(2000, marks=pytest.mark.slow)])
 def test_compressed_files(suffix, tries, put):
-    """Concatenated streams are read; a truncated or empty one, or one with data after it, is an error."""
+    """Concatenated streams are read; a truncated or empty stream, or data after a stream, is an error."""
     chance = random.Random(suffix)
     compress = COMPRESSORS[suffix]
     for number in range(tries):
@@ -197,7 +197,7 @@ def test_compressed_files(suffix, tries, put):
 @pytest.mark.parametrize("kind", ["arrows", "arrow", "parquet"])
 @pytest.mark.parametrize("tries", [20, pytest.param(2000, marks=pytest.mark.slow)])
 def test_truncated_tables(kind, tries, put, folder):
-    """An error after whole batches; only a stream may end between two of them."""
+    """An error after whole batches; only a stream may end between two batches."""
     path = folder / "whole"
     read = write(pa.table({"a": range(3000), "b": [str(number) * 3 for number in range(3000)]}), path, kind)
     data = path.read_bytes()
@@ -218,7 +218,7 @@ def test_truncated_tables(kind, tries, put, folder):
             assert found[-1].value == str(path)
         assert [row[0] for row in rows] == list(range(len(rows)))
         if rows is found:
-            # Where a message of a stream begins, it may end.
+            # A stream may end where a message begins.
             assert kind == "arrows"
             assert data[cut : cut + 4] == b"\xff\xff\xff\xff"
     for behind in (b"x", b"\0" * 64, data):
@@ -247,7 +247,7 @@ def test_a_line_that_is_too_long(read, lines, put):
 
 @pytest.mark.parametrize("opens", [0, 1, 500, 999])
 def test_a_quote_that_is_never_closed(opens, put):
-    """Its value might be all the rest; its line is skipped, and the following lines are rows again."""
+    """Its value might be the rest of the file; its line is skipped, and the following lines are rows again."""
     for size in (100, 1 << 20):
         rows = [b"%d,x\n" % number for number in range(1000)]
         rows[opens] = b'%d,"x\n' % opens

@@ -1,4 +1,4 @@
-"""New files of a folder: follow=True waits for them, and available=True reads those that are there. Real time."""
+"""New files of a folder: follow=True waits for them, available=True reads the existing ones. In real time."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ QUICK = {"follow": True, "every": 0.01}
 
 
 def followed(source):
-    """A pipeline, and the list of times and values into which it puts what is read."""
+    """A pipeline, and the list to which it adds the times and values that it reads."""
     got = []
     return ps.pipe(source, ps.timed(), ps.drain(got.append)), got
 
@@ -47,7 +47,7 @@ async def test_new_files_become_new_times(following):
     assert len(got) == 4
 
 
-async def test_a_file_counts_when_it_no_longer_changes(following):
+async def test_a_file_is_read_once_it_stops_changing(following):
     pipeline, got = followed(files.read_text(following, follow=True, every=0.05))
     async with pipeline.open(check=True) as running:
         with (following / "slow").open("w") as file:
@@ -100,14 +100,14 @@ async def test_a_followed_file_that_shrinks_or_changes(change, told, following):
     assert got == [(0, "x")] * 2
 
 
-async def test_files_that_were_read_may_be_deleted(following):
+async def test_read_files_may_be_deleted(following):
     pipeline, got = followed(files.read_text(following, **QUICK))
     async with pipeline.open(check=True) as running:
         for number in range(3):
             rename_into(following, "same", f"{number}\n")
             await running.progress.completed(2 * number)
             (following / "same").unlink()
-            # When this one is complete, the folder has been listed without the other.
+            # When this file is complete, the folder has been listed without the deleted one.
             rename_into(following, f"empty-{number}", "")
             await running.progress.completed(2 * number + 1)
         await running.abort()
@@ -191,7 +191,7 @@ def test_a_late_file_with_times_in_a_column(following, tmp_path):
         night()
 
 
-def test_a_file_that_is_still_written_is_for_the_next_run(following, tmp_path):
+def test_a_growing_file_is_left_for_the_next_run(following, tmp_path):
     put(following, a=[1], b=[2])
 
     async def writing(running):
@@ -208,8 +208,8 @@ def test_a_file_that_is_still_written_is_for_the_next_run(following, tmp_path):
     assert run(following, tmp_path)[0] == [(1, [3])]
 
 
-def test_times_that_later_ones_complete_are_read_again(following, tmp_path):
-    """A window is not complete when a run ends: its values are read again until it is."""
+def test_incomplete_windows_are_read_again(following, tmp_path):
+    """A window that is incomplete when a run ends is read again until it is complete."""
     put(following, a=[1], b=[2], c=[3])
 
     def windows():
@@ -231,8 +231,8 @@ THROUGH = {
 
 
 @pytest.mark.parametrize("name", THROUGH)
-def test_of_two_folders_one_may_lag_behind(name, following, tmp_path):
-    """A time is complete when both have passed it: files that come to one of them later are not lost."""
+def test_one_of_two_folders_may_lag_behind(name, following, tmp_path):
+    """A time is complete when both have passed it: files that arrive later in one of them are not lost."""
 
     def night(**options):
         read = (files.read_text(following / folder, available=True, every=0.01) for folder in ("one", "other"))
@@ -247,8 +247,8 @@ def test_of_two_folders_one_may_lag_behind(name, following, tmp_path):
         assert night(journal=tmp_path / "journal") == night()
 
 
-def test_a_night_that_writes_nothing_says_nothing_of_its_times(following, tmp_path, caplog):
-    """Its result has the files of earlier nights, and it fails before it has any time."""
+def test_a_night_that_writes_nothing_logs_no_warning(following, tmp_path, caplog):
+    """A night that only returns earlier files, and one that fails before its first time, log nothing."""
     lines = files.read_text(following, available=True, every=0.01, time=files.name_time(r"\d"))
     pipeline = ps.pipe(lines, ps.count_by_key(len), files.write_jsonl(tmp_path / "{time}.jsonl"))
     put(following, a1=["tea"])

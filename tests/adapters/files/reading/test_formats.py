@@ -1,4 +1,4 @@
-"""The values of files of each format and in each form; batching has no effect; joined files are refused."""
+"""The values of files in each format and form; batching has no effect; concatenated files are refused."""
 
 import gzip
 import io
@@ -67,10 +67,10 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
 @pytest.mark.parametrize(
     ("kind", "text", "options", "rows"),
     [
-        # Other separators of Python's splitlines, such as U+2028 or a form feed, are text.
+        # Other separators for Python's splitlines, such as U+2028 or a form feed, are text.
         ("text", "a\u2028b\x0cc\x85d\n\ne\n", {}, ["a\u2028b\x0cc\x85d", "", "e"]),
         ("csv", "x,y", {}, []),
-        # With a byte order mark, line ends of Windows, and no last line end.
+        # With a byte order mark, Windows line ends, and no line end after the last line.
         ("csv", "\ufeffx,y\r\n1,a\r\n2,é", {}, [(1, "a"), (2, "é")]),
         ("jsonl", '\ufeff{"a": 1}\r\n{"a": 2}', {}, [(1,), (2,)]),
         ("csv", "1,2", {"read_options": HEADLESS}, [(1, 2)]),
@@ -80,7 +80,7 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
         # A quote within a value, or at its end, opens none.
         ("csv", STRAY, {"parse_options": QUOTED}, STRAY_ROWS),
         ("csv", "skipped\nalso\nn\nunits\n1\n2\n", {"read_options": SKIPPING}, [(1,), (2,)]),
-        # The first block decides that it is text, and has no other evidence.
+        # The first block makes the column text, for lack of other evidence.
         ("csv", "n,note\n1,\n2,\n3,x\n", {"block_size": 12}, [(1, ""), (2, ""), (3, "x")]),
         # Members that are not selected may have any types; a missing one is null.
         ("jsonl", MEMBERS, {"columns": ["a"]}, [(1,), (2,), (None,)]),
@@ -111,7 +111,7 @@ def test_encodings(encoding, put, read):
 
 
 def test_compression(put, read):
-    """By name, or with compression=; with None the bytes are as in the file. Blocks are of decoded bytes."""
+    """By name, or with compression=; None gives the file's own bytes. Block sizes count decoded bytes."""
     data = "".join(f"{n},{n * n}\n" for n in range(1000)).encode()
     small = gzip.compress(data)
     path = put("a.csv.gz", small)
@@ -132,7 +132,7 @@ def test_a_block_that_is_too_large_for_pyarrow(kind, put, read, monkeypatch):
 
 
 def test_large_values_are_read_a_few_at_a_time(put, read, tmp_path, monkeypatch):
-    """As many rows as fit in so many bytes, at least one; at most 65,536."""
+    """As many rows as fit in `parquet.BYTES`, at least one; at most 65,536."""
     assert parquet.BYTES == 64 << 20
     monkeypatch.setattr(parquet, "BYTES", 1 << 20)
     rows = {"n": list(range(40)), "large": [bytes([n]) * (64 << 10) for n in range(40)]}
@@ -186,12 +186,12 @@ class TestJoined:
 
     @pytest.mark.parametrize("count", [0, 1, 5, 900])
     def test_a_single_file_is_read(self, reader, make, options, count, put, read):
-        """Indexes, dictionaries and many small batches are not mistaken for a preceding file."""
+        """Indexes, dictionaries and many small batches are not mistaken for a second file."""
         assert len(read(reader(put("data", make(list(range(count)), **options))))) == count
 
 
 def test_views_become_plain_columns(put, read):
-    """Arrow cannot take rows of views, as a filter or a writer does."""
+    """Arrow cannot select rows of views, as a filter or a writer does."""
     plain = pa.table({"s": ["tea", None], "b": [b"t", None], "l": [["tea"], None], "r": [{"s": "tea"}, None]})
     data, frame = io.BytesIO(), pl.from_arrow(plain)
     frame.with_columns(c=pl.col("s").cast(pl.Categorical)).write_ipc(data)
@@ -221,8 +221,8 @@ TEXTS = {"schema": {"a": "string", "b": "string"}}
         (b"a\nx\n%sy\n", [("x",), *[("  ",)] * 9, ("y",)], {"delimiter": ","}),
     ],
 )
-def test_rows_without_values_in_csv(put, read, data, rows, options):
-    """Wherever blocks are cut: an empty line is a row only if asked for, any other line is one."""
+def test_empty_lines_in_csv(put, read, data, rows, options):
+    """Wherever blocks are cut, an empty line is a row only on request; any other line is a row."""
     line = {"\t": b"\t\n", ",": b"  \n"}.get(options.get("delimiter"), b"\n")
     path = put("a", data.replace(b"%s", line * 9))
     for size in (*range(4, 30), 1 << 20):
@@ -230,7 +230,7 @@ def test_rows_without_values_in_csv(put, read, data, rows, options):
         assert found == rows, size
 
 
-def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
+def test_a_value_may_equal_a_file_s_end_mark(put, read):
     data = io.BytesIO()
     rows = ["PAR1PAR1", "\x05\x00\x00\x00PAR1PAR1"] * 3
     pq.write_table(pa.table({"s": rows}), data, write_page_index=True, use_dictionary=False, compression="none")
@@ -238,12 +238,12 @@ def test_the_bytes_of_a_files_end_may_be_a_value(put, read):
 
 
 def test_times_are_converted_only_if_used(put, monkeypatch):
-    """Many rows arrive at once; modules that do not use a column's times leave them in Arrow, and completion works."""
+    """Modules that do not use a column's times leave them in Arrow, many rows arrive at once, and times complete."""
     path, answers = put("data", b""), []
     read = write(pa.table({"t": range(40), "n": range(40)}), path, "parquet")
 
     def made(self):
-        raise AssertionError("somebody looked")
+        raise AssertionError("times were converted")
 
     @ps.sink
     async def by_all_rows(upstream, ctx):
@@ -257,8 +257,8 @@ def test_times_are_converted_only_if_used(put, monkeypatch):
     assert len(answers) < 5
 
 
-def test_the_types_in_a_parquet_file_are_asked_for_once(folder, read, monkeypatch):
-    """pyarrow makes them anew each time: of a table with thousands of columns, for each column, that took seconds."""
+def test_the_types_of_a_parquet_file_are_read_once(folder, read, monkeypatch):
+    """pyarrow builds them at each access: for every column of a table with thousands, that took seconds."""
     types, asked = pq.ParquetFile.schema_arrow, []
     monkeypatch.setattr(pq.ParquetFile, "schema_arrow", property(lambda file: asked.append(file) or types.fget(file)))
     pq.write_table(pa.table({f"c{number}": ["x"] for number in range(20)}), folder / "wide.parquet")

@@ -1,4 +1,4 @@
-"""Everything in a folder or a list of paths is read, or named in an error; no wait is silent."""
+"""Everything in a folder or a list of paths is read or named in an error; no wait is silent."""
 
 import logging
 import os
@@ -99,13 +99,13 @@ OTHERS = [
     *((zero, given, False, OTHER) for given in FOUND),
     # It may be a cycle, and is not followed.
     *((cycle, given, False, "is a link to a folder, which is not followed: add") for given in ("", "/**/*.txt", "/**")),
-    # One that is named and followed is waited for.
+    # A followed file that is named is waited for.
     *((dangling, given, False, r"z\.txt: is a dangling link") for given in ("", "/*.txt")),
 ]
 
 
 @pytest.mark.parametrize(("make", "given", "follow", "told"), OTHERS)
-def test_other_things_than_files(make, given, follow, told, tmp_path, autojump_clock):  # noqa: PLR0917
+def test_special_files_and_links(make, given, follow, told, tmp_path, autojump_clock):  # noqa: PLR0917
     (tmp_path / "a.txt").write_text("a\n")
     make(tmp_path / "z.txt")
     with pytest.raises(files.FileReadError, match=told):
@@ -173,7 +173,7 @@ def test_columns_without_valid_times(tmp_path):
         ps.run(ps.pipe(files.read_jsonl(tmp_path, time="t", as_="rows"), ps.collect()))
 
 
-def test_two_paths_of_one_file(tmp_path):
+def test_a_file_by_many_paths(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("a\n")
     (tmp_path / "link").symlink_to(tmp_path / "in")

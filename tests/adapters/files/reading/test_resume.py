@@ -38,7 +38,7 @@ def journal(tmp_path):
 
 
 def kept(out, source, stop=None):
-    """A pipeline that records the values at each time when it is complete, and fails at one time."""
+    """A pipeline that records each time's values when it is complete, and fails at the time `stop`."""
 
     def keep(time, values):
         if time == stop:
@@ -110,7 +110,7 @@ LARGE = ["csv, large", "csv as dicts, large", "jsonl, large", "jsonl as dicts, l
 @pytest.mark.parametrize("stops", [[3, 40, 40, 99], [40], [90, 90]])
 @pytest.mark.parametrize("kind", [*KINDS, *LARGE])
 def test_killed_at_several_times_in_a_file(kind, stops, source, journal):
-    """In small blocks, and behind the first piece of a large one."""
+    """In small blocks, and after the first piece of a large block."""
     whole = undisturbed(lambda: source(kind))
     assert len(whole) == 100
     assert killed_and_resumed(lambda: source(kind), stops, journal) == whole
@@ -119,7 +119,7 @@ def test_killed_at_several_times_in_a_file(kind, stops, source, journal):
 @pytest.mark.parametrize("kind", ["text", "csv", "jsonl as dicts", "jsonl", "parquet"])
 def test_completed_values_are_not_read_again(kind, source, journal, folder):
     if kind == "parquet":
-        # A small one is read as a whole.
+        # A small file is read as a whole.
         numbers = [n * 0x9E3779B97F4A7C15 % 2**63 for n in range(5000)]
         write(table(5000).append_column("m", [numbers]).append_column("k", [numbers[::-1]]), folder / "in" / kind, kind)
     whole, part, out = Counting(), Counting(), {}
@@ -156,8 +156,8 @@ def test_several_files_in_order(column, put, folder, journal):
         ("1-more", "1-more is new, and its time 1 was completed without it"),
     ],
 )
-def test_changes_at_complete_times_are_refused(name, message, put, folder, journal):
-    """A file whose ends are the same has changed, too: its size, and the moment it was written, tell."""
+def test_changes_at_complete_times_are_errors(name, message, put, folder, journal):
+    """Size and modification time show a change even if both ends of the file are the same."""
     line = "x" * 100_000
     for day in (1, 2, 3):
         put(f"in/{day}", f"{line}as it was{line}\n")
@@ -220,7 +220,7 @@ CHANGES = {
 @pytest.mark.parametrize("given", ["in", "in/*", "names"])
 @pytest.mark.parametrize("told", CHANGES)
 def test_a_finished_run_is_bound_to_its_files(given, told, put, folder, caplog):
-    """As long as nothing has changed, its result is returned again; then it is refused, with advice."""
+    """While nothing has changed, its result is returned again; then the run is refused, with advice."""
     caplog.set_level("INFO", logger="pullstream")
     for day in (1, 2, 3):
         put(f"in/{day}", f"{day}\n")
@@ -241,7 +241,7 @@ def test_a_finished_run_is_bound_to_its_files(given, told, put, folder, caplog):
         ps.run(pipeline, journal=journal)
 
 
-def test_a_run_that_had_enough_ignores_changes_of_unread_files(put, folder, journal):
+def test_a_run_that_ended_early_ignores_unread_files(put, folder, journal):
     for name in "abc":
         put(f"in/{name}", f"{name}\n")
     pipeline = ps.pipe(files.read_text(folder / "in"), ps.first())
@@ -290,8 +290,8 @@ def test_the_type_of_a_column_that_was_null_first_is_kept(folder, journal):
         ps.run(kept({}, source), journal=journal)
 
 
-def test_types_are_those_of_the_first_run(put, folder, journal):
-    """The first block of the first file decides, even if that file is not read again."""
+def test_types_come_from_the_first_run(put, folder, journal):
+    """They come from the first block of the first file, even if that file is not read again."""
     put("in/1", "t,x\n1,1.5\n")
     put("in/2", "t,x\n2,2\n")
     put("in/3", "t,x\n3,3\n")
@@ -373,7 +373,7 @@ def test_a_followed_folder(time, folder, journal):
 
 
 def test_files_that_are_needed_again_must_exist(folder, journal):
-    """A followed file that was read, but whose time is not complete, is requested again."""
+    """A followed file that was read, but whose time is incomplete, is needed again."""
     following = folder / "in"
     following.mkdir()
     (following / "a").write_text("0\n")

@@ -1,4 +1,4 @@
-"""Many small files: how often each of them takes a thread, and what reading them imports."""
+"""Many small files: how often reading them takes a thread, and which packages it imports."""
 
 import gzip
 import io
@@ -103,8 +103,8 @@ def test_a_thread_reads_small_files_together(put, folder, monkeypatch, kind, jou
     assert threading.main_thread() not in readers
 
 
-def test_files_are_read_until_their_values_have_been_taken(put, folder, monkeypatch):
-    """Until then, no sink may write there."""
+def test_files_are_in_use_until_their_values_are_taken(put, folder, monkeypatch):
+    """Until then, no sink may write to the folder."""
     for name in "abc":
         put(f"read/{name}", name)
     seen = []
@@ -114,7 +114,7 @@ def test_files_are_read_until_their_values_have_been_taken(put, folder, monkeypa
     assert seen == ["a", "b", "c", "over"]
 
 
-def test_a_file_that_grows_before_it_is_read_is_not_kept_as_a_whole(put, folder, monkeypatch):
+def test_a_file_that_grows_before_it_is_read_is_read_in_blocks(put, folder, monkeypatch):
     put("1.txt", "first\n")
     growing = put("2.txt", "second\n")
     taken, read_raw = [], streams.RawFile.read
@@ -137,7 +137,7 @@ def test_a_file_that_grows_before_it_is_read_is_not_kept_as_a_whole(put, folder,
     assert seen[1] == ("second", 10)
 
 
-def test_csv_takes_no_thread_of_pyarrow_for_a_file(put, folder, monkeypatch):
+def test_csv_starts_no_pyarrow_thread_per_file(put, folder, monkeypatch):
     # Its `read_csv` starts a thread for each call.
     for number in range(SIZE):
         put(f"read/{number:02}.csv", b"n\n1\n")
@@ -147,7 +147,7 @@ def test_csv_takes_no_thread_of_pyarrow_for_a_file(put, folder, monkeypatch):
     assert len(headers) == 1
 
 
-def test_packages_are_imported_when_they_are_needed(put):
+def test_packages_are_imported_on_first_use(put):
     path = put("days.csv", "n,day,ok,x,item\n1,2026-03-01,true,0.5,tea\n2,2026-03-02,false,1,tea\n")
     program = f"""
 import sys

@@ -16,7 +16,7 @@ def content(folder):
 
 
 def visible(folder):
-    """All files that a reader would find. Hidden ones are not opened, because they may disappear meanwhile."""
+    """All files that a reader would find. Hidden files are not opened, because they may disappear meanwhile."""
     seen = {}
     for inside, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -26,13 +26,13 @@ def visible(folder):
 
 
 def left_behind():
-    """Descriptors and threads of this process, for a comparison.
+    """Descriptors and threads of this process, for comparison.
 
-    Sockets are omitted, because writing files opens none, and a Spark session of other tests opens and closes some. So
-    are thread pools, for the same reason.
+    Sockets are omitted, because writing files opens none, but a Spark session of other tests may. Thread pools are
+    omitted for the same reason.
     """
     descriptors = sorted(name for name in opened() if not name.startswith(("socket:", "/proc/")))
-    # A thread delivers its result, and is one of trio's idle ones again a moment later.
+    # A thread becomes one of trio's idle threads again a moment after it delivers its result.
     wait(lambda: any(thread.name == "pullstream work" for thread in threading.enumerate()))
     names_of_others = ("Trio thread", "ThreadPoolExecutor-")
     threads = {thread.name for thread in threading.enumerate() if not thread.name.startswith(names_of_others)}

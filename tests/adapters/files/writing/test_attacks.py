@@ -26,7 +26,7 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files
 
 @pytest.fixture
 def precious(tmp_path):
-    """A folder of the user's that has nothing to do with a run, and must stay unchanged."""
+    """A folder of the user's that no run may change."""
     folder = tmp_path / "precious"
     folder.mkdir(mode=0o700)
     for name in ("thesis.txt", "1.part", "2.part", "manifest"):
@@ -86,7 +86,7 @@ def foreign(place, _):
 
 
 def lines_with(data):
-    """Text that has times, like a manifest, and is none."""
+    """Text that has times like a manifest, but is not one."""
     return lambda place, _: place.write_bytes(data)
 
 
@@ -142,7 +142,7 @@ def test_a_workshop_is_closed_to_others(tmp_path):
 
 
 def test_a_workshop_that_is_replaced_during_use(precious, tmp_path):
-    """Its files are accessed through its descriptor, so a link in its place has no effect."""
+    """Its files are accessed through its descriptor, so a link put in its place has no effect."""
     before = left_behind()
 
     def swap(_):
@@ -159,7 +159,7 @@ def test_a_workshop_that_is_replaced_during_use(precious, tmp_path):
 @pytest.mark.parametrize("target", ["{time}/{key}.txt", "{key}/x.txt"])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_link_in_place_of_a_folder(target, late, precious, tmp_path, monkeypatch):
-    """It leads out of the target's folder: refused, even if it appears at the last moment."""
+    """It leads out of the target's folder, so it is refused, even if it appears at the last moment."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "0").symlink_to(precious)
@@ -234,7 +234,7 @@ def test_the_manifest_of_a_killed_run(tmp_path):
 
 
 def test_temporary_names_in_a_store():
-    """Files with other names stay, also in a folder with that name."""
+    """Files with other names stay, even in a folder with a temporary name."""
     fs = fsspec.filesystem("memory")
     fs.store.clear()
     beside = f"/attacked/{workshop_of('memory://attacked/{time}.txt')}"

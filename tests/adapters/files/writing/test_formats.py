@@ -1,4 +1,4 @@
-"""The content of files: every format can be read back, and its bytes do not depend on batching."""
+"""The content of files: every format can be read back, and the bytes do not depend on batching."""
 
 import bz2
 import datetime as dt
@@ -77,7 +77,7 @@ def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("suffix", "opened"), [("gz", gzip), ("bz2", bz2), ("xz", lzma), ("zst", zstandard), ("GZ", gzip), ("", None)]
 )
-def test_the_suffix_decides_the_compression(suffix, opened, tmp_path):
+def test_the_suffix_sets_the_compression(suffix, opened, tmp_path):
     lines = [f"line {number} " + "x" * 100 for number in range(20_000)]
     (path,) = written(lines, files.write_text(tmp_path / f"{{time}}.txt.{suffix}"))
     with (opened or gzip).open(path, "rb") if opened else path.open("rb") as file:
@@ -135,7 +135,7 @@ def read(path):
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_arrow_batches_keep_their_types(suffix, parts, tmp_path):
-    """Types stay; dictionaries are decoded; the bytes do not depend on how the rows were divided."""
+    """Types are kept; dictionaries are decoded; the bytes do not depend on how rows are divided into batches."""
     write = {"parquet": files.write_parquet, "arrow": files.write_arrow}[suffix]
     batches = [TABLE.slice(start, parts).combine_chunks().to_batches()[0] for start in range(0, 3, parts)]
     (path,) = written(batches, write(tmp_path / f"{{time}}.{suffix}"))
@@ -148,7 +148,7 @@ def test_arrow_batches_keep_their_types(suffix, parts, tmp_path):
 
 
 def test_files_of_decimals_have_one_type(tmp_path):
-    """The digits of one file's values do not decide its type; those of an Arrow column have a type already."""
+    """The type does not depend on the digits in one file; an Arrow column keeps its own type."""
     amounts = [Decimal("0.50"), Decimal("17.25"), Decimal("2300.00")]
     rows = ps.values([{"amount": amount} for amount in amounts], time=lambda row: row["amount"])
     paths = ps.run(ps.pipe(rows, files.write_parquet(tmp_path / "{time}.parquet")))
@@ -160,7 +160,7 @@ def test_files_of_decimals_have_one_type(tmp_path):
 
 
 def test_parquet_of_null_structs(tmp_path):
-    """Spark's null structs have nulls in parts that allow none, which pyarrow refuses to write."""
+    """Spark's null structs have nulls in non-nullable fields, which pyarrow refuses to write."""
     part = pa.field("x", pa.int32(), nullable=False)
     struct = pa.StructArray.from_arrays([pa.array([1, None], pa.int32())], fields=[part], mask=pa.array([False, True]))
     lists = pa.ListArray.from_arrays(pa.array([0, 2, 2]), struct)
@@ -236,7 +236,7 @@ def test_invalid_python_names_are_copied(schema, tmp_path):
     ],
 )
 def test_csv_with_one_column(kind, values, text, tmp_path):
-    """A null is not an empty line, which would not be a row."""
+    """A null must not become an empty line, which is not a row."""
     batch = pa.table({"a": pa.array(values, kind)})
     (path,) = written([batch], files.write_csv(tmp_path / "{time}.csv"))
     assert path.read_text() == f'"a"\n{text}'
@@ -245,11 +245,11 @@ def test_csv_with_one_column(kind, values, text, tmp_path):
     assert [row["a"] or None for row in rows] == values
 
 
-def test_csv_tells_a_missing_text_from_an_empty_one(tmp_path):
-    """Read with the options that `read_csv` names; without them, both are ""."""
+def test_csv_distinguishes_null_from_empty_text(tmp_path):
+    """With the options that the documentation of `read_csv` names; without them, both are ""."""
     rows = [{"item": text, "n": n} for n, text in enumerate(["tea", None, "", "NULL"])]
     (path,) = written(rows, files.write_csv(tmp_path / "{time}.csv"))
-    told = pyarrow.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
-    assert ps.run(ps.pipe(files.read_csv(path, as_="dicts", convert_options=told), ps.collect())) == rows
+    options = pyarrow.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
+    assert ps.run(ps.pipe(files.read_csv(path, as_="dicts", convert_options=options), ps.collect())) == rows
     plain = ps.run(ps.pipe(files.read_csv(path, as_="dicts"), ps.collect()))
     assert [row["item"] for row in plain] == ["tea", "", "", "NULL"]

@@ -1,4 +1,4 @@
-"""Only one run writes to a target, visible files are complete, and leftovers of a killed run are removed."""
+"""Only one run writes to a target, visible files are complete, and a killed run's leftovers are removed."""
 
 import os
 import random
@@ -24,7 +24,7 @@ assert store
 
 
 def test_two_sinks_with_one_manifest(tmp_path):
-    """The second is refused, because each would lose the other's records; a dead run does not block it."""
+    """The second sink is refused, because each would lose the other's records; a dead run blocks nothing."""
     sinks = [files.write_text(tmp_path / name / "{time}", manifest=tmp_path / "m") for name in "ab"]
     for _ in range(2):
         with pytest.raises(files.FileBusyError, match="another sink of this run, is writing the manifest"):
@@ -35,7 +35,7 @@ def test_two_sinks_with_one_manifest(tmp_path):
 
 
 def test_runs_on_two_machines_do_not_mix_their_uploads(store, tmp_path, monkeypatch):
-    """The lock of a URL is that of a machine. Each run moves only what it has uploaded itself."""
+    """A URL is locked on one machine only. Each run moves only its own uploads."""
     target = Target.of("write_text", "faulty://bucket/{time}.txt")
     one, other = Remote(target, None), Remote(target, None)
     for name, remote in (("one", one), ("other", other)):
@@ -56,7 +56,7 @@ def test_runs_on_two_machines_do_not_mix_their_uploads(store, tmp_path, monkeypa
 
 @pytest.mark.parametrize("begun", [2, 3])
 def test_a_run_on_another_machine_removes_an_upload(begun, store, tmp_path, monkeypatch):
-    """It takes the upload for a dead run's when it begins: the file is uploaded again, but not for ever."""
+    """A run that starts takes the upload for a leftover: the file is uploaded again, but only a few times."""
     target = Target.of("write_text", "faulty://bucket/{time}.txt")
     remote, others = Remote(target, None), [Remote(target, None) for _ in range(begun)]
     remote.open(".pullstream-x")
@@ -87,7 +87,7 @@ def test_two_sinks_of_a_run(target, store, tmp_path):
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize("how", [Path.unlink, lambda path: os.truncate(path, 1)], ids=["removed", "shortened"])
 def test_an_unfinished_file_that_another_program_changes(how, suffix, tmp_path):
-    """For example a run on another machine, of a shared disk that does not share locks: no part of a file appears."""
+    """Such as a run on another machine with a shared disk that does not share locks: no partial file appears."""
     seen = []
 
     def strike(number):
@@ -104,7 +104,7 @@ def test_an_unfinished_file_that_another_program_changes(how, suffix, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_values_that_wait_on_disk_and_that_another_program_changes(tmp_path):
+def test_values_on_disk_that_another_program_changes(tmp_path):
     disk, path = Disk(durable=False), tmp_path / "1.part"
     raw = RawBytes(disk, path, b"".join)
     raw.add([bytes(3 << 20)])

@@ -1,4 +1,4 @@
-"""What the writing sinks refuse: arguments when composing, values and names in a run."""
+"""Refusals of the writing sinks: arguments when composing, values and names in a run."""
 
 import datetime as dt
 from collections import defaultdict
@@ -119,7 +119,7 @@ MIXED = [
         ([Sale("a", 1)], JSONL, "{key}", {"key": "count"}, files.SchemaError, "a value has no column 'count'"),
         *(
             ([value], JSONL, "{key}", {"key": "till"}, files.SchemaError, NO_COLUMN)
-            # A defaultdict would make one up, and keep it.
+            # A defaultdict would make up a key, and keep it.
             for value in (ROW, defaultdict(int, ROW), Sale("a", 1), pa.record_batch({"shop": ["a"], "n": [1]}))
         ),
         *(([value], JSONL, "{time}", {}, NO_JSON, "") for value in (NAN, float("inf"), {"x": NAN}, object(), {1, 2})),
@@ -127,12 +127,12 @@ MIXED = [
         (["x"], files.write_bytes, "{time}", {}, NO_TEXT, ""),
         ([{"n": {}}], PARQUET, "{time}", {}, files.SchemaError, "struct<>, which write_parquet cannot write"),
         *((values, PARQUET, "{time}", {}, files.SchemaError, told) for values, told in MIXED),
-        # Microseconds, as seconds.
+        # Microseconds given as seconds.
         ([{"at": 1 << 50}], files.write_csv, "{time}", {"schema": {"at": "timestamp[s]"}}, files.SchemaError, UNTOLD),
     ],
 )
 def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, message, tmp_path):  # noqa: PLR0917
-    """The error is Python's own or says what is wrong; a note names the module; no file is left."""
+    """The error is Python's own or explains itself; a note names the module; no file is left."""
     with pytest.raises(kind) as caught:
         written(values, write(tmp_path / target, **options))
     assert message in str(caught.value)
@@ -143,7 +143,7 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
     assert content(tmp_path) == {}
 
 
-def test_a_text_that_looks_like_a_value_out_of_range(tmp_path):
+def test_text_that_looks_like_a_value_out_of_range(tmp_path):
     text = "<value out of range: 1>"
     write = files.write_csv(tmp_path / "{time}", schema={"text": "string", "at": "timestamp[s]"})
     (path,) = written([{"text": text, "at": 1}], write)

@@ -1,4 +1,4 @@
-"""Growing files and manifests, and runs that go on from a journal."""
+"""Growing files and manifests, and runs that resume from a journal."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ def growing(folder):
 
 
 def test_a_growing_file_is_truncated(tmp_path):
-    """What was not recorded as complete is removed, and written again; also in the manifest and the result."""
+    """Content not recorded as complete is removed and written again, in the file and in the manifest."""
     stopped(pipeline := growing(tmp_path), tmp_path / "j")
     assert (tmp_path / "all").read_text() == "0\n1\n2\n3\n4\n5\n"
     with (tmp_path / "all").open("a") as file:
@@ -34,7 +34,7 @@ def test_a_growing_file_is_truncated(tmp_path):
 
 @pytest.mark.parametrize("change", [lambda path: path.write_text("0\n"), lambda path: path.unlink()])
 def test_a_growing_file_that_was_truncated_elsewhere(change, tmp_path):
-    """It is refused with an explanation, because its content cannot be restored."""
+    """The run is refused with an explanation, because the content cannot be restored."""
     stopped(pipeline := growing(tmp_path), tmp_path / "j")
     change(tmp_path / "all")
     with pytest.raises(files.FileTargetError, match="had written 12: another program changed it"):
@@ -42,7 +42,7 @@ def test_a_growing_file_that_was_truncated_elsewhere(change, tmp_path):
 
 
 def test_partially_ordered_times_and_a_growing_file(tmp_path):
-    """Such a file has no length as of a time: refused with a journal, allowed without."""
+    """The file has no length for each time, so it is refused with a journal, and allowed without."""
     one, other = (
         ps.values([text], time=lambda _, at=at: at) for text, at in (("a", Product(1, 2)), ("b", Product(2, 1)))
     )
@@ -56,7 +56,7 @@ def test_partially_ordered_times_and_a_growing_file(tmp_path):
 
 
 class Odd(int):
-    """A different key with the same text as another."""
+    """A key that differs from another one with the same text."""
 
     __hash__ = int.__hash__
 
@@ -109,7 +109,7 @@ def of_day(value):
     return value // 10
 
 
-def test_a_growing_file_is_started_again(tmp_path):
+def test_a_growing_file_is_replaced(tmp_path):
     """A run without a journal replaces an earlier run's file when its first time is complete; other keys' stay."""
     write = files.write_text(tmp_path / "{key}.txt", key=len)
     written(["a", "bb", "c"], write)
@@ -128,7 +128,7 @@ EMPTY = [
 
 @pytest.mark.parametrize(("write", "options", "empty"), EMPTY)
 def test_a_run_that_wrote_nothing_leaves_an_empty_file(write, options, empty, tmp_path):
-    """The older content would look like this run's; a header or the codec's frame is all that is there."""
+    """Older content would look like this run's; only a header or the codec's frame is written."""
     path = tmp_path / "all"
     path.write_bytes(b"older")
     write = write(path, manifest=tmp_path / "m", **options)
@@ -141,7 +141,7 @@ def test_a_run_that_wrote_nothing_leaves_an_empty_file(write, options, empty, tm
     assert sorted(content(tmp_path)) == ["all", "m"]
 
 
-async def test_a_run_that_does_not_end_well_and_wrote_nothing_keeps_the_older_file(tmp_path):
+async def test_a_failed_run_that_wrote_nothing_keeps_the_older_file(tmp_path):
     path = tmp_path / "all"
     path.write_bytes(b"older")
 
@@ -168,7 +168,7 @@ def test_csv_has_one_header(tmp_path):
         assert read(path.read_bytes()) == b'"day","n"\n0,1\n0,2\n1,11\n2,21\n'
 
 
-def test_different_columns_do_not_fit(tmp_path):
+def test_changed_columns_are_refused(tmp_path):
     rows = [{"n": 1}, {"n": 11, "m": 1}]
     with pytest.raises(files.SchemaError, match=r'columns are "n", but those of its next time are "n","m"'):
         written(rows, files.write_csv(tmp_path / "all.csv"), time=lambda row: of_day(row["n"]))
@@ -177,7 +177,7 @@ def test_different_columns_do_not_fit(tmp_path):
 
 @pytest.mark.parametrize("limit", [1, 100])
 def test_a_time_is_in_all_of_its_files_or_in_none(tmp_path, limit):
-    """Some had been appended to, another begun, after the time before had appeared, or together with it."""
+    """Some files had been appended to and another begun, after the previous time had appeared or along with it."""
     rows = [(0, "a", "n"), (0, "b", "n"), (1, "a", "n"), (1, "new", "n"), (1, "b", "m")]
     values = ps.values([{"k": k, column: time} for time, k, column in rows], time=lambda row: min(row.get("n", 1), 1))
     write = files.write_csv(tmp_path / "{key}.csv", key=lambda row: row["k"])

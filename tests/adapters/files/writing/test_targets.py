@@ -68,11 +68,11 @@ LONG = "File name too long, so {}; use a target, times and keys with shorter nam
         ("file/{time}.txt", None, FileExistsError, EXISTS),
         ("file/in/{time}.txt", None, FileExistsError, EXISTS),
         ("x" * 300 + "/{time}.txt", None, OSError, LONG),
-        # The error has the manifest, not the target.
+        # The error names the manifest, not the target.
         ("{time}", "file/manifest", FileExistsError, "File exists, so {}, 'file/manifest'; write to another target"),
     ],
 )
-def test_an_error_of_the_file_system_names_the_target(target, manifest, kind, told, tmp_path, monkeypatch):  # noqa: PLR0917
+def test_a_file_system_error_names_the_target(target, manifest, kind, told, tmp_path, monkeypatch):  # noqa: PLR0917
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("taken")
     with pytest.raises(kind) as caught:
@@ -94,11 +94,11 @@ NO_PLACE = r"Permission denied, so write_text cannot write to '.*{time}'; write 
         ("append", DENIED, None, NO_PLACE),
         ("rename", DENIED, None, NO_PLACE),
         ("rename", OSError(errno.EXDEV, "Invalid cross-device link"), None, "on another disk"),
-        # It belongs to another user, in a folder that all may write to.
+        # The file belongs to another user, in a folder that everyone may write to.
         ("rename", PermissionError(errno.EPERM, "Not permitted", "there"), "m", "write_text cannot write its manifest"),
     ],
 )
-def test_a_file_system_that_refuses_later(step, error, manifest, told, tmp_path, monkeypatch):  # noqa: PLR0917
+def test_late_file_system_errors(step, error, manifest, told, tmp_path, monkeypatch):  # noqa: PLR0917
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m").touch()
 
@@ -113,7 +113,7 @@ def test_a_file_system_that_refuses_later(step, error, manifest, told, tmp_path,
 
 @pytest.mark.parametrize("target", ["../{time}.txt", "{{x}}/../{time}", "out/{time}../a..", "out/{time}..{key}"])
 def test_harmless_dots(target, tmp_path, monkeypatch):
-    """Before the fields, and within names, they are intended."""
+    """Dots before the fields and within names are intended."""
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
     (path,) = written(["a"], files.write_text(target, key=len if "key" in target else None))
@@ -167,7 +167,7 @@ def test_the_folder_of_a_target(template, root):
 
 @pytest.mark.parametrize("name", [name for name in files.__all__ if name.startswith("write_")])
 def test_help_names_the_options(name):
-    """All writing sinks share a class of options with defaults, which their documentation names."""
+    """All writing sinks share a class of options; their documentation has the defaults."""
     assert "WriteOptions`" in getattr(files, name).__doc__
     assert all(f"`{option}`" in files.WriteOptions.__doc__ for option in files.WriteOptions.__annotations__)
 
@@ -176,13 +176,13 @@ assert store
 
 
 def test_long_names_in_a_store():
-    """The limit is the store's: S3 allows longer names than file systems."""
+    """The store sets the limit: S3 allows longer names than file systems."""
     name = "x" * 300
     assert written([name], files.write_text("memory://long/{time}{key}", key=str)) == [f"memory://long/0{name}"]
 
 
 def test_memory(store):
-    """fsspec's own store; the next run removes leftovers of a dead one."""
+    """fsspec's own store; a run removes the leftovers of a dead run."""
     fs = fsspec.filesystem("memory")
     fs.store.clear()
     target = "memory://out/{time}.txt"
@@ -215,7 +215,7 @@ def odd_texts(count, seed=0):
 
 @attrs.frozen
 class Odd:
-    """Write a key with arbitrary text, in any format."""
+    """A key that is written as arbitrary text, in any format."""
 
     name: str
 
@@ -260,7 +260,7 @@ def test_any_key(field, count, tmp_path):
             assert repr(key) in str(exc)  # noqa: PT017 - many are not refused
             refused += 1
         else:
-            # Two of them may have one name, which is refused for another reason.
+            # Two keys may have the same name, which is refused for another reason.
             keys.setdefault(os.fsencode(path), text)
     assert refused > count // 10 or "!" in field
     assert len(keys) > count // 10
@@ -293,8 +293,8 @@ def test_a_key_that_a_reader_would_skip(text, tmp_path):
     written([text], files.write_text(tmp_path / "_aside" / "{time}" / ".{key}.part", key=str))
 
 
-def test_two_keys_with_one_name_in_the_file_system(tmp_path, monkeypatch):
-    """If case does not matter, one would replace the other."""
+def test_two_keys_with_the_same_file_name(tmp_path, monkeypatch):
+    """If names ignore case, one file would replace the other."""
     monkeypatch.setattr("adapters.files.writing.staging.LOCK", "PULLSTREAM.LOCK")
     for other in ("A", "É", "e\u0301"):
         with pytest.raises(files.FileTargetError, match="would share the file"):

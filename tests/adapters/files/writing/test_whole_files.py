@@ -1,4 +1,4 @@
-"""When files appear: each as a whole, when its time is complete, in every ending; failures are on the disk at once."""
+"""Files appear whole, when their time is complete, in every ending; failures are on the disk at once."""
 
 import json
 import os
@@ -30,14 +30,14 @@ from .kit import content, left_behind
         (ps.empty(), "{time}.txt", False),
     ],
 )
-def test_files_by_time_of_values_without_times_are_remarked(source, target, remarked, tmp_path, caplog):
-    """As windows over such values are; a file that all times share is meant so."""
+def test_files_by_time_of_untimed_values_log_a_hint(source, target, remarked, tmp_path, caplog):
+    """As for windows over such values; a single file for all times is intended."""
     ps.run(ps.pipe(source, files.write_text(tmp_path / target)))
     assert ["assign times with time= in the source" in message for message in caplog.messages] == [True] * remarked
 
 
-def test_a_run_that_fails_at_its_second_time_is_not_remarked(tmp_path, caplog):
-    """Only the file at 0 has appeared, but not every value was at 0."""
+def test_a_run_that_fails_at_its_second_time_logs_no_hint(tmp_path, caplog):
+    """Only the file for time 0 has appeared, but not every value was at 0."""
     values = ps.pipe(ps.values(["", "a", "b"], time=len), ps.tap(lambda value: 1 // (value < "b")))
     with pytest.raises(ZeroDivisionError):
         ps.run(ps.pipe(values, files.write_text(tmp_path / "{time}.txt")), limit=1)
@@ -46,7 +46,7 @@ def test_a_run_that_fails_at_its_second_time_is_not_remarked(tmp_path, caplog):
 
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("ends", [KeyError, ps.errors.Abandoned])
-async def test_after_an_error_or_abort_there_are_whole_files_only(ends, limit, tmp_path, autojump_clock):
+async def test_only_whole_files_are_left_after_an_error_or_abort(ends, limit, tmp_path, autojump_clock):
     @ps.source
     async def source(ctx):
         yield ps.Batch(1, [1])
@@ -85,17 +85,17 @@ async def test_a_bounded_number_of_times_waits_for_the_disk(tmp_path, monkeypatc
 
 @pytest.fixture
 def synced(monkeypatch):
-    """The inode of each file that was synced, and its size then."""
+    """The inode and size of each file when it was synced."""
     found = []
     monkeypatch.setattr(os, "fsync", lambda file: found.append((os.fstat(file).st_ino, os.fstat(file).st_size)))
     return found
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_file_that_has_appeared_survives_a_power_cut(durable, synced, tmp_path, monkeypatch):
-    """Its content is flushed to disk before it appears, and its name after that; so is each line of the manifest.
+def test_a_visible_file_survives_a_power_cut(durable, synced, tmp_path, monkeypatch):
+    """Its content is synced before it appears, and its name afterwards; so is each line of the manifest.
 
-    A sync is left out on request.
+    With durable=False nothing is synced.
     """
     steps, manifest = [], tmp_path / "manifest"
 
@@ -116,12 +116,12 @@ def test_a_file_that_has_appeared_survives_a_power_cut(durable, synced, tmp_path
         assert (("flush", part) in steps[:number]) is durable
         assert ("flush", tmp_path) in steps[number:]
     assert bool(synced) is durable
-    # When it is made, and for its lines.
+    # When the manifest is created, and for its lines.
     assert ([inode for inode, _ in synced].count(manifest.stat().st_ino) > 1) is durable
 
 
-def test_what_a_growing_file_has_got_survives_a_power_cut(synced, tmp_path):
-    """Each time's values are on the disk before the manifest, and whoever waits for the time, is told."""
+def test_complete_times_of_a_file_survive_a_power_cut(synced, tmp_path):
+    """Each time's values are on the disk before its line in the manifest, and before the time completes."""
     target, manifest = tmp_path / "all", tmp_path / "manifest"
     ps.run(ps.pipe(ps.values("ab", time=ord), files.write_text(target, manifest=manifest)))
     listed = synced.index((manifest.stat().st_ino, manifest.stat().st_size))
@@ -129,7 +129,7 @@ def test_what_a_growing_file_has_got_survives_a_power_cut(synced, tmp_path):
 
 
 def test_the_files_of_many_keys_are_synced_together(synced, tmp_path):
-    """As those of many times are: their folder once, and a file once for several times."""
+    """Like the files of many times: their folder is synced once, and a file once for several times."""
     rows = ps.values([{"n": n % 20, "day": n // 20} for n in range(100)], time=lambda row: row["day"])
     made = ps.run(ps.pipe(rows, files.write_jsonl(tmp_path / "{key}.jsonl", key="n")))
     assert [path.read_text().count("\n") for path in made] == [5] * 20
@@ -168,13 +168,13 @@ async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
     ids=["jsonl", "grown", "parquet"],
 )
 def test_conformance(write, tmp_path, monkeypatch):
-    """No rule is broken and nothing unfinished stays, in every ending and under every demand."""
+    """No rule is broken and nothing unfinished is left, in every ending and under every demand."""
 
     async def in_no_time(function, *args):
         await trio.lowlevel.checkpoint()
         return function(*args)
 
-    # The kit's time is virtual, and passes by in no time while threads work.
+    # The kit's virtual time would run on while threads work.
     monkeypatch.setattr(trio.to_thread, "run_sync", in_no_time)
     before = left_behind()
     conformance(write(tmp_path), cells=amount(50, 150)).check()
@@ -183,8 +183,8 @@ def test_conformance(write, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("target", ["{time}.jsonl", pytest.param("all.jsonl", marks=pytest.mark.slow)])
-def test_complete_times_are_kept_in_the_journal_only(tmp_path, target):
-    """A sink's memory does not grow with the number of times; a later run has them from the journal."""
+def test_only_the_journal_keeps_complete_times(tmp_path, target):
+    """A sink's memory does not grow with the number of times; a later run gets them from the journal."""
     runs = []
 
     async def beside(running):
@@ -206,12 +206,12 @@ def test_failed_values_as_json_lines(tmp_path):
     bad = files.write_jsonl(tmp_path / "bad-{time}.jsonl")
     ps.run(ps.pipe(files.read_csv(tmp_path / "in.csv", on_error=bad), ps.drain()))
     (line,) = (tmp_path / "bad-0.jsonl").read_text().splitlines()
-    told = json.loads(line)
-    assert told["value"].startswith("rice,2,3")
-    assert "in.csv:3" in told["error"]
+    failed = json.loads(line)
+    assert failed["value"].startswith("rice,2,3")
+    assert "in.csv:3" in failed["error"]
 
 
-async def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
+async def test_failures_are_on_the_disk_during_the_run(tmp_path):
     path, source = tmp_path / "bad.txt", ps.pushable(1)
     bad = ps.pipe(ps.map(lambda failed: failed.value), ps.stamp_epochs(1), files.write_text(path))
     async with ps.pipe(source, ps.map(int, on_error=bad), ps.drain()).open() as running:
@@ -224,13 +224,13 @@ async def test_failures_are_on_the_disk_while_the_run_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(("journal", "each"), [(False, 6), (True, 9)])
-def test_a_time_takes_few_operations_of_the_disk(tmp_path, monkeypatch, journal, each):
-    """A time that is small is appended to a growing file from memory; only a journal needs what the file ends with."""
+def test_a_time_takes_few_disk_operations(tmp_path, monkeypatch, journal, each):
+    """A small time is appended to a growing file from memory; only a journal needs to read the end of the file."""
     fail_disk(monkeypatch)
     numbers = ps.values([{"n": n} for n in range(60)], time=lambda row: row["n"])
     target = files.write_jsonl(tmp_path / "all.jsonl", durable=False)
     STEPS.reset()
     ps.run(ps.pipe(numbers, target), journal=tmp_path / "journal" if journal else None)
     assert (tmp_path / "all.jsonl").read_text().count("\n") == 60
-    # Times that are complete together share some, as it happens; a few more begin and end the run.
+    # Times that complete together may share operations; a few more begin and end the run.
     assert STEPS.count <= 60 * each + 20
