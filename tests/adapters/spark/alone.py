@@ -1,9 +1,9 @@
-"""What needs a program of its own, in one: Ctrl-C, retried tasks, memory, a stopped session, and failed starts.
+"""The tests that need a separate program: Ctrl-C, retried tasks, memory, a stopped session, and failed starts.
 
     python -m tests.adapters.spark.alone    # all but memory and queries
     python -m tests.adapters.spark.alone memory 1000000 8000000 rows
 
-It prints what it finds as JSON. One Java serves all parts, because each takes seconds to start.
+It prints its findings as JSON. All parts share one Java, because each takes seconds to start.
 """
 
 import json
@@ -34,7 +34,7 @@ def first(session):
 
 
 def until(condition, seconds=100):
-    """Wait; if it lasts too long, end the program, because no exception would reach the right thread."""
+    """Wait; after too long, end the program, because no exception would reach the right thread."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -61,7 +61,7 @@ async def endless(ctx, made, released):
 
 
 def interrupted(session, action, condition=None, times=1):
-    """Press Ctrl-C once an action runs; return how many rows the next action counts."""
+    """Press Ctrl-C once an action runs; return the number of rows that the next action counts."""
     tracker = session.sparkContext.statusTracker()
 
     def strike():
@@ -72,7 +72,7 @@ def interrupted(session, action, condition=None, times=1):
 
     thread = threading.Thread(target=strike)
     thread.start()
-    found = "came to its end"
+    found = "not interrupted"
     try:
         action()
     except KeyboardInterrupt:
@@ -124,7 +124,7 @@ def dies(batches):
 
 
 def fails_once(how, where, after):
-    """Make a function that fails in the first attempt at a partition, after some batches."""
+    """Return a function that fails in the first attempt at a partition, after some batches."""
 
     def function(batches):
         from pyspark import TaskContext
@@ -168,7 +168,7 @@ def memory(session, small=500_000, large=2_000_000, how="batches"):
     peaks = []
     for rows in (int(small), int(large)):
         columns = "id", "id * 7919 % 365 AS day", "repeat(md5(string(id)), 4) AS text"
-        # As many rows to a partition, whatever the number: some partitions are ahead of what is read.
+        # Partitions of the same size for both numbers, because some partitions are computed ahead.
         frame = session.range(0, rows, 1, rows // 12_500).selectExpr(*columns)
         if how == "streaming":
             folder = tempfile.mkdtemp()
@@ -210,7 +210,7 @@ def stopped(session):
 
 
 def failed_starts(_):
-    """Start sessions that a used port, a wrong setting and a missing package prevent."""
+    """Start sessions that fail: a used port, a wrong setting, and a missing package."""
     found = {}
 
     def attempt(happened, **how):
@@ -237,9 +237,9 @@ def main(name=None, *arguments):
         session.stop()
         return
     found = {"first": first(session)}
-    print("a first job is over", file=sys.stderr, flush=True)
+    print("a first job has ended", file=sys.stderr, flush=True)
     found["interrupts"] = interrupts(session)
-    print("interrupts are over", file=sys.stderr, flush=True)
+    print("interrupts have ended", file=sys.stderr, flush=True)
     print(json.dumps({**found, **{part.__name__: part(session) for part in (retries, stopped, failed_starts)}}))
 
 

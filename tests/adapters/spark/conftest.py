@@ -1,4 +1,4 @@
-"""One Spark Connect server and one session there for all tests, and the choice between it and a classic session."""
+"""One Spark Connect server with one session for all tests, and the choice between it and a classic session."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from tests.programs import started, wait
 
-# Set before gRPC is imported: with its handlers of a fork, some of the processes that are started in a process with a
+# Set before gRPC is imported: with its fork handlers, some of the processes that are started in a process with a
 # channel (such as the Java of another session) abort at once.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
@@ -44,7 +44,7 @@ def connected(server):
 
 @pytest.fixture
 def nothing_left_there(server):
-    """After every test nothing of it is left, in the server or here."""
+    """After every test nothing is left of it, neither in the server nor here."""
     threads = set(threading.enumerate())
     yield
     wait(lambda: {kind: there for kind, there in server.ask("left").items() if there}, 60)
@@ -53,7 +53,7 @@ def nothing_left_there(server):
 
 @pytest.fixture
 def remote(nothing_left_there, connected, monkeypatch):
-    """The session, with the classic session of other tests in this process hidden."""
+    """The session, which hides the classic session of other tests in this process."""
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     from pyspark.sql.connect.session import SparkSession
 

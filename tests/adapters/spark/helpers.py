@@ -1,4 +1,4 @@
-"""Programs that the Spark tests run, and tests that ask the same of classic sessions and of Spark Connect."""
+"""Functions to run programs, and a mark for tests of both classic sessions and Spark Connect."""
 
 import json
 import os
@@ -20,10 +20,10 @@ on_both = pytest.mark.usefixtures("any_session")
 
 QUICK_WORKERS = {
     "spark.python.daemon.module": "tests.adapters.spark.workers",
-    # A worker goes on when its task is cancelled; Spark would wait for two seconds more before it kills it.
+    # A worker continues when its task is cancelled; Spark would wait two more seconds before killing it.
     "spark.python.task.killTimeout": "10ms",
 }
-"""Settings of a session by default; the full run has Python's workers as users have them."""
+"""Default settings of sessions; the full run uses Python workers as users do."""
 if FULL in os.environ:
     QUICK_WORKERS = {}
 
@@ -47,9 +47,9 @@ def ran(program, *arguments, timeout=280, cwd=None):
 
 
 def killed(program, *arguments, ready, after, java=False):
-    """Kill a program, a module of these tests or text, up to `after` seconds after `ready()`; False if it has ended.
+    """Kill a program, a module of these tests or text, up to `after` seconds after `ready()`; False if it ended before.
 
-    Java outlives a killed Python for a moment, unless it is killed as well, with `java`.
+    Java outlives a killed Python for a moment, unless `java` kills it as well.
     """
     how = {"stderr": subprocess.STDOUT, "start_new_session": java}
     command = ["-c", program] if "\n" in program else ["-m", f"tests.adapters.spark.{program}"]

@@ -1,4 +1,4 @@
-"""The sockets of processes and the addresses that they listen on, from the kernel (Linux)."""
+"""The sockets of processes and the addresses they listen on, from the kernel (Linux)."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""The page of Spark errors, and functions to compare errors with it."""
+"""Functions that compare errors with the page of Spark errors."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def check_row(cause, name, message):
 
 
 def compare(cause, function):
-    """Fail unless the function raises the error of a cause; return it."""
+    """Fail unless the function raises the error of a cause; return the error."""
     try:
         function()
     except Exception as exc:

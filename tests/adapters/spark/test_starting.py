@@ -59,9 +59,9 @@ def alive(pid):
 
 
 def struck(folder, number, seconds, *more, env=None):
-    """Run a program that is interrupted while Java starts; return its output, and the process that it had started."""
+    """Run a program that is interrupted while Java starts; return its exit code, Java's process and the output."""
     command = [sys.executable, "-c", PROGRAM, str(int(number)), str(seconds), *more]
-    # A file, not a pipe: a pipe would stay open with a Java that was left behind.
+    # A file, because a leftover Java would keep a pipe open.
     with (folder / "said").open("w+") as out:
         done = subprocess.run(command, stdout=out, check=False, env=env)
     pid, *said = (folder / "said").read_text().splitlines()
@@ -84,12 +84,12 @@ case "$*" in
 *) exec sleep 1000;;
 esac
 """
-"""A Java that never starts to watch its standard input."""
+"""A Java that never watches its standard input."""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell watches")
 def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
-    """A shell ends it before it watches its input, so that it does not run on for seconds."""
+    """A shell ends Java before Java watches its input, so Java does not run on for seconds."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(DEAF)
@@ -113,11 +113,11 @@ while True:
 """
 
 FIRST_SECONDS = 15.0
-"""The duration of such a program in seconds: it imports, starts Java, and works for a while."""
+"""The range of random interruptions in seconds: BUSY imports, starts Java, and works for a while."""
 
 
 def javas(leader):
-    """The Java processes in a process's session; the session keeps its number even after that process has ended."""
+    """The Java processes in the session of a process; the session outlives that process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -129,7 +129,7 @@ def javas(leader):
 
 
 def seconds_until_gone(seconds, number, limit):
-    """Interrupt a program after some seconds, and count until none of its Java processes is left."""
+    """Interrupt a program after some seconds, and measure until its Java processes have ended."""
     child = subprocess.Popen(
         [sys.executable, "-c", BUSY], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -156,7 +156,7 @@ def seconds_until_gone(seconds, number, limit):
     [(signal.SIGINT, 1, 120), (signal.SIGKILL, 1, 120), (signal.SIGINT, 100, 5), (signal.SIGKILL, 20, 5)],
 )
 def test_no_java_is_left_after_an_interruption(number, times, limit):
-    """At random moments; a limit of two minutes is for a very busy machine, one of five seconds for a quiet one."""
+    """At random moments; the limit of two minutes is for a busy machine, that of five seconds for a quiet one."""
     seed = random.randrange(1_000_000)
     rng = random.Random(seed)
     longest = max(seconds_until_gone(rng.uniform(0, FIRST_SECONDS), number, limit) for _ in range(times))

@@ -1,6 +1,6 @@
-"""Spark's Python workers in the tests: forks of a process that has already imported what each of them needs.
+"""Spark's Python workers in the tests: forks of a process that has already imported what they need.
 
-A worker that imports it itself needs a second, and every failure and every abort ends some workers.
+A worker that does its own imports takes a second, and every failure and every abort ends some workers.
 """
 
 import gc

@@ -16,7 +16,7 @@ from tests.programs import wait
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    """The URL and the processes of one cluster for all tests, because it takes seconds to start."""
+    """The URL and processes of one cluster for all tests, because a cluster takes seconds to start."""
     import pyspark
 
     folder, home = tmp_path_factory.mktemp("cluster"), Path(pyspark.__file__).parent
@@ -33,7 +33,7 @@ def cluster(tmp_path_factory):
     found = SimpleNamespace(url=f"spark://127.0.0.1:{port}", pids=[])
 
     def start(kind, says, *arguments):
-        """Start a process, whose output goes to a file, in its own process group; wait for what it says."""
+        """Start a process in its own group, with its output in a file; wait until the output contains a text."""
         command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
         log = folder / f"{kind}-{len(found.pids)}"
         with log.open("wb") as output:

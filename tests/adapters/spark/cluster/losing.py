@@ -1,6 +1,6 @@
-"""A program that loses executors' results during reads: `losing.py TIMES SEED WHAT`; prints how each read ended.
+"""A program that loses executors' results during reads: `losing.py TIMES SEED WHAT`; prints how the reads ended.
 
-An executor is killed (WHAT is "executors"), or the files of its map tasks are deleted ("files", which is faster because
+An executor is killed (WHAT is "executors"), or the files of its map tasks are deleted ("files": this is faster, because
 no other executor has to start). Spark runs these tasks again: `stable` frames place rows as before, `unstable` ones do
 not. No Python runs on the executors, because it would take longer to start than a read.
 """
@@ -31,7 +31,7 @@ EXECUTORS = 2
 
 SALTS = {
     "stable": "id * 7919 % 1009 AS salt",
-    # A value that differs in each evaluation; `rand()` is the same in a retried task.
+    # A value that differs in each evaluation; `rand()` repeats its values in a retried task.
     "unstable": "CAST(1009 * CAST(reflect('java.lang.Math', 'random') AS DOUBLE) AS BIGINT) AS salt",
 }
 
@@ -63,7 +63,7 @@ def delete(session, victim):
 
 
 class Killer:
-    """Causes one loss: after a number of rows, or after some seconds."""
+    """Cause one loss: after a number of rows, or after some seconds."""
 
     def __init__(self, lose, chance):
         self.lose, self.victim = lose, chance.randrange(EXECUTORS)
@@ -89,7 +89,7 @@ class Killer:
 
 
 def comparisons():
-    """Count how often delivered rows are read again and compared."""
+    """Count the comparisons of delivered rows with a second read."""
     counted, compare = Counter(), partitions.Partitions._compare
 
     def counting(whole):
@@ -118,7 +118,7 @@ def source(session, chance):
 
 
 def read(session, lose, chance, compared):
-    """Read with a loss in between; return how it ended, or None if it ended before the loss."""
+    """Read with a loss in between; return the outcome, or None if the read ended before the loss."""
     name, rows = source(session, chance)
     all_there(session)
     found, before = [], compared["all"]
@@ -139,7 +139,7 @@ def read(session, lose, chance, compared):
     else:
         end, lost = "exact after a comparison" if compared["all"] > before else "exact", ROWS - len(set(found))
     if (twice := len(found) - len(set(found))) or lost:
-        return f"{name}: wrong, for all its end, {end}: {lost} rows lost, {twice} twice"
+        return f"{name}: wrong, although {end}: {lost} rows lost, {twice} twice"
     return f"{name}: {end}" if killer.killed else None
 
 
@@ -150,11 +150,11 @@ def main(times, seed, what):
         # Executors must start fast, because each kill waits for another one.
         "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         "spark.sql.shuffle.partitions": "6",
-        # By default Spark would sort so few rows into one partition.
+        # By default Spark would put so few rows into one partition.
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.local.dir": tempfile.mkdtemp(),
-        # No limit: these kills are no failures of the cluster.
+        # No limit, because these kills are intended.
         "spark.deploy.maxExecutorRetries": "-1",
     }
     session = spark.session(master=f"local-cluster[{EXECUTORS},1,1024]", config=settings)

@@ -29,7 +29,7 @@ def main(master, folder, pids):
         config={"spark.executor.memory": "512m", "spark.cores.max": "2", "spark.sql.shuffle.partitions": "4"},
     )
     if pids:
-        # The executors of the standalone cluster get the packages; the others find this checkout.
+        # The executors of the standalone cluster are sent the packages; the others find this checkout.
         for _ in range(2):
             spark.send_packages(session)
     frame = session.range(0, ROWS, 1, 4).selectExpr("id", "id * 7 % 10 AS day", "concat('n', id % 13) AS name")

@@ -1,4 +1,4 @@
-"""Programs on a Spark cluster: equal results with every master, lost executors and shuffles."""
+"""Programs on a Spark cluster: the same results with every master, lost executors and lost shuffles."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_a_standalone_cluster(local, cluster, tmp_path):
 
 @pytest.mark.parametrize(("times", "what"), [(6, "executors"), (200, "executors"), (200, "files")])
 def test_lost_shuffles(tmp_path, times, what):
-    """No row is lost or delivered twice in any way to read; a frame with stable rows is read despite a kill."""
+    """However rows are read, none is lost or delivered twice; a frame with stable rows is read despite a kill."""
     found = ran(HERE / "losing.py", times, 1, what, timeout=300 * times, cwd=tmp_path)
     print(found)
     assert sum(found["ends"].values()) == times

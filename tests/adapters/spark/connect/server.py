@@ -1,4 +1,4 @@
-"""A Spark Connect server on the loopback, for the tests: prints its port, and answers questions until its input ends.
+"""A Spark Connect server on the loopback for the tests: prints its port, and answers questions until its input ends.
 
 It is a separate program, as a managed Spark is, so that no tested code runs in the process of its Java.
 """
@@ -14,7 +14,7 @@ SETTINGS = {
     "spark.connect.grpc.binding.port": "0",
     "spark.connect.progress.reportInterval": "100ms",
     "spark.sql.shuffle.partitions": "2",
-    # The time for which the server keeps the operations of a killed client; five minutes by default.
+    # How long the server keeps the operations of a killed client; five minutes by default.
     "spark.connect.execute.manager.detachedTimeout": "10s",
     "spark.connect.execute.manager.maintenanceInterval": "1s",
 }
@@ -32,7 +32,7 @@ class Server:
         return self.service.localPort()
 
     def left(self):
-        """Everything that a client has begun and not ended: jobs, executions, streaming queries, shared views."""
+        """Everything that a client has started and not ended: jobs, executions, streaming queries, shared views."""
         executions = self.service.executionManager().listExecuteHolders().size()
         # Spark lists global views only by name, not as tables.
         views = [table.name for table in self.session.catalog.listTables("global_temp") if table.isTemporary]

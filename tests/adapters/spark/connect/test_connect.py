@@ -1,4 +1,4 @@
-"""Spark Connect, where the server is another program; what is as with a classic session is tested beside it."""
+"""Spark Connect, whose server is another program; what equals a classic session is tested beside that."""
 
 import sys
 
@@ -145,7 +145,7 @@ async def test_inside_a_run(remote):
 
 
 def test_failures(remote, monkeypatch):
-    """The source's failure and a value that does not fit are raised; too much data is refused and not kept."""
+    """The source's failure and a value that does not fit are raised; too much data is refused."""
 
     def fail(n):
         raise ValueError("no rows today")
@@ -161,7 +161,7 @@ def test_failures(remote, monkeypatch):
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in the query", "beside it"])
 def test_large_times(remote, tmp_path, monkeypatch, inside):
-    """Rows of two times are parts of one array, which PySpark refuses if there are nulls among lists."""
+    """Rows of two times are slices of one array, which PySpark refuses if there are nulls among lists."""
     if not inside:
         monkeypatch.setattr(local, "INLINE_BYTES", 1)
     text = "x" * 1000

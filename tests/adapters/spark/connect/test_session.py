@@ -1,4 +1,4 @@
-"""`session` with Spark Connect, and the guide about it, which says what is refused."""
+"""`session` with Spark Connect, and its guide, which lists what is refused."""
 
 import re
 from pathlib import Path
@@ -50,7 +50,7 @@ except spark.SparkJobError as exc:
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_left_there")
 def test_a_new_session(server):
-    """An address in the arguments or in the environment opens one; if no server answers, that is an error at once."""
+    """An address in the arguments or in the environment opens one; if no server answers, an error follows at once."""
     done = python("-c", PROGRAM, server.url)
     lines = done.stdout.splitlines()
     assert lines[:2] == ["7 3 True", "8 False"], done.stderr
@@ -82,7 +82,7 @@ REFUSED = {
 
 @pytest.mark.slow
 def test_refusals_in_the_table(remote):
-    """They are errors when composing, which name the function; web page, logs and events are the server's."""
+    """They are errors when composing that name the function; web page, logs and events belong to the server."""
     rows = [row for row in TABLE if "refused" in row and "global temporary" not in row]
     assert len(rows) == 2
     for words, call in REFUSED.items():
@@ -98,5 +98,5 @@ class NoServer:
 
 
 def test_making_a_gate_does_not_call_the_server():
-    """It is made in the thread of the run, which would be blocked by a slow server."""
+    """A gate is made in the thread of the run, which a slow server would block."""
     Gate(NoServer(), "/checkpoints/sales")

@@ -23,7 +23,7 @@ def partition():
 
 @pytest.fixture
 def ran(partition):
-    """A function that runs a partition to its end; returns the rows as dicts, and the exception."""
+    """A function that runs a partition to its end, and returns the rows as dicts and the exception."""
 
     def run(*args, **kwargs):
         results = partition(*args, **kwargs).results()

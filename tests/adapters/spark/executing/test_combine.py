@@ -43,7 +43,7 @@ SKETCHES = {
     "about so many": ps.agg.count_unique(lambda row: row.id, approximate=True),
     "common": ps.agg.most_common(1, lambda row: row.day.day, approximate=True),
 }
-"""Small ones are exact, whatever was merged: each key has rows in three partitions."""
+"""Folds that are exact for few values, even when merged: each key has rows in three partitions."""
 
 
 class Tally:
@@ -99,8 +99,8 @@ def test_spark_sorts_states_not_rows(frame):
     assert "Sort" not in plan[folds:]
 
 
-def test_states_are_emitted_after_so_many_rows(monkeypatch):
-    """An executor keeps no more, regardless of the number of keys and times; emitted states are merged."""
+def test_states_are_emitted_before_they_grow(monkeypatch):
+    """An executor keeps no more rows, however many keys and times there are; emitted states are merged."""
     monkeypatch.setattr(combining, "ROWS", 300)
     batches = [
         pa.record_batch({"n": list(range(begin, begin + 100)), "time": [n % 7 for n in range(100)]})
@@ -122,14 +122,14 @@ def _third(row):
     return row[0] % 3
 
 
-def test_arrow_batches_are_folded_into_a_state_of_a_users_class(frame):
-    """A class that no executor can import travels with the functions, and is the same class when states return."""
+def test_arrow_batches_are_folded_into_a_user_defined_state(frame):
+    """A class that executors cannot import is sent with the functions, and is the same class when states return."""
     fold = ps.Fold(Tally, Tally.add, lambda tally: (type(tally) is Tally, tally.n), Tally.merge)
     found = results(spark.reduce_by_key(frame, fold, key=lambda _: "all", time="day", as_="batches"))
     assert [result for _, result in found] == [("all", (True, ROWS // DAYS))] * DAYS
 
 
-def test_an_error_in_the_key_function_is_the_users(frame):
+def test_an_error_in_the_key_function_is_raised(frame):
     with pytest.raises(spark.SparkJobError, match="by zero") as caught:
         results(spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: 1 // (row.id - 77), time="day"))
     assert caught.value.raised == "ZeroDivisionError"
@@ -147,7 +147,7 @@ def test_a_null_time_is_reported_with_its_column(session):
 
 
 def test_a_state_that_cannot_be_pickled_has_its_own_error(frame):
-    """It names no module of the user as the cause."""
+    """It does not blame a module of the user."""
     fold = ps.Fold(lambda: (n for n in ()), lambda state, _: state, merge=lambda state, _: state)
     with pytest.raises(spark.SparkJobError, match="cannot pickle 'generator' object") as caught:
         results(spark.reduce_by_key(frame, fold, key=by_k, time="day"))

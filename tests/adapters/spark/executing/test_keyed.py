@@ -1,4 +1,4 @@
-"""Keyed streams without Spark: random pipelines in micro-batches give the same as in one run."""
+"""Keyed streams without Spark: random pipelines give the same in micro-batches as in one run."""
 
 import random
 import threading
@@ -66,7 +66,7 @@ def pipeline(dice):
 
 
 def history(dice):
-    """Micro-batches: rows (key, second, value), and the second up to which all rows have arrived then."""
+    """Micro-batches: rows (key, second, value), and the second up to which all rows have arrived by then."""
     batches, now = [], 0
     for _ in range(dice.randrange(1, 14)):
         count = dice.randrange(9)
@@ -129,7 +129,7 @@ class Keys:
 
 
 def of_each_key(whole, rows):
-    """The same in one run per key: (key, time, value)."""
+    """The results of one run per key: {key: [(time, value), ...]}."""
     found = {}
     for key in sorted({row[0] for row in rows}):
         mine = sorted((row[1:] for row in rows if row[0] == key), key=lambda row: row[0])
@@ -144,21 +144,21 @@ class Point(NamedTuple):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_pipelines_give_what_one_run_gives(seed):
+def test_random_pipelines_equal_one_run(seed):
     """With any micro-batches, including late rows; each result arrives as soon as it is complete."""
     dice = random.Random(seed)
     whole, batches = pipeline(dice), history(dice)
     keys = Keys(whole, schema=KEYED, key=1)
-    came = {}
+    found = {}
     for rows, second in batches:
         for row in keys.batch(rows, second):
-            came.setdefault(row.key, []).append((row.at, row.value))
+            found.setdefault(row.key, []).append((row.at, row.value))
     alone = of_each_key(whole, [row for rows, _ in batches for row in rows])
-    assert came == {key: made for key, made in alone.items() if made}
+    assert found == {key: made for key, made in alone.items() if made}
 
 
 def test_a_key_without_state_leaves_nothing():
-    """Once all results of its rows are complete; with a lasting memory, the memory stays, but no row."""
+    """Once all results of its rows are complete; a module's lasting memory stays, but no row."""
     forgetting, keeping = Keys(windowed(ps.tumbling(10 * SECOND, ps.agg.count()))), Keys(ps.accumulate(ps.agg.count()))
     for keys in (forgetting, keeping):
         keys.batch([("a", 3, 1), ("b", 4, 1)], 2)
@@ -170,7 +170,7 @@ def test_a_key_without_state_leaves_nothing():
 
 @pytest.mark.parametrize("as_", ["rows", "tuples", "dicts", "batches"])
 def test_rows_have_the_requested_form(as_):
-    """Arrow batches have one time each, and contain only the rows that must be replayed or delivered."""
+    """Arrow batches have one time each, and contain only rows to replay or deliver."""
     of = {
         "rows": lambda row: (row.at, row.value),
         "tuples": lambda row: row[::-1],

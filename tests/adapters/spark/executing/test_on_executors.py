@@ -1,4 +1,4 @@
-"""`on_executors` in Spark: results compared with Spark's own, endings, failures, and refusals when composing."""
+"""`on_executors` in Spark: results compared with Spark's own, and endings."""
 
 import os
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_two_keys_and_an_expression(frame):
     assert found(frame.transform(counts)) == found(own)
 
 
-def test_without_a_key_times_belong_to_a_partition(frame):
+def test_without_a_key_times_are_per_partition(frame):
     counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="t timestamp, n long", time="t")
     own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")
     assert found(frame.transform(counts)) == found(own)

@@ -1,4 +1,4 @@
-"""The run of a partition, without Spark: back-pressure, endings, keys and times, and no thread left."""
+"""The run of a partition, without Spark: back-pressure, endings, keys and times, and no leftover thread."""
 
 import itertools
 import threading
@@ -126,7 +126,7 @@ def test_closing_the_generator_aborts_the_stream(partition, numbers):
     assert "call" in ended
 
 
-def test_a_transformer_that_has_enough_stops_the_input(ran):
+def test_a_transformer_that_ends_stops_the_input(ran):
     rows, failure = ran(
         (pa.record_batch({"c0": [n]}) for n in itertools.count()),
         ps.map(lambda row: row.n),
@@ -136,7 +136,7 @@ def test_a_transformer_that_has_enough_stops_the_input(ran):
     assert (rows, failure) == ([{"n": 0}, {"n": 1}, {"n": 2}], None)
 
 
-def test_a_users_failure_has_only_the_users_frames(ran, numbers):
+def test_a_user_s_failure_has_no_internal_frames(ran, numbers):
     def bad(row):
         if row.n == 57:
             raise Oops(row.n)
@@ -170,7 +170,7 @@ def test_a_failure_of_the_input_is_raised(ran, numbers):
     assert type(failure) is Oops
 
 
-def test_a_result_that_is_no_row_is_a_failure(ran, numbers):
+def test_a_result_that_is_not_a_row_fails(ran, numbers):
     _, failure = ran(numbers(5), ps.map(lambda row: "x" if row.n == 3 else row.n), schema=N)
     assert str(failure).startswith("the column 'n' is int64, and cannot hold 'x' (str)")
     assert failure.__notes__[0].startswith("raised in on_executors, composed at ")
@@ -194,7 +194,7 @@ keyed = st.lists(
 @settings(max_examples=30, deadline=None)
 @given(rows=keyed, size=st.integers(1, 12), as_=st.sampled_from(["rows", "batches"]))
 def test_every_key_has_its_own_stream_and_times(rows, size, as_):
-    """There is a per-time result for each key and time, including nulls, wherever the batches are cut."""
+    """Each key and time has a per-time result, including nulls, wherever the batches are cut."""
     rows = sorted(rows, key=lambda row: (row[0] is not None, row[0] or "", row[1]))
     split = Splitting(as_, ["n"], 1, timed=True, time="t")
     expected = {}
@@ -274,7 +274,7 @@ def test_rows_of_many_times_are_processed_together(ran, keys, monkeypatch):
     assert len(answers) < 40
 
 
-def test_a_key_that_has_enough_does_not_affect_others(ran):
+def test_a_key_that_ends_early_does_not_affect_others(ran):
     rows = [(key, 0, n) for key in "abc" for n in range(100)]
     schema = pa.schema([("k", pa.string()), ("n", pa.int64())])
     rows, failure = ran(
@@ -338,7 +338,7 @@ def test_the_source_of_a_partition_conforms():
         source = Module("keys", Keys, (FakeInput(stretches), modules, Site.here()))
         return Source((source, *ps.flatten().modules, *ps.flat_map(lambda portion: portion.batch.values).modules))
 
-    # An answer is one value here, at the earliest of its times, so it depends on the limit of the ask.
+    # Here an answer is one value at the earliest of its times, so it depends on the limit of the ask.
     values = ps.flat_map(lambda part: part.batch.values)
     answers = Subject("answers", lambda: ps.pipe(as_answers(), values), batches=True)
     conformance(

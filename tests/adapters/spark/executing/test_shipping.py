@@ -1,4 +1,4 @@
-"""Shipping to executors, and the errors if something is missing there."""
+"""Shipping to executors, and the errors for missing packages."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from tests.programs import python
 
 
 def test_workers_next_to_a_checkout_find_it(tmp_path):
-    """The Python there finds only the installed package, which has one name, as after the commands in README."""
+    """Their Python finds only the installed package, and not the checkout's three, as after README's commands."""
     (tmp_path / "pullstream").mkdir()
     (tmp_path / "pullstream" / "__init__.py").write_text("raise ImportError('what is installed')")
     luggage = tmp_path / "luggage"
@@ -25,7 +25,7 @@ def test_workers_next_to_a_checkout_find_it(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     program = f"import sys; sys.path.append({str(Path(pyspark.__file__).parents[1])!r}); {begin}"
     done = python("-S", "-c", program, cwd=tmp_path, env=environment)
-    # It gets as far as unpickling the work, which is empty.
+    # The program gets as far as unpickling the work, which is empty.
     assert "EOFError" in done.stderr, done.stderr
 
 

@@ -1,4 +1,4 @@
-"""Keyed streams in Spark: queries compared with one run, kills and restarts."""
+"""Keyed streams in Spark: queries compared with one run, kills, and restarts."""
 
 import json
 import random
@@ -37,17 +37,17 @@ class Arrivals:
         for number in range(files):
             seconds = range(max(1, 3 * number - 6), 3 * number + 8)
             self.files.append([(dice.choice("abcd"), dice.choice(seconds), dice.randrange(9)) for _ in range(12)])
-        # A row that is late, whatever came before, and a last one, which completes all others.
+        # A row that is always late, and a last row, which completes all others.
         self.files.append([("a", 0, 5), ("end", END, 0)])
 
     def arrive(self, first=0, end=None):
-        """Write the files with some numbers."""
+        """Write the files from `first` up to `end`."""
         for rows in self.files[first:end]:
             lines = [json.dumps({"key": key, "at": stamp(at), "value": value}) for key, at, value in rows]
             self.landing.put("\n".join(lines))
 
     def in_time(self, batches):
-        """The rows that Spark does not drop, by key; Spark uses the watermark of the previous micro-batch."""
+        """The rows that Spark does not drop, by key; Spark drops by the watermark of the previous micro-batch."""
         known, dropped = defaultdict(list), 0
         latest = [max((at for file in batch for _, at, _ in self.files[file]), default=-EPOCH) for batch in batches]
         for number, batch in enumerate(batches):
@@ -85,10 +85,10 @@ def batches_of(checkpoint):
 
 
 def in_one_run(arrivals, checkpoint):
-    """The results of one run per key, without those that are not complete in Spark at the end."""
+    """The results of one run per key, without those that Spark has not completed at the end."""
     found = []
-    for key, came in arrivals.in_time(batches_of(checkpoint)).items():
-        rows = [Row(value, (EPOCH + at) * SECOND) for at, value in sorted(came, key=lambda row: row[0])]
+    for key, known in arrivals.in_time(batches_of(checkpoint)).items():
+        rows = [Row(value, (EPOCH + at) * SECOND) for at, value in sorted(known, key=lambda row: row[0])]
         source = ps.values(rows, time=lambda row: row.at)
         made = ps.run(ps.pipe(source, *TRANSFORMERS, ps.collect(timed=True)))
         found += [(key, at, *pair) for at, pair in made if at < (EPOCH + END - DELAY) * SECOND]
@@ -155,7 +155,7 @@ def test_killed_and_restarted(stateful, tmp_path):
 
     for _ in range(kills):
         goal = len(committed(tmp_path)) + 1
-        # A fast machine may have come to the end before.
+        # On a fast machine the program may have ended already.
         killed("executing.program", arrivals.landing.folder, state, out, ready=ready, after=1, java=True)
     read_all(stateful, arrivals, tmp_path)
     assert written(stateful, out) == in_one_run(arrivals, state)

@@ -84,7 +84,7 @@ def test_functions_on_executors_do_not_import_these_packages():
 
 
 @on_both
-def test_with_lateness_unsorted_batches_have_their_times(chosen):
+def test_unsorted_batches_with_lateness_have_their_times(chosen):
     """A TIMESTAMP's times are microseconds, and its lateness may be a timedelta."""
     df = chosen.range(0, 4000, 1, 3).selectExpr("id", "timestamp_seconds(id * 7919 % 50) AS at")
     source = spark.from_dataframe(df, time="at", lateness=dt.timedelta(seconds=50), as_="batches")
@@ -120,7 +120,7 @@ def test_only_late_rows_are_dropped_or_go_to_a_sink(session, limit):
     assert ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True) == rows
 
 
-def test_unsorted_rows_arrive_as_after_stamp(session):
+def test_unsorted_rows_equal_stamped_rows(session):
     df = session.range(0, 20_000, 1, 2).selectExpr("id", "id + hash(id) % 500 AS at")
     counted = ps.pipe(ps.map_time(lambda at: at // 100), ps.count_by_key(lambda row: row.id % 5))
     stamped = ps.pipe(spark.from_dataframe(df), ps.stamp(lambda row: row.at, lateness=1000))
@@ -131,8 +131,8 @@ def test_unsorted_rows_arrive_as_after_stamp(session):
 
 
 @pytest.mark.parametrize(("options", "lateness"), [({}, 0), ({"lateness": 3}, 3)], ids=["sorted", "late"])
-def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(session, options, lateness):
-    """Not before, because another row at that time may arrive, and not only at the end of the stream."""
+def test_a_time_completes_when_a_row_beyond_the_lateness_arrives(session, options, lateness):
+    """Not earlier, because another row at that time may arrive, and not only at the end of the stream."""
     source = spark.from_dataframe(session.range(0, 100, 1, 1), time="id", **options)
 
     @ps.sink
@@ -151,7 +151,7 @@ def test_a_time_completes_when_a_row_more_than_the_lateness_later_arrives(sessio
 
 
 def test_a_row_of_sparks_change_feed_is_a_change():
-    """As Spark itself gives it; `from_dataframe` gives rows with the same names of columns."""
+    """Spark's own Row is one; rows from `from_dataframe` have the same column names."""
     from pyspark.sql import Row
 
     row = Row(id=2, item="rye", _change_type="delete", _commit_version=3)
@@ -191,7 +191,7 @@ def test_every_row_arrives_at_its_time_in_order(days, column, make):
 
 
 @on_both
-def test_an_expression_gives_the_time_and_is_not_in_the_row(days):
+def test_a_time_expression_is_not_in_the_row(days):
     from pyspark.sql import functions as sql
 
     rows = read(days, time=-sql.col("number"))
@@ -232,7 +232,7 @@ def test_nothing_runs_before_the_first_ask(session):
 
 
 def test_a_journal_is_bound_to_columns_and_time(days, tmp_path):
-    """With another time, rows at completed times would be others, and would be dropped."""
+    """With another time, different rows would be at completed times, and would be dropped."""
 
     def run(frame, at):
         return ps.run(

@@ -1,4 +1,4 @@
-"""How reading a DataFrame ends with Spark: failures, aborts, slow consumers; nothing is left behind."""
+"""The endings of reading a DataFrame: failures, aborts, slow consumers; nothing is left behind."""
 
 import gc
 import os
@@ -33,7 +33,7 @@ def connections(gateway):
 
 @pytest.fixture(scope="module")
 def warm(session):
-    """Run a first job in Python, because Spark then opens connections that stay."""
+    """Run a first Python job, because it opens connections that stay open."""
     session.range(2).mapInArrow(lambda batches: batches, "id long").collect()
 
 
@@ -44,7 +44,7 @@ def nothing_left(session, warm, until_idle):
     threads = set(threading.enumerate())
     yield
     until_idle()
-    # When PySpark's own iterator over partitions fails, it forms a cycle with its error.
+    # A failed iterator of PySpark over partitions forms a cycle with its error.
     wait(lambda: (gc.collect(), connections(gateway) - sockets)[1])
     own = {thread.name for thread in set(threading.enumerate()) - threads}
     assert not {name for name in own if not name.startswith("Trio thread")}
@@ -61,7 +61,7 @@ def endless(session, seconds=0.0, partitions=2):
 
 @pytest.fixture(params=["arrow", "workers"])
 def way(request, monkeypatch):
-    """Read Spark's own Arrow data, or through Python workers, as with a PySpark that does not provide it."""
+    """Read Spark's own Arrow data, or, as with a PySpark that lacks it, through Python workers."""
     if request.param == "workers":
         monkeypatch.setattr(ordered, "offered", lambda session: False)
 
@@ -130,7 +130,7 @@ def test_aborts_at_random_moments_leave_nothing(session, times, until_idle):
 
 
 def test_a_slow_consumer_occupies_no_slot_and_little_memory(session, tmp_path):
-    """Without asks, some partitions are computed ahead and then no more; other jobs get all slots."""
+    """Without asks, only some partitions are computed ahead; other jobs get all slots."""
     folder = str(tmp_path)
 
     def function(batches):
@@ -159,8 +159,8 @@ def test_a_slow_consumer_occupies_no_slot_and_little_memory(session, tmp_path):
     assert counts[-1] <= 1 + slots
 
 
-def test_java_keeps_no_rows_that_were_read(session):
-    """Not even for the second after which py4j releases objects."""
+def test_java_keeps_no_delivered_rows(session):
+    """Not even for the second that py4j takes to release objects."""
     runtime = session._jvm.java.lang.Runtime.getRuntime()
 
     def heap():

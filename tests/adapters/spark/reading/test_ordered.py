@@ -35,7 +35,7 @@ def read(batches):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
 def test_close_ends_a_blocked_read_at_once_and_no_other_job(slow, wait, until_idle):
-    """However early it is called, `close` ends the current call and the job, for good; so does a second one."""
+    """However early it is called, `close` ends the current call and the job for good; a second `close` is allowed."""
     batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
     outcome, counts = [], []
 
@@ -62,7 +62,7 @@ def test_close_ends_a_blocked_read_at_once_and_no_other_job(slow, wait, until_id
 
 
 def test_the_submitting_thread_keeps_no_tag(session):
-    """The thread returns to its pool, where its next jobs must not be cancelled together with these."""
+    """The thread returns to its pool, and its next jobs must not be cancelled along with these."""
     before = session.sparkContext.getJobTags()
     batches = spark.OrderedBatches(timed(session.range(3), "id").sorted().frame)
     batches.next()
@@ -71,7 +71,7 @@ def test_the_submitting_thread_keeps_no_tag(session):
 
 
 def test_a_failure_is_permanent(session):
-    """Partitions after the failed one have arrived already, and must not look like the rest."""
+    """Partitions after the failed one have already arrived, but must not be delivered."""
     frame = session.range(0, 8, 1, 8).selectExpr("if(id = 1, raise_error('no 1'), id) AS id")
     batches = spark.OrderedBatches(frame)
     found = []
@@ -97,7 +97,7 @@ def test_sparks_activity_is_shown_while_no_rows_arrive(slow):
     reading = threading.Thread(target=ask)
     reading.start()
     text = ""
-    # Spark may take any time to start; the sort would run for hours.
+    # Spark may take a while to start; the sort would run for hours.
     while reading.is_alive() and not (text.startswith("Spark: stage ") and text.endswith(" tasks done")):
         text = batches.doing()
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Shuffles that are recomputed during a read: the result is exact or a named error; Spark is simulated; digests."""
+"""Shuffles recomputed during a read give an exact result or a named error; Spark is simulated. Digests."""
 
 import datetime as dt
 import random
@@ -93,7 +93,7 @@ def test_rows_placed_elsewhere_are_exact_or_an_error(monkeypatch, seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_placed_as_before_are_exact(monkeypatch, seed):
-    """They arrive in another order each time, but the delivered rows compare equal, and the read continues."""
+    """They arrive in a different order each time, but the delivered rows compare equal, and the read continues."""
     assert sorted(Played(monkeypatch, seed, stable=True, kills=0.05).rows()) == list(range(ROWS))
 
 
@@ -117,7 +117,7 @@ def test_a_shuffle_that_is_always_recomputed_fails(monkeypatch, master, says):
 
 
 def test_a_rerun_before_the_first_delivery_has_no_effect(monkeypatch):
-    """Without adaptive execution, the first jobs run the map tasks; they are then repeated with the new files."""
+    """Without adaptive execution, the first jobs run the map tasks, and are then repeated with the new files."""
     played = Played(monkeypatch, 1, stable=False, kills=1.0)
 
     def once(session, jobs):
@@ -130,7 +130,7 @@ def test_a_rerun_before_the_first_delivery_has_no_effect(monkeypatch):
 
 
 def test_jobs_without_a_record_count_as_reruns(monkeypatch):
-    """A record that is late does not prove that no shuffle ran."""
+    """A missing record does not prove that no shuffle ran."""
     monkeypatch.setattr(reruns, "PATIENCE", 0.01)
     watched = reruns.Reruns(None)
     watched.look(list)
@@ -161,12 +161,12 @@ class Record:
         ({3: (0, 0), 4: (0, 17)}, set()),
         ({3: (0, 16), 4: (0, 17)}, {(3, 0)}),
         ({3: (1, 16), 4: (1, 17)}, {(3, 1)}),
-        # Two jobs missed the same files; the second one ran when they had been made again for the first.
+        # Two jobs missed the same files; the second job ran after the first had made them again.
         ({3: (1, 0), 4: (1, 17)}, {(3, 1)}),
     ],
 )
 def test_a_map_stage_is_identified_by_its_last_attempt(stages, expected):
-    """Even if that had no tasks; the job's last stage is its own."""
+    """Even if that attempt had no tasks; the job's last stage is not a map stage."""
     assert map_stages(Record(stages).session, [1]) == expected
 
 
@@ -219,7 +219,7 @@ def test_order_and_division_do_not_matter():
 
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name != "nothing"])
 def test_every_column_counts(name):
-    """Rows that exchange one value are different rows, and so is a row in which only one value changes."""
+    """The digest changes if two rows exchange a value, or if a row is missing."""
     swapped = COLUMNS[name].take(pa.array([1, 0, *range(2, ROWS)]))
     changed = {**COLUMNS, name: swapped}
     assert digest([pa.record_batch(changed)]) != digest([BATCH])

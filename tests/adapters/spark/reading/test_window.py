@@ -16,7 +16,7 @@ def test_the_first_job_runs_alone_only_if_large_partitions_do_not_fit(memory, wi
 
 
 @pytest.mark.parametrize(("largest", "ahead"), [(10, 10), (40, 2), (100, 1), (1000, 1)])
-def test_as_many_jobs_are_ahead_as_fit(largest, ahead):
+def test_only_jobs_that_fit_run_ahead(largest, ahead):
     spans = Spans(100, 100)
     spans.took(range(1), 1.0, largest)
     assert max(number for number in range(1, 11) if spans.fits(number - 1)) == ahead
@@ -34,18 +34,18 @@ def test_the_first_job_runs_alone_until_its_size_is_known():
     [
         # Four times as many each time if they are small and short, at most sixteen.
         ([(0.0, 1)] * 3, [1, 4, 16, 16]),
-        # As many as fit if a size is known: growing step by step would cost several more job starts.
+        # If a size is known, as many as fit: growing step by step would take several more job starts.
         ([(0.0, PREDICTIVE)], [1, 16]),
         ([(0.0, LITTLE // 5)], [1, 5]),
         ([(0.0, LITTLE)], [1, 1]),
-        # Fewer when they become larger, and at least one.
+        # Fewer when partitions become larger, but at least one.
         ([(0.0, PREDICTIVE), (0.0, 3 * LITTLE)], [1, 16, 5]),
         ([(0.0, 20 * LITTLE)], [1, 1]),
-        # The start of a long job does not matter, and the consumer gets each result as soon as possible.
+        # For long jobs the start does not matter, and the consumer gets each result as soon as possible.
         ([(SHORT, 1)], [1, 1]),
     ],
 )
-def test_as_many_partitions_are_read_together_as_the_last_results_allow(results, spans):
+def test_the_last_results_limit_the_partitions_of_a_job(results, spans):
     ahead = Spans(1000, 10 * LITTLE)
     found = []
     for seconds, size in results:
@@ -77,8 +77,8 @@ def test_results_are_taken_in_the_order_of_their_partitions():
     window.close()
 
 
-def test_no_second_job_starts_beside_a_first_that_runs_alone():
-    """While it runs; afterwards there is one job per thread."""
+def test_no_second_job_starts_while_the_first_runs_alone():
+    """While the first job runs; afterwards there is one job per thread."""
     others, over = threading.Event(), []
 
     def read(span):
@@ -96,7 +96,7 @@ def test_no_second_job_starts_beside_a_first_that_runs_alone():
     assert others.is_set()
 
 
-def test_a_failure_is_raised_where_it_is_taken():
+def test_a_failure_is_raised_in_its_place():
     def read(span):
         if span.start == 2:
             raise ValueError("broken")
@@ -109,7 +109,7 @@ def test_a_failure_is_raised_where_it_is_taken():
     window.close()
 
 
-def test_closing_waits_for_the_jobs_under_way_and_starts_no_more():
+def test_closing_waits_for_running_jobs_and_starts_none():
     go, begun, ended = threading.Event(), [], []
 
     def read(span):

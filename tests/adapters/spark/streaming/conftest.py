@@ -71,13 +71,13 @@ def landing(chosen, tmp_path):
 
 
 JAVAS_OWN = set()
-"""Start the threads that py4j keeps: for its callback server, for objects that Java has collected, and for a query that
+"""The threads that py4j keeps: for its callback server, for objects that Java has collected, and for a query that
 a test starts directly with Spark."""
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(request):
-    """After every test with a classic session there is no query, no job, and no thread of a query."""
+    """After every test with a classic session no query, no job, and no thread of a query is left."""
     params = getattr(getattr(request.node, "callspec", None), "params", {})
     if params.get("any_session") == "connect":
         yield  # `remote` checks the server

@@ -1,4 +1,4 @@
-"""A program for the tests to kill: it counts by key, and writes one file per micro-batch, which Spark commits later."""
+"""A program for the tests to kill: it counts by key, and writes a file per micro-batch before Spark commits it."""
 
 import sys
 

@@ -24,7 +24,7 @@ def test_reports_are_read_back_to_the_last_micro_batch():
     assert status.input_rows == 8
 
 
-def test_several_arrow_batches_are_one_time(session, landing):
+def test_several_arrow_batches_share_a_time(session, landing):
     with settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
         landing.arrive(450, 10)
         batches = ps.run(ps.pipe(landing.source(as_="batches"), ps.collect(timed=True)))
@@ -32,7 +32,7 @@ def test_several_arrow_batches_are_one_time(session, landing):
 
 
 def test_an_empty_micro_batch_is_complete_at_once(landing):
-    """If a filter on the executors drops all rows, micro-batches are empty; they have times, too, and are committed."""
+    """If a filter on the executors drops all rows, micro-batches are empty, but have times and are committed."""
     landing.arrive(3, 3, 3)
     large = spark.on_executors(ps.filter(lambda row: row.number >= 6), schema=SCHEMA)
     rows = ps.run(ps.pipe(landing.source(landing.frame().transform(large)), ps.collect(timed=True)))
@@ -41,7 +41,7 @@ def test_an_empty_micro_batch_is_complete_at_once(landing):
 
 
 def test_without_data_there_is_no_micro_batch(landing):
-    """The last report is that of an idle query, and those before are read."""
+    """The last report comes from an idle query, so earlier reports are read."""
     landing.arrive(2)
     assert len(ps.run(ps.pipe(landing.source(), ps.collect()))) == 2
     assert ps.run(ps.pipe(landing.source(), ps.collect())) == []
@@ -59,7 +59,7 @@ def test_an_aggregate_in_spark_arrives_as_it_changes(landing):
 
 
 @on_both
-async def test_the_status_has_sparks_reports(landing):
+async def test_the_status_has_spark_reports(landing):
     landing.arrive(30, 30, 30)
     status = spark.StreamStatus()
     df = landing.frame().selectExpr("*", "timestamp_seconds(number) AS at").withWatermark("at", "5 seconds")
@@ -83,7 +83,7 @@ async def test_the_status_has_sparks_reports(landing):
 
 
 def test_a_status_is_not_part_of_the_pipelines_identity(landing, tmp_path):
-    """The next run may have another status, or none, and continue the journal; it shows the current commit."""
+    """The next run may have another status, or none, and continue the journal."""
     status = spark.StreamStatus()
 
     def rows(status):

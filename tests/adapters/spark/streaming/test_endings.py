@@ -31,7 +31,7 @@ def by_time(timed):
 
 @pytest.fixture
 def rest(landing):
-    """The rows of the next run with the same checkpoint, by time; it takes all files at once if Spark allows it."""
+    """The rows of the next run with the same checkpoint, by time; all new files form one micro-batch."""
     return lambda: by_time(ps.run(ps.pipe(landing.source(landing.frame(files=100)), ps.collect(timed=True))))
 
 
@@ -74,7 +74,7 @@ def test_a_bad_file_fails_the_stream(landing):
         (lambda frame: frame.union(frame), "and now there are \\[2\\] sources", "Logical Plan"),
     ],
 )
-def test_a_query_that_cannot_go_on_explains_without_its_plan(landing, frame, message, details):
+def test_a_failed_query_explains_without_its_plan(landing, frame, message, details):
     landing.arrive(1)
     ps.run(ps.pipe(landing.source(), ps.drain()))
     landing.arrive(1)
@@ -86,7 +86,7 @@ def test_a_query_that_cannot_go_on_explains_without_its_plan(landing, frame, mes
 
 
 @on_both
-def test_a_query_that_is_stopped_elsewhere_is_an_error(chosen, landing):
+def test_a_query_stopped_elsewhere_is_an_error(chosen, landing):
     landing.arrive(2, 2)
 
     def stop(row):
@@ -103,7 +103,7 @@ def test_a_query_that_is_stopped_elsewhere_is_an_error(chosen, landing):
     assert landing.commits == []
 
 
-def test_a_query_that_is_stopped_just_before_a_commit_is_an_error(landing, monkeypatch):
+def test_a_query_stopped_just_before_a_commit_is_an_error(landing, monkeypatch):
     """The micro-batch was complete here, but Spark did not commit it."""
     landing.arrive(2)
     hand_over = Query.hand_over
@@ -122,7 +122,7 @@ def test_a_query_that_is_stopped_just_before_a_commit_is_an_error(landing, monke
 
 
 async def test_a_second_run_with_the_same_checkpoint_ends_the_first(landing):
-    """Spark gives a checkpoint to the last query: the earlier one fails with that reason."""
+    """Spark gives a checkpoint to the latest query: the earlier query fails with that reason."""
     landing.arrive(2, 2)
     source = landing.source(trigger=None)
 
@@ -252,9 +252,9 @@ async def test_later_files_arrive(landing, trigger):
 
 @pytest.mark.parametrize("journaled", [False, True])
 def test_finish_completes_the_current_micro_batch(landing, rest, journaled, tmp_path):
-    """All of it is delivered and committed; later rows are for the next run.
+    """All of its rows are delivered and committed; later rows are for the next run.
 
-    A run with a journal that is finishing records nothing more, so nothing more is committed: the next run gets it
+    With a journal, a run that is finishing records and commits nothing more: the next run gets the micro-batch
     again.
     """
     landing.arrive(2, 300, 2)
@@ -328,7 +328,7 @@ def test_a_journal_and_a_checkpoint_belong_together(landing, tmp_path):
     assert ps.run(pipeline, journal=journal) == [1, 2, 3, 4]
 
 
-def test_a_sink_that_has_enough_delays_no_commit(landing, tmp_path):
+def test_a_sink_that_ended_delays_no_commit(landing, tmp_path):
     pipeline = ps.pipe(landing.source(), ps.map(lambda row: row.number), ps.tee(ps.first(), ps.collect()))
     for files in (2, 3):
         landing.arrive(*[1] * (files - landing.files))
@@ -353,7 +353,7 @@ def test_times_within_a_micro_batch_nest(landing):
     [
         (ps.stamp(lambda row: 1), r"stamp, composed .* its own times .*nest=True"),
         (ps.stamp_epochs(2), r"stamp_epochs, composed .* its own times .*nest=True"),
-        # A window over two micro-batches waits for the second, which waits for the first.
+        # A window over two micro-batches waits for the second, which waits for the first's commit.
         (
             ps.pipe(ps.sliding(2, 1), ps.count_by_key(len)),
             "sliding.* downstream of from_streaming.* only after a later",
@@ -361,7 +361,7 @@ def test_times_within_a_micro_batch_nest(landing):
         (ps.scan(lambda total, row: total + 1, 0), r"scan.* keeps state between micro-batches.*journal="),
     ],
 )
-def test_modules_that_are_refused_below(landing, tmp_path, below, message):
+def test_modules_refused_downstream(landing, tmp_path, below, message):
     landing.arrive(1)
     journal = None if "journal=" in message else tmp_path / "journal"
     with pytest.raises(ps.CompositionError, match=message):
@@ -386,7 +386,7 @@ def test_waiting_for_the_next_micro_batch_stalls(landing, rest):
 
 
 def test_a_source_inside_a_module_is_refused(landing):
-    """There it could not track the results of its micro-batches."""
+    """The source could not track the results of its micro-batches there."""
     landing.arrive(1)
     pipeline = ps.pipe(ps.values([1]), ps.map(lambda _: landing.source()), ps.flatten(), ps.drain())
     with pytest.raises(ps.CompositionError, match="is opened inside another module"):
@@ -424,7 +424,7 @@ def killed_before_a_commit(landing, master, seconds, out, journal):
     return goal
 
 
-# The chapter on Spark is killed before a commit by default.
+# By default, the chapter on Spark tests a kill before a commit.
 @pytest.mark.slow
 @pytest.mark.parametrize("journaled", [False, True])
 @pytest.mark.parametrize("any_session", ["classic", "connect"], indirect=True)

@@ -1,6 +1,6 @@
 """A program for the tests to kill: Spark reads a source with a journal as a stream, and writes it to files.
 
-Before its last day it waits to be killed, so that it never comes to its end on a machine that is busy.
+Before its last day it waits to be killed, so that it never ends by itself.
 """
 
 import sys
@@ -16,7 +16,7 @@ DAYS, ROWS = amount(16, 64), 25
 
 @ps.source
 async def days(ctx, last):
-    """So many rows per day; completed days are not computed again."""
+    """Emit `ROWS` rows per day; completed days are not computed again."""
     for day in range(DAYS):
         if day == last:
             await trio.sleep_forever()

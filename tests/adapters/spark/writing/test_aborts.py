@@ -1,4 +1,4 @@
-"""Reads of Spark are aborted at any moment, and programs that it reads from are killed: nothing is left, or lost."""
+"""Spark's reads are aborted at any moment, and programs that it reads are killed: nothing is left over or lost."""
 
 import os
 import random
@@ -58,7 +58,7 @@ def cancelled(session, source, moment):
     action.start()
     time.sleep(moment)
     while action.is_alive():
-        # Spark forgets a cancellation that comes before its job.
+        # Spark forgets a cancellation that precedes its job.
         session.sparkContext.cancelJobsWithTag(tag)
         action.join(0.2)
 
@@ -104,7 +104,7 @@ def test_aborts_at_some_moments(session, until_idle):
         wait(endless.unreleased)
         assert endless.opened <= 1
     until_idle()
-    # The tasks that listen, and that check whether the session was stopped.
+    # Only the tasks that listen and that check for a stopped session are left.
     wait(lambda: len(server._nursery.child_tasks) > 2)
     assert [thread.name for thread in threading.enumerate()].count("pullstream server") == 1
     assert listened_by([os.getpid()]) == listens

@@ -36,7 +36,7 @@ def taken(opened, time):
 
 @pytest.mark.parametrize("most", [1, 1000, 8 << 20])
 def test_rows_stay_in_order_within_their_time(open_times, monkeypatch, most):
-    """However many rows are sorted at once, each time gets its own rows, in the order in which they arrived."""
+    """However many rows are sorted at once, each time gets its own rows in order of arrival."""
     monkeypatch.setattr(spools, "SORTED_BYTES", most)
     expected = defaultdict(list)
     for begin in range(0, 1000, 100):
@@ -58,7 +58,7 @@ def test_interleaved_times_need_one_batch_each(open_times):
 
 @pytest.mark.parametrize("most", [1, 8 << 20])
 def test_an_error_counts_the_rows_of_a_time(open_times, monkeypatch, most):
-    """The value that does not fit is the fourth to arrive, and the third of its time, whether the first were sorted."""
+    """The bad value is the fourth to arrive and the third at its time, whether or not earlier rows were sorted."""
     monkeypatch.setattr(spools, "SORTED_BYTES", most)
     open_times.add(ps.Batch(4, [(1, "a"), (2, "b")]))
     open_times.add(ps.Batch.of([3, 4, 5], [(3, "c"), ("four", "d"), (5, "e")]))
@@ -71,7 +71,7 @@ WIDE = pa.schema([(f"n{place}", pa.int64()) for place in range(400)])
 
 
 def test_rows_of_a_wide_table_are_converted_together():
-    """Converting one row costs nearly as much as converting fifty; a row that does not match is found all the same."""
+    """Converting one row costs nearly as much as converting fifty; a row that does not match is still found."""
     packing = Packing(WIDE, SchemaError)
     converted = []
     packing.batches = lambda portions: converted.append(portions) or Packing.batches(packing, portions)
@@ -100,7 +100,7 @@ def test_rows_of_a_wide_table_are_converted_together():
 
 
 def test_few_values_wait_to_be_converted(monkeypatch):
-    """As Python objects, the rows that wait do not count as memory of the open times."""
+    """The memory of the open times does not include rows that still wait as Python objects."""
     monkeypatch.setattr(spools, "WAITING", 4000)
     opened = OpenTimes(Packing(WIDE, SchemaError), lambda time: spools.Spool(WIDE, time), OSError)
     waiting = []
@@ -112,7 +112,7 @@ def test_few_values_wait_to_be_converted(monkeypatch):
 
 
 def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):
-    """Blocks of many rows, of which one is at the open time."""
+    """Each block has many rows, of which one is at the open time."""
     monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
     opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time), OSError)
     for begin in range(0, 100_000, 10_000):
@@ -126,7 +126,7 @@ def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):
     assert opened.held == 0
 
 
-def test_the_memory_held_is_that_of_the_rows(monkeypatch):
+def test_held_memory_is_the_rows_memory(monkeypatch):
     monkeypatch.setattr(spools, "SORTED_BYTES", 20_000)
     monkeypatch.setattr(spools, "IN_MEMORY", 30_000)
     opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time), OSError)

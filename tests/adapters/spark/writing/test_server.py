@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the names are pyspark's
-"""The server, its sources and logs, used with the code of Spark's processes, but without Spark."""
+"""The server, its sources and logs, with the code that runs in Spark's processes, but without Spark."""
 
 import itertools
 import logging
@@ -100,7 +100,7 @@ def task(address):
 
 @pytest.fixture
 def query(address):
-    """A function that plans a query, as Spark's process does; with `now`, one of the trigger `availableNow`."""
+    """A function that plans a query as Spark's process does; with `now`, for the trigger `availableNow`."""
     opened = []
 
     def made(rows=None, *, now=False):
@@ -119,7 +119,7 @@ def rows(batches):
 
 
 def micro_batches(reader, start):
-    """Plan micro-batches, and read them, up to the end of the source; yield the end of each, and its rows."""
+    """Plan and read micro-batches up to the end of the source; yield the end and the rows of each."""
     while (end := reader.latest(start)) != start:
         yield end, [n for part in reader.partitions(start, end) for n in rows(reader.read(part))]
         start = end
@@ -147,7 +147,7 @@ async def then_waits(ctx, count, released):
 
 @pytest.mark.parametrize("replayed", [False, True])
 def test_the_source_is_at_most_two_batches_ahead(served, kept, task, replayed):
-    """Whoever reads it again gets the same rows, and computes none."""
+    """A second reader gets the same rows, and none is computed again."""
     seen = []
     handle = (kept if replayed else served)(ps.pipe(ps.integers(), ps.tap(seen.append)))
     batches = task()
@@ -179,7 +179,7 @@ def test_the_source_is_at_most_two_batches_ahead(served, kept, task, replayed):
     ],
 )
 def test_a_second_read_is_refused_with_its_reason(served, address, again, message):
-    """Another action, the same action, and a retry are three mistakes, each with its own remedy."""
+    """Another action, the same action, and a retry are three mistakes, each with its own fix."""
     served(ps.values(range(3)))
     first = {"stage": 6, "partition": 0, "attempt": 0, "execution": "2", "tags": "mine,pullstream-7"}
     list(remote._batches(address, op="read", name="x", **first))
@@ -187,7 +187,7 @@ def test_a_second_read_is_refused_with_its_reason(served, address, again, messag
         list(remote._batches(address, op="read", name="x", **{**first, **again}))
 
 
-def test_a_reader_that_reads_or_has_disconnected_is_reported_to_the_next(served, task):
+def test_a_current_or_disconnected_reader_is_reported_to_the_next(served, task):
     handle = served(ps.integers())
     batches = task()
     next(batches)
@@ -200,14 +200,14 @@ def test_a_reader_that_reads_or_has_disconnected_is_reported_to_the_next(served,
 
 
 @pytest.mark.parametrize("attempt", range(2))
-def test_a_task_that_dies_during_a_send_is_no_failure_of_the_source(served, address, attempt):
+def test_a_task_that_dies_during_a_send_does_not_fail_the_source(served, address, attempt):
     """A broken connection is a normal end, whether the send or the receive notices it first."""
     seen = [0]
     handle = served(ps.pipe(ps.integers(), ps.tap(lambda n: seen.__setitem__(0, n))))
     line = remote.DriverLine(address, op="read", name="x", stage=-1)
     for _ in range(1000):
         line.send(b"A")
-    # Until the buffers of the connection, which nobody reads, are full.
+    # Until the buffers of the unread connection are full.
     before = -1
     while before != seen[0] or not before:
         before = seen[0]
@@ -217,12 +217,12 @@ def test_a_task_that_dies_during_a_send_is_no_failure_of_the_source(served, addr
     assert handle.wait(5)
 
 
-def test_a_stage_that_has_ended_ends_a_wait(served, task, context):
-    """A worker that waits for a slow source does not notice that a limit was reached, but the server does."""
+def test_the_end_of_a_stage_ends_a_wait(served, task, context):
+    """A worker waiting for a slow source does not notice that a limit was reached, but the server does."""
     released = []
     handle = served(then_waits(3, released))
     got = task()
-    # They do not wait for a value that never comes.
+    # The three values do not wait for a fourth.
     assert list(itertools.islice((n for batch in got for n in rows([batch])), 3)) == [0, 1, 2]
     context.stages = []
     assert handle.wait(5)
@@ -276,7 +276,7 @@ def test_small_parts_are_read_and_sent_together(served, kept, task, query, way):
             batches = list(task())
         assert handle.wait(5)
     assert rows(batches) == list(range(800))
-    # On a slow machine, not all of them arrive soon after each other.
+    # On a slow machine, some parts may arrive late.
     assert len(batches) < 20
     assert 0 < len(asks) < 40
 
@@ -285,7 +285,7 @@ def test_small_parts_are_read_and_sent_together(served, kept, task, query, way):
 @pytest.mark.parametrize("kind", [ValueError, ps.errors.Abandoned])
 @pytest.mark.parametrize("way", ["read", "replay", "stream"])
 def test_a_failure_arrives_after_earlier_values(server, served, kept, task, query, way, kind):  # noqa: PLR0917
-    """With its type, its message and its module, and again for a retried task; other sources are still served."""
+    """The error has type, message and module, also for a retried task; other sources are still served."""
 
     def check(n):
         if n == 3:
@@ -315,7 +315,7 @@ def test_a_failure_arrives_after_earlier_values(server, served, kept, task, quer
 
 @pytest.mark.parametrize("replayed", [False, True])
 def test_closing_the_handle_withdraws_the_source(served, kept, task, replayed):
-    """It is released before `close` returns, the task fails, the unread rows are deleted, and reads are refused."""
+    """The source is released before `close` returns, its task fails, unread rows are deleted, and reads are refused."""
     released = []
     handle = (kept if replayed else served)(then_waits(30_000, released))
     batches = task()
@@ -355,8 +355,8 @@ def test_more_rows_than_allowed_fail(kept, task):
         handle.wait(5)
 
 
-def test_a_wait_for_a_forgotten_stage_is_no_end(kept, task, context):
-    """Spark's record of stages may be late or incomplete: a task that still reads must not miss rows."""
+def test_a_forgotten_stage_does_not_end_a_read(kept, task, context):
+    """Spark's record of stages may be late or incomplete: a task that is still reading must not miss rows."""
     handle = kept(then_waits(3, []))
     batches = task()
     assert rows([next(batches)])
@@ -367,7 +367,7 @@ def test_a_wait_for_a_forgotten_stage_is_no_end(kept, task, context):
 
 
 def test_it_leaves_no_file(server, kept, task, tmp_path, monkeypatch):
-    """Neither during a read, nor after the server has ended, even with an open connection."""
+    """Neither during a read nor after the server has ended, even with an open connection."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     kept(ps.integers())
     batches = task()
@@ -379,7 +379,7 @@ def test_it_leaves_no_file(server, kept, task, tmp_path, monkeypatch):
         list(batches)
 
 
-def test_without_a_folder_for_the_file_nothing_has_started(kept, task, tmp_path):
+def test_without_a_temporary_folder_nothing_starts(kept, task, tmp_path):
     kept(ps.values(range(3)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tempfile.tempdir", str(tmp_path / "none"))
@@ -430,8 +430,8 @@ def test_it_listens_on_the_loopback_and_leaves_nothing(context):
     assert "pullstream server" not in {thread.name for thread in set(threading.enumerate()) - before}
 
 
-def test_an_offer_to_a_server_that_has_ended_is_over(server):
-    """The session may be stopped between the check and the offer: no wait may last forever."""
+def test_an_offer_to_an_ended_server_is_closed(server):
+    """The session may be stopped between the check and the offer, but no wait may last forever."""
     replaced = ServedSource("x", ps.values([1]), NUMBERS, shown="x")
     given = ServedSource("x", ps.values([2]), NUMBERS, shown="x")
     server.offer(replaced)
@@ -453,8 +453,8 @@ def test_an_unreachable_driver_is_reported(server, task):
         list(task())
 
 
-def test_the_source_is_asked_for_planned_micro_batches(served, query):
-    """For one micro-batch at a time, and for nothing more before the next is planned, however late that is."""
+def test_the_source_is_asked_for_planned_batches(served, query):
+    """For one micro-batch at a time, and for nothing more until the next one is planned."""
     seen = []
     served(ps.pipe(ps.integers(), ps.tap(seen.append)))
     reader = query(rows=10)
@@ -469,7 +469,7 @@ def test_the_source_is_asked_for_planned_micro_batches(served, query):
 
 
 def test_a_partial_micro_batch_does_not_wait(served, query):
-    """The values of a slow source so far are planned; with `availableNow`, the first values are waited for."""
+    """A slow source's values so far are planned; with `availableNow`, planning waits for the first values."""
     go = threading.Event()
 
     @ps.source
@@ -521,13 +521,13 @@ def test_a_time_completes_when_spark_has_committed_it(server, served, query, off
         last = reader.latest(end)
         assert (last["values"], complete(running)) == (4, (2,))
         assert not handle.wait(0.1)
-        # Spark plans the next micro-batch when this one is in its commit log, so this is also a commit.
+        # Spark plans the next micro-batch once this one is in its commit log, so planning is also a commit.
         assert reader.latest(last) == last
         assert handle.wait(5)
 
 
-def test_committed_values_are_gone_with_an_error(served, query):
-    """A new query and an old checkpoint are refused, instead of getting no values."""
+def test_reading_committed_values_is_an_error(served, query):
+    """A new query and an old checkpoint are refused instead of getting no values."""
     served(ps.values(range(30)))
     reader = query(rows=10, now=True)
     end = reader.latest(reader.initialOffset())
@@ -549,8 +549,8 @@ def test_each_query_has_its_own_limit(served, query):
     within(5, lambda: query().latest(after)["values"] > 20 + 10)
 
 
-def test_a_query_that_disconnects_while_it_waits_is_over(served, query):
-    """A query that is stopped while a slow source has no values must not block another one."""
+def test_a_query_that_disconnects_frees_the_source(served, query):
+    """A query that is stopped while waiting for a slow source must not block another query."""
     served(then_waits(5, []))
     reader = query()
     start = reader.initialOffset()
@@ -577,7 +577,7 @@ def test_a_checkpoint_from_elsewhere_is_refused(served, query, asked, nameless):
     new = reader.latest(reader.initialOffset())
     with pytest.raises(remote.PullSourceError, match="another source, to an earlier registration"):
         if asked == "partitions":
-            # Before 4.2, Spark does not pass the start: what it plans begins in the checkpoint, and ends here.
+            # Before 4.2, Spark does not pass the start: its plan begins in the checkpoint, and ends here.
             [list(reader.read(part)) for part in reader.partitions(old, new)]
         else:
             getattr(reader, asked)(old)
@@ -595,7 +595,7 @@ def test_whole_times(served, query):
 
 @pytest.fixture
 def program(tmp_path):
-    """Start another program with the same source and journal; returns a query and a function that ends it."""
+    """Start another program with the same source and journal; return a query and a function that ends it."""
     opened = []
 
     def served(path, seen=(), source=None):
@@ -646,7 +646,7 @@ def test_another_program_continues_sparks_checkpoint(program):
 
     seen = []
     reader, end = program(seen)
-    # Before it plans anything, Spark reads again what was planned but not committed.
+    # Before planning, Spark rereads what was planned but not committed.
     assert rows(reader.read(part)) == planned == [2, 2, 2, 3, 3, 3]
     third = reader.latest(second)
     assert third["values"] == 18
@@ -655,7 +655,7 @@ def test_another_program_continues_sparks_checkpoint(program):
 
 
 def test_values_committed_after_the_last_journal_record_are_not_repeated(program):
-    """Spark's commit log may be ahead of the journal; the numbers show by how much."""
+    """Spark's commit log may be ahead of the journal; the numbers of values show by how much."""
     reader, end = program()
     start = reader.initialOffset()
     first = reader.latest(start)
@@ -666,8 +666,8 @@ def test_values_committed_after_the_last_journal_record_are_not_repeated(program
     assert rows(reader.read(reader.partitions(first, second)[0])) == [2, 2, 2, 3, 3, 3]
 
 
-def test_a_source_that_was_read_to_its_end_has_no_more_values(program):
-    """All is committed: the next program plans nothing, and its offset is the end."""
+def test_a_fully_read_source_has_no_more_values(program):
+    """All is committed, so the next program plans nothing, and its offset is the end."""
     reader, end = program()
     *_, (at, _) = micro_batches(reader, reader.initialOffset())
     assert reader.over.wait(5)
@@ -702,8 +702,8 @@ def test_a_name_in_use_is_not_replaced(server, served, task, monkeypatch, contex
     assert rows(task()) == [7]
 
 
-def test_the_name_lasts(tmp_path, monkeypatch):
-    """Its content is on the disk before it has its name, and its name before anyone is told; also if it is not new."""
+def test_a_lasting_name(tmp_path, monkeypatch):
+    """The file's content is on the disk before its name, and the name before it is returned, also on a second call."""
     steps = []
 
     def noted(name, real):
@@ -721,15 +721,15 @@ def test_the_name_lasts(tmp_path, monkeypatch):
     file, folder = (tmp_path / "journal.log").stat().st_ino, tmp_path.stat().st_ino
     assert steps == [("fsync", file), ("replace", file), ("fsync", folder)]
     steps.clear()
-    # The folder may be reached by a link.
+    # The folder may be reached through a link.
     (tmp_path / "link").symlink_to(tmp_path)
     assert _lasting_name(tmp_path / "link" / "journal") == name
     assert steps == [("fsync", folder)]
 
 
 @pytest.mark.parametrize("start", [1, 9])
-async def test_a_checkpoint_that_is_an_old_copy_takes_nothing(start, autojump_clock):
-    """A query that begins before or after the values that are kept is refused, and nothing counts as committed."""
+async def test_an_old_copy_of_a_checkpoint_is_refused(start, autojump_clock):
+    """A query that begins before or after the kept values is refused, and nothing counts as committed."""
     log = SourceLog("numbers", ps.values(range(4)), "values")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(log.run)

@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the names are Hadoop's
-"""Folders that are moved into place in a file system that may refuse: Hadoop's calls, without Java."""
+"""Folders moved into place in a file system that may refuse: Hadoop's calls, without Java."""
 
 import shutil
 from pathlib import Path
@@ -119,8 +119,8 @@ def test_a_folder_partitioned_by_another_column_is_left_alone(folder, opened, tm
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_folder_that_cannot_be_moved_leaves_the_existing_one(folder, files, tmp_path, before):
-    """It is restored completely and at once; folders before it are in place."""
+def test_a_failed_move_leaves_the_existing_folder(folder, files, tmp_path, before):
+    """The existing folder is restored at once; folders before it are in place."""
     if before:
         write(folder, "old")
     files.refused = {("new-", "time=2")}
@@ -143,8 +143,8 @@ def test_a_folder_that_cannot_be_restored_is_kept_for_the_next_run(folder, opene
     assert found(tmp_path) == {"time=1/part": "new", "time=2/part": "old", "time=3/part": "old"}
 
 
-def test_written_folders_that_are_gone_are_not_taken_for_published(folder, tmp_path):
-    """Someone has removed the hidden folder, or only what was written."""
+def test_removed_folders_do_not_count_as_published(folder, tmp_path):
+    """Another program has removed the hidden folder, or only its content."""
     for gone in ("", "new"):
         new = Path(folder.new_folder())
         (new / "time=1").mkdir(parents=True)
@@ -155,8 +155,8 @@ def test_written_folders_that_are_gone_are_not_taken_for_published(folder, tmp_p
     assert not found(tmp_path)
 
 
-def test_a_program_notices_that_another_one_has_begun(folder, opened, tmp_path):
-    """At any moment, also between two writes, and after the other one has ended; the other one is not disturbed."""
+def test_a_program_notices_another_one(folder, opened, tmp_path):
+    """At any moment, even between two writes or after the other has ended; the other program is not disturbed."""
     write(folder, "one")
     other = opened()
     with pytest.raises(TableTargetError, match="another program has begun to write to"):
@@ -170,8 +170,8 @@ def test_a_program_notices_that_another_one_has_begun(folder, opened, tmp_path):
     assert found(tmp_path) == {f"time={time}/part": "three" for time in (1, 2, 3)}
 
 
-def test_programs_that_begin_at_once_do_not_both_write(opened, files, monkeypatch, tmp_path):
-    """Each may remove leftovers before the other has set its mark; the first to write sees both marks."""
+def test_of_two_programs_only_one_writes(opened, files, monkeypatch, tmp_path):
+    """Each may remove leftovers before the other sets its mark; the first to write sees both marks."""
     one = opened()
     with monkeypatch.context() as patched:
         patched.setattr(files, "delete", lambda *_: None)

@@ -55,7 +55,7 @@ def test_variants_arrive_at_any_depth(session):
 
 
 def test_rows_without_columns_are_counted(session):
-    """With an empty schema, rows go into Spark as they come out, even more than an Arrow batch holds."""
+    """With an empty schema, even more rows than an Arrow batch holds pass through Spark."""
     none = session.range(12_000).select()
     batches = spark.from_dataframe(none, as_="batches")
     rows = ps.concat(spark.from_dataframe(none), ps.values([{}] * 12_000), batches)
@@ -65,10 +65,10 @@ def test_rows_without_columns_are_counted(session):
 
 
 def test_the_source_gets_sparks_filters(session):
-    told, made = [], []
+    found, made = [], []
 
     def prune(source, filters):
-        told.extend(filters)
+        found.extend(filters)
         least = max((wanted.value for wanted in filters if wanted.test == ">="), default=0)
         return ps.pipe(source, ps.filter(lambda row: row[0] >= least), ps.tap(made.append))
 
@@ -79,7 +79,7 @@ def test_the_source_gets_sparks_filters(session):
     sql = "n >= 60 AND name LIKE 'name 3%' AND day <> DATE'2013-01-02' AND d IN (63.00, 73.00, 83.00) AND n % 2 = 1"
     assert [row.n for row in frame.filter(sql).collect()] == [63, 73, 83]
     assert len(made) == 40
-    assert {(wanted.column, wanted.test, wanted.negated): wanted.value for wanted in told if wanted.value} == {
+    assert {(wanted.column, wanted.test, wanted.negated): wanted.value for wanted in found if wanted.value} == {
         ("n", ">=", False): 60,
         ("name", "starts with", False): "name 3",
         ("day", "=", True): dt.date(2013, 1, 2),
@@ -88,7 +88,7 @@ def test_the_source_gets_sparks_filters(session):
 
 
 def test_a_second_read_is_refused_with_its_reason(session):
-    """A sort is one action with two reads, and two actions are two: the message says so, and its advice works."""
+    """The message distinguishes a sort, one action with two reads, from two actions, and its advice works."""
 
     def frame():
         return spark.to_dataframe(ps.values([(n, n % 7) for n in range(1000)]), "n BIGINT, k INT", session=session)
@@ -110,7 +110,7 @@ def test_a_second_read_is_refused_with_its_reason(session):
     kept.unpersist()
 
 
-def test_a_stream_computes_what_a_micro_batch_holds_and_continues_where_it_failed(session, tmp_path):
+def test_a_stream_computes_one_micro_batch_and_resumes_where_it_failed(session, tmp_path):
     made, seen = [], []
 
     def body(frame, number):

@@ -58,8 +58,8 @@ def test_writing_again_replaces(chosen, tmp_path):
     assert [len(list((tmp_path / f"time={time}").glob("*.parquet"))) for time in range(4)] == [1] * 4
 
 
-def test_few_rows_travel_with_the_query_and_arrive_as_many_do(session, tmp_path, monkeypatch):
-    """Python processes, which plan and read a source, would cost more than all the rest."""
+def test_few_rows_are_sent_within_the_query(session, tmp_path, monkeypatch):
+    """Python processes that plan and read a source would cost more than everything else."""
     moment, ntz = dt.datetime(2026, 3, 8, 2, 30, tzinfo=dt.UTC), dt.datetime(2026, 3, 8, 2, 30)  # noqa: DTZ001
     variant = VariantVal.parseJson('{"a": 1}')
     row = (Decimal("1.5"), dt.date(1500, 1, 1), moment, ntz, [{"x": 1}], {"k": (moment, b"b")}, variant, None)
@@ -84,7 +84,7 @@ def test_few_rows_travel_with_the_query_and_arrive_as_many_do(session, tmp_path,
 
 
 def test_dates_and_other_formats(session, tmp_path):
-    """A date names its partition as in Spark, and the options reach the writer."""
+    """A date names its partition as Spark does, and the options reach the writer."""
     rows = ps.values([(n,) for n in range(3)], time=lambda row: dt.date(2013, 1, 1 + row[0]))
     sink = spark.write_table(
         tmp_path, "n BIGINT", format="orc", time="day", options={"compression": "zlib"}, session=session
@@ -98,7 +98,7 @@ def test_dates_and_other_formats(session, tmp_path):
 
 
 def test_a_relative_path_is_a_folder(session):
-    """As for the writers of files, but relative to Java's start folder; it is not in Spark's catalog."""
+    """As for writers of files, but relative to Java's start folder; it is not a table in Spark's catalog."""
     folder = Path(session._jvm.System.getProperty("user.dir")) / "sales_in_a_folder"
     try:
         ps.run(ps.pipe(sales(20), spark.write_table("sales_in_a_folder", SCHEMA, session=session)))
@@ -128,7 +128,7 @@ def test_a_table_with_names_of_fields_and_wider_types(session, table):
         assert sorted((int(time), item["a b"], n) for item, n, time in session.table(table).collect()) == expected(20)
 
 
-async def test_a_time_is_complete_when_it_is_in_place(session, tmp_path):
+async def test_a_time_completes_when_it_is_in_place(session, tmp_path):
     """Code that waits for the completion of a day can read the day."""
     schema = pa.schema([("item", pa.string()), ("n", pa.int64())])
     async with ps.pipe(sales(), spark.write_table(tmp_path, schema, session=session)).open() as running:
@@ -146,7 +146,7 @@ def test_a_time_that_cannot_name_a_partition(session, tmp_path, wrong):
 
 
 def test_a_time_with_the_name_of_a_column(session, tmp_path):
-    """To Spark, names that differ in capitals are one, unless it is set otherwise."""
+    """Spark ignores case in names, unless it is set otherwise."""
     table = ps.pipe(sales(20), spark.write_table(tmp_path, "Time STRING, n BIGINT", session=session))
     with pytest.raises(ps.CompositionError, match="already has a column 'Time', which is for the time"):
         ps.run(table)
@@ -171,8 +171,8 @@ def test_a_time_with_the_name_of_a_column(session, tmp_path):
         ("VIEW {} AS SELECT 1 AS one", "is in view"),
     ],
 )
-def test_a_table_that_is_made_otherwise(session, table, made, why):
-    """Partitions in it could not be read, or would lack columns; nothing is written there."""
+def test_an_incompatible_table(session, table, made, why):
+    """Partitions in such a table could not be read, or would lack columns; nothing is written there."""
     try:
         session.sql(f"CREATE {made.format(table)}")
         with pytest.raises(spark.TableTargetError, match=why):
