@@ -7,12 +7,12 @@ import pytest
 from adapters.tables.table import FileLock
 from pullstream import locks
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no such locks here")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no such locks")
 
 
 @pytest.mark.parametrize("change", [os.unlink, lambda path: path.with_name("new").rename(path)])
-def test_a_file_that_loses_its_name_before_it_is_locked_is_opened_again(change, tmp_path):
-    """Another run has removed it, or put a new one in its place."""
+def test_a_file_removed_before_it_is_locked_is_opened_again(change, tmp_path):
+    """Another run has removed or replaced it."""
     path, changes = tmp_path / "lock", [change]
     path.with_name("new").touch()
 
@@ -33,10 +33,10 @@ def test_a_file_that_loses_its_name_before_it_is_locked_is_opened_again(change, 
 
 @pytest.mark.parametrize("when", ["opened", "locked", "closed"])
 def test_a_forked_child_keeps_no_lock(when, tmp_path, monkeypatch):
-    """The next run may begin when the process that held it is gone, even if children of it live on.
+    """The next run may begin when the process that held the lock has ended, even if its children live on.
 
-    Another thread may fork just before the file is locked: a child's copy of the descriptor would keep that lock, too.
-    The same goes for a fork when the file was just opened, and for one when it is about to be closed.
+    Another thread may fork just before the file is locked: the child's copy of the descriptor would keep the lock.
+    The same goes for a fork just after the file was opened, or just before it is closed.
     """
     path = tmp_path / "lock"
     file = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -46,11 +46,11 @@ def test_a_forked_child_keeps_no_lock(when, tmp_path, monkeypatch):
     def fork():
         child = os.fork()
         if not child:
-            # Then it also ends if the test fails.
+            # The child then ends even if the test fails.
             os.close(end)
             os.write(begun, b"x")
             os.read(ends, 1)
-            # What the number means now is still the child's to close.
+            # The descriptor belongs to the child now, which must be able to close it.
             os.close(file)
             os._exit(0)
         children.append(child)
@@ -82,8 +82,8 @@ def test_a_forked_child_keeps_no_lock(when, tmp_path, monkeypatch):
         os.close(each)
 
 
-def test_a_lock_that_is_removed_as_it_is_taken(tmp_path, monkeypatch):
-    """Another writer has taken and released it in between: the next attempt makes a new one."""
+def test_a_lock_removed_as_it_is_taken(tmp_path, monkeypatch):
+    """Another writer has taken and released it in between: the next attempt creates a new lock."""
     look, looks = os.fstat, []
 
     def removed(file):

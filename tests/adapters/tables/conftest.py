@@ -20,7 +20,7 @@ def quoted(name):
 
 
 class FileBase:
-    """A database that is a file; each query has a connection of its own."""
+    """A database that is a file; each query has its own connection."""
 
     def __init__(self, kind, path):
         self.kind, self.target = kind, str(path)
@@ -109,13 +109,13 @@ class LakeBase(FileBase):
         return table in self.tables()
 
     def times(self, table="sales"):
-        """What the commits say, from their metadata."""
+        """The times and numbers of the commits, from their metadata."""
         found = self.table(table)
         if self.kind == "delta":
-            said = found.history()[::-1]
+            commits = found.history()[::-1]
         else:
-            said = [snapshot.summary.additional_properties for snapshot in found.snapshots()]
-        return [(commit["pullstream.time"], int(commit["pullstream.number"])) for commit in said]
+            commits = [snapshot.summary.additional_properties for snapshot in found.snapshots()]
+        return [(commit["pullstream.time"], int(commit["pullstream.number"])) for commit in commits]
 
     def clear(self, *tables):
         if self.kind == "delta":
@@ -129,7 +129,7 @@ class LakeBase(FileBase):
 
 
 class ServerBase(FileBase):
-    """A schema of its own on a PostgreSQL server."""
+    """A separate schema on a PostgreSQL server."""
 
     kind = "postgresql"
 
@@ -147,7 +147,7 @@ class ServerBase(FileBase):
         self.query(f'SET search_path TO "{self.schema}"')
 
     def __getstate__(self):
-        # A journal compares programs, and the functions in them use their database.
+        # Functions in a program refer to their database, and a journal compares programs.
         return {name: value for name, value in vars(self).items() if name != "connection"}
 
     def query(self, sql):
@@ -167,7 +167,7 @@ class ServerBase(FileBase):
 
 
 class Server:
-    """A PostgreSQL server in a folder of its own, which a user without privileges runs."""
+    """A PostgreSQL server in its own folder, run by a user without privileges."""
 
     def __init__(self, programs):
         self.programs = programs
@@ -197,7 +197,7 @@ class Server:
 
 
 def programs():
-    """The folder of the server's programs, which Debian does not put on the path."""
+    """The folder of the server's programs, which is not on Debian's path."""
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if path := shutil.which("initdb"):
         found.append(Path(path).parent)
@@ -229,7 +229,7 @@ def base_of(kind, folder):
 
 @pytest.fixture(params=[*SQL, *PACKAGES])
 def base(request, tmp_path, monkeypatch):
-    """A database with nothing in it; a lock of a server's that another one has is refused after a second."""
+    """An empty database; a wait for another program's lock on a server fails after a second."""
     monkeypatch.setattr("adapters.tables.postgresql.PATIENCE", 1.0)
     if request.param == "postgresql":
         found = ServerBase(request.getfixturevalue("server"))

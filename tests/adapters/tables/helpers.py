@@ -1,14 +1,14 @@
-"""Rows to write, what is in a table then, and rows to read."""
+"""Rows to write, the content of tables, and rows to read."""
 
 import pullstream as ps
 from pullstream import tables
 
 UNKNOWN = "it is unknown whether it was committed. The next run checks the table and continues from there"
-"""How the error of a commit ends if the connection was lost while it committed."""
+"""The end of the error if the connection was lost during a commit."""
 
 
 def modes(key):
-    """The options of each mode, where the key or the time is the column `key` or `day`."""
+    """The options of each mode, with the column `key` as the key, and `day` as the time."""
     return {
         "append": {},
         "upsert": {"mode": "upsert", "key": key},

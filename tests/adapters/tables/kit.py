@@ -1,4 +1,4 @@
-"""The kit kills `write_rows` at its steps: `-m tests.adapters.tables.kit KIND TARGET MODE NUMBER` reports it."""
+"""The kit kills `write_rows` at its steps: `-m tests.adapters.tables.kit KIND TARGET MODE NUMBER` reports how."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ MODES = modes("n")
 
 
 def judged(base, mode, number):
-    """Each folder has a table of its own, or the lake does."""
+    """Check `write_rows`; each folder of the kit has its own table."""
 
     def of(folder):
         return "t" + folder.parent.name

@@ -1,4 +1,4 @@
-"""Faults of a database during a run: the error names table and time, nothing is half there, the next run goes on."""
+"""A database fails during a run: the error names table and time, no time is half written, the next run continues."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from tests.adapters.tables.helpers import UNKNOWN, sales, sold, write
 
 
 def run_with_fault(base, fault, mend=lambda: None):
-    """Commit two times; in the next run the fault strikes in the middle of the stream."""
+    """Commit two times; in the next run the fault occurs in the middle of the stream."""
     struck = threading.Event()
 
     def strike(row):
@@ -40,7 +40,7 @@ def run_with_fault(base, fault, mend=lambda: None):
     assert there == list(range(len(there) // 3 * 3))
     said = str(failed.value)
     assert said.startswith(f"write_rows() to the table {base.shown('sales')!r} in {base.target}, at the time ")
-    # If the connection is lost while it commits, the time may be there.
+    # If the connection is lost during a commit, the time may have been committed.
     assert int(said.partition(" at the time ")[2][0]) in {len(there) // 3, len(there) // 3 - said.endswith(UNKNOWN)}
     ps.run(ps.pipe(sales(30), sink))
     assert sold(base) == list(range(30))
@@ -68,7 +68,7 @@ def test_a_lost_connection(base, fault):
 
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
-def test_a_connection_that_is_cut_while_a_query_is_read(base, monkeypatch, tmp_path):
+def test_a_connection_cut_while_a_query_is_read(base, monkeypatch, tmp_path):
     monkeypatch.setattr("adapters.tables.postgresql.FETCHED", 2)
     base.query("CREATE TABLE numbers AS SELECT n / 3 AS day, n FROM generate_series(0, 29) AS n")
     query = f'SELECT * FROM "{base.schema}".numbers'
@@ -179,7 +179,7 @@ def test_a_path_with_lock_in_it_is_not_busy(tmp_path):
 
 @contextmanager
 def proxy(port, struck):
-    """Another port for a server, on which its answer to a COMMIT is lost once the fault has struck."""
+    """Another port for a server, which loses the answer to a COMMIT once `struck` is set."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
@@ -204,7 +204,7 @@ def proxy(port, struck):
 
 @pytest.mark.parametrize("base", ["postgresql", "sqlite", "delta"], indirect=True)
 def test_a_commit_whose_outcome_is_unknown(base, monkeypatch):
-    """It has committed, and says that it failed. The next run finds it."""
+    """The commit has succeeded but reports a failure. The next run finds the rows."""
     struck = threading.Event()
 
     def fails(error, commit, *arguments, **options):

@@ -1,4 +1,4 @@
-"""`read_rows` and `read_changes`: new rows and changes that are followed."""
+"""`read_rows` and `read_changes` follow new rows and changes."""
 
 import pytest
 import trio
@@ -24,7 +24,7 @@ from tests.programs import until
         pytest.param(
             {"lateness": 2},
             [([(1, 1), (3, 2)], []), ([(2, 3), (4, 4)], [1]), ([(6, 5)], [1, 2, 3])],
-            id="late rows are waited for",
+            id="late rows within the lateness",
         ),
         pytest.param(
             {}, [([(1, 1), (5, 2)], [1]), ([(3, 9), (7, 3)], [1, 2])], id="a later row at a time before the newest"
@@ -50,12 +50,12 @@ async def test_new_rows_are_followed(base, options, steps):
             await trio.to_thread.run_sync(add, base, *rows)
             await until(lambda expected=expected: sorted(seen) == expected)
         await trio.sleep(0.1)
-        assert sorted(seen) == expected, "no row comes twice"
+        assert sorted(seen) == expected, "no row arrives twice"
         await running.abort()
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-async def test_a_followed_time_completes_when_a_later_one_is_there(base):
+async def test_a_followed_time_completes_at_a_later_one(base):
     begun(base, [(1, 1), (5, 2)])
     pipeline = ps.pipe(read(base, follow=True, every=0.01), ps.collect())
     with trio.fail_after(30):
@@ -119,7 +119,7 @@ async def test_new_versions_are_followed(base):
     ],
 )
 async def test_rows_without_a_time_or_key_are_refused(base, options, row, column, tmp_path):
-    """By row: no condition on the column would find them. Without `follow`, a journal makes a condition."""
+    """The error names the row, which no condition on the column would find. A journal and `follow` add conditions."""
     begun(base, [(1, 1), (2, 2)])
     journal = None if options else tmp_path / "journal"
     for _ in range(0 if options else 2):
@@ -131,8 +131,8 @@ async def test_rows_without_a_time_or_key_are_refused(base, options, row, column
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_a_look_for_new_rows_does_not_read_the_table(base):
-    """If there is an index of the times, and no key can be null."""
+def test_polling_for_rows_does_not_read_the_table(base):
+    """If there is an index on the times, and the key is not nullable."""
     base.query("CREATE TABLE sales (day INTEGER, number INTEGER PRIMARY KEY)")
     base.query("CREATE INDEX days ON sales (day, number)")
     numbers = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 5000)"

@@ -1,4 +1,4 @@
-"""A full disk: of a database, of a server, and for temporary files."""
+"""A full disk for a database, a server, and temporary files."""
 
 import random
 import shutil
@@ -46,9 +46,9 @@ def dice(seed):
     return random.Random(seed).randbytes(30_000).hex()
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no file that is always full")
-def test_rows_that_could_not_be_written_are_given_up(monkeypatch):
-    """Closing their file must not fail as well: it would hide the first error, and leave the other times open."""
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_unwritable_rows_are_discarded(monkeypatch):
+    """Closing their file must not fail, too: it would hide the first error, and leave other times open."""
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115 - as there
     rows = pa.record_batch({"n": [1]})
     spool = spools.Spool(rows.schema, 1)
@@ -70,7 +70,7 @@ def test_rows_that_could_not_be_written_are_given_up(monkeypatch):
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("limit", ["of a time", "of all times"])
 def test_a_full_disk_of_temporary_files(base, disk, limit, monkeypatch):
-    """The rows of open times do not fit there; those of complete times are committed."""
+    """The rows of open times do not fit on it, and none is committed; the next run writes all."""
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
     monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
     monkeypatch.setattr(spools, "IN_MEMORY", 1_000_000)

@@ -1,4 +1,4 @@
-"""The kit kills `write_rows` at its steps, with a journal and without: its tables are those of an undisturbed run."""
+"""The kit kills `write_rows` at its steps, with a journal and without: its tables equal an undisturbed run's."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.sampling import amount
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
-def test_the_kit_kills_it_at_its_steps(base, mode):
+def test_kills_at_every_step(base, mode):
     report = printed("-m", "tests.adapters.tables.kit", base.kind, base.target, mode, amount(1, 60), timeout=1800)
 
     assert report.endswith("ok\n"), report

@@ -25,7 +25,7 @@ def test_the_record_outlives_the_log(base):
 
 @pytest.mark.parametrize("base", ["iceberg"], indirect=True)
 def test_sinks_of_many_tables_wait_for_each_other(base, monkeypatch):
-    """Of eighty sinks of one run, some wait for longer than the five seconds of Python's driver."""
+    """Some of eighty sinks in one run would wait longer than the five seconds of Python's driver."""
     waits, connect = set(), sqlite3.dbapi2.connect
     monkeypatch.setattr(
         sqlite3.dbapi2, "connect", lambda *given, **named: waits.add(named.get("timeout")) or connect(*given, **named)
@@ -36,7 +36,7 @@ def test_sinks_of_many_tables_wait_for_each_other(base, monkeypatch):
 
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
 def test_records_of_another_journal(base, tmp_path):
-    """What the message advises keeps the table whole."""
+    """The advice in the message keeps the table intact."""
     write(sales(6), base, journal=tmp_path / "one.journal")
     with pytest.raises(tables.TableError) as refused:
         write(sales(9), base, journal=tmp_path / "other.journal")
@@ -88,7 +88,7 @@ def compact(base, table):
     ],
 )
 def test_a_table_that_others_change(base, change, always, mode, kept, monkeypatch):  # noqa: PLR0917
-    """Before the first commit of a run, or before every one, after it has read the table's state."""
+    """The change comes after the run reads the table's state, before its first commit or before each commit."""
     sink = tables.write_rows(base.target, "sales", **MODES[mode])
     ps.run(ps.pipe(sales(9), sink))
     changed = []

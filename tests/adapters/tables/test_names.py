@@ -1,4 +1,4 @@
-"""Names and values that look like SQL are names and values, or refused; and names that mean the same table."""
+"""Names and values that look like SQL are stored as they are, or refused; and several names of one table."""
 
 import threading
 from urllib.parse import quote
@@ -31,8 +31,8 @@ def test_hostile_names(base, name):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", ["a\nb", "a\\b", "a/b", "_x", "..", " "])
-def test_names_that_no_folder_has(base, name):
-    """The lakes refuse names that are no folders, or not seen by readers; databases have no such limits."""
+def test_names_no_folder_can_have(base, name):
+    """The lakes refuse names that cannot be folders, or that readers skip; databases have no such limits."""
     if base.kind in PACKAGES and name != " ":
         with pytest.raises(ps.CompositionError, match="a table is a folder of that name"):
             write(rows_of("n", [1]), base, name)
@@ -45,7 +45,7 @@ def test_names_that_no_folder_has(base, name):
 @pytest.mark.parametrize("base", [kind for kind in [*SQL, *PACKAGES] if kind != "sqlite"], indirect=True)
 @pytest.mark.parametrize("schema", ['x"; DROP SCHEMA y; --', "it's %s $1", "ä ö"])
 def test_hostile_schemas(base, schema):
-    """A schema of the database, or a folder in the lake; the records are in it, too."""
+    """A database schema or a folder in the lake, which has the records, too."""
     if base.kind in SQL:
         base.query(f"CREATE SCHEMA {quoted(schema)}")
     for count in (1, 2):
@@ -71,16 +71,16 @@ def test_hostile_values(base, mode):
     assert sorted(base.query("SELECT moment, item FROM sales")) == [(text, text) for text in VALUES]
 
 
-def test_text_that_is_none(base):
-    """Half a character is in no database; it is refused by its row."""
+def test_invalid_text(base):
+    """No database stores half a surrogate pair."""
     with pytest.raises((tables.SchemaError, tables.TableError), match="sales"):
         write(ps.values([{"item": "fine"}, {"item": "\ud800"}]), base)
     assert not base.has("sales")
 
 
 @pytest.mark.parametrize("base", ["sqlite", "duckdb"], indirect=True)
-def test_names_fold_as_in_the_database(base):
-    """Only ASCII letters, so these are two tables with records of their own."""
+def test_case_folds_as_in_databases(base):
+    """Only ASCII letters are folded, so these are two tables with separate records."""
     for name in "Ärger", "ärger":
         assert write(sales(3), base, name) == [0]
         assert sold(base, f'"{name}"') == [0, 1, 2]
@@ -94,7 +94,7 @@ def spellings(base):
     schema = {"sqlite": None, "duckdb": "main", "iceberg": "default"}.get(base.kind, getattr(base, "schema", None))
     if base.kind == "postgresql":
         path = quote('-c search_path="{}"'.format(schema.replace(" ", r"\ ")))
-        # The second path finds the table in the second schema.
+        # The second path finds the table in its second schema.
         second = path.replace("%3D%22", "%3Dpublic%2C%22")
         assert second != path
         return [
@@ -122,7 +122,7 @@ def test_all_spellings_of_a_table_have_one_lock(base, monkeypatch):
 
     written = []
     ps.run(ps.pipe(sales(3), tables.write_rows(*first)))
-    # Rows of a second run are asked for once it holds the lock.
+    # The second run asks for rows once it holds the lock.
     run = threading.Thread(target=writes)
     run.start()
     try:

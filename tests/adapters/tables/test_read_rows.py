@@ -1,4 +1,4 @@
-"""`read_rows` and `read_changes`: the order, where a run resumes, what is followed, and what is refused."""
+"""`read_rows`: order, parameters, resuming, and refusals."""
 
 import datetime as dt
 import sqlite3
@@ -61,7 +61,7 @@ def test_a_table_in_place_of_a_query_and_semicolons(base, follow):
 
 @pytest.mark.parametrize("base", ["duckdb", "postgresql"], indirect=True)
 def test_dates_and_timestamps(base, tmp_path):
-    """A timestamp is a number of microseconds, as in all sources; a journal finds its place again."""
+    """A timestamp is a number of microseconds, as in all sources; a journal resumes there."""
     moments = [dt.datetime(2020, 1, day) for day in (1, 2, 3)]  # noqa: DTZ001 - one without a zone
     rows = ps.values([{"day": moment.date(), "at": moment, "number": moment.day} for moment in moments])
     ps.run(ps.pipe(rows, tables.write_rows(base.target, base.name("sales"))))
@@ -75,7 +75,7 @@ def test_dates_and_timestamps(base, tmp_path):
 
 @sql
 def test_a_journal_continues_after_the_last_complete_time(base, tmp_path):
-    """The next run asks the database for the rest only, and the last time is read again: more may have come."""
+    """The next run asks the database only for the rest, including the last time, which may have new rows."""
     begun(base, [(1, 1), (2, 2), (2, 3)])
     journal, seen = tmp_path / "journal", []
     pipeline = ps.pipe(
@@ -125,7 +125,7 @@ UNREADABLE = [
     *((kind, query, {"time": "week"}, "cannot read .*week") for kind in SQL for query in ("{}", "{} WHERE day > 1")),
     ("duckdb", "SELECT [1] AS day", {}, NO_TIMES),
     ("postgresql", "SELECT 1.5::numeric AS day", {}, NO_TIMES),
-    # ADBC makes the greatest a number below all others, so it would be read as a time long ago.
+    # ADBC turns infinity into the least number, which would be read as a time long ago.
     *(("postgresql", f"SELECT {value} AS day", {}, INFINITE) for value in INFINITIES),
     *(
         (
@@ -150,7 +150,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("base", "given", "options", "says"), UNREADABLE, indirect=["base"])
-def test_what_cannot_be_read(base, given, options, says):
+def test_unreadable_queries(base, given, options, says):
     begun(base, [(1, 1)])
     source = tables.read_rows(base.target, given.format(query(base)), **{"time": "day", **options})
     with pytest.raises(tables.TableError, match=says):
@@ -177,7 +177,7 @@ def test_a_file_that_another_process_has_open(base):
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("cancelled", [False, True])
-def test_a_connection_is_closed_if_a_source_does_not_begin(base, cancelled, monkeypatch):
+def test_a_connection_is_closed_if_a_source_fails_to_start(base, cancelled, monkeypatch):
     events, scope = [], trio.CancelScope()
     connect, disconnect = SqliteTable.connect, SqliteTable.disconnect
 

@@ -1,4 +1,4 @@
-"""`write_rows`: whether a table, its records and the journal belong together, and who may write."""
+"""`write_rows`: whether a table, its records and the journal match, and whether another process is writing."""
 
 import shutil
 from functools import partial
@@ -40,7 +40,7 @@ def test_a_table_that_is_gone(base):
 
 
 def stopped(base, journal, time):
-    """Stop a run when a time is complete; return the function that goes on with it."""
+    """Stop a run when a time is complete; return a function that resumes it."""
 
     async def stop(running):
         await running.progress.completed(time)
@@ -52,8 +52,8 @@ def stopped(base, journal, time):
     return partial(ps.run, pipeline, journal=journal)
 
 
-def test_a_table_that_was_restored(base, tmp_path):
-    """The journal says that times are done which the database does not have."""
+def test_a_table_that_was_cleared(base, tmp_path):
+    """The journal records times that the database does not have."""
     go_on = stopped(base, tmp_path / "journal", 0)
     base.clear("sales")
     with pytest.raises(tables.TableError, match="the database has no record of them.*Start over with a new journal"):
@@ -61,7 +61,7 @@ def test_a_table_that_was_restored(base, tmp_path):
 
 
 @pytest.mark.parametrize("base", ["sqlite", "delta"], indirect=True)
-def test_a_table_that_was_restored_as_of_an_earlier_time(base, tmp_path):
+def test_a_table_restored_as_of_an_earlier_time(base, tmp_path):
     """The journal would skip the times that the table has lost."""
     place = base.target.removeprefix(f"{base.kind}:///")
     copied = shutil.copytree if base.kind in PACKAGES else shutil.copy

@@ -1,4 +1,4 @@
-"""`write_rows`: what is refused, when composing or at a row, what is said, and which times are committed then."""
+"""Refusals when composing or at a row, their messages, and the times that are committed before them."""
 
 import datetime as dt
 import pickle
@@ -30,8 +30,8 @@ def test_times_of_another_type_than_the_column(base, day):
 
 
 @pytest.mark.parametrize("base", ["duckdb"], indirect=True)
-def test_times_that_python_does_not_tell_apart(base):
-    """In the hour that clocks show twice."""
+def test_times_that_are_equal_in_python(base):
+    """Such as those in the hour that clocks show twice."""
     twice = [dt.datetime(2026, 10, 25, 2, fold=fold, tzinfo=ZoneInfo("Europe/Berlin")) for fold in (0, 1)]
     with pytest.raises(tables.SchemaError, match=r"row 2 of .* has .*fold=1.*: stamp the rows in UTC"):
         write(ps.values([{"day": day} for day in twice], time=lambda row: row["day"]), base, time="day")
@@ -96,13 +96,13 @@ CALLS = {
         (tables.write_rows, {"keys": "a"}, r"has no argument 'keys'"),
     ],
 )
-def test_what_is_refused_when_composing(function, given, says):
+def test_refused_when_composing(function, given, says):
     with pytest.raises(CompositionError, match=says):
         function(**{name: value for name, value in {**CALLS[function], **given}.items() if value is not ...})
 
 
-def test_values_that_do_not_fit(base):
-    """By table, column, time and row, with a way out; the time before is written, and nothing of this one."""
+def test_mismatched_values(base):
+    """The error has table, column, time, row and a fix; the time before is written, and nothing of this one."""
     rows = ps.values([{"n": 1}, {"n": 2}, {"n": "x"}], time=lambda row: 1 if row["n"] == 1 else 2)
     for schema, name in ({"n": "int64"}, "sales"), (None, "derived"):
         with pytest.raises(tables.SchemaError) as refused:
@@ -162,7 +162,7 @@ AWARE = NAIVE.replace(tzinfo=dt.timezone(dt.timedelta(hours=1)))
     ],
 )
 def test_timestamps_that_would_be_changed(base, kind, good, bad, says):
-    """By row, also in Arrow batches, and in a table that exists."""
+    """The error names the row, also in Arrow batches and in an existing table."""
     if base.kind == "sqlite" and good is AWARE:
         return
     write(ps.values([{"at": good}, {"at": None}], time=lambda _: 1), base, schema={"at": kind})
@@ -194,7 +194,7 @@ def test_a_column_whose_name_would_be_cut_off(base):
     assert write(ps.values([{"n" * 63: 1}]), base) == [0]
 
 
-def test_columns_without_names_of_their_own(base):
+def test_columns_with_equal_or_no_names(base):
     with pytest.raises(tables.SchemaError, match="the rows have no columns: give them one"):
         write(ps.values([{}]), base)
     rows = ps.values([{"a": 1, "A": 2}])
@@ -208,7 +208,7 @@ def test_columns_without_names_of_their_own(base):
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_declared_types_of_sqlite(base):
-    """Text and numbers have many names there; a type that is none of them is named."""
+    """Text and numbers have many names there; the error names an unknown type."""
     base.query(
         "CREATE TABLE sales (item varchar(20), mark CHAR(1), note nvarchar, n unsigned big int, sold NUMERIC(9, 2), "
         "price decimal, at datetime, x double precision)"
@@ -233,7 +233,7 @@ def test_a_folder_that_is_missing(base, tmp_path):
         ps.run(ps.pipe(sales(3), tables.write_rows(tmp_path / "none" / "sales.db", "sales")))
 
 
-def test_columns_that_do_not_fit(base):
+def test_mismatched_columns(base):
     write(sales(3), base)
     with pytest.raises(tables.SchemaError, match=r"no column 'price'.*change the columns of the existing table"):
         write(ps.values([{"price": 1}], time=lambda _: 9), base)
@@ -249,7 +249,7 @@ def test_columns_that_do_not_fit(base):
 
 
 @pytest.mark.parametrize("base", SQL, indirect=True)
-def test_a_table_of_the_users(base):
+def test_a_user_s_table(base):
     base.query("CREATE TABLE sales (sold BIGINT PRIMARY KEY, item TEXT, note TEXT DEFAULT 'none')")
     rows = [{"sold": n, "item": "x"} for n in (1, 2)]
     write(ps.values(rows), base, schema={"sold": "int64", "item": "string"})
@@ -267,7 +267,7 @@ def test_a_table_of_the_users(base):
 
 @pytest.mark.parametrize("base", SQL, indirect=True)
 def test_an_upsert_into_a_table_without_its_key(base):
-    """It is no row's fault, and the message says what the table needs."""
+    """The message says what the table needs, and blames no row."""
     base.query("CREATE TABLE sales (sold BIGINT, item TEXT)")
     with pytest.raises(tables.TableError) as failed:
         write(ps.values([{"sold": 1, "item": "x"}]), base, mode="upsert", key=["item", "sold"])
@@ -294,7 +294,7 @@ def test_an_upsert_into_a_table_without_its_key(base):
     ],
 )
 def test_a_wrong_url_is_refused_without_its_password(target):
-    """Also where libpq would take a part of the password for the host or the port, and say so."""
+    """Even where libpq would show a part of the password as the host or port."""
     with pytest.raises(ps.CompositionError) as refused:
         tables.write_rows(target, "sales")
     assert "zyx" not in str(refused.value)
@@ -325,7 +325,7 @@ def test_passwords_appear_nowhere(made, tmp_path, caplog):
 @pytest.mark.parametrize("first", [4, 14, 10_000])
 @pytest.mark.parametrize("bad", ["text", float("nan"), 2**70, "another day"])
 def test_times_before_a_refused_row_are_committed(base, options, first, bad, monkeypatch):
-    """In one batch with it, whether its own time helped to derive the columns or not; then the next run goes on."""
+    """Even from the same batch, whether or not its own time helped to derive the columns; the next run resumes."""
     monkeypatch.setattr("adapters.tables.writing.FIRST_ROWS", first)
     rows = [((n // 4), {"day": n // 4, "sold": n}) for n in range(20)]
     broken = rows.copy()
@@ -342,8 +342,8 @@ def test_times_before_a_refused_row_are_committed(base, options, first, bad, mon
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_a_time_that_has_rows_after_a_refused_one_is_not_committed(base):
-    """With a schema the run ends at the row, before any time is complete; without one, when the columns are derived."""
+def test_a_time_with_rows_after_a_refused_one_is_not_committed(base):
+    """With a schema the run ends at the row, before any time is complete; else when the columns are derived."""
     rows = [{"day": day, "sold": n} for n, day in enumerate([0, 1, 0, 2, 3, 1, 4])]
     rows[4]["sold"] = "text"
     source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row["day"], lateness=10))
@@ -353,7 +353,7 @@ def test_a_time_that_has_rows_after_a_refused_one_is_not_committed(base):
         assert (sold(base) if base.has("sales") else None) == found
 
 
-def test_without_pyarrow_the_error_names_the_extra_of_the_target():
+def test_without_pyarrow_the_error_names_the_target_s_extra():
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
         "import pullstream as ps; from pullstream import tables\n"

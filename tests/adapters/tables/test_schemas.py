@@ -1,4 +1,4 @@
-"""Columns and times: the types that a column gets, and times as text and as values, unchanged or refused."""
+"""The types of columns, and times as text and as values, unchanged or refused."""
 
 import datetime as dt
 from decimal import Decimal
@@ -37,7 +37,7 @@ LACKED = {
     "delta": FEW,
     "iceberg": [*FEW, "int8", "int16"],
 }
-"""The types that a database does not have."""
+"""The types that each database lacks."""
 
 
 def test_a_second_run_with_the_same_schema(base):
@@ -55,7 +55,7 @@ def test_a_second_run_with_the_same_schema(base):
             put(1, "refused", kind)
 
 
-def test_columns_that_an_upsert_has(base):
+def test_reserved_column_names(base):
     for name in "pullstream_order", "PULLSTREAM_rank":
         source = ps.values([{"n": 1, name: 1}])
         with pytest.raises(tables.SchemaError, match=f"begin with pullstream_: rename the column '{name}'"):
@@ -65,7 +65,7 @@ def test_columns_that_an_upsert_has(base):
 
 @pytest.mark.parametrize("mode", modes("n"))
 def test_columns_in_another_order_and_fewer(base, mode):
-    """By name, also where a driver matches them by position; in a row that is replaced, the others stay."""
+    """Matched by name, even if a driver matches by position; a replaced row keeps its other columns."""
 
     def put(day, row, schema):
         return write(
@@ -83,7 +83,7 @@ def test_columns_in_another_order_and_fewer(base, mode):
     assert base.query("SELECT day, n, other FROM sales ORDER BY day") == expected
 
 
-def test_a_time_without_rows_that_its_column_cannot_hold(base):
+def test_a_rowless_time_that_its_column_cannot_hold(base):
     source = ps.values([pa.record_batch({"day": pa.array([], "int64")})], time=lambda _: "Monday")
     with pytest.raises(tables.SchemaError, match="the time of the row is 'Monday' .str., and the column is int64"):
         write(source, base, mode="replace_time", time="day")
@@ -105,7 +105,7 @@ def test_columns_are_derived_from_the_first_complete_time(base, later, lateness,
 @pytest.mark.parametrize("limit", [1, 2, 64])
 @pytest.mark.parametrize("first", [3, 4, 6, 100])
 @pytest.mark.parametrize("of", [dict, lambda row: pa.RecordBatch.from_pylist([row])], ids=["dicts", "batches"])
-def test_only_the_first_rows_give_the_columns(base, of, first, limit, monkeypatch):
+def test_only_the_first_rows_set_the_columns(base, of, first, limit, monkeypatch):
     monkeypatch.setattr("adapters.tables.writing.FIRST_ROWS", first)
     rows = [(5, {"n": 1, "late": 2}), (1, {"n": 1}), (1, {"n": 2}), (3, {"x": 0}), (1, {"n": 3, "more": 4})]
     source = ps.pipe(ps.values(rows), ps.stamp(lambda row: row[0], lateness=100), ps.map(lambda row: of(row[1])))
@@ -121,7 +121,7 @@ HALF = (0.5, Decimal("0.50"), Fraction(1, 2), numpy.float64(0.5), numpy.float32(
 
 
 class Pair(NamedTuple):
-    """Equal to a plain tuple."""
+    """A named tuple, which equals a plain tuple."""
 
     a: Any
     b: Any
@@ -166,7 +166,7 @@ def test_times_without_a_text_are_refused(base, time):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("mode", "day"), [("append", None), ("replace_time", None), ("replace_time", 5)])
-def test_rows_of_no_or_another_time_are_refused(base, mode, day):
+def test_rows_with_another_time_are_refused(base, mode, day):
     source = ps.values([{"day": 1, "n": 1}, {"day": day, "n": 2}], time=lambda _: 1)
     with pytest.raises(tables.SchemaError, match=f"row 2 of the time 1 has {day} in the column 'day': the time of the"):
         write(source, base, mode=mode, time="day")
@@ -195,7 +195,7 @@ def test_times_that_a_column_would_change_are_refused(base, kind, times):
 @pytest.mark.parametrize("unit", ["s", "ms"])
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_timestamps_in_seconds_keep_their_instants(base, unit, zone):
-    """A column of CSV, such as 2026-03-02T08:00:00, is in seconds."""
+    """CSV times such as 2026-03-02T08:00:00 are in seconds."""
     if zone is not None and base.kind == "sqlite":
         pytest.skip("SQLite has no timestamps with a time zone")
     for time in 0, 1:

@@ -1,4 +1,4 @@
-"""SQLite's locks: a file that others use, one that is read and written in one run, and cancellation."""
+"""SQLite's locks: a file in use, a file read and written in one run, and cancellation."""
 
 import sqlite3
 import threading
@@ -32,7 +32,7 @@ def other(base):
 
 @pytest.mark.parametrize("waits", ["opening", "committing", "reading"])
 def test_a_cancellation_does_not_wait_for_a_lock(base, other, waits, monkeypatch):
-    """It ends while the other program has its lock, which is until the end of the test, or for a minute."""
+    """The run ends while the other program holds its lock, for at most a minute."""
     begin, late = "BEGIN EXCLUSIVE", threading.Timer(60, other.rollback)
     source, sink = sales(30), tables.write_rows(base, "sales")
     if waits == "committing":
@@ -62,7 +62,7 @@ def test_a_cancellation_does_not_wait_for_a_lock(base, other, waits, monkeypatch
 
 @pytest.mark.parametrize("wal", [False, True])
 def test_one_file_is_read_and_written_in_one_run(base, other, wal, monkeypatch):
-    """Without WAL, a query that is being read would keep the writer from committing."""
+    """Without WAL, an open query would keep the writer from committing."""
     if wal:
         other.execute("PRAGMA journal_mode = WAL")
     monkeypatch.setattr(sqlite, "PATIENCE", 1)
@@ -77,7 +77,7 @@ def test_one_file_is_read_and_written_in_one_run(base, other, wal, monkeypatch):
 
 
 def test_two_sinks_begin_a_file(tmp_path, monkeypatch):
-    """Only one of them can switch it to WAL, while nobody else uses it; the other one waits."""
+    """Switching to WAL needs exclusive use of the file, so the sink waits for the other connection."""
     path, waited = tmp_path / "new.db", []
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as first:
         first.execute("BEGIN IMMEDIATE")

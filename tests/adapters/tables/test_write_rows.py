@@ -1,4 +1,4 @@
-"""`write_rows`: what is in the table, who may write to it, and rows of open times in memory and in temporary files."""
+"""`write_rows`: the content of tables, who may write, and rows of open times in memory and temporary files."""
 
 import datetime as dt
 import logging
@@ -29,7 +29,7 @@ def test_each_time_is_written_once(base, caplog):
     assert base.times() == [("0", 1), ("1", 2), ("2", 3)]
 
 
-def test_a_second_run_without_times_is_remarked(base, caplog):
+def test_a_second_run_without_times_logs_a_hint(base, caplog):
     for sold_now in (1, 2):
         write(ps.values([{"item": "tea", "sold": sold_now}]), base)
     (message,) = caplog.messages
@@ -40,8 +40,8 @@ def test_a_second_run_without_times_is_remarked(base, caplog):
 @pytest.mark.sampled
 @pytest.mark.parametrize("base", SQL, indirect=True)
 @pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": "sold"}])
-def test_a_time_with_other_rows_than_before_is_remarked(base, options, caplog):
-    """Once; if the number of rows is the same, it is not."""
+def test_a_time_with_more_rows_than_before_logs_a_hint(base, options, caplog):
+    """A warning is logged once, if the number of rows differs."""
     write(sales(4), base, **options)
     assert write(sales(4), base, **options) == []
     assert not caplog.messages
@@ -54,7 +54,7 @@ def test_a_time_with_other_rows_than_before_is_remarked(base, options, caplog):
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_batches_of_a_time_with_other_rows_are_counted_by_row(base, caplog):
+def test_the_hint_counts_the_rows_of_batches(base, caplog):
     batch = pa.record_batch({"sold": [3, 4]})
     write(ps.values([batch, batch], time=lambda _: 1), base)
     write(ps.values([batch, batch], time=lambda _: 1), base)
@@ -98,8 +98,8 @@ def test_a_column_for_the_time(base, time):
     assert moment == time or str(moment) == str(time)
 
 
-def test_values_of_all_kinds_come_back(base):
-    """SQLite has dates and timestamps as text."""
+def test_values_of_all_kinds_are_kept(base):
+    """SQLite stores dates and timestamps as text."""
     row = {"n": 2**62, "x": 0.1, "yes": True, "text": 'it\'s "x"; --', "day": DAY, "at": MOMENT, "raw": b"\0\xff"}
     empty = dict.fromkeys(row)
     write(ps.values([row, empty]), base)
@@ -114,7 +114,7 @@ def test_values_of_all_kinds_come_back(base):
 
 
 def test_several_results_of_a_key(base):
-    """What `aggregate` gives is no row of columns that a SQL database has: the message shows how to make one."""
+    """Results of `aggregate` are not rows that a SQL database can store: the message shows how to make one."""
     results = ps.pipe(ps.values(["tea"]), ps.aggregate(key=str, n=ps.agg.count()))
     if base.kind in {"sqlite", "postgresql"}:
         with pytest.raises(
@@ -125,7 +125,7 @@ def test_several_results_of_a_key(base):
     assert base.query("SELECT item, n FROM sales") == [("tea", 1)]
 
 
-def test_decimals_may_have_more_digits_than_the_first(base):
+def test_later_decimals_may_have_more_digits(base):
     def balance(text):
         return ps.values([(Decimal(text),)], time=lambda _: text)
 
@@ -141,7 +141,7 @@ def test_decimals_may_have_more_digits_than_the_first(base):
 @pytest.mark.sampled
 @pytest.mark.parametrize("options", modes("item").values(), ids=modes("item"))
 def test_batches_without_rows(base, options):
-    """They are times without rows, in a new table and in one that exists; "replace_time" then removes the old ones."""
+    """They are times without rows, in a new and in an existing table; "replace_time" then removes the old rows."""
     full = pa.record_batch({"day": [1], "item": ["a"], "sold": [3]})
     empty, replaces = full.slice(1), "time" in options
     for number, (batches, expected) in enumerate([([empty], []), ([empty, full, empty], [3]), ([empty], [3])]):
@@ -165,8 +165,8 @@ def test_no_rows(base):
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_only_the_columns_of_a_time_are_converted_from_arrow(base, monkeypatch):
-    """Its record is bound as it is."""
+def test_only_a_time_s_columns_are_converted_from_arrow(base, monkeypatch):
+    """The time's record is bound without conversion."""
     columns, plain = [], sqlite._plain
     monkeypatch.setattr(sqlite, "_plain", lambda column: columns.append(column) or plain(column))
     write(ps.values([{"day": n, "item": "tea"} for n in range(5)], time=lambda row: row["day"]), base)
@@ -175,8 +175,8 @@ def test_only_the_columns_of_a_time_are_converted_from_arrow(base, monkeypatch):
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("count", "large", "lateness"), [(2000, 0, 0), (2000, 0, 1000), (40, 4_000, 1000)])
-def test_all_times_together_have_a_limit_in_memory(base, count, large, lateness, monkeypatch):
-    """Many rows, or few large ones, of which no time alone has as much."""
+def test_all_times_share_a_memory_limit(base, count, large, lateness, monkeypatch):
+    """For many rows or a few large ones, although no single time reaches the limit."""
     limit = 50_000 if large else 5_000
     monkeypatch.setattr(spools, "SORTED_BYTES", 100)
     monkeypatch.setattr(spools, "IN_MEMORY", limit)
@@ -203,7 +203,7 @@ def test_all_times_together_have_a_limit_in_memory(base, count, large, lateness,
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_a_table_is_released_although_its_rows_cannot_be(base, monkeypatch):
+def test_a_table_is_released_even_if_its_rows_are_not(base, monkeypatch):
     def fails(_):
         raise OSError("no")
 
