@@ -1,11 +1,11 @@
-"""Break the code in many places, one at a time, and see that the tests notice each.
+"""Break the code in many places, one at a time, and check that the tests notice each break.
 
     python -m tests.breaks                  # all breaks, in temporary copies of this checkout
     python -m tests.breaks hold-once -n 1   # some of them
     python -m tests.breaks --list
 
-`breaks.toml` has the breaks. Run them before and after a change of the tests: what was found before must be found
-after. The exit code is 1 if a break was missed, or if one could not be tried.
+`breaks.toml` has the breaks. Run them before and after a change of the tests: breaks found before must be found
+after. The exit code is 1 if a break was missed, or could not be tried.
 """
 
 import argparse
@@ -32,18 +32,18 @@ TABLE = ROOT / "tests/breaks.toml"
 FOLDERS = ("pullstream", "timely", "adapters", "tests", "tutorials")
 
 BEGUN = "PULLSTREAM_BREAKS"
-"""The environment variable that names the file with the test that was begun last."""
+"""The environment variable with the path of a file that names the last test to begin."""
 
 FAILED, TIMED_OUT = 1, -1
-"""The exit code of pytest when a test has failed, and the one here when it was stopped."""
+"""The exit code of pytest after a failed test, and our code for a stopped run."""
 
 RUNNING: set["subprocess.Popen[bytes]"] = set()
-"""The processes that run now; none of them hears Ctrl-C."""
+"""The running processes, which do not receive Ctrl-C."""
 
 
 @attrs.frozen
 class Break:
-    """A change of the code that at least one test of some files must notice."""
+    """A change of the code that some test in `tests` must notice."""
 
     name: str
     file: str
@@ -53,7 +53,7 @@ class Break:
     tests: list[str]
 
     def refused(self, root: Path) -> str:
-        """Say why the break cannot be tried in a checkout; nothing if it can."""
+        """Return the reason why the break cannot be tried in a checkout; empty if it can."""
         missing = [file for file in (self.file, *self.tests) if not (root / file).is_file()]
         if missing:
             return f"there is no {', '.join(missing)}"
@@ -83,14 +83,14 @@ class Outcome:
 
 
 def pytest_configure() -> None:
-    """Let Hypothesis find the same examples every time, and not look for simpler ones."""
+    """Make Hypothesis generate the same examples every time, without shrinking them."""
     if BEGUN in os.environ:
         settings.register_profile("breaks", phases=[Phase.explicit, Phase.generate], database=None)
         settings.load_profile("breaks")
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Write down which test begins: pytest loads this file as a plugin while a break is tried."""
+    """Record the test that begins: pytest loads this file as a plugin while a break is tried."""
     if BEGUN in os.environ:
         Path(os.environ[BEGUN]).write_text(nodeid, encoding="utf-8")
 
@@ -113,7 +113,7 @@ def copied(target: Path) -> Path:
 
 @contextmanager
 def applied(each: Break, root: Path) -> Generator[None]:
-    """Apply a break to a copy for a while."""
+    """Apply a break to a copy within the context."""
     path = root / each.file
     whole, status = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(whole.replace(each.find, each.put), encoding="utf-8")
@@ -122,13 +122,13 @@ def applied(each: Break, root: Path) -> Generator[None]:
     finally:
         path.write_text(whole, encoding="utf-8")
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        # Python takes a cached file for the source's by its size and the second in which that was written.
+        # Python matches a cached file with its source only by size and second.
         for cached in path.parent.glob(f"__pycache__/{path.stem}.*"):
             cached.unlink()
 
 
 def tried(root: Path, tests: Sequence[str], limit: float) -> tuple[int, str, str]:
-    """Run tests up to the first failure: the exit code, the test that was begun last, and what pytest printed."""
+    """Run tests up to the first failure; return the exit code, the last test to begin, and pytest's output."""
     begun = root.with_suffix(".begun")
     begun.write_text("", encoding="utf-8")
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "tests.breaks", "--hypothesis-seed=0"]
@@ -137,7 +137,7 @@ def tried(root: Path, tests: Sequence[str], limit: float) -> tuple[int, str, str
 
 
 def ran(root: Path, module: Sequence[str], limit: float, environment: Mapping[str, str]) -> tuple[int, str]:
-    """Run a module with arguments in a copy: its exit code, and what it printed."""
+    """Run a module with arguments in a copy; return its exit code and output."""
     with (
         tempfile.TemporaryFile() as output,
         subprocess.Popen(
@@ -163,7 +163,7 @@ def ran(root: Path, module: Sequence[str], limit: float, environment: Mapping[st
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a process and what it has started."""
+    """Kill a process and the processes it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -181,7 +181,7 @@ def outcome(each: Break, root: Path, limit: float) -> Outcome:
         return Outcome(each.name, "NOT TRIED", seconds, f"pytest ended with code {code}: {' '.join(last)}")
     without, *_ = tried(root, [test], limit)
     if without != 0:
-        return Outcome(each.name, "NOT TRIED", seconds, f"{test} fails without the break as well")
+        return Outcome(each.name, "NOT TRIED", seconds, f"{test} also fails without the break")
     return Outcome(each.name, "found" if code == FAILED else "found, hangs", seconds, test)
 
 
@@ -192,9 +192,9 @@ def main(
     try_one: Callable[[Any, Path, float], Outcome],
     limit: float,
 ) -> int:
-    """Run the command of a table: try the breaks that are asked for, or all."""
+    """Run the command for a table: try the named breaks, or all."""
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=description)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of a break; by default all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="breaks to try; by default all")
     parser.add_argument("--list", action="store_true", help="list the breaks, and try none")
     parser.add_argument("--limit", type=float, default=limit, help=f"seconds for each break (default: {limit})")
     parser.add_argument("-n", dest="workers", type=int, default=2, help="breaks tried at once (default: 2)")

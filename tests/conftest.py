@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Settings and fixtures of all tests."""
 
 import gc
 import os
@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[1]
 
 
 def pytest_configure():
-    """Show every frame of what fails, and let programs that tests start be of this checkout, and be interrupted.
+    """Show all frames of failures, and make programs that tests start use this checkout and heed interrupts.
 
-    What is installed beside it has no adapters at its top, and may be older. In the background tests run with
-    interrupts ignored, which those programs would take over. They keep what Python compiles, even where the run itself
+    An installed package may be older, and has no top-level adapters. In the background, tests run with
+    interrupts ignored, which those programs would inherit. They keep what Python compiles, even where the run itself
     does not: half of a small program's time is compiling the toolkit. Each Java of Spark starts with half the work if
-    it does not optimize what runs for seconds only; the full run has Java as users have it.
+    it does not optimize code that runs only for seconds; the full run has Java as users do.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PULLSTREAM_TRACEBACK"] = "full"
@@ -33,14 +33,14 @@ def pytest_configure():
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen():
-    """Let the garbage collector look only at what a file of tests makes itself, and not at all of a large process."""
+    """Limit garbage collection to the objects of one test file; scanning all of a large process takes long."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def session():
-    """The shared Spark session; starting one takes seconds. Each shuffle has as many parts as there is work for."""
+    """The shared Spark session, because starting one takes seconds. Shuffles have few partitions for little data."""
     from pyspark import SparkContext
 
     from adapters import spark
@@ -58,7 +58,7 @@ def session():
 def pytest_collection_modifyitems(items):
     """Mark as slow every case outside the sample of a test that is marked `sampled`; begin with Spark.
 
-    One worker has the shared session for a third of the time: begun last, it would run alone.
+    One worker has the shared session for a third of the run: if it began last, it would finish alone.
     """
     items.sort(key=lambda item: not SPARK.search(item.nodeid))
     tests = defaultdict(list)
@@ -90,4 +90,4 @@ def pytest_xdist_make_scheduler(config, log):
 SPARK = re.compile("spark|structured_streaming")
 CONNECT = re.compile(r"spark/connect/|\[connect")
 OWN_SESSION = re.compile(r"spark/cluster/|test_(alone|ended|starting)\.py")
-"""Tests that start a Java of their own, in another process."""
+"""Tests that start another Java in another process."""

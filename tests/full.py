@@ -1,10 +1,10 @@
-"""Run every test, the slow ones as well, group by group, and write what was found on one page.
+"""Run every test, including the slow ones, group by group, and write the results to one page.
 
     python -m tests.full --out full.md              # all groups, hours
     python -m tests.full --out full.md theory core  # some of them
 
-Where the default run has a sample of a matrix or a short loop, this has all of it (`tests/sampling.py`). The page is
-written after each group: an interrupted run leaves what it has found. The exit code is 1 if a test failed.
+Where the default run has a sample of a matrix or a short loop, this runs all of it (`tests/sampling.py`). The page is
+written after each group, so an interrupted run leaves its results. The exit code is 1 if a test failed.
 """
 
 import argparse
@@ -37,7 +37,7 @@ GROUPS = {
 
 @attrs.frozen
 class Found:
-    """What a group's tests have shown."""
+    """The results of a group."""
 
     group: str
     code: int
@@ -53,7 +53,7 @@ class Found:
 
 
 def run(group, seed, workers, chosen):
-    """Run the tests of a group; what pytest says goes to the terminal."""
+    """Run the tests of a group; pytest's output goes to the terminal."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         options = ["-q", "-m", "slow or not slow", f"--hypothesis-seed={seed}", "-n", workers, "-k", chosen]
@@ -78,11 +78,11 @@ def run(group, seed, workers, chosen):
 
 
 def page(begun, seed, workers, chosen, results):
-    """The page: when and where it was run, a row for each group, and the tests that failed."""
+    """The page: when and where the tests ran, a row for each group, and the failed tests."""
     lines = [f"# The tests `{chosen}`" if chosen else "# Every test", ""]
     lines += [f"- begun {begun:%Y-%m-%d %H:%M} UTC, commit {commit()}"]
     lines += [f"- Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores, {workers} workers"]
-    lines += [f"- Hypothesis has the seed {seed}; other seeds stand in the tests", ""]
+    lines += [f"- Hypothesis has the seed {seed}; other seeds are in the tests", ""]
     lines += ["| group | tests | passed | failed | skipped | seconds |", "| --- | --: | --: | --: | --: | --: |"]
     lines += [found.row() for found in results]
     lines += [f"\n`{found.group}`: pytest ended with exit code {found.code}" for found in results if found.code]
@@ -91,20 +91,20 @@ def page(begun, seed, workers, chosen, results):
 
 
 def commit():
-    """The commit of the checkout, and whether files have changed since."""
-    told = subprocess.run(
+    """The commit of the checkout, and whether files have changed since then."""
+    done = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    return told.stdout.strip() or "unknown"
+    return done.stdout.strip() or "unknown"
 
 
 def main():
-    """Run the groups that are asked for, or all."""
+    """Run the named groups, or all."""
     parser = argparse.ArgumentParser(prog="python -m tests.full", description="Run every test, and write one page.")
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}; by default all")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}; by default all")
     parser.add_argument("--out", type=Path, required=True, help="the page, in Markdown")
     parser.add_argument(
-        "--seed", type=int, default=random.randrange(10**6), help="of Hypothesis; by default another each time"
+        "--seed", type=int, default=random.randrange(10**6), help="seed of Hypothesis; random by default"
     )
     parser.add_argument("-k", dest="chosen", default="", help="only the tests that match, as in pytest")
     parser.add_argument("-n", dest="workers", default="2", help="workers of pytest-xdist (default: 2)")

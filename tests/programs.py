@@ -1,4 +1,4 @@
-"""Programs in a Python process of their own, and waiting for what other processes and threads do."""
+"""Programs in a separate Python process, and waits for other processes and threads."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def python(*arguments, timeout=300, **how):
-    """Run Python; return its exit code and its output."""
+    """Run Python to its end; return its exit code and its output."""
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **how)
 
@@ -22,14 +22,14 @@ def started(*arguments, **how):
 
 
 def printed(*arguments, **how):
-    """The output of Python, which must not fail."""
+    """Run Python, which must not fail; return its output."""
     done = python(*arguments, **how)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def wait(left, seconds=300):
-    """Wait until a function returns nothing more that is left to be done; fail with it after some seconds."""
+    """Wait until a function returns nothing that is left; after some seconds, fail with what is left."""
     end = time.monotonic() + seconds
     while found := left():
         assert time.monotonic() < end, found
@@ -37,7 +37,7 @@ def wait(left, seconds=300):
 
 
 async def until(test):
-    """Wait until a condition holds, which nobody announces."""
+    """Wait until a condition holds that sets no event."""
     with trio.fail_after(300):
         while not test():  # noqa: ASYNC110 - it can only be polled
             await trio.sleep(0.002)

@@ -1,9 +1,9 @@
-"""Count what one has to read: non-blank lines, and the calls that a small program makes inside the toolkit.
+"""Count how much there is to read: non-blank lines, and the calls of a small program inside the toolkit.
 
     python -m tests.size
 
 A call path counts the files, functions and calls of `pullstream`, `timely` and `adapters` that one run of a program
-passes through, with everything loaded before. Setting the run up is part of it.
+passes through, with everything loaded beforehand. The setup of the run is included.
 """
 
 import sys
@@ -42,7 +42,7 @@ async def counted(upstream, ctx):
 
 
 def refused(value):
-    """Fail for a value that the programs have."""
+    """Fail for a value of the programs."""
     raise ValueError(value)
 
 

@@ -1,4 +1,4 @@
-"""The page on the architecture is true: its files are there, and its picture shows the layers that imports keep to."""
+"""The architecture page is true: its files exist, and its picture shows the layers of the imports."""
 
 import re
 import runpy
@@ -9,8 +9,8 @@ LAYERS = runpy.run_path(str(ROOT / "tests" / "test_imports.py"))["LAYERS"]
 PAGE = (ROOT / "tutorials" / "architecture.md").read_text()
 
 
-def test_every_file_is_there():
-    """A file that a reader is sent to exists, and so does what is named in it."""
+def test_every_file_exists():
+    """Files that the page refers to exist, with the functions that it names."""
     files = set(re.findall(r"`((?:pullstream|timely|adapters)/[\w/]+\.py)`", PAGE))
     places = re.findall(r"`((?:pullstream|timely)/[\w/]+\.py)`, `(\w+)`", PAGE)
     places += [(file, name) for name, file in re.findall(r"`(\w+)` in\s+`((?:pullstream|timely)/[\w/]+\.py)`", PAGE)]
@@ -20,14 +20,14 @@ def test_every_file_is_there():
     assert [(file, name) for file, name in places if f"def {name}(" not in (ROOT / file).read_text()] == []
 
 
-def test_the_names_to_know():
+def test_the_key_classes():
     names = re.findall(r"^\| `(\w+)` \| .* \| `([\w/]+\.py)` \|$", PAGE, re.MULTILINE)
 
     assert 40 < len(names) <= 60
     assert [name for name, file in names if f"\nclass {name}" not in (ROOT / file).read_text()] == []
 
 
-def test_what_is_named_is_there():
+def test_every_name_exists():
     """Every name in the text occurs in the code."""
     files = (file for top in ("pullstream", "timely", "adapters") for file in (ROOT / top).rglob("*.py"))
     words = {word for file in files for word in re.findall(r"\w+", file.read_text())}
@@ -36,12 +36,12 @@ def test_what_is_named_is_there():
     assert sorted(named - words) == []
 
 
-def test_every_link_leads_somewhere():
+def test_every_link_has_a_target():
     assert [link for link in re.findall(r"\]\(([^)#]+)\)", PAGE) if not (ROOT / "tutorials" / link).exists()] == []
 
 
 def test_the_picture_shows_the_layers():
-    """From the top down, each layer under its name; those that share a layer stand in any order."""
+    """From the top down; names in the same layer may have any order."""
     picture = re.search(r"```\n(.*?)```", PAGE, re.DOTALL)[1]
     names = [name for line in picture.splitlines() for name in re.findall(r"(?<=[│ ] )((?:[a-z]+\.)*[a-z]+)  ", line)]
     depth = {name: level for level, layer in enumerate(reversed(LAYERS)) for name in layer}

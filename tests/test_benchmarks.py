@@ -1,4 +1,4 @@
-"""The benchmark command: every workload runs in every toolkit that is here, and a wrong answer is no figure."""
+"""The benchmark command: every workload runs in every installed toolkit, and a wrong answer gives no figure."""
 
 import sys
 import tomllib
@@ -18,13 +18,13 @@ PEERS = set(TOOLKITS) - {LIMIT, HERE, BY_HAND, "Spark"}
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("toolkit", [toolkit for toolkit in TOOLKITS if toolkit not in (LIMIT, "Spark")])
-def test_every_way_gives_the_limits_answer(toolkit):
+def test_every_way_equals_the_limit(toolkit):
     if version(toolkit) is None:
         pytest.skip(f"{toolkit} is not installed")
     assert printed("-m", "tests.benchmarks.smoke", toolkit).count(": right") > 2
 
 
-def test_every_workload_has_a_limit_and_a_way_of_ours():
+def test_every_workload_has_a_limit_and_ours():
     for workload in WORKLOADS.values():
         assert LIMIT in workload.ways, workload.name
         assert HERE in workload.ways, workload.name
@@ -36,7 +36,7 @@ def test_whole_programs_give_the_same_by_hand(program):
     measure(program, 40, 0)
 
 
-def test_a_whole_program_with_another_answer_or_file_gives_no_figures():
+def test_different_answers_or_files_of_a_whole_program_fail():
     def prepare(size):
         return {HERE: lambda folder: (folder / "day").write_text("tea"), BY_HAND: lambda _: 3}
 
@@ -44,7 +44,7 @@ def test_a_whole_program_with_another_answer_or_file_gives_no_figures():
         measure(Program("broken", "", 1, 1, prepare), 1, 0)
 
 
-def test_the_group_names_every_peer():
+def test_the_group_has_every_peer():
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     assert {requirement.split(">=")[0] for requirement in groups["bench"]} == PEERS
 
@@ -72,7 +72,7 @@ def run(monkeypatch, *arguments):
     return command.main()
 
 
-def test_each_measurement_has_the_limit_right_before_it(measured, monkeypatch, capsys):
+def test_the_limit_is_measured_before_each_way(measured, monkeypatch, capsys):
     assert run(monkeypatch, "--only", "W1", "W2", "--toolkits", HERE, BY_HAND, "--repeat", "2") == 0
     turn = [(name, way) for name in ("W1", "W2") for own in (HERE, BY_HAND) for way in (LIMIT, own)]
     assert sorted(measured.asked) == sorted(turn * 2)
@@ -81,12 +81,12 @@ def test_each_measurement_has_the_limit_right_before_it(measured, monkeypatch, c
     assert "2.00 (2.00 to 2.00)" in capsys.readouterr().out
 
 
-def test_a_wrong_answer_is_an_error_and_no_row(measured, monkeypatch, capsys):
+def test_a_wrong_answer_is_an_error(measured, monkeypatch, capsys):
     measured.given[HERE] = found(digest="another")
     assert run(monkeypatch, "--only", "W1", "--toolkits", HERE, BY_HAND, "--repeat", "3") == 1
-    told = capsys.readouterr()
-    assert "W1 pullstream: wrong answer: another instead of same" in told.err
-    assert [row for row in told.out.splitlines() if "fresh" in row and "pullstream" in row] == []
+    printed = capsys.readouterr()
+    assert "W1 pullstream: wrong answer: another instead of same" in printed.err
+    assert [row for row in printed.out.splitlines() if "fresh" in row and "pullstream" in row] == []
     assert measured.asked.count(("W1", HERE)) == 1  # once is enough
 
 

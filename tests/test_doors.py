@@ -1,4 +1,4 @@
-"""The doors of a checkout: what users import is what stands behind, and who stands in the way is named."""
+"""The doors of a checkout: users import the same objects as behind the door, and errors name what hides a folder."""
 
 import importlib
 import os
@@ -23,7 +23,7 @@ DOORS = {
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_door_leads_to_what_is_behind_it(door):
-    """Nothing is there twice: what comes through a door is the very same."""
+    """The objects behind a door are the same, not copies."""
     through, behind = importlib.import_module(door), importlib.import_module(DOORS[door])
 
     assert {name: getattr(through, name) for name in behind.__all__} == {
@@ -32,16 +32,16 @@ def test_a_door_leads_to_what_is_behind_it(door):
     assert through.__doc__ == behind.__doc__
 
 
-def test_every_folder_has_its_door():
-    """An adapter that is new is reached as the others are."""
+def test_every_folder_has_a_door():
+    """Every adapter, also a new one, can be imported from `pullstream`."""
     adapters = {path.parent.name for path in (ROOT / "adapters").glob("*/__init__.py")}
 
     assert {f"pullstream.{name}" for name in adapters} | {"pullstream.timely"} <= DOORS.keys()
 
 
 @pytest.mark.parametrize(("name", "program"), [("timely", "pullstream.program.pipe"), ("adapters", "pullstream.files")])
-def test_what_hides_a_folder_is_named(name, program, tmp_path):
-    """A file or folder of the user's that a checkout cannot do with: where it is first needed, and with what to do."""
+def test_a_hidden_folder_is_reported(name, program, tmp_path):
+    """The first import that needs a checkout's folder reports a user's file or folder in its place, and the fix."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("raise SyntaxError('this is not ours')")
 

@@ -1,4 +1,4 @@
-"""What an extra installs is all that its modules need, in an environment that has nothing else."""
+"""An extra installs everything that its modules need."""
 
 import ast
 import re
@@ -28,13 +28,13 @@ FOLDERS = {
 """The folders and files of `adapters` that an extra is for."""
 
 HERE_OR_NOT = {
-    "display": {"IPython"},  # looked for in a notebook, which has it
-    "spark": {"grpc", "py4j"},  # what a session came through, and a part of pyspark
+    "display": {"IPython"},  # used in a notebook, which has it
+    "spark": {"grpc", "py4j"},  # the session's own connection, and a part of pyspark
 }
-"""What is imported where it is in use already, and never needed."""
+"""Packages that are imported only where they are already in use."""
 
 CALLED = {"attr": "attrs", "google": "protobuf", "opentelemetry": "opentelemetry-api"}
-"""Packages whose distribution has another name."""
+"""Packages whose distribution has a different name."""
 
 BLOCKED = """
 import sys
@@ -72,12 +72,12 @@ def named(requirement):
 
 
 def required(extra):
-    """The distributions that an extra, or the toolkit itself, asks for by name."""
+    """The distributions that an extra, or the toolkit itself, requires by name."""
     return set(map(named, PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]))
 
 
 def imported(folder):
-    """The packages of others that a file, or the files of a folder, import, however they do."""
+    """The top-level names that a file, or the files of a folder, import by statement or by function."""
     place = ROOT / "adapters" / folder
     for path in [place] if place.is_file() else place.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -93,7 +93,7 @@ def imported(folder):
 
 
 def of_all(extra):
-    """The top packages that an environment with one extra has, and nothing else."""
+    """The top-level packages of an environment with only one extra."""
     found, left = set(), [*required(""), *required(extra)]
     while left:
         if (name := left.pop()) not in found:
@@ -106,22 +106,22 @@ def of_all(extra):
 
 
 def told(program, folder, blocked):
-    """What a program prints where some packages are not to be had."""
+    """The lines that a program prints without some packages."""
     program = BLOCKED.format(sorted(blocked)) + program
     return printed("-c", program, cwd=folder, env={"PYTHONPATH": str(ROOT)}).splitlines()
 
 
 @pytest.mark.parametrize("extra", FOLDERS)
-def test_all_that_is_imported_comes_with_the_extra(extra):
-    """Also what is there by chance, because another package of the extra needs it."""
+def test_every_import_is_required_by_its_extra(extra):
+    """Packages that come along with another package must be required, too."""
     tops = {name.partition(".")[0] for folder in FOLDERS[extra] for name in imported(folder)}
     others = tops - OWN - set(sys.stdlib_module_names) - HERE_OR_NOT.get(extra, set())
 
     assert {CALLED.get(name, named(name)) for name in others} <= required("") | required(extra)
 
 
-def test_files_are_read_with_their_extra_alone(tmp_path):
-    """Nothing else that this environment has is to be had: whole numbers, dates and columns are made all the same."""
+def test_files_need_only_their_extra(tmp_path):
+    """Without all other packages of this environment, values of every kind can be written and read."""
     blocked = packages_distributions().keys() - of_all("files") - OWN
     assert {"pandas", "pyspark"} <= blocked
 

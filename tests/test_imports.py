@@ -1,7 +1,7 @@
-"""Which file imports which: no circle, no arrow against the layers, and one door for adapters.
+"""The imports between files: no cycle, no import against the layers, and only the doors for adapters.
 
-An import counts wherever it stands: at the top, inside a function, or for a type checker alone. What the `__init__` of
-a package gathers for its users is one more file; that Python runs it on the way to those beside it is not an arrow.
+An import counts wherever it is: at the top, inside a function, or only for type checkers. What the `__init__` of
+a package exports counts as one file; importing another file of the package does not count as importing `__init__`.
 """
 
 import ast
@@ -73,7 +73,7 @@ LAYERS = (
         "pullstream.metrics",
     ),
 )
-"""From the ground up: a file imports from its own layer, and from those above it in this list."""
+"""Layers from the bottom up: a file imports only from its own layer and from earlier layers in this list."""
 
 DOORS = (
     "pullstream",
@@ -83,19 +83,19 @@ DOORS = (
     "pullstream.duplex",
     "pullstream.timely",
 )
-"""All that adapters may import, besides one another."""
+"""The modules that adapters may import, besides one another."""
 
 LOADERS = ("pullstream.late",)
-"""What loads names on first use, from tables that are compared with the imports beside them."""
+"""Modules that load names on first use; `test_late` compares their tables with the imports."""
 
 BEHIND = ("timely", "adapters")
-"""The folders that stand in `pullstream` where it is installed."""
+"""The folders that are inside `pullstream` when it is installed."""
 
 Graph = Mapping[str, frozenset[str]]
 
 
 def import_graph(root: Path) -> Graph:
-    """What every file of the three packages imports of them."""
+    """The imports of every file in the three packages from these packages."""
     files = {named(path, root): path for package in PACKAGES for path in (root / package).rglob("*.py")}
     return {name: frozenset(imports(path, name, files)) - {name} for name, path in files.items()}
 
@@ -122,22 +122,20 @@ def imports(path: Path, name: str, files: Mapping[str, Path]) -> Iterator[str]:
 
 
 def imported_by_name(call: ast.Call) -> Iterator[str]:
-    """Return what `import_module("...")`, or a function that is named like it, is given."""
+    """Yield the names that `import_module` or `__import__` is called with."""
     function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if function in {"import_module", "__import__"}:
         yield from (given.value for given in call.args[:1] if isinstance(given, ast.Constant))
 
 
 def whole_name(node: ast.ImportFrom, name: str, path: Path) -> str:
-    """What a file imports from; in a folder that stands elsewhere where it is installed, that is said from here."""
+    """The full name of the module that a file imports from; folders that move on installation use relative imports."""
     module = node.module or ""
     moves = name.split(".", maxsplit=1)[0] in BEHIND
     if node.level == 0:
-        assert not (moves and module.split(".")[0] in BEHIND), (
-            f"{name} imports {module}: from where it stands, with dots"
-        )
+        assert not (moves and module.split(".")[0] in BEHIND), f"{name} imports {module}: write a relative import"
         through_a_door = module.split(".")[0] not in BEHIND or name in behind_doors(path)
-        assert through_a_door, f"{name} imports {module}: from pullstream, where it is installed"
+        assert through_a_door, f"{name} imports {module}: import it from pullstream"
         return module
     assert moves, f"{name} imports from {'.' * node.level}{module}: write the whole name"
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
@@ -145,7 +143,7 @@ def whole_name(node: ast.ImportFrom, name: str, path: Path) -> str:
 
 
 def behind_doors(path: Path) -> Iterable[str]:
-    """The name of a file if it is a door, which only a checkout has."""
+    """The name of a file if it is a door, as only a checkout has."""
     says = path.read_text().partition("\n")[0]
     return [named(path, ROOT)] if "in a checkout" in says else []
 
@@ -156,14 +154,14 @@ def circles(graph: Graph) -> list[list[str]]:
 
 
 def layer(name: str) -> int:
-    """The layer of a file: that of the longest prefix in the list; a package that is named alone is its `__init__`."""
+    """The layer of a file: that of its longest prefix in the list; `pullstream` itself stands for its `__init__`."""
     prefixes = {prefix: number for number, row in enumerate(LAYERS) for prefix in row}
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         prefix = ".".join(parts[:length])
         if prefix in prefixes and (prefix != "pullstream" or prefix == name):
             return prefixes[prefix]
-    raise AssertionError(f"{name} stands in no layer: say in LAYERS where it belongs")
+    raise AssertionError(f"{name} is in no layer: add it to LAYERS")
 
 
 def upward(graph: Graph) -> list[tuple[str, str]]:
@@ -188,13 +186,13 @@ def graph() -> Graph:
     return import_graph(ROOT)
 
 
-def test_no_circle_of_files(graph):
+def test_no_import_cycle(graph):
     found = circles(graph)
     inside = [(name, other) for group in found for name in group for other in sorted(graph[name] & set(group))]
     assert not found, told(inside)
 
 
-def test_no_arrow_against_the_layers(graph):
+def test_imports_follow_the_layers(graph):
     found = upward(graph)
     assert not found, told(found)
 
@@ -205,6 +203,6 @@ def test_adapters_use_the_doors(graph):
 
 
 def test_every_layer_has_a_file(graph):
-    """A layer that was renamed is renamed in the list, too."""
+    """A renamed file must be renamed in the list, too."""
     prefixes = {prefix for row in LAYERS for prefix in row}
     assert prefixes <= {prefix for name in graph for prefix in accumulate(name.split("."), "{}.{}".format)}

@@ -1,4 +1,4 @@
-"""Names that are loaded when they are asked for: those that a package imports for type checkers."""
+"""Names loaded on first use: those that a package imports for type checkers."""
 
 import ast
 import importlib
@@ -21,19 +21,19 @@ LATE = [
 
 SELDOM = ("asyncio", "multiprocessing", "adapters", "timely.theory")
 SELDOM += tuple(f"pullstream.{name}" for name in ("trace.tracer", "trace.verdict", "journal", "checker", "history"))
-"""What a plain program never uses."""
+"""Modules that a plain program never uses."""
 
 
 def read(path):
-    """What a file imports for type checkers, each name with its file."""
+    """The names that a file imports for type checkers, each with its file."""
     (branch,) = [node for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.If)]
     assert all(alias.asname == alias.name for node in branch.body for alias in node.names), "it is exported"
     return {alias.name: node.module for node in branch.body for alias in node.names}
 
 
 @pytest.mark.parametrize("path", LATE, ids=str)
-def test_what_type_checkers_read_is_published(path):
-    """All of it, each name from the same file, and no others."""
+def test_type_checkers_see_published_names(path):
+    """All names, each from the same file, and no others."""
     late = importlib.import_module(module(path))
     checked = read(path)
 
@@ -47,8 +47,8 @@ def test_what_type_checkers_read_is_published(path):
 
 
 @pytest.mark.parametrize("path", LATE, ids=str)
-def test_no_file_takes_the_place_of_a_name(path):
-    """What is imported from a package becomes an attribute of it: a file by the name of what it publishes would."""
+def test_no_file_hides_a_published_name(path):
+    """An imported submodule becomes an attribute of its package, and would hide a published name."""
     if path.name != "__init__.py":
         return
     beside = {file.stem for file in (ROOT / path).parent.iterdir()}
@@ -58,8 +58,8 @@ def test_no_file_takes_the_place_of_a_name(path):
 
 
 @pytest.mark.parametrize("path", LATE, ids=str)
-def test_what_is_annotated_can_be_read_while_programs_run(path):
-    """As those do that check calls, or write references: no name in a signature is known to type checkers alone."""
+def test_annotations_can_be_resolved_at_run_time(path):
+    """`get_type_hints` works, for example for checkers of calls: no signature has a name only for type checkers."""
     late = importlib.import_module(module(path))
     things = [getattr(late, name) for name in late.__all__]
     things += [each for thing in things if inspect.isclass(thing) for each in vars(thing).values()]
@@ -94,8 +94,8 @@ def test_what_is_annotated_can_be_read_while_programs_run(path):
         ("pullstream.authoring", "TimedBatch", "it is now called Batch.of"),
     ],
 )
-def test_a_name_that_is_elsewhere_leads_on(module, name, hint, monkeypatch):
-    """By attribute and by import: what it is called now or here, where it is, or which one was meant."""
+def test_a_missing_name_has_a_hint(module, name, hint, monkeypatch):
+    """By attribute and by import: the hint has the new name, the place, or the name that was probably meant."""
     if module in {"pullstream.columns", "pullstream.files", "pullstream.tables"}:
         pytest.importorskip("pyarrow")
     found = importlib.import_module(module)
@@ -117,19 +117,19 @@ def test_a_module_is_imported_without_a_search_for_hints():
     ("name", "hint"),
     [("avg", "use mean"), ("quantil", r"did you mean quantile\?"), ("stddev", r"write a Fold\(initial")],
 )
-def test_a_fold_by_another_name_leads_on(name, hint):
-    """The folds of other libraries, slips of the pen, and all others."""
+def test_a_missing_fold_has_a_hint(name, hint):
+    """Names from other libraries, typos, and unknown names."""
     with pytest.raises(AttributeError, match=f"has no attribute '{name}': {hint}"):
         getattr(ps.agg, name)
 
 
 @pytest.mark.parametrize("name", ["never_heard_of", "race", "take_value", "throwing", "head_of"])
-def test_a_name_that_is_like_no_other_has_no_wrong_hint(name):
-    """Another name is offered only if a slip of the pen explains the difference."""
+def test_an_unrelated_name_has_no_wrong_hint(name):
+    """Another name is offered only if a typo explains the difference."""
     assert "did you mean" not in hints.hint("pullstream", name)
 
 
-def test_every_old_name_has_one_that_exists():
+def test_every_hint_names_what_exists():
     """A hint that leads nowhere is worse than none."""
     for old, new in hints.RENAMED.items():
         assert old not in ps.__all__
@@ -142,13 +142,13 @@ def test_every_old_name_has_one_that_exists():
     assert {re.findall("[a-zA-Z_]+", text)[1] for text in folds} <= {*ps.agg.__all__, "Fold"}
 
 
-def test_few_names_are_at_the_top():
-    """Modules to compose with, what runs them, and what modules are written with; all else has a door of its own."""
+def test_few_names_at_the_top():
+    """Modules to compose, to run, and to write modules; everything else is in another package."""
     assert len(ps.__all__) <= 120
 
 
 def test_a_program_may_probe_for_names():
-    """What is not there is not there, whoever asks in which way."""
+    """A missing name is missing for `hasattr`, `getattr` and import."""
     assert not hasattr(ps, "live")
     assert getattr(ps, "nothing_of_the_kind", None) is None
     with pytest.raises(ImportError, match="cannot import name 'zzzzzz'"):

@@ -1,4 +1,4 @@
-"""The pages are true: their programs print what they say, and the tables of modules name what there is."""
+"""The pages are true: programs print what their comments say, and the tables of modules are complete."""
 
 import ast
 import os
@@ -30,7 +30,7 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "tutorials").rglob("*.md")]
 
 @attrs.frozen
 class Program:
-    """A program of a page: the number of its place, and its text."""
+    """A program on a page: its number there, and its text."""
 
     page: Path
     number: int
@@ -41,9 +41,9 @@ class Program:
 
     @property
     def keeps(self):
-        """Whether it leaves files behind: started again in the same place, it does what it says as well.
+        """Whether the program leaves files: then a second run in the same folder must print the same.
 
-        By default only without Spark, which takes its time for the same.
+        By default only without Spark, which is slow.
         """
         return "Path(" in self.text and ("import spark" not in self.text or FULL in os.environ)
 
@@ -53,7 +53,7 @@ PROGRAMS = [
     for page in sorted(PAGES)
     for number, text in enumerate(re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE), 1)
 ]
-"""All blocks that are called `python`; what is called `py` is not ours to run, or a part of what is run elsewhere."""
+"""All blocks marked `python`; blocks marked `py` belong to other libraries, or are parts of other programs."""
 
 
 def needs_spark(program):
@@ -62,7 +62,7 @@ def needs_spark(program):
 
 @pytest.mark.parametrize("program", [needs_spark(program) for program in PROGRAMS])
 def test_program_prints_what_it_says(program, tmp_path, monkeypatch):
-    """A program's output is the comment that ends it, also the second time."""
+    """A program prints the comment at its end, also in a second run."""
     for _ in range(1 + program.keeps):
         prints_what_it_says(program, tmp_path, monkeypatch)
 
@@ -88,7 +88,7 @@ GROWING = pytest.mark.parametrize("program", [each for each in PROGRAMS if "def 
 
 @GROWING
 async def test_a_growing_file_may_end_in_half_a_letter(program, tmp_path):
-    """The guide's source waits for the other half."""
+    """The guide's source waits for the rest of the character."""
     names = {}
     exec(program.text.partition("\nPath(")[0], names)
     path = tmp_path / "app.log"
@@ -122,8 +122,8 @@ async def test_the_lines_of_a_growing_file_share_their_reads(program, tmp_path, 
     assert len(threads) <= 5  # open, read, close
 
 
-def test_the_guides_program_of_files_that_grow_goes_on_after_a_kill(tmp_path):
-    """Half of the lines are written when it is killed; then it writes the files that the page names."""
+def test_the_guides_program_of_growing_files_resumes_after_a_kill(tmp_path):
+    """Killed after half of the lines, it then writes the files that the page names."""
     (text,) = (program.text for program in PROGRAMS if "minutes.journal" in program.text)
     before, north, south, after = re.fullmatch(r'(.*)north = (".*?")\nsouth = (".*?")\n(.*)', text, re.DOTALL).groups()
     program = re.sub(r"^Path.*\n", "", before + after, flags=re.MULTILINE)
@@ -151,8 +151,8 @@ def test_the_guides_program_of_files_that_grow_goes_on_after_a_kill(tmp_path):
     assert changed(first) == once, "the file of a complete minute is not written again"
 
 
-def test_every_block_says_what_it_is():
-    """A block without a language is neither run nor seen to be left out."""
+def test_every_block_has_a_language():
+    """A block without a language would silently not run."""
     fences = [fence for page in PAGES for fence in re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)]
     kinds = set(fences[::2])
 
@@ -161,7 +161,7 @@ def test_every_block_says_what_it_is():
     assert len(PROGRAMS) > 30
 
 
-def test_no_row_of_the_table_stands_twice():
+def test_no_row_of_the_table_is_repeated():
     calls = re.findall(r"^\| `(\w+\(.*?\))`", MODULES, re.MULTILINE)
 
     assert sorted(calls) == sorted(set(calls))
@@ -183,7 +183,7 @@ def test_table_of_modules_is_complete():
 
 
 def test_readme_has_every_module():
-    """Its table leads to the rows of the table of modules: the same names, in the same groups."""
+    """Its table has the names of the table of modules, in the same groups."""
     there = {
         title: set(re.findall(r"`(\w+)\(", " ".join(re.findall(r"^\| ([^|]*) \|", rows, re.MULTILINE))))
         for title, _, rows in (
@@ -195,8 +195,8 @@ def test_readme_has_every_module():
     assert {title: set(re.findall(r"`(\w+)`", names)) for title, names in here.items()} == there
 
 
-def test_readme_is_a_page_to_land_on():
-    """Two hundred lines at most, and what else there is a link away, or two."""
+def test_readme_is_short():
+    """It has at most two hundred lines, and links to everything else."""
     assert len(README.splitlines()) <= 200
     for page in ("tutorials/architecture.md", "tutorials/reference.md", "tutorials/site/pages/more.md"):
         assert f"({page})" in README
@@ -204,7 +204,7 @@ def test_readme_is_a_page_to_land_on():
 
 
 def test_start_quotes_the_conformance_kit():
-    """The first lines of reports that the page shows are sentences of the kit."""
+    """The first lines of the reports on the page are sentences of the kit."""
     page = (ROOT / "tutorials/site/pages/start.md").read_text()
     shown = re.findall(r"\| (\w+): ([^|]*)\. \|$", page, re.MULTILINE)
 

@@ -1,9 +1,9 @@
-"""Four type checkers infer what the programs of the README and of the pages mean, and what `typed_pipes` asserts.
+"""Four type checkers infer the types in programs of README and the pages, and the types that `typed_pipes` asserts.
 
-They see the package as a user's program does, from a folder of its own and through the environment it is installed in.
-A line of `typed_pipes` that is marked `# refused` is wrong on purpose: each of them finds something there. What one of
-them cannot infer of the other lines stands in `tests/types`, a file for each, so that it is noticed when that changes:
-for the better as well. `python tests/test_types.py` writes these files anew.
+They see the package as a user's program does, from another folder and through the environment it is installed in.
+A line of `typed_pipes` marked `# refused` is wrong on purpose, and every checker must report it. The gaps of each
+checker in the other lines are listed in a file in `tests/types`, so that any change is noticed, even an improvement.
+`python tests/test_types.py` rewrites these files.
 """
 
 import json
@@ -21,7 +21,7 @@ PIPES = ROOT / "tests" / "pullstream" / "typed_pipes.py"
 KNOWN = ROOT / "tests" / "types"
 
 UNTYPED = ["no-untyped-def", "no-untyped-call", "type-arg", "var-annotated"]
-"""What mypy's strict mode says of functions that a program leaves without annotations: that is its author's choice."""
+"""Findings of mypy's strict mode for functions without annotations, which are the author's choice."""
 
 COMMANDS = {
     "mypy": ["--strict", "--config-file=", "--output=json", "--follow-imports=silent", "--python-executable"],
@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 def findings(checker, folder):
-    """What a type checker says of the files of a folder: sorted pairs of "file: kind: message" and a line's number."""
+    """A type checker's findings in a folder: sorted pairs of "file: kind: message" and line number."""
     found = shutil.which(checker, path=str(Path(sys.executable).parent)) or shutil.which(checker)
     if found is None:
         pytest.skip(f"{checker} is not installed")
@@ -73,14 +73,14 @@ READ = {"mypy": read_mypy, "basedpyright": read_basedpyright, "pyrefly": read_py
 
 
 def write_programs(folder):
-    """Write `typed_pipes`, and every program of the pages, to files of their own; return the folder."""
+    """Write `typed_pipes` and every program of the pages to separate files; return the folder."""
     for page in PAGES:
         for number, program in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), 1):
             (folder / f"{page.stem}_{number}.py").write_text(program)
-    # Where this file is checked with the packages, these are expected; here they are what is looked for.
+    # The check of the packages ignores these findings, but this test looks for them.
     shown = re.sub(r"# pyright: ignore(\[.*?\])?", "", PIPES.read_text())
     (folder / PIPES.name).write_text(f"{shown}\n# pyright: strict\n")
-    # Programs of a page are not annotated: that nothing wrong is said of them is what is asked.
+    # Programs on pages have no annotations, so strict mode would report them all.
     (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
     return folder
 
@@ -91,7 +91,7 @@ def of_programs(found):
 
 
 def of_pipes(found):
-    """What is said of `typed_pipes` where nothing is wrong, and the lines where nothing is said of what is."""
+    """The findings in the right lines of `typed_pipes`, and the wrong lines without a finding."""
     lines = PIPES.read_text().splitlines()
     refused = {number for number, line in enumerate(lines, 1) if line.endswith("# refused")}
     assert refused, "lines are marked"
@@ -102,13 +102,13 @@ def of_pipes(found):
 
 @pytest.fixture(scope="module", params=COMMANDS)
 def checked(request, tmp_path_factory):
-    """A type checker, and what it finds."""
+    """A type checker and its findings."""
     return request.param, findings(request.param, write_programs(tmp_path_factory.mktemp("programs")))
 
 
 @pytest.mark.slow
 def test_types_of_pipes_are_inferred(checked):
-    """Every assertion of `typed_pipes` holds, but for what is known; what is to be refused is, without exception."""
+    """Every assertion of `typed_pipes` holds, except for known gaps; all wrong lines are reported."""
     checker, found = checked
     gaps, unnoticed = of_pipes(found)
     assert unnoticed == []
@@ -116,7 +116,7 @@ def test_types_of_pipes_are_inferred(checked):
 
 
 @pytest.mark.slow
-def test_nothing_wrong_is_said_of_a_program(checked):
+def test_programs_have_no_findings(checked):
     assert of_programs(checked[1]) == []
 
 

@@ -1,4 +1,4 @@
-"""What is installed: the wheel, unpacked in an empty folder, with everything that users are promised."""
+"""The wheel, unpacked in an empty folder, has everything that users are promised."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tutorials.exercises import EXERCISES
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The wheel of this checkout, where pip would put it."""
+    """The wheel of this checkout, unpacked as pip would do."""
     wheel = pytest.importorskip("hatchling.builders.wheel")
     built = tmp_path_factory.mktemp("built")
     (path,) = wheel.WheelBuilder(str(ROOT)).build(directory=str(built), versions=["standard"])
@@ -23,11 +23,11 @@ def site(tmp_path_factory):
 
 
 def outside(site, folder, *command, **others):
-    """Run a program as its user does, elsewhere, with what is installed alone."""
+    """Run a program in another folder with only the wheel installed, as a user does."""
     return printed(*command, cwd=folder, env={**os.environ, "PYTHONPATH": str(site), **others})
 
 
-def test_nothing_else_stands_at_the_top(site):
+def test_no_other_top_level_names(site):
     assert {path.name for path in site.iterdir()} == {
         *("pullstream", "_pullstream_pytest.py"),
         f"pullstream-{ps.__version__}.dist-info",
@@ -36,14 +36,14 @@ def test_nothing_else_stands_at_the_top(site):
 
 
 def solution_of(site, name):
-    """The solution of an exercise, as it is installed."""
+    """The installed solution of an exercise."""
     return site / "pullstream" / "lessons" / "tutorials" / "exercises" / "solutions" / f"{name}.py"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [exercise.name for exercise in EXERCISES])
-def test_solutions_are_right_where_the_theory_has_another_name(site, tmp_path, name):
-    """Judges know the model's events, and the tracker, as what they are, and not by the folder of a checkout."""
+def test_solutions_are_right_when_installed(site, tmp_path, name):
+    """Judges recognize the model's events and the tracker by class, whatever their package is called."""
     assert "right" in outside(site, tmp_path, "-m", "pullstream", "learn", "check", str(solution_of(site, name)))
 
 
@@ -58,20 +58,20 @@ print([main(["learn", "check", sys.argv[2]])])
 """
 
 
-def test_chapters_exercises_and_their_judge(site, tmp_path):
-    """The tutorials of the wheel are used, though a folder of the learner's is called so, too."""
+def test_installed_chapters_and_exercises(site, tmp_path):
+    """The wheel's tutorials are used even if the learner has a folder named tutorials."""
     (tmp_path / "tutorials").mkdir()
     (tmp_path / "tutorials" / "__init__.py").write_text("raise ImportError('not this one')")
     (tmp_path / "learn.py").write_text(LEARN)
 
-    told = outside(site, tmp_path, "learn.py", *(solution_of(site, name) for name in ("take_while", "record")))
+    printed = outside(site, tmp_path, "learn.py", *(solution_of(site, name) for name in ("take_while", "record")))
     for words in ("prints", "answers", "right: ", "Others got it wrong"):
-        assert words in told
-    assert (told.count("[0, 0]"), told.count("[0]"), told.count("right: ")) == (2, 1, 2)
+        assert words in printed
+    assert (printed.count("[0, 0]"), printed.count("[0]"), printed.count("right: ")) == (2, 1, 2)
 
 
 def test_pytest_finds_the_kit_and_is_not_slowed_down(site, tmp_path):
-    """Its plugin is loaded, and nothing else of the package is."""
+    """Only its plugin is loaded, and nothing else of the package."""
     (tmp_path / "test_theirs.py").write_text(
         "import sys\n\ndef test_theirs(pytestconfig):\n"
         "    assert pytestconfig.pluginmanager.has_plugin('pullstream')\n"
@@ -97,7 +97,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"timely", "adap
 """
 
 
-def test_files_of_the_users_are_in_nobody_s_way(site, tmp_path):
+def test_user_files_with_our_names_do_no_harm(site, tmp_path):
     (tmp_path / "timely.py").write_text(HOSTILE)
     for folder in (tmp_path / "adapters", site / "adapters"):
         folder.mkdir(exist_ok=True)
@@ -105,17 +105,17 @@ def test_files_of_the_users_are_in_nobody_s_way(site, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
 
     try:
-        told = outside(site, tmp_path, "program.py").splitlines()
+        lines = outside(site, tmp_path, "program.py").splitlines()
         doctor = outside(site, tmp_path, "-m", "pullstream", "doctor", "--no-spark")
     finally:
         (site / "adapters" / "__init__.py").unlink()
         (site / "adapters").rmdir()
 
-    assert told == ["5", f"pullstream.timely.antichain pullstream.files.reading.jsonl {ps.__version__}", "[]"]
+    assert lines == ["5", f"pullstream.timely.antichain pullstream.files.reading.jsonl {ps.__version__}", "[]"]
     assert "!!" not in doctor
 
 
-def test_all_that_is_installed_can_be_imported(site, tmp_path):
+def test_every_module_can_be_imported(site, tmp_path):
     (tmp_path / "every.py").write_text("""
 import importlib, pkgutil, sys
 import pullstream
@@ -134,11 +134,11 @@ print([name for name in sys.modules if name.partition(".")[0] in {"timely", "ada
 
 
 OLD = re.compile(r"^\s*(?:>>> )?(?:from|import) (?:timely|adapters)\b", re.MULTILINE)
-"""An import by a name that only a checkout has."""
+"""An import of a name that only a checkout has."""
 
 
-def test_a_journal_of_one_s_own_module_named_timely(site, tmp_path):
-    """A user's module of that name is the user's: its functions are part of the program, and its frames are shown."""
+def test_a_user_s_module_named_timely(site, tmp_path):
+    """A user's module named timely is part of the program in the journal, and tracebacks show its frames."""
     (tmp_path / "timely.py").write_text("def twice(n):\n    return 2 * n\n")
     (tmp_path / "adapters.py").write_text("def odd(n):\n    return 1 / (n - 3)\n")
     (tmp_path / "program.py").write_text("""
@@ -151,7 +151,7 @@ except ZeroDivisionError:
     print("in odd" in traceback.format_exc())
 """)
     assert outside(site, tmp_path, "program.py", PULLSTREAM_TRACEBACK="") == "[2, 4]\nTrue\n"
-    # Of another size: Python would take its cached code for that of a file written in the same second.
+    # Of another size, because Python would use cached code for a file of the same size and second.
     (tmp_path / "timely.py").write_text("def twice(n):\n    return 2 * n + 0\n")
     with pytest.raises(AssertionError, match="JournalError"):
         outside(site, tmp_path, "program.py")

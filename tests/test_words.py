@@ -1,4 +1,4 @@
-"""The words of the product: how docstrings open, what classes are called, and what options are."""
+"""The words of the product: openings of docstrings, names of classes and options, and signatures."""
 
 import ast
 import importlib
@@ -22,10 +22,10 @@ RIDDLES = re.compile(
     r"|Those|This|It|Some(body|one|thing|where)|(No|Any|Every)(body|one|thing)|One more|More|Is|Are|Was|May|Can|Does"
     r"|Has|Have|Be)\b|$"
 )
-"""Openings that are read twice: they ask, or speak of somebody, where a noun or a verb would say it."""
+"""Openings that need two readings: a question or a pronoun instead of a noun or a verb."""
 
 OLD = {"width", "processes", "bound", "lag", "longest", "when_full"}
-"""Options that `concurrency`, `capacity` and `overflow` took the places of."""
+"""Options that `concurrency`, `capacity` and `overflow` have replaced."""
 
 
 def sources(package):
@@ -34,7 +34,7 @@ def sources(package):
 
 
 def docstrings(path):
-    """The lines and the texts of the docstrings in a file, those of fields too."""
+    """The lines and texts of the docstrings in a file, including those of fields."""
     for node in ast.walk(ast.parse(path.read_text())):
         for statement in getattr(node, "body", ()) if isinstance(getattr(node, "body", ()), list) else ():
             match statement:
@@ -43,8 +43,8 @@ def docstrings(path):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_docstrings_open_with_what_a_thing_is_or_does(package):
-    """A noun for a value, a verb for a function, "Whether" for a bool; a stranger reads them once."""
+def test_docstrings_open_with_a_noun_or_a_verb(package):
+    """A noun for a value, a verb for a function, "Whether" for a bool, so that one reading is enough."""
     riddles = [
         f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
         for path in sources(package)
@@ -57,7 +57,7 @@ def test_docstrings_open_with_what_a_thing_is_or_does(package):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_classes_have_one_name(package):
-    """Who looks for a class by its name finds one, private ones included."""
+    """A search for a class name finds one class, private classes included."""
     places = defaultdict(list)
     for path in sources(package):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -79,7 +79,7 @@ def test_one_word_for_one_idea(package):
 
 
 @pytest.mark.parametrize("package", ["pullstream", "pullstream.duplex", "adapters.files", "adapters.spark"])
-def test_signatures_are_as_short_as_one_writes_them(package):
+def test_signatures_are_short(package):
     """No module path, no address, and no type that says nothing."""
     module = importlib.import_module(package)
     functions = {name: thing for name in module.__all__ if inspect.isfunction(thing := getattr(module, name))}
@@ -106,7 +106,7 @@ def test_signatures_are_as_short_as_one_writes_them(package):
     ],
 )
 def test_types_are_shown_in_short(annotation, text):
-    """As a person would write them; what says nothing is left out."""
+    """As a person would write them, without parts that say nothing."""
 
     def f(x):
         pass
@@ -116,7 +116,7 @@ def test_types_are_shown_in_short(annotation, text):
 
 
 @pytest.mark.parametrize("package", PUBLIC)
-def test_public_names_alone_are_listed(package):
+def test_dir_lists_only_public_names(package):
     """`dir` is what people see when they press Tab."""
     for name in {package, door(package)}:
         module = importlib.import_module(name)

@@ -1,13 +1,13 @@
-"""Answers to the exercises, wrong and right, each written as its changes of the solution.
+"""Answers to the exercises, wrong and right, each written as changes of the solution.
 
-There is one file an exercise, in `answers`. An answer begins with its name and the kinds of mistake that the judge may
+`answers` has one file for each exercise. An answer begins with its name and the kinds of mistake that the judge may
 report, or `right`; the next line says what it does. `name of other` changes that other answer instead of the solution.
-Then come the changes, each of a text that occurs exactly once:
+The changes follow, each of a text that occurs exactly once:
 
 - `old → new` replaces a part of a line;
-- lines with `-` are replaced by those with `+`, and those with a space stay; `-...` stands for the lines in between.
+- lines with `-` are replaced by lines with `+`, and lines with a space stay; `-...` stands for the lines in between.
 
-A blank line ends a change of lines. The solution is taken without its blank lines.
+A blank line ends a change of lines. Blank lines of the solution are ignored.
 """
 
 import re
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "answers"
 
 @attrs.frozen
 class Answer:
-    """An answer: the kinds of mistake in it (`right` for none), what it does, and its text."""
+    """An answer: the kinds of its mistakes (`right` for none), what it does, and its text."""
 
     exercise: Exercise
     name: str
@@ -31,7 +31,7 @@ class Answer:
     text: str
 
     def written(self, folder: Path) -> Path:
-        """Write it to a folder, under the name of the exercise."""
+        """Write the answer to a folder, under the name of the exercise."""
         path = folder / self.exercise.template.name
         path.write_text(self.text, encoding="utf-8")
         return path
@@ -42,7 +42,7 @@ def answers_to(exercise: Exercise) -> list[Answer]:
     text = (FOLDER / f"{exercise.name}.txt").read_text(encoding="utf-8")
     _, *parts = re.split(r"^# (\w+)(?: of (\w+))?: (.+)\n# (.+)\n", text, flags=re.MULTILINE)
     rows = {name: (of, kinds, why, body) for name, of, kinds, why, body in zip(*[iter(parts)] * 5, strict=True)}
-    assert len(rows) == len(parts) / 5, f"{exercise.name} has two answers of one name"
+    assert len(rows) == len(parts) / 5, f"{exercise.name} has two answers with the same name"
     solution = "".join(f"{line}\n" for line in exercise.solution.read_text().splitlines() if line.strip())
 
     def text_of(name: str) -> str:

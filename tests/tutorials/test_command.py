@@ -1,4 +1,4 @@
-"""`python -m pullstream learn`, as its users run it: in a terminal, and where there is none."""
+"""`python -m pullstream learn`, as its users run it: with and without a terminal."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def environment(**others):
 
 @pytest.fixture
 def tutorials(tmp_path, monkeypatch):
-    """Run a command in this process, which saves the second that a program takes to start."""
+    """Run a command in this process, because a program takes a second to start."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
@@ -64,15 +64,15 @@ class Terminal:
         os.write(self.end, keys.encode())
 
     def until(self, text):
-        """Read until something is shown after what was read before."""
+        """Read until a text appears after the text that was read before."""
         while (found := self.shown.find(text, self.read)) < 0:
             assert select.select([self.end], [], [], 300)[0], self.shown
             self.shown += os.read(self.end, 65536).decode()
         self.read = found + len(text)
 
     def ended(self):
-        """Read to its end; the exit code."""
-        with suppress(OSError):  # Linux says so when the other end is closed
+        """Read to the end of the command; return its exit code."""
+        with suppress(OSError):  # Linux raises it when the other end is closed
             while chunk := os.read(self.end, 65536):
                 self.shown += chunk.decode()
         _, status = os.waitpid(self.pid, 0)
@@ -127,9 +127,9 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
     done = tutorials("check", "--all", "--json", "--folder", "mine")
     (verdict,) = map(json.loads, done.stdout.splitlines())
     assert (done.returncode, verdict["code"], verdict["kind"], verdict["line"]) == (1, 1, "values", 15)
-    # Without the folder, the hint would be one about another answer, or none.
-    told = tutorials("check", "--folder", "mine").stdout.splitlines()
-    assert "  hint: python -m pullstream learn hint --folder mine" in told
+    # Without the folder, there would be no hint, or one about another answer.
+    lines = tutorials("check", "--folder", "mine").stdout.splitlines()
+    assert "  hint: python -m pullstream learn hint --folder mine" in lines
 
 
 @pytest.mark.sampled(2)
@@ -143,7 +143,7 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
         ("import os; os._exit(0)\n", 2, "its process ended"),
     ],
 )
-def test_what_cannot_be_judged_is_told_so(tutorials, tmp_path, text, code, said):
+def test_unjudgeable_answers_are_reported(tutorials, tmp_path, text, code, said):
     (tmp_path / "take_while.py").write_text(text)
     done = tutorials("check", "take_while.py")
     assert (done.returncode, done.stdout.splitlines()[0]) == (code, "cannot be judged: 4.1 take_while")
@@ -151,7 +151,7 @@ def test_what_cannot_be_judged_is_told_so(tutorials, tmp_path, text, code, said)
 
 
 @pytest.mark.slow
-def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
+def test_an_endless_answer_is_reported_with_line(tutorials, tmp_path):
     (tmp_path / "take_while.py").write_text(f"{TEMPLATE}        while True:\n            pass\n")
     done = tutorials("check", "take_while.py")
     assert done.returncode == 3
@@ -168,7 +168,7 @@ def test_what_never_comes_back_is_told_where_it_is(tutorials, tmp_path):
         (False, {}, "wrong: it"),
     ],
 )
-def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(terminal, environment, told, monkeypatch, capsys):
+def test_no_colours_without_a_terminal_or_if_unwanted(terminal, environment, told, monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, value in {"TERM": "xterm", **environment}.items():
@@ -177,7 +177,7 @@ def test_plain_where_nobody_looks_and_where_no_colour_is_wanted(terminal, enviro
     assert capsys.readouterr().out == f"{told}\n"
 
 
-def test_watch_judges_what_is_saved(tutorials, tmp_path):
+def test_watch_judges_saved_answers(tutorials, tmp_path):
     tutorials("start")
     terminal = Terminal(tmp_path, "watch")
     terminal.until("q quit")
@@ -193,7 +193,7 @@ def test_watch_judges_what_is_saved(tutorials, tmp_path):
     assert terminal.ended() == 130
 
 
-def test_ctrl_c_while_it_judges(tutorials, tmp_path):
+def test_ctrl_c_during_judging(tutorials, tmp_path):
     begun = tmp_path / "begun"
     (tmp_path / "take_while.py").write_text(f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(60)\n")
     process = started(*COMMAND, "check", "take_while.py", cwd=tmp_path, env=environment(), stderr=subprocess.PIPE)
@@ -213,7 +213,7 @@ def test_ctrl_c_while_it_judges(tutorials, tmp_path):
         *(("none", "", words.split(), "") for words in ("check nonsense", "read 77", "read 4.77", "hint nonsense")),
     ],
 )
-def test_a_refusal_is_a_line(tutorials, tmp_path, file, text, arguments, told):  # noqa: PLR0917
+def test_one_line_refusals(tutorials, tmp_path, file, text, arguments, told):  # noqa: PLR0917
     (tmp_path / file).write_text(text)
     done = tutorials(*arguments)
     assert done.returncode == 2
@@ -235,10 +235,10 @@ RULE = "R9: a requester sends at most one termination, and asks nothing after it
         ("till/never_advances", '"completed"', "complete after", ""),
     ],
 )
-def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, told, shown):  # noqa: PLR0917
-    """It has the run at fault, found by the kit, by comparing, or in a run of the judge's own; and the whole verdict.
+def test_a_page_opens_at_the_mistake(tutorials, tmp_path, wrong, opened, told, shown):  # noqa: PLR0917
+    """The page has the failing run, found by the kit, by comparison or in a run of the judge, and the whole verdict.
 
-    It opens at the rule that is broken, the value that is another, or what comes instead.
+    It opens at the broken rule, the wrong value, or the unexpected event.
     """
     name, mistake = wrong.split("/")
     answer_named(name, mistake).written(tmp_path)
@@ -253,7 +253,7 @@ def test_a_page_opens_where_it_goes_wrong(tutorials, tmp_path, wrong, opened, to
     assert name != "reach" or "('green', 0)" not in json.dumps(page["events"])
 
 
-def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
+def test_without_a_wrong_run_no_page(tutorials, tmp_path):
     shutil.copyfile(exercise_named("take_while").solution, tmp_path / "take_while.py")
     assert tutorials("trace", "take_while.py").stdout == "right: 4.1 take_while\n"
     shutil.copyfile(exercise_named("by_hand").template, tmp_path / "by_hand.py")
@@ -263,7 +263,7 @@ def test_where_no_run_is_wrong_none_is_shown(tutorials, tmp_path):
     assert [path.name for path in tmp_path.glob("*.html")] == []
 
 
-def test_a_section_to_read(tutorials, monkeypatch):
+def test_reading_sections(tutorials, monkeypatch):
     done = tutorials("read", "4.8")
     assert done.returncode == 0
     assert "8. Ending without notifying upstream" in done.stdout
@@ -274,7 +274,7 @@ def test_a_section_to_read(tutorials, monkeypatch):
     assert told == [("tutorials.writing_your_own", (1, 2, 3, 12)), ("tutorials.when_is_it_done", (7, 8, 9))]
 
 
-def test_every_exercise_is_somewhere_to_be_read_for():
+def test_every_exercise_has_a_section_to_read():
     from tutorials.contents import chapter_numbered
 
     for exercise in EXERCISES:

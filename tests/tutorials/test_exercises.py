@@ -1,4 +1,4 @@
-"""The judge of the exercises: it reports no mistake in a right answer, and in each wrong one what is wrong with it.
+"""The judge of the exercises reports no mistake in a right answer, and the actual mistake in a wrong one.
 
 The answers are in `answers`, as changes of the solutions: see `patches`.
 """
@@ -23,22 +23,22 @@ RIGHT = {answer for answer in ANSWERS if answer.kinds == {"right"}}
 
 
 SEEDS = amount(1, 3)
-"""In so many orders of tasks each answer is judged."""
+"""The number of task orders in which each answer is judged."""
 
 
 def verdict_on(answer, folder):
-    """Judge an answer; one that never yields has to be ended with its process."""
+    """Judge an answer; an answer that never yields is ended along with its process."""
     if "spin" in answer.kinds:
         return judged_apart(answer.exercise, answer.written(folder), SEEDS, limit=2)
     return judged(answer.exercise, answer.written(folder), SEEDS)
 
 
 KIT = {"rows", "take_while", "steps", "store", "pairs", "largest", "one_behind"}
-"""Exercises whose wrong answers are the conformance kit's own tests, too: it must find every kind of mistake."""
+"""Exercises whose wrong answers also test the conformance kit, which must find every kind of mistake."""
 
 
 def each_of(answers):
-    """Parameters for answers: all but the first of each exercise, and the kit's of each kind of mistake, are slow."""
+    """Parameters for answers: all are slow but the first of each exercise, and the kit's first of each kind."""
     ordered = sorted((answer for answer in ANSWERS if answer in answers), key=lambda answer: answer.name)
     kits = [answer for answer in ordered if answer.exercise.name in KIT]
     first = {answer.kinds: answer for answer in reversed(kits)}.values()
@@ -68,7 +68,7 @@ def test_a_solution_is_right(exercise):
 
 @pytest.mark.sampled(6)
 @each_of(RIGHT)
-def test_another_right_answer_is_not_accused(answer, tmp_path):
+def test_other_right_answers_are_right(answer, tmp_path):
     verdict = verdict_on(answer, tmp_path)
     assert verdict.right, verdict.told()
 
@@ -81,13 +81,13 @@ def test_there_are_other_answers(exercise):
 
 
 @each
-def test_a_template_is_wrong_until_it_is_touched(exercise):
+def test_an_unchanged_template_is_wrong(exercise):
     verdict = judged(exercise, exercise.template, SEEDS)
     assert verdict.code == 1, verdict.told()
 
 
 @each_of({*ANSWERS} - RIGHT)
-def test_a_wrong_answer_is_accused_of_what_is_wrong(answer, tmp_path):
+def test_a_wrong_answer_s_mistake_is_reported(answer, tmp_path):
     verdict = verdict_on(answer, tmp_path)
     told = verdict.told()
 
@@ -99,16 +99,16 @@ def test_a_wrong_answer_is_accused_of_what_is_wrong(answer, tmp_path):
     assert len(hints(answer.exercise, verdict.kind)) == 3
 
 
-def test_every_kind_that_an_answer_names_is_one():
-    """A slip of the pen there would be a test that cannot fail."""
+def test_every_kind_of_mistake_exists():
+    """A typo there would make a test that cannot fail."""
     named = {kind for answer in {*ANSWERS} - RIGHT for kind in answer.kinds}
     exceptions = {*dir(builtins), *dir(ps), *dir(ps.errors)}
     assert named - set(KINDS) - exceptions == set()
     assert set(RULES) <= set(KINDS)
 
 
-def test_a_mistake_in_a_table_is_at_the_table(tmp_path):
-    """A table has no definition: the line is that of the assignment, and not the file's first."""
+def test_a_mistake_in_a_table_has_its_line(tmp_path):
+    """A table has no definition, so the line is that of its assignment."""
     answer = answer_named("updates", "forgotten")
     line = verdict_on(answer, tmp_path).line
     assert answer.text.splitlines()[line - 1].startswith("MOVES =")
@@ -125,17 +125,17 @@ def test_a_missing_return_is_named(tmp_path):
     assert verdict.happened == "words_a_day() returned None: is a `return` missing?"
 
 
-def test_the_toolkits_hint_on_an_exception_is_told(tmp_path):
+def test_a_verdict_includes_the_toolkits_hint(tmp_path):
     verdict = verdict_on(answer_named("take_while", "iterates_the_reader"), tmp_path)
     assert "read with `async for batch in ctx.batches(upstream)`" in re.sub(r"\s+", " ", verdict.happened)
 
 
-def test_a_missing_await_is_told(tmp_path):
+def test_a_missing_await(tmp_path):
     verdict = verdict_on(answer_named("requester", "forgets_await"), tmp_path)
     assert verdict.happened.endswith("; `await` is missing in front of a call of ask()")
 
 
-def test_a_message_without_its_places_is_a_sentence():
+def test_messages_without_places_are_sentences():
     assert told_simply("one, composed at a.py:7, keeps it: b") == "one keeps it: b"
     assert told_simply("one, composed at a.py:7, answered twice") == "one answered twice"
     assert told_simply("run() at /home/judges/one.py:3 needs a sink") == "run() needs a sink"

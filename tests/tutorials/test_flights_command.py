@@ -1,4 +1,4 @@
-"""The command line and the finding of the data, where no Spark is needed."""
+"""The command line and the search for the data, which need no Spark."""
 
 import importlib.util
 import zipfile
@@ -17,7 +17,7 @@ from tutorials.flights.__main__ import main
         (["--out", __file__], f"{__file__} is a file; name a folder for the results"),
     ],
 )
-def test_what_is_no_option_is_refused(words, told, capsys):
+def test_invalid_options_are_refused(words, told, capsys):
     with pytest.raises(SystemExit) as stop:
         main(words)
 
@@ -25,17 +25,17 @@ def test_what_is_no_option_is_refused(words, told, capsys):
     assert told in capsys.readouterr().err
 
 
-def test_a_folder_below_a_file_is_an_error_of_one_line(tmp_path, capsys):
+def test_a_folder_below_a_file_is_a_one_line_error(tmp_path, capsys):
     (tmp_path / "file").write_text("")
 
     assert main(["--out", str(tmp_path / "file" / "delays")]) == 1
 
-    [told] = capsys.readouterr().err.splitlines()
-    assert told.startswith("flights: ")
-    assert "Not a directory" in told
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("flights: ")
+    assert "Not a directory" in line
 
 
-def test_without_the_data_package_the_command_to_install_it_is_named(monkeypatch, tmp_path, capsys):
+def test_without_the_data_package_its_install_command_is_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     assert main(["--out", str(tmp_path)]) == 1

@@ -1,4 +1,4 @@
-"""The page: what it says of a year made by hand, and that it needs nothing but itself."""
+"""The page: its content for a made-up year, and its independence of other files."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def line(day, carrier, *, flights=10, cancelled=1, mean=4.0, severity=0.5):
 
 @pytest.fixture
 def written(tmp_path):
-    """Write the files of some days, and the page about them; gives the page's text."""
+    """Write the files of some days, and the page about them; return the page's text."""
 
     def write(days, **special):
         paths = []
@@ -48,7 +48,7 @@ def written(tmp_path):
 
 
 def elements(text):
-    """Every element that is opened is closed, in order."""
+    """The elements of a page; parsing checks that they nest properly."""
     text = re.sub(r"<!doctype html>|<script.*?</script>", "", text, flags=re.DOTALL)
     return [*ET.fromstring(re.sub(r"<(meta[^>]*)>", r"<\1/>", text)).iter()]
 
@@ -62,7 +62,7 @@ def titles(found):
 
 
 @pytest.mark.parametrize("days", [1, 2, 43, 365])
-def test_any_number_of_days_makes_a_page(written, days):
+def test_a_page_for_any_number_of_days(written, days):
     found = elements(written(days))
 
     assert len([each for each in of_class("day", found) if each.get("tabindex")]) == days
@@ -79,7 +79,7 @@ def test_the_page_needs_no_network(written):
     assert not re.search(r"https?:|//[a-z]|@import|url\(|<link|src=", text)
 
 
-def test_a_day_s_tip_tells_what_its_files_say(written):
+def test_a_day_s_tip_has_its_files_data(written):
     found = elements(written(2, day_1={"flights": 20, "cancelled": 5, "mean": 31.4, "severity": 3.0}))
 
     assert (
@@ -91,9 +91,9 @@ def test_a_day_s_tip_tells_what_its_files_say(written):
 def test_missing_values_are_shown_as_missing(written):
     found = elements(written(2, day_1={"cancelled": 10, "mean": None, "severity": None}))
 
-    [told] = {title for title in titles(found) if title.startswith("Wednesday, 2 January")}
-    assert "none arrived" in told
-    assert "Worst hour, not recorded" in told
+    [tip] = {title for title in titles(found) if title.startswith("Wednesday, 2 January")}
+    assert "none arrived" in tip
+    assert "Worst hour, not recorded" in tip
     assert any("none" in each.get("class").split() for each in of_class("cell", found))
 
 
@@ -107,8 +107,8 @@ def test_names_are_escaped(written):
     assert data["airlines"]["Z&"]["days"] == [[10, 1, 4.0]] * 4
 
 
-def test_a_link_in_the_place_of_the_page_s_part_is_not_written_to(written, tmp_path, tmp_path_factory):
-    """Somebody may have put one there, where others may write to the folder."""
+def test_a_link_in_place_of_the_partial_page_is_replaced(written, tmp_path, tmp_path_factory):
+    """In a shared folder, another user may have planted the link."""
     thesis = tmp_path_factory.mktemp("elsewhere") / "thesis"
     thesis.write_text("years of work")
     (tmp_path / ".index.html.part").symlink_to(thesis)

@@ -1,4 +1,4 @@
-"""The folds of the program in rows, against the query of the one in columns, on flights made at random."""
+"""The folds of the program in rows equal the query of the program in columns, on random flights."""
 
 import json
 from datetime import date

@@ -1,4 +1,4 @@
-"""The graph algorithms of the tutorial, against networkx."""
+"""The graph algorithms of the tutorial give the results of networkx."""
 
 import networkx as nx
 import pytest
@@ -28,7 +28,7 @@ def compare(graph, start, **options):
 
     def result(source, algorithm):
         pairs = ps.run(ps.pipe(source, algorithm, ps.collect()), **options)
-        assert len(pairs) == len(dict(pairs)), "a node came twice"
+        assert len(pairs) == len(dict(pairs)), "a node occurs twice"
         return dict(pairs)
 
     assert result(ps.once(start), distances(graph)) == nx.single_source_shortest_path_length(known, start)
@@ -36,7 +36,7 @@ def compare(graph, start, **options):
     for nodes in nx.connected_components(undirected):
         labels.update(dict.fromkeys(nodes, min(nodes)))
     assert result(ps.values(list(neighbours)), components(neighbours)) == labels
-    # networkx's own loop over nodes; the one it prefers needs another library.
+    # networkx's loop over nodes; its default needs another library.
     ranks, known_ranks = result(ps.values(list(graph)), pagerank(graph)), pagerank_alg._pagerank_python(known)
     assert ranks.keys() == known_ranks.keys()
     assert max(abs(rank - known_ranks[node]) for node, rank in ranks.items()) < 1e-9
@@ -56,7 +56,7 @@ def test_a_million_edges():
     compare(adjacency(random_edges(100_000, 1_000_000, seed=7)), 0)
 
 
-def test_inputs_at_several_times_are_several_questions():
+def test_inputs_at_several_times_are_independent():
     graph = {"a": ["b"], "b": ["c"], "c": ["a"], "d": []}
     neighbours = both_ways(graph)
 

@@ -1,4 +1,4 @@
-"""The chapters that are told piece by piece print what they say they print, and the model allows their runs."""
+"""The chapters with pieces print what they say, and the model allows their runs."""
 
 import importlib
 import re
@@ -25,7 +25,7 @@ CHAPTERS = sorted({chapter.module for chapter in CONTENTS})
 for chapter in CHAPTERS:
     importlib.import_module(chapter)
 
-# A Spark program that is killed starts a Java of its own; the tests of streams kill some, too.
+# A killed Spark program starts another Java; the tests of streams have such kills, too.
 SLOW = ("again_and_again", "the_kit_kills_it", "spark_as_a_source: killed")
 
 NAMED = {f"{chapter}: {piece.__name__}": piece for chapter in CHAPTERS for piece in pieces(chapter)}
@@ -37,11 +37,11 @@ PIECES = [
 ]
 
 OF_OTHERS = {"who_came_first", "again_and_again", "killed", "the_kit_kills_it"}
-"""Pieces whose runs are in other processes, or are the conformance kit's: they are not traced."""
+"""Pieces that run in other processes or in the conformance kit: they are not traced."""
 
 
 def allowed(files):
-    """See that the model allows each run that has begun, by what its trace says alone; how many these are."""
+    """Check that the model allows each run that has begun, judging only by its trace; return the number of runs."""
     found = [Trace.of(file.getvalue().splitlines()) for file in files if file.getvalue()]
     assert all(data_of(trace)["events"] for trace in found), "each can be shown"
     assert [verdict for trace in found if not (verdict := str(judge(trace))).startswith("allowed")] == []
@@ -50,7 +50,7 @@ def allowed(files):
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_piece_prints_what_it_says(piece, request, capsys):
-    """The comment that ends a piece is its output, line for line; whatever goes wrong in it, its times are right."""
+    """The comment at a piece's end is its output; its times are right even if the piece fails."""
     if "spark" in piece.__module__:
         request.getfixturevalue("session")
     with nullcontext([]) if piece.__name__ in OF_OTHERS else traced_runs() as runs:
@@ -61,7 +61,7 @@ def test_a_piece_prints_what_it_says(piece, request, capsys):
     assert found or piece.__module__ != "tutorials.when_is_it_done"
 
 
-def test_the_graphs_print_what_they_find_and_the_model_allows_it(capsys, monkeypatch):
+def test_the_graphs_print_results_and_the_model_allows_them(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["graphs"])
     with traced_runs() as runs:
         importlib.import_module("tutorials.graphs.__main__").main()
@@ -74,13 +74,13 @@ def test_the_graphs_print_what_they_find_and_the_model_allows_it(capsys, monkeyp
 
 
 def told(part):
-    """A part of a chapter whose piece prints what it promises, in no time: the pieces themselves run above."""
+    """A part of a chapter that only prints its piece's promised output: the pieces themselves run above."""
     return attrs.evolve(part, piece=part.piece and wraps(part.piece)(lambda: print(*promised(part.piece), sep="\n")))
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_is_a_lesson_to_read(chapter, capsys, monkeypatch):
-    """It tells its pieces in their order, and prints all that their code uses."""
+def test_a_chapter_prints_its_pieces(chapter, capsys, monkeypatch):
+    """A chapter prints its pieces in order, and all the code that they use."""
     monkeypatch.setattr(lesson, "parts_of", lambda chapter: map(told, parts_of(chapter)))
     monkeypatch.setattr(sys, "argv", [chapter])
     module = importlib.import_module(chapter)
@@ -97,13 +97,13 @@ def test_a_chapter_is_a_lesson_to_read(chapter, capsys, monkeypatch):
             assert found, part
 
 
-def test_what_a_pull_is_meets_every_rule():
+def test_a_chapter_mentions_every_rule():
     *shown, _ = pieces("tutorials.what_a_pull_is")
     told = "".join(piece.__doc__ for piece in shown)
     assert {rule for rule in RULES if not re.search(rf"\b{rule}\b", told)} == set()
 
 
-def test_one_piece_comes_with_its_tools_and_no_others(capsys):
+def test_one_piece_comes_with_only_its_tools(capsys):
     tell("tutorials.writing_your_own", [8])
     printed = capsys.readouterr().out
     piece = pieces("tutorials.writing_your_own")[7]
@@ -115,8 +115,8 @@ def test_one_piece_comes_with_its_tools_and_no_others(capsys):
     assert printed.splitlines()[-len(promised(piece)) :] == promised(piece)
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
-    """`| head`, or `q` in a pager, ends a chapter without a traceback."""
+def test_a_closed_pipe_is_no_error():
+    """A chapter ends without a traceback after `| head`, or `q` in a pager."""
     command = f"{sys.executable} -m tutorials.what_a_pull_is | head -n 1"
     done = subprocess.run(command, check=False, shell=True, cwd=ROOT, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("What a pull is: ask, abort and error at one edge.\n", "")

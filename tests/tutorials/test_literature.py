@@ -1,4 +1,4 @@
-"""What is cited resolves: sources by their numbers, and what of them is named."""
+"""Citations resolve: the numbers of sources, and the theorems and definitions in them."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ FILES = [
 
 
 def named(text: str) -> set[str]:
-    """What a text names, one by one: "Propositions 4, 5, 6" are three."""
+    """The theorems and the like that a text names, one by one: "Propositions 4, 5, 6" are three."""
     found: set[str] = set()
     for kind, numbers in re.findall(
         r"\b(Theorem|Condition|Proposition|Lemma|Definition)s? ((?:\d+(?:, | and )?)+)", text
@@ -31,12 +31,12 @@ def test_a_source_has_an_entry(number):
     assert "*" in entry[1] or "http" in entry[1]
 
 
-def test_what_is_cited_is_said_where():
+def test_every_citation_has_an_entry():
     cited = set().union(*(named(path.read_text(encoding="utf-8")) for path in FILES))
     assert {"Theorem 1", "Condition 2", "Proposition 8"} <= cited
     assert cited <= named(LITERATURE)
 
 
-def test_every_rule_is_the_specifications_or_ours():
+def test_every_rule_has_its_origin():
     table = LITERATURE.partition("## The rules here and in the specification")[2]
     assert set(re.findall(r"\bR\d+\b", table)) >= {f"R{number}" for number in range(1, 13)}

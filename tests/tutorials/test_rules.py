@@ -1,4 +1,4 @@
-"""The cards of the rules are what the runs of their scenes come to."""
+"""The cards of the rules match the runs of their scenes."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -9,16 +9,16 @@ from pullstream.checker import RULES
 from tutorials.rules.__main__ import FOLDER, cards
 
 
-def test_the_cards_are_those_of_their_runs():
+def test_the_cards_match_their_runs():
     drawn = cards()
     assert set(drawn) == {path.name for path in FOLDER.glob("*.svg")} | {"README.md"}
     stale = [name for name, content in drawn.items() if (FOLDER / name).read_text(encoding="utf-8") != content]
-    assert stale == [], "python -m tutorials.rules draws them anew"
+    assert stale == [], "redraw them with python -m tutorials.rules"
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_has_its_cards(rule):
-    """One kept and one broken: which is told in words, too, and fits a small screen; broken is not told by colour."""
+    """A kept and a broken card: each has a description and fits a small screen; broken is not shown only by colour."""
     for how in ("kept", "broken"):
         picture = ET.parse(FOLDER / f"{rule}-{how}.svg").getroot()
         texts = ["".join(element.itertext()) for element in picture.iter() if element.tag.endswith("}text")]

@@ -1,4 +1,4 @@
-"""The documentation site: every link leads somewhere, and every page is looked at in a browser."""
+"""The documentation site: every link has a target, and every page works in a browser."""
 
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -26,13 +26,13 @@ def pages(tmp_path_factory):
     return folder
 
 
-def test_every_page_is_put_together(pages):
+def test_every_page_is_assembled(pages):
     places = {"index.md", *(page.place for page in ALL)}
     assert len(places) == len(ALL)
     assert [place for place in places if not (pages / place).read_text().startswith("# ")] == []
 
 
-def test_every_written_page_is_in_the_list_of_pages():
+def test_every_written_page_is_listed():
     assert set(PAGES.rglob("*.md")) <= {page.source for page in ALL}
 
 
@@ -53,10 +53,10 @@ def test_readme_leads_to_every_chapter():
     assert [chapter.name for chapter in CHAPTERS if f"(../../{chapter.name}.py)" not in page] == []
 
 
-def test_every_rule_shows_what_breaks_it(pages):
-    _, *told = (pages / "rules.md").read_text().split("\n## ")
-    assert [page.partition("\n")[0] for page in told] == list(RULES)
-    assert [page for page in told if "```py\n    " not in page or "-broken.svg" not in page] == []
+def test_every_rule_has_breaking_code(pages):
+    _, *sections = (pages / "rules.md").read_text().split("\n## ")
+    assert [page.partition("\n")[0] for page in sections] == list(RULES)
+    assert [page for page in sections if "```py\n    " not in page or "-broken.svg" not in page] == []
 
 
 def test_every_exported_name_is_described(pages):
@@ -64,15 +64,15 @@ def test_every_exported_name_is_described(pages):
     assert [name for name in ps.__all__ if f"::: pullstream.{name}\n" not in text] == []
 
 
-def test_names_are_described_under_the_name_they_are_imported_by(pages):
-    """A checkout's folders are nothing that users import."""
+def test_names_are_described_as_they_are_imported(pages):
+    """Users do not import a checkout's folders."""
     titles = [path.read_text().partition("\n")[0] for path in (pages / "reference").glob("*.md")]
     assert [title for title in titles if title.startswith(("# adapters", "# timely"))] == []
     assert "# pullstream.files" in titles
 
 
 def test_examples_of_docstrings_are_code():
-    """Markdown would take what a Python prompt looks like for quotations."""
+    """Markdown would take Python prompts for quotations."""
     example = ">>> for n in [1]:\n...     print(n)\n1\n>>> [2]\n[2]"
 
     assert fenced(f"Say it.\n\n{example}\n\nMore.") == f"Say it.\n\n```pycon\n{example}\n```\n\nMore."
@@ -104,7 +104,7 @@ def test_dead_links_of_a_built_site_are_found(tmp_path):
     ]
 
 
-def test_a_folder_that_is_no_site_is_not_made_anew(tmp_path, capsys):
+def test_other_folders_are_not_overwritten(tmp_path, capsys):
     kept = tmp_path / "thesis.md"
     kept.write_text("years of work")
     with pytest.raises(SystemExit, match="2"):
@@ -125,7 +125,7 @@ def test_a_folder_that_is_no_site_is_not_made_anew(tmp_path, capsys):
         ),
     ],
 )
-def test_what_is_not_installed_is_named_and_nothing_is_left(missing, told, tmp_path, monkeypatch, capsys):
+def test_missing_packages_are_named_and_nothing_is_left(missing, told, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in missing else name)
     (tmp_path / "zensical.toml").write_text("a site of this command")
     for folder in (tmp_path, tmp_path / "new"):
@@ -135,8 +135,8 @@ def test_what_is_not_installed_is_named_and_nothing_is_left(missing, told, tmp_p
     assert [*tmp_path.iterdir()] == [tmp_path / "zensical.toml"]
 
 
-def test_a_build_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    """The next one would refuse a part of a site."""
+def test_a_failed_build_leaves_nothing(tmp_path, monkeypatch):
+    """The next build would refuse a partial site."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.setattr("tutorials.site.__main__.assemble", lambda folder: 1 // 0)
     with pytest.raises(ZeroDivisionError):
@@ -151,7 +151,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path, monkeypatch):
         pytest.param("As [this][broken.none].", "unresolved autoref `broken.none`", marks=pytest.mark.slow),
     ],
 )
-def test_a_docstring_that_is_wrong_fails_the_build(docstring, told, tmp_path, monkeypatch, capfd):
+def test_a_wrong_docstring_fails_the_build(docstring, told, tmp_path, monkeypatch, capfd):
     if find_spec("zensical") is None:
         pytest.skip("there is no Zensical here: pip install '.[docs]'")
     (tmp_path / "broken.py").write_text(f"def one_more(n: int) -> int:\n    {docstring!r}\n    return n + 1\n")
@@ -191,13 +191,13 @@ TOO_WIDE = """[...document.querySelectorAll("main *")].filter(one => {
   const {right, width} = one.getBoundingClientRect();
   return width > 0 && right > document.documentElement.clientWidth + 1;
 }).map(one => one.outerHTML.slice(0, 100))"""
-"""What is cut off at the right, but for what scrolls by itself."""
+"""Elements that are cut off at the right, except for those that scroll."""
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False), (360, True)])
-def test_every_page_fits_and_complains_of_nothing(site, browser, width, dark):
+def test_every_page_fits_without_errors(site, browser, width, dark):
     folder, address = site
     loaded = "document.readyState == 'complete' && location.protocol == 'http:'"
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.html") if path.name != "404.html")

