@@ -1,10 +1,10 @@
-"""All benchmarks: this toolkit at its defaults, plain Python, and every peer that is installed, side by side.
+"""All benchmarks: this toolkit with its defaults, plain Python, and every installed peer, side by side.
 
-python -m tests.benchmarks                    # the table; some hours, on a machine with nothing else to do
-python -m tests.benchmarks --quick --repeat 1 # a look, in some minutes
-python -m tests.benchmarks --plot             # and the page and chart of the docs, and the figures as JSON beside
-python -m tests.benchmarks --only W4 growth   # some of it
-python -m tests.benchmarks --whole            # whole programs beside the same by hand; --whole main: the main job alone
+python -m tests.benchmarks                    # the table; some hours, on an idle machine
+python -m tests.benchmarks --quick --repeat 1 # an overview, in some minutes
+python -m tests.benchmarks --plot             # also the page and chart of the docs, and the figures as JSON
+python -m tests.benchmarks --only W4 growth   # some workloads
+python -m tests.benchmarks --whole            # whole programs, also by hand; --whole main: only the main job
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.benchmarks.workload import LIMIT, ROOT, Way, Workload
 
 PAGE = ROOT / "tutorials" / "speed"
 WARM = {"full": 3.0, "quick": 0.3, "smoke": 0.0}
-"""Seconds for the runs of one measurement."""
+"""Seconds for the warm runs of one measurement."""
 
 
 def options(arguments: list[str]) -> argparse.Namespace:
@@ -32,31 +32,31 @@ def options(arguments: list[str]) -> argparse.Namespace:
         prog="python -m tests.benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="by name: W4, W3 (W3a and W3b), growth")
-    parser.add_argument("--toolkits", nargs="+", metavar="NAME", help="these toolkits only")
-    parser.add_argument("--repeat", type=int, default=5, help="how often all is measured, in turns (5)")
+    parser.add_argument("--toolkits", nargs="+", metavar="NAME", help="only these toolkits")
+    parser.add_argument("--repeat", type=int, default=5, help="the number of rounds over all measurements (5)")
     parser.add_argument("--quick", dest="pace", action="store_const", const="quick", default="full", help="small sizes")
     parser.add_argument(
-        "--smoke", dest="pace", action="store_const", const="smoke", help="tiny sizes: does it all run?"
+        "--smoke", dest="pace", action="store_const", const="smoke", help="tiny sizes: check that everything runs"
     )
     parser.add_argument(
         "--plot", type=Path, nargs="?", const=PAGE, metavar="FOLDER", help="write the page, its chart and its figures"
     )
     parser.add_argument("--whole", nargs="*", metavar="PROGRAM", help="whole programs instead; all, or these")
-    parser.add_argument("--list", action="store_true", help="name all that there is")
+    parser.add_argument("--list", action="store_true", help="list all workloads and curves")
     return parser.parse_args(arguments)
 
 
 def chosen(only: list[str]) -> list[Workload]:
-    """The workloads that are meant, W3a and W3b by W3; all if nothing is."""
+    """The named workloads (W3 names W3a and W3b); all if none is named."""
     named = {name: {name, name.rstrip(ascii_lowercase)} for name in WORKLOADS}
     for name in only:
         if name not in ("growth", *chain.from_iterable(named.values())):
-            sys.exit(f"nothing here is called {name}: there are {', '.join((*WORKLOADS, 'growth'))}")
+            sys.exit(f"there is no workload {name}: there are {', '.join((*WORKLOADS, 'growth'))}")
     return [workload for workload in WORKLOADS.values() if not only or named[workload.name] & set(only)]
 
 
 def measured(results: Results, workloads: list[Workload], toolkits: list[str] | None) -> None:
-    """Measure them all, in turns, and tell each way's row as soon as it is whole."""
+    """Measure all workloads in turns, and print each way's row as soon as it is complete."""
     ways = [
         (workload, way)
         for workload in workloads

@@ -1,4 +1,4 @@
-"""The chart of the page: for each workload the ratios of all toolkits, on a logarithmic axis; as SVG, and no more."""
+"""The chart of the page: for each workload the ratios of all toolkits, on a logarithmic axis, as SVG."""
 
 from html import escape
 from math import ceil, floor, log10
@@ -22,7 +22,7 @@ COLOURS = {
 
 
 def chart(results: Results, workloads: dict[str, Workload]) -> str:
-    """The chart; a point is a toolkit's median, the line through it its spread."""
+    """The chart: a point is a toolkit's median, and the line through it is the spread."""
     rows = [row for row in results.rows if not row.variant]
     names = [name for name in workloads if any(row.workload == name for row in rows)]
     spreads = [row.ratio for row in rows]
@@ -35,7 +35,7 @@ def chart(results: Results, workloads: dict[str, Workload]) -> str:
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif">',
-        # Without a ground of its own, and in a grey that is read on a light page and on a dark one.
+        # Without a background, and in a grey that is readable on light and dark pages.
         "<style>text { font-size: 13px; fill: #7d7d7d }</style>",
         "<title>Costs as ratios to plain Python</title>",
     ]

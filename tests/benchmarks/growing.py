@@ -1,4 +1,4 @@
-"""How costs grow: stages, epochs, values, sources, outstanding times and keys, each with its slope.
+"""The growth of costs with stages, epochs, values, sources, outstanding times and keys, each with its slope.
 
 `python -m tests.benchmarks.growing CURVE COUNT` is one measurement, of processor time and memory, in its own process.
 """
@@ -36,7 +36,7 @@ def stages(count):
 def own_stages(count):
     @ps.transformer
     class Passing(ps.authoring.Kernel[int]):
-        """A stage that is not made one loop with its neighbours."""
+        """A stage that is not fused into one loop with its neighbours."""
 
         async def produce(self, limit):
             return await self.upstream.ask(limit)
@@ -69,7 +69,7 @@ def keys(count):
 
 @attrs.frozen
 class Growth:
-    """A curve that can be measured: a program for a count, and the result that it must have, or None."""
+    """A curve to measure: a function from a count to a program and its required result, or None."""
 
     says: str
     make: Callable[[int], Any]
@@ -99,13 +99,13 @@ def measure(name: str, count: int) -> tuple[float, float]:
 
 
 def grown(results: Results) -> None:
-    """Measure all curves, and tell each."""
+    """Measure all curves, and print each."""
     for name, growth in CURVES.items():
         counts = growth.counts[PACES[results.pace]]
         found: list[tuple[float, float]] = []
         try:
             for count in counts:
-                found.append(answered("growing", name, str(count)))  # noqa: PERF401 - what there is counts
+                found.append(answered("growing", name, str(count)))  # noqa: PERF401 - a failure keeps earlier ones
         except Failure as failure:
             results.troubles[f"growth {name}"] = f"at {counts[len(found)]:,}: {failure}"
         seconds, used = [one for one, _ in found], [one for _, one in found]

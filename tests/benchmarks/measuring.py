@@ -1,8 +1,8 @@
-"""One measurement, in a process of its own: `python -m tests.benchmarks.measuring WORKLOAD WAY SIZE SECONDS`.
+"""One measurement, in a separate process: `python -m tests.benchmarks.measuring WORKLOAD WAY SIZE SECONDS`.
 
-The first run is that of a fresh process: nothing is warm but what the imports and the data have made so. Then come warm
-runs, a few at least, and for so many seconds, of which the median counts. Every answer is checked: by the process with
-itself, and by who asked for it with the limit's answer.
+In the first run, nothing is warm except for imports and data. Then there are at least a few warm runs, for the given
+seconds, and their median counts. The process compares every answer with its first, and the caller compares it with the
+limit's answer.
 """
 
 import gc
@@ -25,22 +25,22 @@ LONGEST = 900
 """Seconds after which a measurement is given up."""
 LEAST_WARM, MOST_WARM = 3, 9
 LONG = 2.0
-"""Seconds of a first run after which there need be no other."""
+"""Seconds of a first run after which no warm run is needed."""
 
 
 @attrs.frozen
 class Measured:
-    """What one process found."""
+    """The result of one process."""
 
     first: float
     """Seconds of the first run."""
     warm: float
-    """Seconds of a warm run; of the first one, if that took so long that there is no other."""
+    """Seconds of a warm run; of the first run if it took so long that there is no other."""
     megabytes: float
-    """What the first run added to the most that the process had in use."""
+    """The growth of the process's peak memory in the first run."""
     digest: str
     answer: str
-    """How the answer begins, for errors."""
+    """The beginning of the answer, for errors."""
 
 
 class Failure(Exception):
@@ -57,7 +57,7 @@ def once(workload: Workload, run: Run) -> tuple[float, Any]:
 
 
 def told(workload: Workload, answer: Any, shape: Shape | None) -> tuple[str, str]:
-    """An answer's digest, and how it begins."""
+    """The digest and the beginning of an answer."""
     if shape is not None:
         answer = shape(answer)
     if not workload.ordered:
@@ -80,22 +80,22 @@ def measure(workload: Workload, way: str, size: int, seconds: float) -> Measured
     while len(warm) < least or (time.monotonic() < until and len(warm) < MOST_WARM):
         spent, answer = once(workload, run)
         if told(workload, answer, shape)[0] != digest:
-            raise Failure(f"the answer is another at run {len(warm) + 2}")
+            raise Failure(f"run {len(warm) + 2} gave another answer")
         warm.append(spent)
     return Measured(first, statistics.median(warm or [first]), added, digest, text)
 
 
 def megabytes() -> float:
-    """The most that this process has had in use so far."""
+    """The peak memory of this process so far."""
     if sys.platform != "linux":
         return 0.0
-    # Not ru_maxrss: that begins with what the process had that this one was forked from.
+    # Not ru_maxrss, which includes the memory of the parent before the fork.
     (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) / 1024
 
 
 def answered(module: str, *arguments: str) -> Any:
-    """What a module prints in a process of its own, from JSON; `Failure` says why there is nothing."""
+    """Run a module in a separate process; return the JSON that it prints. `Failure` has the reason if there is none."""
     command = [sys.executable, "-m", f"tests.benchmarks.{module}", *arguments]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         options: Any = {"cwd": ROOT, "env": os.environ | {"TMPDIR": folder}, "capture_output": True, "text": True}
@@ -103,7 +103,7 @@ def answered(module: str, *arguments: str) -> Any:
             done = subprocess.run(command, **options, check=False, timeout=LONGEST)
         except subprocess.TimeoutExpired:
             raise Failure(f"took more than {LONGEST} s") from None
-    # Some toolkits print: what is meant is the last line.
+    # Some toolkits print, so only the last line counts.
     *_, last = done.stdout.strip().splitlines() or [""]
     if done.returncode or not last.startswith(("{", "[")):
         raise Failure((done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1])
@@ -118,7 +118,7 @@ def in_a_process(workload: Workload, way: str, size: int, seconds: float) -> Mea
 
 
 def checked(workload: Workload, way: str, size: int, seconds: float) -> tuple[Measured, Measured]:
-    """Measure the limit, and then the way; at the same size their answers must be the same."""
+    """Measure the limit and then the way, at the same size; their answers must be equal."""
     limit = in_a_process(workload, LIMIT, size, seconds)
     found = in_a_process(workload, way, size, seconds)
     if found.digest != limit.digest:
@@ -127,7 +127,7 @@ def checked(workload: Workload, way: str, size: int, seconds: float) -> tuple[Me
 
 
 def main() -> None:
-    """Measure what the command line says, and print it as one line."""
+    """Measure what the command line names, and print the result as one line."""
     from tests.benchmarks.catalogue import WORKLOADS
 
     name, way, size, seconds = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""How toolkits are driven that want more than a line for it; all are imported when they are asked for."""
+"""Functions to run toolkits that need more than a line for it; each imports its toolkit on first use."""
 
 from importlib import import_module
 
@@ -6,7 +6,7 @@ import trio
 
 
 def counted_here(source):
-    """How many values a source has, counted by the batch."""
+    """A program that counts the values of a source, batch by batch."""
     import pullstream as ps
 
     program = ps.pipe(source, ps.map_batches(lambda values: [len(values)]), ps.reduce(int.__add__, 0))
@@ -24,7 +24,7 @@ def in_trio(function):
 
 
 def bytewax_list(build):
-    """What a dataflow of Bytewax puts out; `build(op, given)` makes it, and `given(values or source)` its inputs."""
+    """A run of a Bytewax dataflow: `build(op, given)` makes it, and `given(values or source)` its inputs."""
     op, dataflow, testing = (import_module(f"bytewax.{name}") for name in ("operators", "dataflow", "testing"))
 
     def run():
@@ -35,7 +35,7 @@ def bytewax_list(build):
         def given(values):
             nonlocal inputs
             inputs += 1
-            # Its default is a value at a time, which is its worst; a thousand is what its guide uses.
+            # The default of one value is its worst case; its guide uses a thousand.
             source = testing.TestingSource(values, batch_size=1_000) if hasattr(values, "__iter__") else values
             return op.input(f"in{inputs}", flow, source)
 
@@ -47,12 +47,12 @@ def bytewax_list(build):
 
 
 def pathway_rows(build):
-    """The rows that are left in a table of Pathway's when all is computed, as tuples; `build(pw)` makes the table."""
+    """A run that returns the final rows of a Pathway table as tuples; `build(pw)` makes the table."""
     pw = import_module("pathway")
     graph = import_module("pathway.internals.parse_graph").G
 
     def run():
-        graph.clear()  # which all programs of a process have in common
+        graph.clear()  # all programs of a process share it
         rows = {}
 
         def change(key, row, time, is_addition):
@@ -69,5 +69,5 @@ def pathway_rows(build):
 
 
 def pathway_table(pw, rows, **columns):
-    """A table of Pathway's with these rows."""
+    """A Pathway table with these rows."""
     return pw.debug.table_from_rows(pw.schema_from_types(**columns), rows)

@@ -1,4 +1,4 @@
-"""What the command has found: rows of ratios, what went wrong, and on which machine; as JSON, too."""
+"""The results of the command: rows of ratios, failures, and the machine; also as JSON."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def machine() -> str:
 
 
 NOISE = 8.0
-"""Megabytes that a process may take for nothing."""
+"""Megabytes of memory growth that count as noise."""
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class Spread:
 
 @attrs.frozen
 class Row:
-    """A way of a workload: for each repeat, what was measured of the limit, and then of the way."""
+    """A way of a workload: for each round, the measurements of the limit and of the way."""
 
     workload: str
     toolkit: str
@@ -52,7 +52,7 @@ class Row:
 
     @property
     def microseconds(self) -> float:
-        """What a value costs, warm."""
+        """The cost of a value in warm runs."""
         return statistics.median(mine.warm for _, mine in self.pairs) / self.size * 1e6
 
     @property
@@ -61,18 +61,18 @@ class Row:
 
     @property
     def ratio(self) -> Spread:
-        """To the limit, warm: the ratio of each pair."""
+        """The ratios to the limit of the pairs' warm runs."""
         return Spread.of(mine.warm / limit.warm for limit, mine in self.pairs)
 
     @property
     def first_ratio(self) -> Spread:
-        """The same of the first runs of their processes."""
+        """The ratios of the first runs in their processes."""
         return Spread.of(mine.first / limit.first for limit, mine in self.pairs)
 
 
 @attrs.frozen
 class Curve:
-    """How a cost grows: what it costs at each size."""
+    """The growth of a cost: the cost at each size."""
 
     name: str
     says: str
@@ -81,20 +81,20 @@ class Curve:
     megabytes: list[float]
 
     def slope(self, figures: list[float]) -> float:
-        """The exponent between the last two sizes: 1 is a cost that follows the number, 0 one that does not change."""
+        """The exponent between the last two sizes: 1 is proportional growth, 0 a constant cost."""
         if len(figures) < 2 or min(figures[-2:]) <= 0:
             return 0.0
         return log(figures[-1] / figures[-2]) / log(self.counts[-1] / self.counts[-2])
 
     @property
     def memory(self) -> str:
-        """The slope of memory in use, if there is more of it than noise."""
+        """The slope of memory in use, if it is more than noise."""
         return f"{self.slope(self.megabytes):.2f}" if max(self.megabytes, default=0) > NOISE else "flat"
 
 
 @attrs.define
 class Results:
-    """Everything that one call of the command has found."""
+    """All results of one run of the command."""
 
     pace: str
     repeat: int
@@ -102,14 +102,14 @@ class Results:
     seconds: float = 0.0
     machine: str = attrs.field(factory=machine)
     loads: list[float] = attrs.field(factory=list)
-    """How many processes wanted a processor when it began, and at its end."""
+    """The machine's load at the beginning and at the end."""
     versions: dict[str, str] = attrs.field(
         factory=lambda: {toolkit: found for toolkit in TOOLKITS if (found := version(toolkit)) is not None}
     )
     rows: list[Row] = attrs.field(factory=list)
     curves: list[Curve] = attrs.field(factory=list)
     troubles: dict[str, str] = attrs.field(factory=dict)
-    """Measurements that gave no figure, and why."""
+    """Measurements without a figure, each with the reason."""
 
     @property
     def missing(self) -> list[str]:
@@ -117,12 +117,12 @@ class Results:
         return [toolkit for toolkit in TOOLKITS if toolkit not in self.versions]
 
     def looked(self) -> None:
-        """Note how busy the machine is."""
+        """Record the load of the machine."""
         if hasattr(os, "getloadavg"):
             self.loads = [*self.loads[:1], round(os.getloadavg()[0], 1)]
 
     def of(self, workload: str) -> list[Row]:
-        """A workload's rows: this toolkit's first, then from cheap to dear."""
+        """A workload's rows: this toolkit's first, then the others from the cheapest up."""
         rows = [row for row in self.rows if row.workload == workload]
         return sorted(rows, key=lambda row: (row.toolkit != HERE, bool(row.variant), row.ratio.median))
 

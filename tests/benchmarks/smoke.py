@@ -1,4 +1,4 @@
-"""Whether a toolkit's ways all run, tiny and in one process: `python -m tests.benchmarks.smoke TOOLKIT`."""
+"""Check that all ways of a toolkit run, at tiny sizes in one process: `python -m tests.benchmarks.smoke TOOLKIT`."""
 
 import sys
 import tempfile
@@ -9,7 +9,7 @@ from tests.benchmarks.workload import LIMIT
 
 
 def main() -> int:
-    """Say of each way whether it gives the limit's answer."""
+    """Print for each way whether it gives the limit's answer."""
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder

@@ -1,4 +1,4 @@
-"""Results in words: a table on the terminal, and a page of Markdown."""
+"""Results as text: a table on the terminal, and a page of Markdown."""
 
 import statistics
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ HEAD = "toolkit", "a value", "× the limit", "fresh process", "memory"
 
 
 def number(value: float) -> str:
-    """With as many digits as say something."""
+    """A number with its significant digits."""
     return f"{value:.2f}" if value < 9.95 else f"{value:,.0f}"
 
 
 def took(microseconds: float) -> str:
-    """What a value costs, in the unit that is read best."""
+    """The cost of a value, in the most readable unit."""
     if microseconds < 1:
         return f"{microseconds * 1000:,.0f} ns"
     return f"{microseconds:,.1f} µs" if microseconds < 1000 else f"{microseconds / 1000:,.1f} ms"
@@ -43,7 +43,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def against(results: Results, workload: Workload, target: Target) -> tuple[float, float | None] | None:
-    """This toolkit's cost as a ratio to what its target is told of, and of a fresh process to the limit."""
+    """This toolkit's cost as a ratio to its target's reference, and a fresh process's to the limit."""
     rows = {row.name: row for row in results.of(workload.name)}
     if HERE not in rows or (target.to != LIMIT and target.to not in rows):
         return None
@@ -57,7 +57,7 @@ def verdict(found: float, most: float) -> str:
 
 
 def targets(results: Results, workloads: Iterable[Workload]) -> list[str]:
-    """What was aimed at, and what was met."""
+    """The targets, and whether they are met."""
     rows: list[tuple[str, ...]] = []
     for workload in workloads:
         target = workload.target
@@ -112,7 +112,7 @@ first run. A toolkit that cannot do a workload is not listed there.
 
 
 def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
-    """The page for the docs: every figure of it comes from the results."""
+    """The page for the docs, with all its figures from the results."""
     toolkits = ", ".join(f"{toolkit} {version}" for toolkit, version in results.versions.items() if version)
     began, ended = results.loads[0], results.loads[-1]
     quiet = began < 1 and ended < 3
@@ -141,7 +141,7 @@ def page(results: Results, workloads: dict[str, Workload], chart: str) -> str:
         lines += [f"## {workload.name}: {workload.title}", "", workload.says, ""]
         if workload.by_the_clock:
             lines += ["Measured by the clock, because other processes take part.", ""]
-        # It is measured with every way, at that one's size.
+        # The limit is measured with every way, at the size of that way.
         limit = statistics.median(found.warm / row.size for row in rows for found, _ in row.pairs) * 1e6
         article = "an" if workload.unit[0] in "aeiou" else "a"
         lines += table((HEAD[0], f"{article} {workload.unit}", *HEAD[2:]), map(cells, rows))

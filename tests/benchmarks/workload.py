@@ -1,4 +1,4 @@
-"""A workload: one thing to compute, with one right answer, and the ways in which toolkits compute it."""
+"""A workload: a computation with one right answer, and the ways in which toolkits do it."""
 
 from collections.abc import Callable
 from importlib import metadata, util
@@ -11,11 +11,11 @@ ROOT = Path(__file__).parents[2]
 """The checkout."""
 
 Run = Callable[[], Any]
-"""What is measured: it gives the answer."""
+"""The measured part, which returns the answer."""
 Shape = Callable[[Any], Any]
-"""Puts a toolkit's answer as the limit's is put; it is not measured."""
+"""Converts a toolkit's answer to the form of the limit's; not measured."""
 Prepare = Callable[[int], Run | tuple[Run, Shape]]
-"""Makes ready for a size; nothing of it is measured."""
+"""Prepares a size; not measured."""
 
 LIMIT = "plain Python"
 HERE = "pullstream"
@@ -33,11 +33,11 @@ TOOLKITS = {
     "pathway": "pathway",
     "Spark": "pyspark",
 }
-"""The toolkits, in the order of the tables, each with the module that it is there by."""
+"""The toolkits, in the order of the tables, each with its module."""
 
 
 def version(toolkit: str) -> str | None:
-    """Which version of a toolkit is installed, or None if it is not."""
+    """The installed version of a toolkit; None if it is not installed."""
     module = TOOLKITS[toolkit]
     if module is None:
         return ""
@@ -51,55 +51,55 @@ def version(toolkit: str) -> str | None:
 
 @attrs.frozen
 class Way:
-    """How a toolkit computes it."""
+    """A toolkit's way to compute it."""
 
     toolkit: str
     variant: str
     prepare: Prepare
     share: float = 1.0
-    """The part of the size that it is given, where the whole would take minutes; costs are compared by the value."""
+    """The part of the size that it is given if the whole would take minutes; costs are compared per value."""
     note: str = ""
-    """What a reader has to know to compare it."""
+    """What a reader must know for the comparison."""
 
     @property
     def name(self) -> str:
-        """As the tables call it."""
+        """The name in the tables."""
         return f"{self.toolkit}, {self.variant}" if self.variant else self.toolkit
 
 
 @attrs.frozen
 class Target:
-    """What this toolkit's cost should be at most, as a ratio to another way's."""
+    """The limit for this toolkit's cost, as a ratio to another way's."""
 
     ratio: float
     to: str = LIMIT
     first: float | None = None
-    """The same of the first run in a process."""
+    """The same for the first run in a process."""
 
 
 WORKLOADS: dict[str, "Workload"] = {}
-"""All that have been made; `catalogue` makes all."""
+"""All workloads created so far; `catalogue` imports all."""
 
 
 @attrs.define
 class Workload:
-    """One thing to compute."""
+    """A computation to measure."""
 
     name: str
     title: str
     says: str
-    """What is computed, in a sentence or two."""
+    """A description in a sentence or two."""
     full: int
     quick: int
     smoke: int
-    """Three sizes: for the tables, for a look, and to see that everything runs."""
+    """Three sizes: for the tables, for an overview, and to check that everything runs."""
     unit: str = "value"
     by_the_clock: bool = False
-    """Measured by the clock on the wall, where other processes have a part of the work; else by processor time."""
+    """Measured by wall-clock time, if other processes do a part of the work; else by processor time."""
     spark: bool = False
-    """It starts a Spark session, which takes a while however small it is."""
+    """It starts a Spark session, which takes a while at any size."""
     own_time: bool = False
-    """A run gives its own seconds, and the answer."""
+    """A run returns its own seconds and the answer."""
     ordered: bool = True
     """Whether the answer's order is part of it; if not, answers are compared sorted."""
     target: Target | None = None
@@ -111,7 +111,7 @@ class Workload:
     def way(
         self, toolkit: str, variant: str = "", *, share: float = 1.0, note: str = ""
     ) -> Callable[[Prepare], Prepare]:
-        """Add a way to compute it: the decorated function prepares it."""
+        """Add a way; the decorated function prepares it."""
 
         def add(prepare: Prepare) -> Prepare:
             way = Way(toolkit, variant, prepare, share, note)
@@ -123,12 +123,12 @@ class Workload:
         return add
 
     def limit(self, prepare: Prepare) -> Prepare:
-        """Add the way all others are measured against: plain Python, as fast as it goes."""
+        """Add the way that all others are compared with: plain Python, as fast as possible."""
         return self.way(LIMIT)(prepare)
 
     def size(self, pace: str) -> int:
         return {"full": self.full, "quick": self.quick, "smoke": self.smoke}[pace]
 
     def size_of(self, way: Way, pace: str) -> int:
-        """What a way is given of it."""
+        """The size that a way is given."""
         return max(1, self.smoke, int(self.size(pace) * way.share)) if pace != "smoke" else self.smoke

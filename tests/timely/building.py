@@ -1,12 +1,12 @@
-"""Small graphs, written down in a line or two."""
+"""Small graphs in a line or two."""
 
 from timely import GraphBuilder, Source, Target
 
 
 def building(nodes, edges):
-    """Begin a graph of named nodes: a node is its summary, or the numbers of its inputs and outputs.
+    """Begin a graph of named nodes: a node is given as its summary, or as its numbers of inputs and outputs.
 
-    An edge leads from one node to another, by their numbers, or from a `Source` to a `Target`.
+    An edge leads from one node number to another, or from a `Source` to a `Target`.
     """
     builder = GraphBuilder()
     for name, node in nodes.items():

@@ -25,7 +25,7 @@ from timely import (
 )
 from timely.products import Componentwise
 
-# The machine is shared: a slow example proves nothing.
+# On a busy machine, a slow example proves nothing.
 settings.register_profile("timely", max_examples=amount(30, 100), deadline=None)
 settings.load_profile("timely")
 
@@ -53,7 +53,7 @@ class Family:
         )
 
     def base_step(self, rng):
-        """A summary at the outermost level that advances strictly."""
+        """A strictly advancing summary at the outermost level."""
         if self.kind == "int":
             return Delay(rng.choice([1, 1, 2]))
         if self.kind == "product":
@@ -61,7 +61,7 @@ class Family:
         return MapTime(_next_epoch, strict=True)
 
     def plain_step(self, rng, depth):
-        """A summary that advances, perhaps not strictly."""
+        """A summary that advances, but maybe not strictly."""
         if self.kind == "int" and rng.random() < 0.3:
             return EVEN if depth or rng.random() < 0.5 else Delay(1)
         if self.kind == "product" and rng.random() < 0.3:
@@ -85,7 +85,7 @@ def _next_epoch(time):
 
 
 class Maker:
-    """Builds a random nested graph: every context a chain of nodes with extra edges forward, strict edges back."""
+    """Builds a random nested graph: each context is a chain of nodes with extra edges forward and strict edges back."""
 
     def __init__(self, rng, kind=None, size=4, deepest=2):
         self.rng = rng
@@ -112,7 +112,7 @@ class Maker:
         return self.node("op", inputs, outputs, summaries, depth, depth), inputs, outputs
 
     def context(self, depth, entry):
-        """Nodes of one loop context, in a forward order, starting from the Source `entry`; a Source to end with."""
+        """Add the nodes of one loop context, in forward order from the Source `entry`; return a Source to end with."""
         rng = self.rng
         ends = [entry]
         inputs = []
@@ -159,7 +159,7 @@ class Maker:
 
 @pytest.fixture
 def random_graph():
-    """A function from a seed to a random graph with `graph`, `depths`, `time(place)`, `rng`."""
+    """A function that makes a random graph from a seed, with `graph`, `depths`, `time(place)`, `rng`."""
 
     def make(seed, kind=None, size=4, deepest=2):
         return Maker(random.Random(seed), kind, size, deepest).make()
@@ -169,7 +169,7 @@ def random_graph():
 
 @pytest.fixture
 def history():
-    """A function that yields rounds of justified updates: pointstamps move on, multiply, advance and go."""
+    """A function that yields rounds of justified updates: pointstamps move, multiply, advance and disappear."""
 
     def rounds(made, number, start=None):
         rng, graph = made.rng, made.graph

@@ -1,11 +1,11 @@
-"""A partial order of a user's own."""
+"""A user-defined partial order."""
 
 import attrs
 
 
 @attrs.frozen(order=False)
 class Divides:
-    """A user's own order, without any of the optional hints."""
+    """Numbers ordered by divisibility, without any of the optional hints."""
 
     n: int
 

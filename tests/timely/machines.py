@@ -7,7 +7,7 @@ from timely.theory.model.small import Wild, random_program
 
 
 def leads_of(program):
-    """Could-result-in as the program's nodes behave."""
+    """Could-result-in from the behaviour of the program's nodes."""
     return CouldResultIn(program.graph, program.times, one_steps(program))
 
 
@@ -33,7 +33,7 @@ def sound_machines(seed, count, *, edges=3, **options):
 
 
 def begin(rng, machine, most=2):
-    """A state of InitProp with a few random messages on the input edges."""
+    """An initial state (InitProp) with a few random messages on the input edges."""
     inputs = [edge.name for edge in machine.program.graph.edges if edge.is_input]
     queues = {name: rng.choices(machine.program.messages, k=rng.randint(0, most)) for name in inputs}
     return machine.initial(queues)[0]

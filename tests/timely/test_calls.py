@@ -1,4 +1,4 @@
-"""Call stacks as times (000, section 3.4); `test_model_recursion` tests how they are compared."""
+"""Call stacks as times (000, section 3.4); `test_model_recursion` tests their comparison."""
 
 import pytest
 
@@ -21,8 +21,8 @@ def test_call_times_are_ordered_per_node():
         assert first <= CallTime(Body(("a",), ("c",), (*EDGES, ("in", "out"))), "a")
 
 
-def test_times_that_no_body_has_are_refused():
-    """In a cyclic body stacks cannot be compared, and other nodes and calls have no place in it."""
+def test_times_outside_the_body_are_refused():
+    """Stacks cannot be compared in a cyclic body, or with nodes and calls that the body does not have."""
     cyclic = Body(("a",), ("c",), (("in", "a"), ("a", "c"), ("c", "a"), ("a", "out")))
     with pytest.raises(CycleError, match="acyclic"):
         CallTime(cyclic, "in", ("c", "c"))

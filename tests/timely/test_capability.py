@@ -1,4 +1,4 @@
-"""Capabilities and notifications: rights held, passed on, given up; requests as sets."""
+"""Capabilities and notifications: holding, passing on and giving up rights; requests are sets."""
 
 import gc
 import itertools
@@ -23,18 +23,18 @@ from timely.theory import CapabilitySet, Notificator, Output
 
 @pytest.fixture
 def output():
-    """An output that counts what it is told in `told`, and is checked to end with nothing held."""
-    told = {}
+    """An output with the counts of its reports in `counts`; at the end it must hold nothing."""
+    counts = {}
 
     def report(time, delta):
-        told[time] = told.get(time, 0) + delta
-        assert told[time] >= 0
+        counts[time] = counts.get(time, 0) + delta
+        assert counts[time] >= 0
 
     made = Output("parse", report)
-    made.told = told
+    made.counts = counts
     yield made
     assert not made.held
-    assert not any(told.values())
+    assert not any(counts.values())
 
 
 def test_downgrade_gives_up_earlier_times(output):
@@ -48,7 +48,7 @@ def test_downgrade_gives_up_earlier_times(output):
         assert output.held == {5: 1}
 
 
-def test_a_dropped_capability_is_of_no_use(output):
+def test_a_dropped_capability_is_unusable(output):
     capability = output.initial(3)
     capability.drop()
     capability.drop()
@@ -105,7 +105,7 @@ def test_capability_sets_hold_the_minimal_times(pairs, data):
 
 
 def test_a_request_that_waits_for_itself_is_refused(output):
-    """A capability before the time waited for would keep that time from completing."""
+    """A capability before the requested time would keep that time from completing."""
     with output.initial(3) as capability, pytest.raises(CapabilityError, match="waits for itself"):
         Notificator().request(5, capability)
 

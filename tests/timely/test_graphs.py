@@ -1,4 +1,4 @@
-"""Graphs: what is refused, which cycles are sound, and the three queries of 003."""
+"""Graphs: refusals, sound cycles, and the three queries of 003."""
 
 import itertools
 import random
@@ -48,7 +48,7 @@ TOP = MapTime(lambda t: max(t, 7))
     ],
 )
 def test_cycles_that_do_not_advance_are_refused_by_name(summaries):
-    """The error names the places of a cycle, outermost rule included: feedback further in does not help."""
+    """The error names the places of the cycle; feedback in an inner loop does not help."""
     with pytest.raises(CycleError, match="does not strictly advance") as caught:
         ring(*summaries).build()
     assert caught.value.cycle
@@ -161,7 +161,7 @@ def test_summarize_is_the_minimum_over_paths(random_graph):
 
 @pytest.mark.parametrize("summaries", [(ENTER,), (LEAVE,), (ENTER, FEEDBACK), (ENTER, ENTER, LEAVE), (LEAVE, FEEDBACK)])
 def test_cycles_that_do_not_nest_are_refused_by_the_queries_as_by_build(summaries):
-    """Round such a cycle paths enter or leave ever more loops: an error that names the places, and no end of work."""
+    """Paths around such a cycle enter or leave ever more loops, so it is an error with the places, not endless work."""
     nodes = {(Target(n), Source(n), summary) for n, summary in enumerate(summaries)}
     edges = {(Source(start), Target(end)) for start, end in around(len(summaries))}
     with pytest.raises(GraphError, match="do not nest"):

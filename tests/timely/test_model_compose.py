@@ -54,7 +54,7 @@ def both_ways(rng, times, wild=FORWARD):
 
 
 def joined(first, second, whole=True):
-    """The flat machine, and the two side by side under the Clock of the whole or each under its own."""
+    """The flat machine, and the two side by side, with the Clock of the whole or each with its own."""
     flat = compose(first, second)
     machine = Machine(flat, leads_of(flat))
     sides = Machine(first, leads_of(first)), Machine(second, leads_of(second))
@@ -70,7 +70,7 @@ def states_reached(starts, successors, depth=4):
 
 
 def without_outputs(machine):
-    """The flat machine's steps without Outp, which the side by side form leaves to the environment."""
+    """The flat machine's steps without Outp, which belongs to the environment in the composite."""
 
     def steps(state):
         yield from machine.receipts(state)
@@ -85,7 +85,7 @@ def start_of(composite, messages):
 
 
 def test_buffers_preserve_could_result_in_between_the_old_locations():
-    """Splitting any edge by a buffer changes nothing for the other locations, nor for the edge before the buffer."""
+    """Splitting an edge by a buffer changes nothing for the other locations and for the edge before the buffer."""
     rng = random.Random(31)
     for times in SHAPES.values():
         for _ in range(25):
@@ -112,7 +112,7 @@ def test_graphs_are_composed_over_shared_edges_only():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_composed_one_way_with_the_whole_clock_it_is_the_flat_graph(shape):
+def test_composed_one_way_with_the_whole_clock_it_is_flat(shape):
     rng = random.Random(33)
     for _ in range(amount(10, 25)):
         first, second = one_way(rng, SHAPES[shape])
@@ -123,8 +123,8 @@ def test_composed_one_way_with_the_whole_clock_it_is_the_flat_graph(shape):
         assert {composite.flatten(pair) for pair in pairs} == flat
 
 
-def test_composed_both_ways_it_allows_nothing_the_flat_graph_does_not():
-    """Every joint state and every visible trace of the composite is one of the flat graph, loops included."""
+def test_composed_both_ways_it_allows_only_what_the_flat_graph_does():
+    """Every joint state and visible trace of the composite is also one of the flat graph, even with loops."""
     rng, narrower = random.Random(34), 0
     for times in (SHAPES["chain 2"], SHAPES["chain 3"], SHAPES["vee"]):
         for _ in range(amount(12, 40)):
@@ -147,23 +147,23 @@ def relay(edge, times=(0, 1), **requests):
     return relation_node({t: [(edge, t)] for t in times}, **requests)
 
 
-def test_each_side_under_its_own_clock_is_told_too_early():
-    """The Clock must be that of the whole: a side that sees only itself is told of times still on their way."""
+def test_a_side_with_its_own_clock_is_notified_too_early():
+    """The Clock must be that of the whole: a side that sees only itself is notified of times still on their way."""
     left = ModelGraph(("p",), (Edge("i", destination="p"), Edge("x", "p")))
     right = ModelGraph(("r",), (Edge("x", destination="r"),))
     first = Program(left, {"p": relay("x")}, (0, 1))
     second = Program(right, {"r": relation_node(initial_requests={0})}, (0, 1))
-    told = {}
+    notified = {}
     for whole in (True, False):
         _, composite = joined(first, second, whole=whole)
         start = start_of(composite, [Message(0)])
-        told[whole] = any(isinstance(action, Notify) for action, _ in composite.steps(start))
-    assert told == {True: False, False: True}
+        notified[whole] = any(isinstance(action, Notify) for action, _ in composite.steps(start))
+    assert notified == {True: False, False: True}
 
 
 @pytest.mark.parametrize("way", [one_way, both_ways])
 def test_could_result_in_of_the_whole_is_the_closed_union_of_the_parts_under_condition_2(way):
-    """What the text leaves open: local relations give the global one exactly where the whole meets Condition 2."""
+    """Not in the text: local relations give the global one exactly if the whole meets Condition 2."""
     rng, met, unmet = random.Random(35), 0, 0
     for times in SHAPES.values():
         for _ in range(amount(25, 60)):

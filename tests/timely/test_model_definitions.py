@@ -1,4 +1,4 @@
-"""The model's definitions, each against the text read literally (000, sections 2 to 3.2)."""
+"""The model's definitions, compared with the text read literally (000, sections 2 to 3.2)."""
 
 import random
 from itertools import product
@@ -125,10 +125,10 @@ def test_definition_3_counts_only_requests_that_were_not_pending():
     graph = ModelGraph(("p",), (Edge("i", destination="p"),))
     again = relation_node(requests={1: {0}}, initial_requests={0})
     program = Program(graph, {"p": again}, (0, 1))
-    assert new_requests(program) == {Request("p", 1, 0)}, "being told of 0 takes it away, then 1 asks for it anew"
+    assert new_requests(program) == {Request("p", 1, 0)}, "the notification of 0 ends the request, then 1 asks anew"
 
     def react(_state, event):
         return Reaction(None, frozenset({0}) if isinstance(event, Received) or event.time == 0 else frozenset())
 
     held = Program(graph, {"p": Node(frozenset({(None, frozenset({0}))}), react)}, (0, 1))
-    assert new_requests(held) == frozenset(), "0 is asked for only where it was pending before the event"
+    assert new_requests(held) == frozenset(), "0 is requested only where it was pending before the event"

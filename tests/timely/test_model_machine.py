@@ -1,4 +1,4 @@
-"""The state machine: its actions one by one, Propositions 7 to 9 and Theorem 2 over all interleavings (000, 4, 5)."""
+"""The state machine: its actions one by one; Propositions 7 to 9 and Theorem 2 over all interleavings (000, 4, 5)."""
 
 import random
 from itertools import product
@@ -91,7 +91,7 @@ def test_proposition_8_clock_does_not_grow_unless_inputs_do():
 
 
 def violations_of_8(machines):
-    """How many machines show a growing Clock with inputs that do not grow."""
+    """The number of machines with a growing Clock although their inputs do not grow."""
     return sum(
         any(
             proposition_8(machine, step) is not None
@@ -128,12 +128,12 @@ def test_proposition_8_needs_condition_1():
 
 
 def test_proposition_8_with_the_least_fixpoint_does_not_need_condition_2():
-    """With Clock closed as the text defines it, it never grows, even where nodes send into the past."""
+    """Closed as the text defines it, Clock never grows, even if nodes send into the past."""
     assert violations_of_8(past_senders()) == 0
 
 
 def test_proposition_8_with_the_one_shot_image_needs_condition_2():
-    """With Proposition 3's formula in the place of the closure, the same programs make Clock grow."""
+    """With Proposition 3's formula instead of the closure, the same programs make Clock grow."""
     assert violations_of_8(past_senders(closure="image")) > 0
 
 
@@ -144,8 +144,8 @@ def explore_watched(machine, start, depth=5, max_states=150):
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("reordering", [False, True])
 @pytest.mark.parametrize("inputs", ["fixed", "within clock"])
-def test_proposition_9_and_theorem_2_what_has_left_clock_never_returns(inputs, reordering):
-    """Once (e, t) is out of Clock no message on e ever has a time at or before t, also where messages overtake.
+def test_proposition_9_and_theorem_2_times_never_return_to_clock(inputs, reordering):
+    """Once (e, t) is out of Clock, no message on e ever has a time at or before t, even if messages overtake.
 
     The inputs never grow, or never enlarge Clock.
     """
@@ -174,7 +174,7 @@ def test_theorem_2_needs_condition_1():
 
 
 def test_a_declared_relation_that_includes_the_actual_one_is_sound():
-    """An implementation may approximate could-result-in from above: Theorem 2 holds, completions only come later."""
+    """An implementation may overestimate could-result-in: Theorem 2 holds, and completions are only later."""
     for rng, machine in sound_machines(16, amount(80, 300)):
         extra = [
             Step(e.source, t, e.name, t) for e in machine.program.graph.edges if e.source for t in machine.program.times

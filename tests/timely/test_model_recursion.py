@@ -28,7 +28,7 @@ def points(body, depth):
 
 
 def disagreements(body, depth):
-    """Pairs on which the first-difference test and the relation's own clauses differ."""
+    """Pairs on which the first-difference test and the clauses of the relation differ."""
     relation = {early: stacks_lead(body, early, depth + 1) for early in points(body, depth)}
     return [
         (early, late)
@@ -45,8 +45,8 @@ def some_bodies(seed, count, *sizes):
         yield from rng.sample(every, min(count, len(every)))
 
 
-def test_bodies_exclude_what_the_section_assumes_away():
-    """Every node lies between `in` and `out`, and some path avoids the calls, or nothing would ever return."""
+def test_bodies_meet_the_section_s_assumptions():
+    """Every node is between `in` and `out`, and some path avoids the calls; otherwise nothing would ever return."""
     with pytest.raises(ModelError, match="avoid"):
         Body((), ("c",), (("in", "c"), ("c", "out")))
     with pytest.raises(ModelError, match="reachable"):
@@ -69,7 +69,7 @@ def recursions():
 
 
 def conforming_models(seed=27):
-    """Each body with nodes that do all that conforms, and with nodes that do a random part of it."""
+    """Each body with nodes that take all conforming steps, and with nodes that take a random part of them."""
     rng = random.Random(seed)
     for recursion in recursions():
         steps = recursion.steps()
@@ -78,9 +78,9 @@ def conforming_models(seed=27):
 
 
 def test_propositions_4_to_6():
-    """Could-result-in implies the stack relation, between different nodes times bear their own tags, it is transitive.
+    """Could-result-in implies the stack relation; between different nodes times have their own tags; it is transitive.
 
-    Cyclic bodies are included. It is transitive by Theorem 1: nobody can return to an earlier stack at the same place.
+    Cyclic bodies are included. It is transitive by Theorem 1, as no path returns to an earlier stack at the same place.
     """
     for recursion, leads in conforming_models():
         assert proposition_4(recursion, leads) is None
@@ -90,7 +90,7 @@ def test_propositions_4_to_6():
 
 
 def test_propositions_4_to_6_need_nodes_that_conform():
-    """With nodes that may also do what the stack relation does not allow, each proposition fails somewhere."""
+    """If nodes may also take steps outside the stack relation, each proposition fails somewhere."""
     recursion = Recursion(Body((), ("c",), (("in", "c"), ("c", "out"), ("in", "out"))), 1)
     stray = [recursion.steps()[0]._replace(time=a, later=b) for a, b in product(recursion.times.values(), repeat=2)]
     models = [recursion.model((*recursion.steps(), step)) for step in stray]
@@ -99,10 +99,10 @@ def test_propositions_4_to_6_need_nodes_that_conform():
     assert any(proposition_6(leads) is not None for leads in models)
 
 
-def test_recursion_with_every_conforming_step_gives_the_stack_relation_back():
-    """With nodes that do all they may, could-result-in is the stack relation, between any two different places.
+def test_recursion_with_every_conforming_step_is_the_stack_relation():
+    """If nodes take all conforming steps, could-result-in between any two different places is the stack relation.
 
-    Stacks one call deeper than those compared are needed as times, for a path may call and return on its way.
+    The times include stacks one call deeper than the compared ones, because a path may call and return on its way.
     """
     recursion = Recursion(TREE, 2)
     leads = recursion.model(recursion.steps())

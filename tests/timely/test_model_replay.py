@@ -1,4 +1,4 @@
-"""Replaying a recorded run against the model: every rule caught when broken, machines' own runs allowed (000, 5)."""
+"""Replaying a recorded run against the model finds every broken rule, and allows the machines' runs (000, 5)."""
 
 import random
 
@@ -65,7 +65,7 @@ def test_a_good_run_is_allowed_and_counted():
 
 
 def test_a_completion_moved_anywhere_earlier_is_too_early():
-    """The sink's completion, announced at any moment before its last batch is done, is found, with what blocks it."""
+    """A completion at the sink before its last batch is done is found, at any moment, with its blocker."""
     at = A_GOOD_RUN.index(Completed("done", 0))
     without = A_GOOD_RUN[:at] + A_GOOD_RUN[at + 1 :]
     for early in range(at):
@@ -83,20 +83,20 @@ AHEAD = [Held("source", 5), Released("source", 0)]
 @pytest.mark.parametrize(
     ("record", "broken"),
     [
-        # A wait for a time that is complete must have been answered once settled, unless it was dismissed.
+        # A wait for a complete time must be answered when all has settled, unless it was dismissed.
         (SILENT, ["withheld", "withheld"]),
         ([*SILENT[:1], Dismissed("done", 0), *SILENT[1:]], []),
-        # No batch comes at a time announced complete (Theorem 2), and nothing pending leads to this one.
+        # No batch may arrive at a complete time (Theorem 2), and nothing pending leads to this batch.
         ([*A_GOOD_RUN, Sent("in", 0)], ["after completion", "from nothing"]),
-        # A hold or batch below everything pending upstream of it is not in Clock.
+        # A hold or batch before everything pending upstream of it is not in Clock.
         ([*AHEAD, Held("sum", 4)], ["from nothing"]),
         ([*AHEAD, Sent("out", 4)], ["from nothing"]),
         ([*AHEAD, Held("sum", 6)], []),
-        # A batch or hold can go only if it came; what came twice goes twice.
+        # A batch or hold can be removed only if it was added, twice if added twice.
         ([Taken("in", 0)], ["not there"]),
         ([Released("sum", 0)], ["not there"]),
         ([Sent("in", 0), Sent("in", 0), Taken("in", 0), Taken("in", 0)], []),
-        # Changes of one moment may be written in any order, one by one the order matters.
+        # Changes at one moment may have any order; for separate changes the order matters.
         ([Together([DOWN, UP])], []),
         ([Together([UP, DOWN])], []),
         ([UP, DOWN], []),
@@ -110,7 +110,7 @@ def test_rules(record, broken):
 
 
 def test_a_cycle_that_does_not_advance_is_allowed_but_one_that_goes_back_has_no_clock():
-    """A cycle at equal times closes at once; one that lowers times for ever is refused rather than searched."""
+    """A cycle at equal times closes at once; a cycle that lowers times forever is refused, not searched."""
     edges = [Edge("a", "p", "q"), Edge("b", "q", "p")]
     assert clock(Plan(edges), [Pointstamp("p", 2)]) == {"p": (2,), "q": (2,), "a": (2,), "b": (2,)}
     with pytest.raises(ModelError, match="does not advance"):
@@ -126,7 +126,7 @@ def test_clock_of_a_plan_is_the_models_close_up():
 
 
 def plan_of(leads):
-    """The plan with the same one steps; the closure of the steps makes its functions monotone."""
+    """The plan with the same single steps; the closure of the steps makes its functions monotone."""
 
     def sends(edge):
         steps = [s for s in leads.steps if s.edge == edge]
@@ -149,7 +149,7 @@ def compare_clocks(rng, leads):
 
 
 def record_of(machine, start, walk):
-    """Write down a behaviour of the machine as a run: requests are holds, and waits at every incoming edge."""
+    """Record a behaviour of the machine as a run: requests are holds, and waits at every incoming edge."""
     graph = machine.program.graph
     record = []
     for step in walk:
@@ -184,7 +184,7 @@ def walks(seed, count):
 
 
 def counted_initial(machine, start):
-    """What a state holds, message by message: several at one time are several."""
+    """The messages and requests of a state, each message separately."""
     graph = machine.program.graph
     on_edges = [(e.name, m.time) for e, queue in zip(graph.edges, start.queues, strict=True) for m in queue]
     return on_edges + [(n, t) for n, ts in zip(graph.nodes, start.requests, strict=True) for t in ts]
@@ -202,7 +202,7 @@ def test_every_run_of_the_machine_is_allowed():
 
 
 def plan_of_ports(graph, initial):
-    """A tracker's graph as a plan: every port a node, every step of its summaries an edge."""
+    """A tracker's graph as a plan: every port is a node, and every step of a summary an edge."""
     steps = [
         (str(start), str(end), lambda t, s=summary: [u] if (u := s.results_in(t)) is not None else [])
         for start, followers in enumerate(graph.successors)
@@ -212,7 +212,7 @@ def plan_of_ports(graph, initial):
 
 
 def watched_run(made, rounds):
-    """Record a tracker following random updates: waits everywhere, and completions as the frontiers have them."""
+    """Record a tracker that follows random updates: waits everywhere, and completions according to the frontiers."""
     graph, record = made.graph, []
     tracker = Tracker(graph)
     known = {str(start) for start, steps in enumerate(graph.successors) if steps}
@@ -240,7 +240,7 @@ def watched_run(made, rounds):
     return plan_of_ports(graph, initial), record
 
 
-def test_what_the_tracker_announces_is_what_the_model_allows(random_graph, history):
+def test_the_model_allows_the_tracker_s_completions(random_graph, history):
     completions = 0
     for seed in range(amount(50, 150)):
         made = random_graph(seed)

@@ -1,4 +1,4 @@
-"""Propositions 1 to 3 and Theorem 1 of 000, exhausted over small graphs and behaviours."""
+"""Propositions 1 to 3 and Theorem 1 of 000, checked for all small graphs and behaviours."""
 
 import random
 from functools import cache
@@ -31,7 +31,7 @@ SMALL_SHAPES = ("one", "chain 2", "antichain 2")
 
 @cache
 def loops():
-    """Every behaviour of the two-node loop, over every shape of up to three times."""
+    """Every behaviour of the two-node loop, for every shape of up to three times."""
     return [leads for times in SHAPES.values() for leads in relations(LOOP, times)]
 
 
@@ -43,7 +43,7 @@ def every_small(nodes, most_edges, shapes=SMALL_SHAPES):
 
 
 def from_behaviour(seed, count, edges=4):
-    """Relations of random programs, from what their nodes with memory actually do."""
+    """Relations of random programs, from the actual behaviour of their nodes with memory."""
     rng = random.Random(seed)
     for times in SHAPES.values():
         for _ in range(count):
@@ -101,7 +101,7 @@ def test_theorem_1_transitive_if_and_only_if_condition_2(worlds):
 
 
 def test_proposition_2_transitive_if_and_only_if_times_embed_in_a_universal_order():
-    """The embedding decides could-result-in on every transitive relation, and misjudges a pair on every other."""
+    """The embedding decides could-result-in for every transitive relation, and misjudges a pair of every other one."""
     found = set()
     for leads in chain(every_small(2, 2), relations(LOOP, SHAPES["chain 3"])):
         is_transitive = intransitive(leads) is None
@@ -111,7 +111,7 @@ def test_proposition_2_transitive_if_and_only_if_times_embed_in_a_universal_orde
 
 
 def test_proposition_3_needs_condition_2():
-    """Where Condition 2 fails some singleton's image is not upward closed; the closure always is, and is the least."""
+    """If Condition 2 fails, some singleton's image is not upward closed; the closure always is, and is the least."""
     for leads in loops():
         assert (proposition_3(leads) is None) == (condition_2(leads) is None)
         for i in range(len(leads.stamps)):

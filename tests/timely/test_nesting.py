@@ -72,9 +72,9 @@ class Pair:
         return Made(scope, enter, leave)
 
     def level(self, depth, outside):
-        """Operators of one level in a line with shortcuts and perhaps a loop back; edges in both graphs.
+        """Operators of one level in a line, with shortcuts and perhaps a loop back; edges in both graphs.
 
-        The first is the source of the program or, within a subgraph, the outside.
+        The first operator is the source of the program or, within a subgraph, the outside.
         """
         rng, made, edges = self.rng, [outside], []
 
@@ -107,7 +107,7 @@ class Pair:
         self.flat.update(self.graph.place(Source(0)), 0, 1)
 
         def arrive(node, time):
-            """A message on all flat edges from a node; leaving a scope happens at once, in both."""
+            """Send a message on all flat edges from a node; in both graphs, leaving a scope takes effect at once."""
             for start, target in self.graph.edges:
                 if start.node != node:
                     continue
@@ -155,7 +155,7 @@ class Pair:
             yield
 
     def differences(self, level):
-        """The inputs, on a level and within it, at which the nested and the flat frontier differ."""
+        """The inputs, on a level and inside it, whose nested and flat frontiers differ."""
         nodes = {operator: node for node, operator in self.operators.items()}
         for index, operator in enumerate(level.operators):
             for port in range(operator.inputs) if operator in nodes else ():
@@ -186,7 +186,7 @@ def test_a_loop_around_a_subgraph_that_does_not_advance_is_refused():
 
 
 @pytest.mark.parametrize("act", ["capability", "message", "give up"])
-def test_an_operator_that_claims_from_nothing_is_named(act):
+def test_an_unjustified_claim_names_its_operator(act):
     source, rogue = Leaf("source", 0, 1, initial=5), Leaf("rogue", 1, 1)
     level = Operators([source, rogue], [(Source(0), Target(1))])
     settle(level)
@@ -224,7 +224,7 @@ def test_summaries_of_paths_agree_with_the_query(random_graph):
 
 
 def test_summarising_a_long_chain_composes_every_step_once():
-    """Steps without a short form are joined a stretch at a time, not one by one with all before them."""
+    """Steps without a short form are joined in stretches, not one by one with all earlier steps."""
     joins = []
 
     class Joined(Summary):

@@ -1,4 +1,4 @@
-"""Orders, times and antichains: the laws everything else stands on."""
+"""Orders, times and antichains: the laws on which everything else is based."""
 
 # ruff: noqa: PLR0124, DTZ001 - comparisons are the subject, in every direction
 
@@ -91,8 +91,8 @@ def test_joins_and_meets_are_the_closest_bounds(domain, data):
 
 @pytest.mark.parametrize("domain", LATTICES)
 @given(data=st.data())
-def test_an_advanced_time_is_as_good_as_the_time_and_the_latest_that_is(domain, data):
-    """Whoever is at or after the frontier cannot tell the two apart; and two that nobody there can are one."""
+def test_an_advanced_time_is_the_latest_equivalent_one(domain, data):
+    """At or after the frontier, it compares like the original, and all indistinguishable times advance to one."""
     time, other, later = (data.draw(DOMAINS[domain]) for _ in range(3))
     frontier = data.draw(st.lists(DOMAINS[domain], min_size=1, max_size=3))
     advanced = advance(time, frontier)
@@ -121,7 +121,7 @@ def test_unlike_times_are_refused_by_name(a, b):
 
 @every_domain
 @given(data=st.data())
-def test_antichains_keep_what_is_minimal(domain, data):
+def test_antichains_keep_minimal_times(domain, data):
     times = data.draw(st.lists(DOMAINS[domain], max_size=5))
     chain = Antichain(times)
     assert all(not less_equal(a, b) for a, b in itertools.permutations(chain, 2))
@@ -139,7 +139,7 @@ def test_antichains_keep_what_is_minimal(domain, data):
 
 @given(*[st.lists(DOMAINS["Product"], max_size=3).map(Antichain)] * 3)
 def test_antichains_are_ordered_with_the_end_of_time_on_top(a, b, c):
-    """Frontiers form a partial order; the empty one is the greatest; union is the greatest lower bound."""
+    """Frontiers are partially ordered; the empty one is the greatest; union is the greatest lower bound."""
     assert a <= a
     assert a <= Antichain()
     assert not (Antichain() <= a) or a == Antichain()
@@ -153,7 +153,7 @@ def test_antichains_are_ordered_with_the_end_of_time_on_top(a, b, c):
 
 @every_domain
 @given(data=st.data())
-def test_mutable_antichain_is_the_minimum_of_what_is_there(domain, data):
+def test_mutable_antichain_is_the_minimum_of_its_times(domain, data):
     times, there = MutableAntichain(), {}
     domain_with_bottom = st.one_of(DOMAINS[domain], st.just(BEGINNING))
     for time, up in data.draw(st.lists(st.tuples(domain_with_bottom, st.booleans()), max_size=25)):
@@ -177,7 +177,7 @@ def test_mutable_antichain_is_the_minimum_of_what_is_there(domain, data):
 
 @pytest.mark.parametrize("kind", [Product, lambda a, b: frozenset({a, b}), lambda a, b: Divides(1 + a * b)])
 @pytest.mark.parametrize("seed", range(amount(1, 5)))
-def test_partial_orders_are_followed_for_long(kind, seed):
+def test_many_changes_in_partial_orders(kind, seed):
     rng, times, there = random.Random(seed), MutableAntichain(), set()
     for _ in range(1_500):
         time = kind(rng.randrange(12), rng.randrange(12))
@@ -191,7 +191,7 @@ def test_partial_orders_are_followed_for_long(kind, seed):
 
 
 @pytest.mark.parametrize("order", [range, lambda n: reversed(range(n))], ids=["up", "down"])
-def test_times_of_a_partial_order_that_ascend_cost_few_comparisons(order):
+def test_ascending_times_of_a_partial_order_cost_few_comparisons(order):
     compared = 0
 
     @attrs.frozen(order=False)
@@ -225,8 +225,8 @@ def test_change_batches_hold_no_zeros(changes):
 
 @every_domain
 @given(data=st.data())
-def test_ascending_times_are_those_that_never_go_back(domain, data):
-    """It says what comparing neighbours says, and what is known to be so is what it wraps, with the same least ones."""
+def test_ascending_times_never_go_back(domain, data):
+    """`ascending` equals comparing neighbours; `Ascending` behaves like its list and has the same minimal times."""
     times = data.draw(st.lists(DOMAINS[domain], max_size=5))
     expected = all(less_equal(before, time) for before, time in itertools.pairwise(times))
     assert ascending(times) == expected
@@ -241,7 +241,7 @@ def test_ascending_times_are_those_that_never_go_back(domain, data):
 
 
 def test_times_without_a_common_order_are_not_ascending_but_an_error():
-    """As they are wherever times are compared; NaN is after nothing, so nothing ascends to it."""
+    """As in every comparison of times; NaN is not after any time, so no time ascends to it."""
     with pytest.raises(TimeDomainError, match="cannot be compared"):
         ascending([1, "a"])
     assert not ascending([0.5, float("nan")])
@@ -258,7 +258,7 @@ QUICK = {
     "pairs": [(2, "a"), (1, "b"), (1, "a")],
     "pairs of numbers": [(2, 0.5), (2.0, 0), (1, 7)],
     "nested": [((2, 1), "a"), ((1, 5), "c"), ((1, 4), "b")],
-    "of no parts": [(), ()],
+    "empty": [(), ()],
 }
 SLOW = {
     "mixed": [1, "a"],
@@ -270,13 +270,13 @@ SLOW = {
     "with a zone and without": [clock_time(2), clock_time(1, tzinfo=UTC)],
     "lengths": [(1,), (1, 2)],
     "kinds of parts": [(1, "a"), (2, 3), (1, 4)],
-    "parts in no order": [(1, frozenset("a")), (1, frozenset("b"))],
+    "unordered parts": [(1, frozenset("a")), (1, frozenset("b"))],
     "with the beginning": [BEGINNING, 3],
 }
 
 
 @pytest.mark.parametrize("kind", QUICK)
-def test_times_in_one_order_compare_as_min_and_sorted_have_it(kind):
+def test_times_in_one_order_compare_like_min_and_sorted(kind):
     for times in itertools.permutations(QUICK[kind]):
         assert in_one_order(times)
         assert minimal(times) == [min(times)]
@@ -285,13 +285,13 @@ def test_times_in_one_order_compare_as_min_and_sorted_have_it(kind):
 
 
 @pytest.mark.parametrize("kind", SLOW)
-def test_times_of_which_one_look_does_not_tell_are_in_no_order(kind):
-    """They may have one, and are compared one by one."""
+def test_times_without_an_obvious_order_are_not_in_one(kind):
+    """They may still be ordered, and are compared one by one."""
     assert not any(map(in_one_order, itertools.permutations(SLOW[kind])))
 
 
 def test_dates_and_times_of_day_are_total():
-    """The usual clocks are recognised, so that they are kept in a heap."""
+    """The usual types of times are known to be total, so that they are kept in a heap."""
     assert all(map(is_total, [date(2013, 1, 1), datetime(2013, 1, 1), timedelta(1), (1, ("a", 2.0)), BEGINNING, True]))
     assert is_total(Lexicographic(1, "a"))
     assert not any(map(is_total, [frozenset(), (1, frozenset()), Product(1, 2), LoopTime(1, (0,)), Divides(2)]))

@@ -1,4 +1,4 @@
-"""The package as a whole: what it offers, and what it keeps out."""
+"""The package as a whole: its imports and its errors."""
 
 import timely
 import timely.theory
@@ -11,7 +11,7 @@ def test_timely_is_pure():
     assert printed("-c", code) == "[]\n"
 
 
-def test_every_error_is_of_one_family():
+def test_errors_share_a_base_class():
     parts = timely, timely.theory
     errors = [getattr(part, name) for part in parts for name in part.__all__ if name.endswith("Error")]
     assert len(errors) >= 8

@@ -29,7 +29,7 @@ WORDS = ["".join(word) for n in range(8) for word in itertools.product("eif", re
 
 
 def act(word, counters):
-    """A word applied letter by letter to a vector of counters; `None` where a letter is undefined."""
+    """Apply a word letter by letter to a vector of counters; None if a letter is undefined."""
     for letter in word:
         if letter == "i":
             counters = (*counters, 0)
@@ -53,7 +53,7 @@ def letters(summary):
     return "" if summary == IDENTITY else summary.letters
 
 
-def test_all_words_have_the_normal_form_that_rewriting_gives():
+def test_normal_forms_of_all_words_equal_rewriting():
     for word in WORDS:
         normal = letters(LoopSummary.word(word))
         assert normal == rewrite(word)
@@ -70,7 +70,7 @@ def comparable_pairs(longest):
 
 
 def brute(p, q, below):
-    """Is p at or below q on every vector over {0..5} of just the needed length (plus one)?"""
+    """Whether p is at or below q on every vector over {0..4} that is just long enough (plus one)."""
     deepest = max(p.count("e"), q.count("e")) + 1
     return all(below(act(p, v), act(q, v)) for v in itertools.product(range(5), repeat=deepest))
 
@@ -88,8 +88,8 @@ def test_comparison_is_pointwise_in_both_orders():
     assert number > 1000
 
 
-def test_words_decide_where_the_loop_condition_holds():
-    """With 002's strengthened condition, comparing normal forms as words is Naiad's order on paths, and total."""
+def test_words_decide_if_the_loop_condition_holds():
+    """With 002's stronger condition, comparing normal forms as words is Naiad's order on paths, and total."""
     checked = 0
     for p, q in comparable_pairs(amount(5, 6)):
         a, b = (
@@ -116,13 +116,13 @@ def test_words_decide_where_the_loop_condition_holds():
         (lambda: Delay(1).results_in("monday"), "cannot add the step 1 to the time 'monday'"),
         (lambda: LoopSummary.word("x"), "'x'"),
         (lambda: LoopSummary(feedback=-1), "negative"),
-        # So a +1/-1 cycle cannot even be written down.
+        # So a +1/-1 cycle cannot even be built.
         *((lambda step=step: Delay(step), "backwards") for step in (-1, timedelta(-1), -0.5)),
-        # A function cannot be judged beforehand, so each answer is.
+        # A function cannot be checked in advance, so each result is.
         (lambda: MapTime(lambda t: t - 1).results_in(3), "backwards"),
         (lambda: MapTime(lambda t: max(t, 7), strict=True).results_in(8), "strict"),
         (lambda: MapTime(str, strict=True, converts=True), "domains"),
-        # Where different first parts may become equal, the second part could go back.
+        # If different first parts may become equal, the second part could go back.
         (lambda: LIMITED.results_in(Lexicographic(1, 5)), "lexicographic"),
         (
             lambda: Componentwise((IDENTITY, Delay(1, limit=3))).results_in(Lexicographic(1, 5)),
@@ -132,12 +132,12 @@ def test_words_decide_where_the_loop_condition_holds():
         (lambda: Delay(0.5).results_in(2**53 + 1), "exactly"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, words):
+def test_misfits_are_refused(make, words):
     with pytest.raises(SummaryError, match=words):
         make()
 
 
-def test_what_fits_is_not_refused():
+def test_valid_ones_are_allowed():
     assert NaiadSummary.word("if").results_in(NaiadTime(3)) == NaiadTime(3, (1,))
     assert LEAVE.results_in(ENTER.results_in(date(2013, 1, 1))) == date(2013, 1, 1)
     assert MapTime(str, converts=True).results_in(3) == "3"

@@ -1,4 +1,4 @@
-"""Every kind of summary on every kind of time: a path gives what its steps give, and comparing promises no more."""
+"""Every kind of summary on every kind of time: a path equals its steps in turn, and comparisons are sound."""
 
 # ruff: noqa: SIM300, DTZ001, DTZ901 - comparisons are the subject, in every direction; and naive times, too
 
@@ -117,11 +117,11 @@ NEVER = "never"
 
 
 def outcome(summary, time):
-    """The time that comes out, that none does, or that it is refused."""
+    """The resulting time, NEVER, or REFUSED."""
     try:
         later = summary.results_in(time)
     except (SummaryError, TypeError, AttributeError, ArithmeticError):
-        return REFUSED  # also where the function given does not fit such times
+        return REFUSED  # also if a given function does not fit such times
     return NEVER if later is None else later
 
 
@@ -134,15 +134,15 @@ def in_turn(summaries, time):
 
 
 def below(early, late):
-    """Is one outcome at or before another? One that never comes is the latest."""
+    """Whether an outcome is at or before another; NEVER is the latest."""
     return late == NEVER or (early != NEVER and less_equal(early, late))
 
 
 @pytest.mark.parametrize("domain", [domain for domain in DOMAINS if domain != "product order, naiad's summaries"])
-def test_a_path_gives_what_its_steps_give_in_turn(domain):
-    """For chains of up to four steps and every time: the same time, none in either way, or a refusal.
+def test_a_path_equals_its_steps_in_turn(domain):
+    """For chains of up to four steps and every time: the same time, NEVER for both, or a refusal.
 
-    (Naiad's summaries refuse times in the product order, which entering and leaving, joined to nothing, cannot.)
+    (Naiad's summaries refuse times in the product order, but entering and leaving cancel out, and then cannot refuse.)
     """
     times, summaries = DOMAINS[domain]
     rng = random.Random(1)
@@ -167,7 +167,7 @@ def test_a_path_gives_what_its_steps_give_in_turn(domain):
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_comparing_promises_no_more_than_is_so(domain):
+def test_comparisons_of_paths_are_sound(domain):
     times, summaries = DOMAINS[domain]
     rng = random.Random(2)
     paths = list(summaries) + [
@@ -187,7 +187,7 @@ def test_comparing_promises_no_more_than_is_so(domain):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_paths_are_monotone_and_go_back_only_where_they_say_so(domain):
+def test_paths_are_monotone_and_advancing_ones_never_go_back(domain):
     times, summaries = DOMAINS[domain]
     rng = random.Random(3)
     for path in [*summaries, *(Path.of(*rng.choices(summaries, k=3)) for _ in range(150))]:
@@ -208,7 +208,7 @@ def _comparable(a, b):
 
 
 def test_half_a_day_is_no_advance_among_dates():
-    """Round two nodes that feed each other, one of them by half a day."""
+    """Two nodes feed each other, one with a delay of half a day."""
     graph = building(
         {"merge": (2, 1), "later": Delay(HOURS), "source": (0, 1)},
         [(Source(2), Target(0, 0)), (Source(0), Target(1)), (Source(1), Target(0, 1))],
@@ -234,7 +234,7 @@ def test_half_a_day_is_no_advance_among_dates():
 
 
 def test_a_step_to_another_domain_is_no_advance():
-    """It may lead back within the same one: it is above no other path, and advances nothing."""
+    """It might go back in its own domain, so it is above no other path, and never strict."""
     back = MapTime(lambda t: t // 60, converts=True)
     assert not IDENTITY <= back
     assert not IDENTITY <= Delay(1).followed_by(back)

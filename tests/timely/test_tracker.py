@@ -1,4 +1,4 @@
-"""The tracker against the plain query: on random graphs, after every round of random updates."""
+"""The tracker compared with the plain query: on random graphs, after every round of random updates."""
 
 import random
 from itertools import pairwise
@@ -31,7 +31,7 @@ from timely.theory.invariants import check_invariants, implied
 
 
 def follow(made, rounds, *, debug=True, monotone=True):
-    """Feed rounds to a tracker that observes some places; compare with the query after each."""
+    """Feed rounds to a tracker that observes some places; compare it with the query after each."""
     observed = some_places(made, made.rng.choice([0.1, 0.4, 1]))
     tracker = (CheckedTracker if debug else Tracker)(made.graph, monotone=monotone)
     for place in observed:
@@ -83,8 +83,8 @@ def test_tracker_follows_arbitrary_changes(random_graph):
         follow(made, arbitrary_changes(made), debug=False, monotone=False)
 
 
-def test_places_are_observed_and_left_while_counts_are_outstanding(random_graph, history):
-    """Places come to be observed and are left; all the others are asked for as well."""
+def test_places_are_observed_and_unobserved_between_updates(random_graph, history):
+    """Places are observed and unobserved; the frontiers of all other places are compared, too."""
     for seed in range(amount(20, 1_000)):
         made = random_graph(seed)
         rng, tracker, observed = made.rng, CheckedTracker(made.graph), set()
@@ -106,14 +106,14 @@ def test_places_are_observed_and_left_while_counts_are_outstanding(random_graph,
 
 
 def line(*summaries):
-    """The line start -> n0 -> n1 -> ...; the graph and its places in order along the line."""
+    """The line start -> n0 -> n1 -> ...: its graph, and its places in order."""
     nodes = {"start": (0, 1)} | {f"n{n}": summary for n, summary in enumerate(summaries)}
     graph = building(nodes, pairwise(range(len(nodes)))).build()
     return graph, list(range(len(graph)))
 
 
 def delayed(**options):
-    """A tracker of start -> n0, one later, that observes the end and has noted 3 at the start; and the places."""
+    """A tracker of start -> n0 (a delay of 1) that observes the end, with 3 pending at the start; and the places."""
     graph, places = line(Delay(1))
     tracker = Tracker(graph, **options)
     tracker.observe(places[-1])
@@ -122,7 +122,7 @@ def delayed(**options):
 
 
 def test_updates_may_come_in_any_order_between_propagations():
-    """A count may dip below zero inside the buffer; only the sum is judged."""
+    """A count may be negative inside the buffer; only the sum is checked."""
     tracker, places = delayed()
     tracker.update(places[0], 3, -2)
     tracker.update(places[0], 3, +2)
@@ -131,7 +131,7 @@ def test_updates_may_come_in_any_order_between_propagations():
     assert tracker.counts(places[0]) == {3: 1}
 
 
-def test_a_negative_count_is_an_error_that_stays():
+def test_a_negative_count_is_a_lasting_error():
     tracker, places = delayed()
     tracker.propagate()
     tracker.update(places[1], 3, 1)
@@ -150,7 +150,7 @@ def test_a_frontier_that_moves_back_is_an_error():
         tracker.propagate()
 
 
-def test_what_appears_from_nothing_is_an_error_in_debug_mode():
+def test_unjustified_times_are_errors_in_debug_mode():
     graph, places = line(Delay(1), Delay(1))
     tracker = CheckedTracker(graph)
     tracker.update(places[0], 3, 1)
@@ -177,7 +177,7 @@ def test_changes_seen_through_frontier_are_still_reported():
     assert tracker.propagate() == []
 
 
-def test_there_and_back_is_no_change():
+def test_add_and_remove_is_no_change():
     tracker, places = delayed(monotone=False)
     tracker.propagate()
     for time in range(4, 10_000):
@@ -206,8 +206,8 @@ def test_explain_names_blockers_with_paths_nearest_first():
     assert [b.time for b in tracker.explain(end, 7, roots=True)] == [2, 5]
 
 
-def test_explain_names_the_roots_of_what_is_held_all_around_a_cycle():
-    """`BEGINNING` passes every step as it is: two that hold it on a cycle lead to each other, and both are named."""
+def test_explain_names_all_roots_around_a_cycle():
+    """`BEGINNING` passes every step unchanged: two holds of it on a cycle lead to each other, and both are named."""
     nodes = {"body": IDENTITY, "feedback": Delay(1), "after": IDENTITY}
     graph = building(nodes, [(0, 1), (1, 0), (0, 2)]).build()
     body, back, after = (graph.place(Source(node)) for node in range(3))
@@ -220,7 +220,7 @@ def test_explain_names_the_roots_of_what_is_held_all_around_a_cycle():
 
 
 def test_explain_agrees_with_the_frontier(random_graph, history):
-    """A time has blockers exactly while it is not complete, and every path is one that times can take."""
+    """A time has blockers exactly while it is incomplete, and every path follows the graph."""
     for seed in range(amount(12, 30)):
         made = random_graph(seed)
         tracker = CheckedTracker(made.graph)
@@ -242,8 +242,8 @@ def test_explain_agrees_with_the_frontier(random_graph, history):
                         assert any(end == b for end, _ in made.graph.successors[a])
 
 
-def test_a_loop_left_and_entered_again():
-    """Round the outer loop a time comes back to the inner one incomparable with itself: both are possible."""
+def test_a_loop_left_and_reentered():
+    """After the outer loop, a time returns to the inner loop incomparable with itself: both times are possible."""
     graph = building({"enter": ENTER, "body": IDENTITY, "leave": LEAVE, "back": Delay(1)}, around(4)).build()
     tracker = Tracker(graph)
     body = graph.place(Target(1))
@@ -254,8 +254,8 @@ def test_a_loop_left_and_entered_again():
     assert tracker.frontier(body) == Antichain()
 
 
-def test_times_that_cannot_be_sorted_work_in_loops_too():
-    """Round a loop that doubles, counted in an order found by looking, frontiers are those of the query."""
+def test_unsortable_times_work_in_loops_too():
+    """Frontiers equal the query in a loop that doubles, for times that are only partially ordered."""
 
     def times(factor):
         return MapTime(lambda t: Divides(t.n * factor) if t.n < 500 else None, strict=True)

@@ -1,4 +1,4 @@
-"""The main job in rows and in columns: a year of flights from Spark, folded by airline and day, a file a day."""
+"""The main job in rows and in columns: a year of flights from Spark, folded by airline and day; a file per day."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tutorials.flights.summary import Flight, airline_day, day_table
 
 
 def sorted_rows(planned):
-    """Read all rows at once, sorted by day: memory holds the whole year."""
+    """Read all rows at once, sorted by day, into memory."""
     table = planned.orderBy("day").toArrow()
     return map(Flight._make, zip(*(column.to_pylist() for column in table.columns), strict=True))
 
@@ -40,7 +40,7 @@ def plans(days):
     flights = query.flights(spark.session("flights"), data.installed())
     if days < 365:
         flights = query.first_days(flights, days)
-    # A new query for each run: the same one would reuse what its last run has shuffled.
+    # A new query for each run, because the same query would reuse its shuffled data.
     return lambda: flights.select("*")
 
 

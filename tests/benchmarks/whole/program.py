@@ -1,4 +1,4 @@
-"""Whole programs: what a user runs, written with this toolkit and by hand, measured in turns in one process."""
+"""Whole programs, as users run them, written with this toolkit and by hand, measured in turns in one process."""
 
 import gc
 import hashlib
@@ -29,24 +29,24 @@ class Program:
     full: int
     quick: int
     prepare: Callable[[int], dict[str, Way]]
-    """Prepares a size and returns the ways by name; the last is the baseline. Preparing is not measured."""
+    """Prepares a size and returns the ways by name; the last is the baseline. Preparation is not measured."""
     parts: tuple[str, ...] = ()
-    """Ways that do a part of the work only. Their answers are not compared."""
+    """Ways that do only a part of the work. Their answers are not compared."""
     why: str = ""
-    """The reason, if it costs more than five times the baseline."""
+    """The reason if it costs more than five times the baseline."""
 
 
 @attrs.frozen
 class Spent:
-    """What one run took, in seconds."""
+    """The time of one run, in seconds."""
 
     wall: float
     processor: float
-    """Of this process; Spark's Java is not in it."""
+    """Of this process, without Spark's Java."""
 
 
 def spent(way: Way, folder: Path) -> tuple[Spent, str]:
-    """Run a way once. Return what it took, and a digest of its answer and of its files."""
+    """Run a way once; return its time, and a digest of its answer and files."""
     gc.collect()
     wall, processor = time.perf_counter(), time.process_time()
     answer = way(folder)

@@ -1,4 +1,4 @@
-"""The programs of README and of the guides, scaled up, beside plain Python; and a nightly run."""
+"""The programs of README and of the guides, scaled up and compared with plain Python; and a nightly run."""
 
 import asyncio
 import atexit
@@ -36,7 +36,7 @@ def day(number):
 
 
 def write_lines(path, values):
-    """Write a line of JSON for each value, as a user does who needs no atomic files."""
+    """Write a line of JSON for each value, as users do who need no atomic files."""
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(f"{json.dumps(value)}\n" for value in values))
 

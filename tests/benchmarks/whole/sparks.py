@@ -1,4 +1,4 @@
-"""Programs over DataFrames, beside Spark's own operators or Python by hand in Spark's workers."""
+"""Programs over DataFrames, compared with Spark's own operators or with Python by hand in Spark's workers."""
 
 from operator import attrgetter
 
@@ -27,13 +27,13 @@ def program(says, full, quick):
 
 
 def rows(session, size, *columns):
-    """A new query for each run: the same one would reuse what its last run has shuffled."""
+    """A new query for each run, because the same query would reuse its shuffled data."""
     return session.range(0, size, 1, 4).selectExpr(*columns)
 
 
 @program("rows out of order: from_dataframe(lateness=), a count per minute and key", 1_000_000, 20_000)
 def windows(session, size):
-    # Ten rows a second; the last digit of a row's number in base seven is how many seconds late it is.
+    # Ten rows a second; a row is late by the last digit of its number in base seven, in seconds.
     columns = "id div 10 - id % 7 AS at", "id % 50 AS key"
     counted = ps.tumbling(60, ps.agg.count(), key=attrgetter("key"))
 
@@ -109,7 +109,7 @@ def table(session, size):
     def read(folder):
         found = pq.read_table(folder / "table", partitioning="hive")
         answer = sorted(zip(*(found[name].to_pylist() for name in ("time", "n", "item")), strict=True))
-        for path in sorted(folder.rglob("*"), reverse=True):  # two writers' Parquet files are not alike
+        for path in sorted(folder.rglob("*"), reverse=True):  # Parquet files of two writers differ
             path.rmdir() if path.is_dir() else path.unlink()
         return answer
 

@@ -1,4 +1,4 @@
-"""Files read and written: W10a to W10f, against the loops over pyarrow's and Python's own readers and writers."""
+"""Files read and written: W10a to W10f, compared with loops over the readers and writers of pyarrow and Python."""
 
 import json
 import os
@@ -159,7 +159,7 @@ CSV.way("pathway")(partial(pathway, kind="csv", reader="csv"))
 
 
 def read_back(path):
-    """Return what is in the file that was written."""
+    """Return the content of the written file."""
     from pyarrow import parquet
 
     if path.suffix == ".parquet":

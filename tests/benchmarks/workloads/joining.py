@@ -1,4 +1,4 @@
-"""Two streams joined by key: epoch by epoch, and within a minute of event time: W7a and W7b."""
+"""Two streams joined by key, epoch by epoch and within a minute of event time: W7a and W7b."""
 
 import random
 from collections import defaultdict, deque

@@ -1,4 +1,4 @@
-"""Values through stages in a row: W1 and W2 sum them, W6 stops early and W13 is a service of many short runs."""
+"""Values through stages in a row: W1 and W2 sum them, W6 stops early, and W13 is a service of many short runs."""
 
 import operator
 from collections import deque
@@ -68,7 +68,7 @@ STOP_STAGES = [("map", more), ("take", 10)]
 SERVICE_STAGES = [("map", more), ("filter", even), ("take", 1_000)]
 
 
-# ---- how each toolkit runs stages over values: a function of values, which sums or collects; the async ones await it
+# ---- each toolkit's stages over values: a function of values, awaited by async toolkits, that sums or collects
 
 
 def plain(stages, *, summed):
@@ -96,7 +96,7 @@ def here(stages, *, summed):
 
 
 def by_hand(stages, *, summed):
-    """Chain async generators on trio, as one would write them; each is closed by hand."""
+    """Chain async generators on trio, as users would write them; each is closed by hand."""
 
     async def given(values):
         for value in values:
@@ -277,7 +277,7 @@ class Numbers:
 
 
 def stops(size, make):
-    """Runs one after another: the values of the last, and how many sources have been closed."""
+    """Runs one after another; return the values of the last, and the number of closed sources."""
     run = make(STOP_STAGES, summed=False)
 
     def once(numbers):
@@ -295,7 +295,7 @@ def stops(size, make):
 
 
 def stops_async(size, make):
-    """The same in a loop of trio's or of asyncio's."""
+    """The same in an event loop of trio or asyncio."""
     if make is here:
         import pullstream as ps
 
@@ -337,12 +337,12 @@ NUMBERS = range(100)
 
 
 def requests(size, make, *, look=False):
-    """So many tasks, each of which handles a request; the answer to the last."""
+    """A task for each request; return the answer to the last one."""
     import asyncio
 
     import trio
 
-    # By hand, nobody would write a limit that is never reached.
+    # A program by hand would not have a limit that is never reached.
     run = make(SERVICE_STAGES[:2] if make is by_hand else SERVICE_STAGES, summed=False)
     program = run(NUMBERS) if make is here else None
 

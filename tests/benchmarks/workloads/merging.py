@@ -1,4 +1,4 @@
-"""Four sources merged, each as it comes: W5."""
+"""Four sources merged as values arrive: W5."""
 
 from itertools import chain
 

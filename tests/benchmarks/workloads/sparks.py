@@ -1,6 +1,6 @@
-"""Spark: its rows here, rows there, a stage on its executors, and windows of a DataFrame: W9a to W9d.
+"""Spark: rows from it and into it, a stage on its executors, and windows of a DataFrame: W9a to W9d.
 
-All of these are measured by the clock, in a session of the process's own, which is there before.
+All are measured by wall-clock time, in a session that has been started before.
 """
 
 from collections import Counter
@@ -57,7 +57,7 @@ def session():
 
     made = spark.session(master="local[2]")
     made.conf.set("spark.sql.execution.arrow.localRelationThreshold", "0")
-    made.range(10).count()  # what is loaded for a first job is the session's, not the way's
+    made.range(10).count()  # the first job loads code, which is not part of a way
     return made
 
 
@@ -135,7 +135,7 @@ INTO.way(HERE, "tuples")(partial(into, make=numbers))
 
 
 def by_hand(batches):
-    """Rows in Python, as one would write it: a tuple of every row, a function of it, and Arrow again."""
+    """Rows in Python by hand: a tuple of every row, a function of it, and Arrow again."""
     import pyarrow as pa
 
     names, kinds = ["id", "value", "text", "at"], [pa.int64(), pa.float64(), pa.string(), pa.timestamp("us", "UTC")]

@@ -1,4 +1,4 @@
-"""What it costs to start: an import, and a program up to its first value: W11a and W11b."""
+"""The cost of starting: an import, and a program up to its first value: W11a and W11b."""
 
 import os
 import subprocess
@@ -107,7 +107,7 @@ def seen(n, first=[]):
 
 
 def seconds(program):
-    """What a new process says that it took, which keeps what it compiles for the next one, as an installed one has."""
+    """The seconds that a new process prints; it keeps compiled files for the next one, as in an installation."""
     command = [sys.executable, "-c", program]
     compiled = str(Path(tempfile.gettempdir()) / "compiled")
     env = os.environ | {"PYTHONPYCACHEPREFIX": compiled, "PYTHONDONTWRITEBYTECODE": ""}
@@ -117,7 +117,7 @@ def seconds(program):
 
 
 def repeated(program):
-    """So many processes, one after another, and one before that compiles."""
+    """`size` processes, one after another, after one that compiles."""
 
     def prepare(size):
         seconds(program)

@@ -1,4 +1,4 @@
-"""Calls that wait, one after another and sixteen at a time in order: W3a and W3b."""
+"""Calls that wait, one after another and sixteen at a time, in order: W3a and W3b."""
 
 from collections import deque
 from functools import partial
@@ -41,7 +41,7 @@ async def one_by_one(call, data):
 
 
 async def work(call, data, results):
-    """Be one of several workers: take the next number, and put its result at its place."""
+    """Work as one of several workers: take the next number, and put its result in its place."""
     for place, n in data:
         results[place] = await call(n)
 

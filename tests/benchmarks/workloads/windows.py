@@ -1,4 +1,4 @@
-"""Windows in event time, over rows that come out of order: W12a to W12d."""
+"""Windows in event time, over rows out of order: W12a to W12d."""
 
 import random
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ at, key_of = itemgetter(0), itemgetter(1)
 
 
 def jumbled(size):
-    """Rows as they arrive."""
+    """Rows in order of arrival."""
     chance = random.Random(size)
     begin = 120 * MINUTE
     return [
@@ -45,7 +45,7 @@ def in_order(size):
 
 
 def timely(rows):
-    """Without those that are late."""
+    """The rows that are not late."""
     latest, kept = 0, []
     for row in rows:
         latest = max(latest, row[0])
@@ -55,7 +55,7 @@ def timely(rows):
 
 
 def as_list(counts):
-    """Window, key, count; of a session, whose beginning not every toolkit tells, the key and the count."""
+    """Window, key, count; for a session, whose beginning not every toolkit reports, only key and count."""
     return [(window, key, count) for (window, key), count in counts.items()]
 
 

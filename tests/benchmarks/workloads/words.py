@@ -10,7 +10,7 @@ from tests.benchmarks.peers import bytewax_list, in_asyncio, in_trio, pathway_ro
 from tests.benchmarks.workload import BY_HAND, HERE, Target, Workload
 
 LINES = 2_000
-"""In an epoch."""
+"""The number of lines in an epoch."""
 WORDS = Workload(
     "W4",
     "words per epoch",
@@ -44,7 +44,7 @@ def counted(epoch, rows):
 
 
 def counted_list(rows):
-    """Of the rows of one epoch."""
+    """The counts of one epoch's rows."""
     return list(counted(rows[0][0], rows))
 
 
