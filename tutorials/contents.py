@@ -22,7 +22,7 @@ class Chapter:
     shown: Sequence[int] | None = None
     """The sections of this chapter, if a module has two chapters."""
     needs: tuple[tuple[str, str], ...] = ()
-    """The extras that it needs, each with a module that shows whether it is installed."""
+    """The extras that it needs, each with a module that shows if it is installed."""
 
     @property
     def module(self) -> str:
@@ -51,7 +51,7 @@ class Chapter:
 
     @property
     def begins(self) -> "Chapter":
-        """The first chapter of its module, which has the introduction: often this one."""
+        """The first chapter of its module, which has the introduction; often this chapter."""
         return next(chapter for chapter in CHAPTERS if chapter.name == self.name)
 
     @property

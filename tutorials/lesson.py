@@ -31,7 +31,7 @@ Piece = Callable[[], None]
 PRINTED = "    # | "
 
 TELLS = re.compile(r"(?<=from tutorials\.lesson import say), tell$")
-"""The part of a chapter's imports that only serves to print it."""
+"""The part of a chapter's imports that is only for printing it."""
 
 
 @attrs.frozen

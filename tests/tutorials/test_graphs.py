@@ -36,7 +36,7 @@ def compare(graph, start, **options):
     for nodes in nx.connected_components(undirected):
         labels.update(dict.fromkeys(nodes, min(nodes)))
     assert result(ps.values(list(neighbours)), components(neighbours)) == labels
-    # networkx's loop over nodes; its default needs another library.
+    # networkx's own loop over nodes; its default needs another library.
     ranks, known_ranks = result(ps.values(list(graph)), pagerank(graph)), pagerank_alg._pagerank_python(known)
     assert ranks.keys() == known_ranks.keys()
     assert max(abs(rank - known_ranks[node]) for node, rank in ranks.items()) < 1e-9

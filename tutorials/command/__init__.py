@@ -1,1 +1,1 @@
-"""The command `python -m pullstream learn`: a learner's folder of answers, and what is printed about them."""
+"""The command `python -m pullstream learn`: a learner's folder of answers, and the output about them."""

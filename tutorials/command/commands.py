@@ -18,11 +18,11 @@ from tutorials.judging.process import judged_apart
 from tutorials.lesson import introduction, tell
 
 ANSWERS: Final = Path(__file__).parents[2] / "tests" / "tutorials" / "answers"
-"""The answers that the judge is tested with: a name and the kinds of mistake, then a line on what it does."""
+"""The answers in the judge's tests: a name and the kinds of mistake, then a line on what the answer does."""
 
 
 def where(folder: Folder) -> int:
-    """Show the progress, and what is next."""
+    """Show the progress and the next exercise."""
     if not folder.begun:
         show("Chapters to read, exercises to do, and a judge of your answers.\n")
         show(f"python -m pullstream learn start   puts a template for each exercise into a folder, {FOLDER}")
@@ -88,10 +88,10 @@ def start(folder: Folder) -> int:
 
 
 def check(folder: Folder, name: str | None = None, *, all: bool = False, json: bool = False) -> int:
-    """Judge one answer, or all that are begun."""
+    """Judge one answer, or all that differ from their templates."""
     chosen = [exercise for exercise in EXERCISES if folder.is_touched(exercise)] if all else [_exercise(folder, name)]
     if not chosen:
-        show(f"no answer is begun in {folder.path}/")
+        show(f"there are no answers in {folder.path}/ yet")
     codes = [0]
     for exercise in chosen:
         verdict = _judged(folder, exercise, _file(folder, exercise, name))
@@ -101,7 +101,7 @@ def check(folder: Folder, name: str | None = None, *, all: bool = False, json: b
 
 
 def next(folder: Folder, *, skip: bool = False) -> int:
-    """Show the current exercise; go on to the next one if it is done, or to be skipped."""
+    """Show the current exercise, or the next one if the current one is done or skipped."""
     folder.expect()
     exercise = folder.next() if skip or folder.is_done(folder.now) else folder.now
     if exercise is None:

@@ -45,7 +45,7 @@ class Folder:
         return (self.path / STATE).exists()
 
     def expect(self) -> None:
-        """Raise a LookupError that says what to do if the folder has not been started."""
+        """Raise a LookupError with the command to use if the folder has not been started."""
         if not self.begun:
             raise LookupError(
                 f"{self.path}/ has no answers: `python -m pullstream learn start` makes it; "

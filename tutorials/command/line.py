@@ -13,7 +13,7 @@ from tutorials.lesson import until_closed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that is typed, and return the exit code."""
+    """Run the command of the arguments, and return the exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
     code = 0
@@ -43,7 +43,7 @@ def _done(given: argparse.Namespace) -> int:
 
 
 def _path(given: argparse.Namespace) -> Path:
-    """Return the learner's folder: the given one, this one if it is one, or else `answers` in it."""
+    """Return the learner's folder: the given folder, this one if it has answers, or else `answers` in it."""
     if given.folder is not None:
         return Path(given.folder)
     file = Path(getattr(given, "name", None) or "")
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--all", action="store_true", help="every answer that differs from its template")
     check.add_argument("--json", action="store_true", help="verdicts as JSON, one per line")
     after = add("next", parents=[folder], help="the task of the next exercise: the current one until it is right")
-    after.add_argument("--skip", action="store_true", help="leave the current one, and go on")
+    after.add_argument("--skip", action="store_true", help="skip the current one")
     watch = add("watch", parents=[folder], help="judge whenever a file is saved")
     watch.set_defaults(name=None)
     for name, what in (

@@ -55,7 +55,7 @@ def _press(folder: Folder, key: str) -> None:
 def _judge(folder: Folder, exercise: Exercise) -> None:
     show(f"\n{folder.answer(exercise)} ...")
     if commands.check(folder, exercise.name) == 0:
-        show("n goes on to the next")
+        show("n shows the next")
     show(f"\n{KEYS}")
 
 

@@ -1,4 +1,4 @@
-"""The exercises: a template each, beside this file, a solution of each in `solutions` and its judge in `judges`."""
+"""The exercises: each has a template next to this file, a solution in `solutions` and a judge in `judges`."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""The job around the pipeline: Spark's session, the run with its progress, Ctrl-C, the page at the end."""
+"""The job around the pipeline: Spark's session, the run with its progress, Ctrl-C, and the page at the end."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager

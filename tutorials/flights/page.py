@@ -1,4 +1,4 @@
-"""The page at the end: one self-contained HTML file, made from the day files alone."""
+"""The page at the end: one self-contained HTML file, made only from the day files."""
 
 import json
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ A flight's row, as the pipeline receives it:
 
 =============  =====================================================================================
 day            the date of the flight's own year, month and day columns
-carrier        two letters; ``airline`` is its name (the letters again if nobody names them)
+carrier        two letters; ``airline`` is its name (the letters again if it has none)
 cancelled      True if it never left: ``dep_time`` is missing
 arr_delay      minutes late at the gate, negative when early; null if it never arrived: it was
                cancelled, or it left and was diverted

@@ -1,6 +1,6 @@
 """Four algorithms, each a step of a loop.
 
-None of them has code for its end: a loop in which nothing goes round any more is complete, and modules behind it are
+None of them has code for its end: a loop is complete when nothing goes round any more, and modules downstream are
 notified as of any other completion. Each algorithm only decides which values go round again: `pagerank` by the change
 of the ranks, `core_numbers` by whether nodes are left. Inputs at several times are separate questions, each answered at
 its own time.

@@ -1,4 +1,4 @@
-"""Graphs to work on: that of the flights from New York, and random ones of any size."""
+"""Graphs for the algorithms: the flights from New York, and random graphs of any size."""
 
 import csv
 import random

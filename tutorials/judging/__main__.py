@@ -11,7 +11,7 @@ from tutorials.judging.judge import judged
 
 
 def main() -> None:
-    """Judge the file without printing what it prints."""
+    """Judge the file and suppress its output."""
     _, name, file, seeds, limit, *trace = sys.argv
     # This ends an endless loop, and prints its line.
     faulthandler.dump_traceback_later(float(limit), exit=True)

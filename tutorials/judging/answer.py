@@ -26,7 +26,7 @@ class Answer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.last: int | None = None
-        """The line of the last name looked up, for a mistake without a line of its own."""
+        """The line of the last name looked up, for a mistake without its own line."""
         self.module = _loaded(path)
 
     def __getitem__(self, name: str) -> Any:

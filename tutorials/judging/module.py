@@ -18,7 +18,7 @@ from tutorials.judging.steps import completion_of, first_difference, value_at
 from tutorials.judging.verdict import Wrong
 
 CELLS: Final = 160
-"""The number of behaviours of a module's neighbours that are tried."""
+"""The number of behaviours that are tried for a module's neighbours."""
 
 NAMES: Final = {
     "CallableRaised": "Exception",

@@ -1,4 +1,4 @@
-"""Judging in a separate process, so the judge survives whatever an answer does."""
+"""Judging in a separate process, so the judge survives any answer."""
 
 import os
 import re

@@ -108,7 +108,7 @@ class Verdict:
         place = _shown(self.file) + (f":{self.line}" if self.line else "")
         more = f"read: {self.read}   hint: python -m pullstream learn hint{option}"
         if option:
-            # On a line of its own the command fits, and can be copied.
+            # On its own line the command fits, and can be copied.
             more = more.replace("   hint", "\nhint")
         foot = [f"  {place}", *_filled(more, width, "  ")]
         happened = _filled(self.happened, width, "  ")

@@ -1,4 +1,4 @@
-"""Pictures of chapters' own runs: which there are, and of which piece. `python -m tutorials.pictures` draws them."""
+"""The pictures of runs in the chapters, each with its piece. `python -m tutorials.pictures` draws them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,24 +11,24 @@ FOLDER: Final = Path(__file__).parent
 
 @attrs.frozen
 class Picture:
-    """A picture of a run that a piece of a chapter opens: of the edges of a module, or of the graph at a second."""
+    """A picture of a run in a piece of a chapter: the edges of a module, or the graph at a second."""
 
     chapter: str
     piece: str
     title: str
     run: int = 0
-    """Which of the piece's runs it is of, from 0."""
+    """The number of the run in the piece, from 0."""
     edges_of: str | None = None
     notes: tuple[str, ...] = ()
-    """Kinds of events that are told beside what passes on the edges."""
+    """Kinds of events that are drawn in addition to messages on the edges."""
     at: float | None = None
-    """The second, by the clock of the run, of which the graph is drawn, with its frontiers."""
+    """The second, by the clock of the run, at which the graph is drawn with its frontiers."""
     of_tracker: bool = False
-    """Whether it is of a tracker that the piece makes, whose moves are the seconds."""
+    """Whether it shows a tracker of the piece, whose moves are the seconds."""
 
     @property
     def file(self) -> Path:
-        """Where it is."""
+        """The file of the picture."""
         what = self.edges_of or f"at-{self.at:g}"
         return FOLDER / f"{self.chapter}-{self.piece}-{what}.svg"
 

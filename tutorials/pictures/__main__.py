@@ -1,4 +1,4 @@
-"""`python -m tutorials.pictures`: draw the pictures of the chapters anew."""
+"""`python -m tutorials.pictures`: redraw the pictures of the chapters."""
 
 from tutorials.pictures.draw import main
 

@@ -1,4 +1,4 @@
-"""The trace of a tracker that a piece of a chapter makes: its graph, and what it is told and knows, move by move."""
+"""The trace of a tracker in a piece of a chapter: its graph, its updates and its frontiers, move by move."""
 
 from importlib import import_module
 from typing import Any
@@ -13,7 +13,7 @@ from tutorials.lesson import pieces
 
 
 class Recorded(Tracker):
-    """A tracker that writes down each move: what came and went up to a call of `propagate`, and every frontier then.
+    """A tracker that records each move: the updates up to a call of `propagate`, and all frontiers after it.
 
     The moves are numbered from 1, by the clock of the trace.
     """
@@ -24,24 +24,24 @@ class Recorded(Tracker):
         super().__init__(graph, **options)
         self.made.append(self)
         self._graph = graph
-        self._told: list[Json] = []
+        self._updates: list[Json] = []
         self._moves: list[list[Json]] = []
 
     @override
     def update(self, place: int, time: Any, delta: int) -> None:
         super().update(place, time, delta)
-        self._told.append([place, encode(time), delta])
+        self._updates.append([place, encode(time), delta])
 
     @override
     def propagate(self) -> list[int]:
         moved = super().propagate()
         frontiers = [[place, [encode(time) for time in self.frontier(place)]] for place in range(len(self._graph))]
-        # What only takes has no way out; at its way in stands what may still come.
+        # A node without an output shows at its input what may still come.
         frontiers += [[place["id"], frontiers[place["id"] - len(frontiers)][1]] for place in self._ends()]
         number = len(self._moves) + 1
         move = number // 2 + 1
-        self._moves += [[number, move, "stamps", self._told], [number + 1, move, "frontiers", frontiers]]
-        self._told = []
+        self._moves += [[number, move, "stamps", self._updates], [number + 1, move, "frontiers", frontiers]]
+        self._updates = []
         return moved
 
     def _ends(self) -> list[Json]:
@@ -53,7 +53,7 @@ class Recorded(Tracker):
         ]
 
     def trace(self) -> Trace:
-        """All of it, as a trace of modules, places and what passes."""
+        """Return the record as a trace of modules, places and messages."""
         graph = self._graph
         places: list[Json] = []
         steps: list[Json] = []
@@ -69,7 +69,7 @@ class Recorded(Tracker):
 
 
 def moves_of(chapter: str, name: str) -> list[Trace]:
-    """The traces of the trackers that a piece makes."""
+    """Return the traces of the trackers that a piece creates."""
     module = import_module(f"tutorials.{chapter}")
     piece = next(piece for piece in pieces(module.__name__) if piece.__name__ == name)
     Recorded.made.clear()

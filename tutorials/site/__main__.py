@@ -62,7 +62,7 @@ def built(folder: Path) -> tuple[int, list[str]]:
     """Build the site; return the exit code, and the warnings of griffe about docstrings, which Zensical ignores."""
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     warnings: list[str] = []
-    process = subprocess.Popen(  # noqa: S603 - nothing of it is from outside
+    process = subprocess.Popen(  # noqa: S603 - no part of it is from outside
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     with process:

@@ -18,25 +18,25 @@ def page_of(chapter: Chapter, files: str) -> str:
     parts = list(parts_of(chapter.module))
     if chapter.shown:
         parts = used([part for part in parts if part.piece and number_of(part.piece) in chapter.shown], parts)
-    opening = COMMAND.sub(".", introduction(chapter.module).partition("\n")[2])  # the line above already has it
+    opening = COMMAND.sub(".", introduction(chapter.module).partition("\n")[2])  # `_about` already has it
     if chapter is not chapter.begins:
         opening = f"This chapter continues [{chapter.begins.title}]({chapter.name}.md), which has the introduction."
-    told = [f"# {chapter.number}. {chapter.title}", _about(chapter), _linked(opening.strip())]
+    texts = [f"# {chapter.number}. {chapter.title}", _about(chapter), _linked(opening.strip())]
     drawn: set[str] = set()
     for piece, group in groupby(parts, lambda part: part.piece):
         if piece is None:
-            told.append(_folded(list(group)))
+            texts.append(_folded(list(group)))
             continue
         line, _, prose = inspect.cleandoc(piece.__doc__ or "").partition("\n")
-        told += [f"## {line.removesuffix('.')}", _linked(prose.strip())]
-        told += [_fenced("python", code(piece)), _fenced("text", "\n".join(promised(piece)), 'title="prints"')]
+        texts += [f"## {line.removesuffix('.')}", _linked(prose.strip())]
+        texts += [_fenced("python", code(piece)), _fenced("text", "\n".join(promised(piece)), 'title="prints"')]
         shown = pictures_of(chapter.module, piece.__name__)
-        told += [f"![{each.title}]({files}/pictures/{each.file.name})\n\n*{each.title}.*" for each in shown]
+        texts += [f"![{each.title}]({files}/pictures/{each.file.name})\n\n*{each.title}.*" for each in shown]
         for rule in RULES:
             if rule not in drawn and re.search(rf"\b{rule}\b(?! to)", prose):
                 drawn.add(rule)
-                told.append(_card(rule, f"{files}/rules"))
-    return "\n\n".join([*told, *_exercises(chapter)]) + "\n"
+                texts.append(_card(rule, f"{files}/rules"))
+    return "\n\n".join([*texts, *_exercises(chapter)]) + "\n"
 
 
 def _linked(prose: str) -> str:

@@ -1,4 +1,4 @@
-"""The judge of `by_hand`: plays scenes at its edge, and watches both of its edges strictly."""
+"""The judge of `by_hand`: plays scenes at its edge, and checks both of its edges strictly."""
 
 from contextlib import suppress
 
@@ -17,7 +17,7 @@ HINTS = {
     ),
     "R2": (
         "Read section 4.5.",
-        "How many words has a row? How many were asked for?",
+        "How many words does a row have? How many were asked for?",
         "Keep the remaining words for the next ask, and while there are none, ask upstream again.",
     ),
     "R3": (
@@ -101,7 +101,7 @@ async def abort_at_first(reader):
 
 
 TRACED = False
-"""A reader by hand is no module of a run, so a page of the run would not show it."""
+"""A hand-written reader is not a module of a run, so a page of the run would not show it."""
 
 SCENES = (
     three_asks, past_the_end, abort_with_words_left, error_with_words_left, abort_while_it_is_asked,

@@ -32,7 +32,7 @@ HINTS = {
     ),
     "bound": (
         "Read section 13.3.",
-        "The node never comes to an end. What keeps growing, or is requested again and again?",
+        "The node never ends. What keeps growing, or is requested again and again?",
         "When notified, request nothing, and remove that time from the state.",
     ),
     "domain": (

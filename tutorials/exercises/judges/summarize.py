@@ -58,5 +58,5 @@ def by_the_theory(steps):
 
 
 def _word(summary):
-    """Return the letters of a summary; "1" is the path that does nothing."""
+    """Return the letters of a summary; "1" is the path without effect."""
     return getattr(summary, "letters", "") or ("1" if summary == IDENTITY else repr(summary))

@@ -1,4 +1,4 @@
-"""10.1 Does every cycle advance? Keep only the shape of each path; the paths themselves have no end."""
+"""10.1 Does every cycle advance? Keep only the shape of each path; the paths themselves are infinite."""
 
 from pullstream.timely import LoopSummary
 
