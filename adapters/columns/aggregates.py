@@ -53,6 +53,10 @@ class Kind:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> str:
+        # Pickled by name, for Spark's executors: its functions include lambdas, and `SUM` must stay the same object.
+        return next(name for name, each in globals().items() if each is self)
+
 
 def _number(column: Array) -> Array:
     """Convert a column to numbers that can be summed; true is 1."""

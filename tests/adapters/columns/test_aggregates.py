@@ -5,6 +5,7 @@ With times out of order: a time that fails in one fold, and memory; for results 
 
 import datetime as dt
 import math
+import pickle
 from decimal import Decimal
 
 import pytest
@@ -75,7 +76,11 @@ def aggregate(made, rows, together):
     ],
 )
 def test_aggregates_of_every_type(made, kind, values, results, sizes):
-    """The values of the keys a and b alternate; results are exact wherever the rows are cut."""
+    """The values of the keys a and b alternate; results are exact wherever the rows are cut.
+
+    The aggregate is pickled, as it is for Spark's executors.
+    """
+    made = pickle.loads(pickle.dumps(made))
     if results is None:
         results = [min(values[::2]), None]
 
