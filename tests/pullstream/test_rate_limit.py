@@ -12,7 +12,7 @@ from tests.pullstream.counting import stop_clocks
 
 @pytest.fixture(autouse=True)
 def no_clocks(monkeypatch):
-    """How much is asked for depends on how quickly values come: not here, where the machine may be busy."""
+    """The sizes of asks depend on how quickly values arrive, but not here, as the machine may be busy."""
     stop_clocks(monkeypatch.setattr)
 
 
@@ -26,7 +26,7 @@ async def at(ctx, script):
 
 
 async def seen(source, limit=4096):
-    """What comes, and when: (instant, value), and the end."""
+    """The values with their instants, (instant, value), and the end."""
     found = []
     begin = trio.current_time()
 
@@ -44,7 +44,7 @@ async def seen(source, limit=4096):
 # ---- timeout
 
 
-async def test_a_slow_answer_fails_by_name_and_upstream_is_told(edge, counting, probe, autojump_clock):
+async def test_a_slow_answer_fails_and_notifies_upstream(edge, counting, probe, autojump_clock):
     async with edge(ps.pipe(counting(probe, 9, delay=3.0), ps.timeout(2.0).named("patience"))) as reader:
         start = trio.current_time()
         why = r"patience, composed at .*test_rate_limit.py.* within 2.0 s\. Allow more with a larger seconds="
@@ -78,13 +78,13 @@ def test_an_answer_at_the_deadline_is_in_time(seed):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 1024])
-async def test_no_more_than_so_many_pass_in_any_period(limit, autojump_clock):
+async def test_no_period_has_more_than_the_limit(limit, autojump_clock):
     found = await seen(ps.pipe(ps.values(range(10)), ps.rate_limit(3, per=2.0)), limit)
     assert [value for _, value in found] == [*range(10), "end"]
     assert [when for when, _ in found] == [0, 0, 0, 2, 2, 2, 4, 4, 4, 6, 6]
 
 
-async def test_a_rate_counts_what_came_in_the_last_period(autojump_clock):
+async def test_a_rate_counts_values_of_the_last_period(autojump_clock):
     script = [(0, "a"), (1.5, "b"), (1.6, "c"), (9, "d")]
     assert await seen(ps.pipe(at(script), ps.rate_limit(2, per=2.0)), 1) == [
         (0, "a"), (1.5, "b"), (2, "c"), (9, "d"), (9, "end"),
@@ -105,7 +105,7 @@ OF_BURSTS = [
 
 
 @pytest.mark.parametrize(("module", "found"), OF_BURSTS, ids=["throttle", "debounce", "sample"])
-async def test_what_is_left_of_bursts(module, found, limit, autojump_clock):
+async def test_values_kept_of_bursts(module, found, limit, autojump_clock):
     """The first and the latest of an interval, the last of a burst, the latest at every tick; the last of all."""
     assert await seen(ps.pipe(at(BURSTS), module), limit) == [*found, (5.1, "end")]
 
@@ -115,7 +115,7 @@ async def test_what_is_left_of_bursts(module, found, limit, autojump_clock):
     [(ps.sample(3), [1, 4, 7, 9]), (ps.throttle(3), [0, 2, 5, 8, 9]), (ps.debounce(1), [*range(10)])],
 )
 @pytest.mark.parametrize("_", range(5))
-async def test_what_comes_in_the_moment_of_a_tick_replaces_nothing(module, values, _, autojump_clock):
+async def test_a_value_at_a_tick_replaces_nothing(module, values, _, autojump_clock):
     found = await seen(ps.pipe(ps.interval(1), ps.take(10), module))
     assert [value for _, value in found[:-1]] == values
 
@@ -124,7 +124,7 @@ async def test_what_comes_in_the_moment_of_a_tick_replaces_nothing(module, value
 
 
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module, autojump_clock):
+async def test_the_last_value_of_a_time_is_emitted_when_it_completes(module, autojump_clock):
     script = [(0, "a1", 1), (0.1, "a2", 1), (0.2, "a3", 1), (0.3, "b1", 2), (0.4, "b2", 2), (0.5, "c", 3)]
     pipeline = ps.pipe(at(script), module(100.0), ps.collect(timed=True))
     found = await ps.arun(pipeline, check=True)
@@ -134,7 +134,7 @@ async def test_the_last_value_of_every_time_goes_out_when_it_is_complete(module,
 
 
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
-async def test_what_is_not_taken_of_a_batch_while_a_complete_time_waits_is_in_flight(module, edge, autojump_clock):
+async def test_the_untaken_rest_of_a_batch_is_in_flight(module, edge, autojump_clock):
     source = ps.pipe(ps.values(range(1000), time=lambda n: n), module(0.1))
     async with edge(source) as reader:
         for _ in range(5):
@@ -162,11 +162,11 @@ class Arriving(ps.authoring.Kernel):
 
 @pytest.mark.parametrize("module", [ps.throttle(2), ps.debounce(2), ps.sample(1.37)], ids=str)
 @pytest.mark.parametrize("slow", [0, 5])
-def test_a_multi_time_batch_is_dealt_with_as_its_runs_would_be(module, slow):
-    """The same values at the same instants, whether what comes at many times comes whole or cut; no tick is among them.
+def test_a_multi_time_batch_is_processed_like_its_runs(module, slow):
+    """The same values at the same instants, whether multi-time batches are whole or cut; no tick coincides with them.
 
-    What is due in the moment in which other values come is replaced, or not, by the luck of who is first. A slow
-    consumer asks for one value at a time: those that it gets together are ready at the same instant.
+    Whether a value that is due when others arrive is replaced depends on the order of tasks. A slow consumer asks for
+    one value at a time: those that it gets together are ready at the same instant.
     """
 
     async def main(seed, *between):

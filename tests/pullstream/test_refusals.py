@@ -1,4 +1,4 @@
-"""What is refused when composing: by the name of the function, at the user's line, with what to write instead."""
+"""Mistakes that are refused when composing: the function's name, the user's line, and what to write instead."""
 
 import asyncio
 import inspect
@@ -90,7 +90,7 @@ NONSENSE |= {"async": half, "generates": some}
 FREE = {"dynamic", "eager", "last", "nest", "ordered", "skip_delivered", "timed"} | {
     *("default", "fill", "initial", "state", "value"),
 }
-"""Parameters, of all functions or of one, that may be anything; flags are as true as what they are given."""
+"""Parameters, of all functions or of one, that may be anything; flags take any value for its truth."""
 NUMBERS = {"integers.start", "integers.step", "origin"}
 MAY_BE = {
     "odd": {"stamp.lateness"},
@@ -119,7 +119,7 @@ NEEDS = {
     "from_asyncio.source": half,
     "from_async_iterable.iterable": yields(),
 }
-"""What required parameters are given; all others a function."""
+"""Arguments for required parameters; all others get a function."""
 BESIDE = {
     **dict.fromkeys(["take.ahead", "take.last", "take.on_error", "skip.on_error"], ("what", bool)),
     **dict.fromkeys(["windowed.step", "stamp_epochs.nest", "stamp_epochs.on_error"], ("count", 2)),
@@ -145,7 +145,7 @@ def several(parameter, value):
 
 
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS, ids=lambda part: getattr(part, "name", part))
-def test_every_argument_refuses_what_it_cannot_be(name, parameter):
+def test_every_argument_refuses_wrong_values(name, parameter):
     here, full, signature = parameter.name, f"{name}.{parameter.name}", inspect.signature(getattr(ps, name))
     needed = {each.name: each for each in signature.parameters.values() if each.default is each.empty}
     given = {each: several(needed[each], NEEDS.get(f"{name}.{each}", NEEDS.get(each, str))) for each in needed}
@@ -157,13 +157,13 @@ def test_every_argument_refuses_what_it_cannot_be(name, parameter):
             getattr(ps, name)(*call.args, **call.kwargs)
         except ps.CompositionError as exc:
             refused.add(kind)
-            place, _, told = str(exc).partition(f" at {__file__}:")
+            place, _, rest = str(exc).partition(f" at {__file__}:")
             assert place.startswith(f"{name}(")
-            assert getattr(value, "__name__", repr(value)) in told.partition(" ")[2]
+            assert getattr(value, "__name__", repr(value)) in rest.partition(" ")[2]
     assert refused == {kind for kind in NONSENSE if not {here, full} & (FREE | MAY_BE[kind])}
 
 
-# ---- slips of the pen
+# ---- mistakes in calls
 
 
 CALLS = [
@@ -385,12 +385,12 @@ CALLS = [
     ),
     (lambda: ps.agg.mean(off=len), "has no argument 'off'; did you mean of=? Write mean(of=...)$"),
 ]
-"""Calls, and the words that their refusal has; `$` stands for its end."""
+"""Calls, and words of their refusals; `$` marks the end."""
 
 
 @pytest.mark.parametrize("row", CALLS, ids=lambda row: row[-1])
 @pytest.mark.filterwarnings("ignore:coroutine 'half' was never awaited")
-def test_a_slip_is_answered_with_what_to_write(row):
+def test_a_mistake_says_what_to_write(row):
     compose, *words = row
     with pytest.raises(ps.CompositionError) as caught:
         compose()
@@ -407,7 +407,7 @@ def test_a_slip_is_answered_with_what_to_write(row):
     ids=lambda part: getattr(part, "__name__", ""),
 )
 def test_an_option_of_a_run_is_refused_by_the_function_that_got_it(function, part, option):
-    """Before anything runs: later, asyncio's line or a background thread's would stand in for the user's."""
+    """Before anything runs: later, asyncio's line or a background thread's would replace the user's."""
     with pytest.raises(ps.CompositionError) as caught:
         function(part, **{option: -1})
     assert str(caught.value).startswith(f"{function.__name__}() at {__file__}:")

@@ -1,4 +1,4 @@
-"""What looks on while a pipeline runs: it sees how many times are done, and changes nothing but by failing."""
+"""Observers given as `beside`: they see how many times are done, and change nothing unless they fail."""
 
 from contextlib import nullcontext
 
@@ -45,8 +45,8 @@ def slowly(*values):
 
 
 @pytest.mark.parametrize("beside", LOOKERS)
-async def test_it_ends_with_the_run_however_that_ends(beside, autojump_clock):
-    """That something looks on and hears of a failure does not mean that a block has, which waits for something else."""
+async def test_it_ends_with_the_run_in_every_ending(beside, autojump_clock):
+    """An observer that sees a failure does not replace the block, which waits for something else and must get it."""
     async with ps.pipe(slowly(1, 2, 3), ps.collect()).open(beside=beside) as running:
         assert await running.result() == [1, 2, 3]
     assert trio.current_time() == pytest.approx(3)
@@ -74,7 +74,7 @@ def test_run_takes_it(capsys):
 
 
 @pytest.mark.parametrize("beside", LOOKERS)
-async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
+async def test_a_stall_is_still_noticed(beside, autojump_clock):
     @ps.sink
     async def classic(upstream, ctx):
         async for batch in ctx.batches(upstream):
@@ -90,7 +90,7 @@ async def test_a_stall_is_noticed_all_the_same(beside, autojump_clock):
     assert trio.current_time() < 3
 
 
-async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
+async def test_its_failure_aborts_the_run_in_order(autojump_clock):
     released = []
 
     @ps.source
@@ -118,7 +118,7 @@ async def test_what_it_raises_aborts_the_run_in_order(autojump_clock):
         await running.progress.completed(50)
 
 
-async def test_what_it_raises_at_the_end_is_raised(autojump_clock):
+async def test_its_failure_at_the_end_is_raised(autojump_clock):
     async def failing_at_last(running):
         try:
             await trio.sleep_forever()
@@ -148,16 +148,16 @@ async def test_it_may_end_early_or_end_the_run(ends, found, autojump_clock):
 
 
 async def without_it():
-    """Knows of no run."""
+    """Takes no run."""
 
 
 def made(*, every=10.0):
-    """Gives what looks on, as `display` does."""
+    """Returns an observer, as `display` does."""
     return forever
 
 
 @pytest.mark.parametrize(
-    ("beside", "told"),
+    ("beside", "message"),
     [
         (made, r"but got made; call it: beside=made\(\)$"),
         (pytest, r"\(module\): write `from pullstream\.display import display`, and beside=display\(\)$"),
@@ -170,15 +170,15 @@ def made(*, every=10.0):
         (lambda running, console: None, r"<lambda>, which cannot be .* missing a required argument: 'console'$"),
     ],
 )
-def test_what_cannot_look_on_is_refused(beside, told):
+def test_unfit_observers_are_refused(beside, message):
     opened = []
-    with pytest.raises(ps.CompositionError, match=told) as caught:
+    with pytest.raises(ps.CompositionError, match=message) as caught:
         ps.run(ps.pipe(ps.unfold(None, lambda _: (opened.append(1), None)), ps.take(1), ps.collect()), beside=beside)
     assert f"beside= at {__file__}" in str(caught.value)
     assert not opened
 
 
-async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
+async def test_failures_while_a_run_begins_are_raised(monkeypatch):
     from pullstream.engine.run import Run
 
     def broken(self, task, *args):
@@ -194,7 +194,7 @@ async def test_what_goes_wrong_while_a_run_begins_is_raised(monkeypatch):
 
 
 async def test_a_time_is_done_when_it_is_complete(autojump_clock):
-    """Each sink has times of its own."""
+    """Each sink has its own times."""
     seen, days = [], ps.pipe(ps.map_time("day {}".format), ps.drain())
     async with ps.pipe(slowly(1, 1, 1, 2, 5, 5), ps.tee(ps.drain(), days)).open(beside=forever) as running:
         for _ in range(6):
@@ -206,7 +206,7 @@ async def test_a_time_is_done_when_it_is_complete(autojump_clock):
     assert running.progress.times_done() == 6
 
 
-async def test_without_anything_beside_the_first_call_begins_to_count(autojump_clock):
+async def test_without_beside_the_first_call_begins_to_count(autojump_clock):
     async with ps.pipe(slowly(1, 2, 3, 4), ps.drain()).open() as running:
         await trio.sleep(2.5)
         assert running.progress.times_done() == 0
@@ -215,8 +215,8 @@ async def test_without_anything_beside_the_first_call_begins_to_count(autojump_c
 
 
 @pytest.mark.parametrize("beside", LOOKERS)
-async def test_a_stall_of_which_only_it_hears_ends_the_run(beside, autojump_clock):
-    """A deadlock in which nobody in the run waits for a completion fails, even if what looks on swallows it."""
+async def test_a_stall_that_only_it_sees_ends_the_run(beside, autojump_clock):
+    """A deadlock in which no task of the run waits for a completion fails, even if the observer swallows it."""
 
     async def swallowing(running):
         try:

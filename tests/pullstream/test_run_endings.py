@@ -1,4 +1,4 @@
-"""How runs end: by themselves, from outside, by Ctrl-C, or by a task of the run's own, beside the stream."""
+"""How runs end: by themselves, from outside, by Ctrl-C, or by one of the run's own tasks."""
 
 import signal
 import subprocess
@@ -69,7 +69,7 @@ except KeyboardInterrupt:
 
 
 SIGTERM_TOO = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))\n"
-"""A handler that makes a Ctrl-C of a SIGTERM, as the README has it."""
+"""A handler that turns a SIGTERM into a Ctrl-C, as in the README."""
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ SIGTERM_TOO = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: signal.ra
     ids=["once", "twice", "SIGTERM"],
 )
 def test_ctrl_c(sent, twice, tmp_path):
-    """An abort in order, then KeyboardInterrupt; a second one during the release leaves no half file either."""
+    """An abort in order, then KeyboardInterrupt; a second one during the release leaves no partial file either."""
     with started("-c", SIGTERM_TOO + PROGRAM, tmp_path, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == "waiting\n"
         process.send_signal(sent)
@@ -91,7 +91,7 @@ def test_ctrl_c(sent, twice, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["1.jsonl", "2.jsonl"]
 
 
-async def test_trouble_at_the_very_end_is_told(monkeypatch):
+async def test_an_error_at_the_end_is_raised(monkeypatch):
     def broken(sidecar, failure, *, abandoned):
         raise ZeroDivisionError("in the sidecar")
 
@@ -144,7 +144,7 @@ async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_
 
 
 async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
-    """The run's own tasks go on as long as the block does, so a shielded wait in it comes to an end."""
+    """The run's own tasks continue as long as the block does, so a shielded wait in it ends."""
 
     async def double(n):
         await trio.sleep(0.1)
@@ -174,11 +174,11 @@ def test_a_source_is_not_notified():
         ps.run(ps.pipe(asks(), ps.collect()))
 
 
-# ---- by tasks of the run's own
+# ---- by the run's own tasks
 
 
 class Planted(ps.authoring.Kernel[int]):
-    """Gives numbers, and has a task of the run's own fail: at once, or when it is let go of."""
+    """Answers numbers, and makes one of the run's own tasks fail: at once, or when it is cancelled."""
 
     def __init__(self, fail):
         self._fail = fail
@@ -207,7 +207,7 @@ async def fails_at_the_end():
         raise Unseen("at the end")
 
 
-def test_what_a_task_raises_is_the_runs_failure(counting, probe):
+def test_a_task_s_exception_fails_the_run(counting, probe):
     with pytest.raises(Unseen, match="of the toolkit's own") as caught:
         ps.run(ps.pipe(ps.merge(planted(fails), counting(probe, 1_000_000, timed=True)), ps.drain()))
     assert caught.value.__notes__ == ["raised in one of the run's own tasks, alongside the stream"]
@@ -220,19 +220,19 @@ def test_the_second_is_not_lost():
     assert any("at the end" in note for note in caught.value.__notes__)
 
 
-def test_one_that_fails_when_all_is_done():
+def test_a_task_that_fails_at_the_end():
     with pytest.raises(Unseen, match="at the end"):
         ps.run(ps.pipe(planted(fails_at_the_end), ps.take(3), ps.collect()))
 
 
-async def test_a_block_hears_of_it():
+async def test_a_block_is_notified():
     with trio.fail_after(5), pytest.raises(Unseen):
         async with ps.pipe(planted(fails), ps.drain()).open():
             await trio.sleep_forever()
 
 
-async def test_a_clean_up_that_raises_a_group_is_told():
-    """Also where that group is raised from None: it came of the cancellation."""
+async def test_a_group_from_a_clean_up_is_raised():
+    """Even if the group is raised from None: the cancellation caused it."""
     begun = trio.Event()
 
     async def untidy(_):

@@ -1,4 +1,4 @@
-"""`running.finish()`: the sources stop, what is under way completes."""
+"""`running.finish()`: the sources stop, and values in flight complete."""
 
 import pytest
 import trio
@@ -23,7 +23,7 @@ async def generated(ctx, probe, count, *, delay, timed):
 
 @pytest.mark.parametrize("kind", ["kernel", "generator"])
 @pytest.mark.parametrize("limit", [1, 7])
-async def test_what_is_under_way_completes(kind, limit, counting, probe, autojump_clock):
+async def test_values_in_flight_complete(kind, limit, counting, probe, autojump_clock):
     source = (counting if kind == "kernel" else generated)(probe, 1000, delay=1.0, timed=True)
     counting_up = ps.reduce_by_key(ps.Fold(int, lambda n, _: n + 1), key=lambda n: "all")
     async with ps.pipe(source, ps.map_async(after(10), 2), counting_up, ps.collect(timed=True)).open(
@@ -52,7 +52,7 @@ def waiting(added):
     ("source", "moment", "found"),
     [
         pytest.param(ps.interval(1000), 2500, [0, 1], id="a source that waits"),
-        # It ends with the pairs that are whole: neither source is shorter than the other by itself.
+        # It ends after the whole pairs: neither source is itself shorter than the other.
         pytest.param(
             ps.zip(ps.interval(2), ps.interval(3), mode="strict"), 8.5, [(0, 0), (1, 1)], id="sources of one length"
         ),
@@ -62,7 +62,7 @@ def waiting(added):
         pytest.param(ps.retry(ps.pipe(ps.interval(1), ps.batch(9)), delay=100), 2.5, [[0, 1]], id="an attempt"),
     ],
 )
-async def test_what_waits_ends_at_once(source, moment, found, autojump_clock):
+async def test_waits_end_at_once(source, moment, found, autojump_clock):
     async with ps.pipe(source, ps.map(lambda value: value), ps.collect()).open() as running:
         await trio.sleep(moment)
         with trio.fail_after(0.4):
@@ -71,7 +71,7 @@ async def test_what_waits_ends_at_once(source, moment, found, autojump_clock):
 
 
 @pytest.mark.parametrize("stop", ["finish", "abort"])
-async def test_nothing_is_stopped_before_it_is_open(stop):
+async def test_only_open_runs_can_be_stopped(stop):
     running = ps.pipe(ps.values("ab"), ps.collect()).open()
     with pytest.raises(ps.PullstreamError, match="not open"):
         await getattr(running, stop)()
@@ -79,7 +79,7 @@ async def test_nothing_is_stopped_before_it_is_open(stop):
         assert await running.result() == ["a", "b"]
 
 
-async def test_a_stream_that_is_opened_later_inside_another_is_empty(autojump_clock):
+async def test_an_inner_stream_opened_later_is_empty(autojump_clock):
     @ps.source
     async def ticks(ctx, name):
         while True:

@@ -1,4 +1,4 @@
-"""A run that nothing else looks at: `arun` and `run` do the same as a block that waits for the result, in one task."""
+"""Runs without observers: `arun` and `run` do the same as a block that waits for the result, in one task."""
 
 import gc
 
@@ -47,7 +47,7 @@ async def writer(upstream, ctx, log, name):
         log.note(name, "is over")
 
 
-# Trio cancels tasks in an order that no seed decides: those that may change places have one name.
+# Trio cancels tasks in an order that no seed decides: those whose order may vary share a name.
 SHAPES = {
     "plain": lambda log: ps.pipe(slowly(log, "a"), writer(log, "w")),
     "collect": lambda log: ps.pipe(slowly(log, "a"), ps.map(str), ps.collect()),
@@ -69,7 +69,7 @@ SHAPES = {
 
 
 def history(shape, way, deadline, seed):
-    """What happens when, in a task of a program in which others run."""
+    """The events of a run and their times, in a program with other tasks."""
     log = Log()
 
     async def one():
@@ -91,7 +91,7 @@ def history(shape, way, deadline, seed):
 
 @pytest.mark.parametrize("deadline", [0.0, 0.0225, 0.0575, 0.1625, 0.3025, 2.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_happens_and_when(shape, deadline):
+def test_events_and_moments(shape, deadline):
     """At whatever moment the run is cancelled from outside, and whether it ends or fails."""
     openeds = [history(shape, opened, deadline, seed) for seed in range(2)]
     in_one_task = [history(shape, ps.arun, deadline, seed) for seed in range(2)]
@@ -113,8 +113,8 @@ async def test_a_stall_is_noticed(way, autojump_clock):
 
 
 @pytest.mark.parametrize("way", [opened, ps.arun])
-async def test_a_stall_is_noticed_where_a_sink_begins_to_wait_for_its_own_tasks(way, autojump_clock):
-    """Trio tells nothing when that wait begins, so the run is looked at until then."""
+async def test_a_stall_is_noticed_when_a_sink_awaits_its_own_tasks(way, autojump_clock):
+    """Trio does not report when that wait begins, so the run is polled until then."""
 
     @ps.sink
     async def waiting(upstream, ctx):
@@ -127,7 +127,7 @@ async def test_a_stall_is_noticed_where_a_sink_begins_to_wait_for_its_own_tasks(
     assert trio.current_time() == 1
 
 
-async def test_the_sinks_of_such_a_run_have_no_task_of_their_own():
+async def test_sinks_of_such_a_run_have_no_own_task():
     seen = []
 
     async def one():
@@ -152,8 +152,8 @@ def detectors():
 
 
 @pytest.mark.parametrize("way", [opened, ps.arun])
-async def test_nothing_stays_of_a_run_that_has_ended(way, autojump_clock):
-    """A task may run thousands, one after another, which wait and are looked at meanwhile."""
+async def test_an_ended_run_leaves_nothing_behind(way, autojump_clock):
+    """A task may run thousands, one after another, which wait and are watched meanwhile."""
     before = detectors()
     for _ in range(2):
         await way(ps.pipe(ps.values("abc"), ps.map_async(after(0.07), 1), ps.prefetch(1), ps.collect()))

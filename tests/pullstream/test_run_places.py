@@ -1,4 +1,4 @@
-"""run() where other programs run already: asyncio, a notebook's loop, threads; with signals, and without."""
+"""run() inside other programs: asyncio, a notebook's loop, threads; with signals, and without."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ def pipeline():
 
 
 def raising(number):
-    """A function that has the operating system send this process a signal."""
+    """A function that sends this process a signal."""
 
     def send(value):
         os.kill(os.getpid(), number)
@@ -28,7 +28,7 @@ def raising(number):
 async def in_asyncio(parts):
     loop = asyncio.get_running_loop()
     got = []
-    # asyncio's handlers need the wakeup descriptor that trio wants as well.
+    # asyncio's handlers need the wakeup descriptor that trio uses as well.
     loop.add_signal_handler(signal.SIGUSR1, got.append, "signal")
     descriptor = signal.set_wakeup_fd(-1)
     signal.set_wakeup_fd(descriptor)
@@ -53,7 +53,7 @@ def test_asyncios_signals_are_passed_on(parts, during):
 
 @pytest.mark.parametrize("handled", [False, True], ids=["", "with asyncio's own handler"])
 def test_ctrl_c_in_an_asyncio_program(handled, counting, probe):
-    """It is dealt with once: not by asyncio as well."""
+    """It is handled once, not by asyncio as well."""
 
     async def main():
         got = []

@@ -62,7 +62,7 @@ async def test_objects_of_an_open_run():
     async with trio.open_nursery() as nursery:
         nursery.start_soon(open_run)
         counts = [await tracked()]
-        # The best of a few: what other tests have left behind may do something at any moment.
+        # The best of a few: leftovers of other tests may do something at any moment.
         for _ in range(3):
             for _ in range(RUNS):
                 nursery.start_soon(open_run)
@@ -97,7 +97,7 @@ async def one_more(way, pipeline):
     ids=["run", "arun, asyncio", "arun, trio", "open"],
 )
 def test_a_result_is_freed_with_the_last_reference_to_it(run):
-    """The garbage collector may come only after hundreds of runs, and goes by the number of objects, not their size."""
+    """The garbage collector may work only after hundreds of runs, and counts objects, not their size."""
     large = weakref.WeakSet()
 
     def made(_):
@@ -115,8 +115,8 @@ def test_a_result_is_freed_with_the_last_reference_to_it(run):
 
 
 @pytest.mark.parametrize("check", [False, True])
-async def test_a_run_that_has_ended_leaves_nothing(check):
-    """Neither does a class that was made for it alone."""
+async def test_an_ended_run_leaves_nothing(check):
+    """Nor does a class that was made only for it."""
 
     def pipeline():
         class Local(ps.authoring.PolledKernel):
@@ -133,5 +133,5 @@ async def test_a_run_that_has_ended_leaves_nothing(check):
 
     await tracked()
     counts = [await tracked() for _ in range(4)]
-    # What other tests have left to threads may end meanwhile, but not each time.
+    # Threads of other tests may end meanwhile, but not each time.
     assert min(later - earlier for earlier, later in pairwise(counts)) <= RUNS // 2

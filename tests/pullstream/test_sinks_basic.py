@@ -1,4 +1,4 @@
-"""concat_values, find, first, last, on_end, to_channel: what they give, how much they ask for, how they end."""
+"""concat_values, find, first, last, on_end, to_channel: their results, how much they ask for, how they end."""
 
 import math
 from decimal import Decimal
@@ -94,7 +94,7 @@ def test_find_may_ask_for_more(counting, probe):
 
 @pytest.mark.parametrize("how", ["end", "failure", "abort", "cancel", "block", "release"])
 async def test_on_end(how, counting, probe, autojump_clock):
-    """Called once, after the source was released, with what the run raises; Abandoned, whoever ends it."""
+    """Called once, after the source was released, with the run's exception; Abandoned, if it is ended from outside."""
     called, failure = [], Unseen()
 
     @ps.transformer
@@ -119,17 +119,17 @@ async def test_on_end(how, counting, probe, autojump_clock):
                     raise Unseen
         except Unseen as exc:
             raised = exc
-    ((told, released),) = called
+    ((reason, released),) = called
     assert released == 1
     if how in {"abort", "cancel", "block"}:
-        assert isinstance(told, ps.errors.Abandoned)
+        assert isinstance(reason, ps.errors.Abandoned)
     else:
-        assert told is raised is (None if how == "end" else failure)
+        assert reason is raised is (None if how == "end" else failure)
 
 
 def test_on_end_that_raises():
     with pytest.raises(Unseen) as caught:
-        ps.run(ps.pipe(ps.fail(KeyError("told")), ps.on_end(broken)))
+        ps.run(ps.pipe(ps.fail(KeyError("reason")), ps.on_end(broken)))
     assert isinstance(caught.value.__context__, KeyError)
     with pytest.raises(Unseen):
         ps.run(ps.pipe(ps.empty(), ps.on_end(broken)))

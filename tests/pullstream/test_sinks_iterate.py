@@ -27,7 +27,7 @@ async def test_every_value_is_given(limit):
 
 @pytest.mark.parametrize("how", ["break", "raise", "cancel", "unread"])
 async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
-    """The source is released when the block has been left, and what was not read never looks complete."""
+    """The source is released when the block has been left, and times of unread values never look complete."""
     with trio.move_on_after(3.5 if how == "cancel" else 1000):
         try:
             async with ps.aiterate(counting(probe, 9, delay=1, timed=True), limit=1) as values:
@@ -73,7 +73,7 @@ def test_reading_asks_for_many_times_at_once(read, monkeypatch):
 
 
 def test_iterate_is_lazy(counting, probe):
-    """Nothing happens before the loop or while it works; what was opened is released when the loop has been left."""
+    """Nothing happens before the loop or while its body works; leaving the loop releases everything."""
     values = ps.iterate(counting(probe, 9), limit=1)
     assert probe.acquired == 0
     assert next(values) == 0
@@ -100,13 +100,13 @@ def test_reading_fails_as_the_stream_does(read):
     async def main():
         async with ps.aiterate(source) as values:
             async for value in values:
-                got.append(value)  # noqa: PERF401 - a comprehension loses what came before the failure
+                got.append(value)  # noqa: PERF401 - a comprehension loses values before the failure
 
     with pytest.raises(Unseen) as caught:
         if read == "aiterate":
             trio.run(main)
         for value in ps.iterate(source):
-            got.append(value)  # noqa: PERF402 - `list` loses what came before the failure
+            got.append(value)  # noqa: PERF402 - `list` loses values before the failure
     assert got == [0, 1, 2]
     assert caught.value is failure
     assert "test_sinks_iterate" in caught.value.__notes__[0]
@@ -129,7 +129,7 @@ def test_a_release_that_fails_is_raised_by_close():
 
 
 def test_closed_in_the_streams_own_thread(counting, probe):
-    """The garbage collector may come by there, which cannot wait for its own thread: the stream ends all the same."""
+    """The garbage collector may close it there, where it cannot wait for its own thread: the stream still ends."""
     left = threading.Event()
 
     async def close_at_two(n):
@@ -212,7 +212,7 @@ async def main(where):
     try:
         for number in ps.iterate(ps.interval(0.02), limit=1):
             if number == 0:
-                # Before it is read from, it is asyncio's alone to deal with.
+                # Before anything is read, only asyncio handles it.
                 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
                 began = time.monotonic()
             if where == "body":

@@ -1,4 +1,4 @@
-"""The bridge to asyncio: real asyncio primitives, exceptions as themselves, cancellation both ways, loops in order."""
+"""The bridge to asyncio: real asyncio primitives, unchanged exceptions, cancellation both ways, loops in order."""
 
 import asyncio
 import contextvars
@@ -66,7 +66,7 @@ async def exits(_):
     ("function", "error"),
     [(fails, Unseen), (cancels_itself, asyncio.CancelledError), (exits, SystemExit), (lambda n: n, TypeError)],
 )
-def test_exceptions_arrive_as_themselves(function, error, counting, probe):
+def test_exceptions_arrive_unchanged(function, error, counting, probe):
     got = []
     function = ps.asyncio_call(function)
 
@@ -112,7 +112,7 @@ async def test_a_cancellation_cancels_the_task_and_waits_for_it():
     assert [type(exc) for exc in caught.value.exceptions] == [Unseen]
 
 
-async def test_a_task_that_does_not_end_is_left(monkeypatch):
+async def test_an_endless_task_is_abandoned(monkeypatch):
     monkeypatch.setattr(asyncio_bridge, "GRACE", 0.05)
     free = threading.Event()
 
@@ -138,8 +138,8 @@ async def test_context_travels():
     assert await ps.asyncio_call(look)() == "set"
 
 
-def test_a_loop_of_ones_own():
-    """What belongs to a running asyncio program is reached from a run in a thread of that program."""
+def test_a_custom_loop():
+    """A run in a thread of an asyncio program can use objects of that program's loop."""
 
     async def main():
         loop = asyncio.get_running_loop()
@@ -228,15 +228,15 @@ def test_awaitables_as_source():
 
 
 @pytest.mark.parametrize("grouped", [False, True], ids=["alone", "in a group"])
-async def test_what_was_on_its_way_is_no_failed_release(grouped):
-    """What asyncio's code raises by itself, as the stream is being aborted, came too late: nobody asks any more."""
+async def test_a_late_failure_is_not_a_failed_release(grouped):
+    """An exception that asyncio code raises by itself during an abort is too late: nobody asks for it."""
     begun = trio.Event()
     token = trio.lowlevel.current_trio_token()
 
     async def fail(_):
         await asyncio.sleep(0)
         token.run_sync_soon(begun.set)
-        # The loop is busy, so that a cancellation comes too late for what runs there.
+        # The loop is busy, so a cancellation comes too late for this task.
         time.sleep(0.1)  # noqa: ASYNC251
         raise OSError("its own")
 

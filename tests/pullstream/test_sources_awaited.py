@@ -96,7 +96,7 @@ async def test_an_awaitable_is_cancelled(edge, autojump_clock):
         gc.collect()
 
 
-def test_from_awaitable_refuses_what_it_cannot_await():
+def test_from_awaitable_refuses_other_results():
     with pytest.raises(TypeError, match="but it returned 3"):
         ps.run(ps.pipe(ps.from_awaitable(lambda: 3), ps.collect()))
 
@@ -113,7 +113,7 @@ async def test_from_channel(limit, autojump_clock):
         assert await running.result() == [(n // 4, n) for n in range(11)]
 
 
-async def test_a_channel_is_received_from_as_it_is_asked(edge, autojump_clock):
+async def test_a_channel_is_read_only_as_asked(edge, autojump_clock):
     send, receive = trio.open_memory_channel(5)
     for n in range(5):
         send.send_nowait(n)
@@ -140,7 +140,7 @@ async def test_a_channel_is_closed(how, edge, autojump_clock):
 
 
 async def test_interval(edge, autojump_clock):
-    """At multiples, without drift; a slow consumer gets no burst, and the next number."""
+    """At multiples, without drift; a slow consumer gets no burst, but the next number."""
     async with edge(ps.interval(2, time=lambda n: n)) as reader:
         start = trio.current_time()
         ticks = []

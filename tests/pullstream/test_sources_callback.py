@@ -71,7 +71,7 @@ def test_times_and_the_end(limit):
     ("overflow", "got", "dropped"), [("fail", [0, 1], 0), ("drop_oldest", [2, 3], 2), ("drop_newest", [0, 1], 2)]
 )
 async def test_overflow(overflow, got, dropped, edge, drained):
-    """Two fit: the stream fails after them, or the first or last two are lost and counted; a later one wakes."""
+    """Two fit: the stream fails after them, or the first or last two are dropped and counted; a later one wakes."""
     producer = Producer(range(4))
     async with edge(ps.from_callback(producer, capacity=2, overflow=overflow)) as reader:
         assert (await reader.ask(9)).values == got

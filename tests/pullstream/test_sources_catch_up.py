@@ -1,4 +1,4 @@
-"""live: the old values, the mark, the new ones; no gap, nothing lost, bounded; endings."""
+"""catch_up: the old values, the mark, the new ones; no gap, nothing lost, bounded; endings."""
 
 import pytest
 import trio
@@ -20,7 +20,7 @@ def test_old_then_new(limit, capacity, sync):
 NEW = {
     "alone": lambda new: new,
     "merged": lambda new: ps.merge(ps.empty(), ps.merge(new, ps.empty())),
-    "below calls": lambda new: ps.pipe(new, *[ps.map_async(after_a_moment, 2)] * 3),
+    "through calls": lambda new: ps.pipe(new, *[ps.map_async(after_a_moment, 2)] * 3),
     "inside": lambda new: ps.pipe(ps.once(None), ps.flat_map(lambda _: ps.pipe(new, ps.prefetch(1), ps.prefetch(1)))),
 }
 
@@ -28,7 +28,7 @@ NEW = {
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("name", NEW)
 def test_there_is_no_gap(name, seed):
-    """What is new is subscribed to before an old value is looked for, whatever order tasks run in."""
+    """New values are subscribed to before any old one is read, whatever order tasks run in."""
     events, snapshot = ["a", "b"], []
     listeners = []
 
@@ -38,7 +38,7 @@ def test_there_is_no_gap(name, seed):
             emit.end()
 
     def read():
-        # What happens right after the snapshot is seen by those only who listen already.
+        # Events right after the snapshot reach only those who are already listening.
         snapshot.extend(events)
         for emit in listeners:
             emit("c")
@@ -52,7 +52,7 @@ def test_there_is_no_gap(name, seed):
 
 
 @pytest.mark.parametrize("which", ["old", "new"])
-async def test_failures_come_after_what_was_before(which, counting, new_probe, autojump_clock):
+async def test_failures_follow_earlier_values(which, counting, new_probe, autojump_clock):
     old, new = new_probe(), new_probe()
     failure = Unseen()
     source = ps.catch_up(

@@ -41,13 +41,13 @@ def test_a_collections_generator_is_closed(count):
                 happened.append("closed")
 
     def last(exc):
-        happened.append("told")
+        happened.append("ended")
 
     ps.run(ps.pipe(ps.values(Rows()), ps.take(count), ps.on_end(last)), limit=1)
-    assert happened == ["opened", "closed", "told"]
+    assert happened == ["opened", "closed", "ended"]
 
 
-def test_an_iterator_that_nobody_reads_is_closed(tmp_path):
+def test_an_unread_iterator_is_closed(tmp_path):
     (tmp_path / "lines").write_text("a\nb\n")
     for count in range(4):
         file = (tmp_path / "lines").open()

@@ -1,4 +1,4 @@
-"""pushable: room, order, endings, times; who pushes and who reads, in every combination."""
+"""pushable: room, order, endings, times; pushers and readers in every combination."""
 
 import random
 
@@ -9,7 +9,7 @@ import pullstream as ps
 from tests.pullstream.common import Unseen, finish
 
 
-def test_a_pushable_that_no_one_can_push_into_is_refused():
+def test_a_pushable_without_a_pusher_is_refused():
     with pytest.raises(ps.StalledError, match=r"made at .*test_sources_pushable\.py.* Keep it in a variable"):
         ps.run(ps.pipe(ps.pushable(4), ps.collect()))
 
@@ -60,7 +60,7 @@ async def test_push_waits_for_room(edge, autojump_clock):
         assert await reader.ask() is ps.DONE
 
 
-async def test_the_end_comes_after_those_who_wait(autojump_clock):
+async def test_the_end_follows_waiting_values(autojump_clock):
     pushed = ps.pushable(1)
     async with trio.open_nursery() as nursery:
         for n in range(3):
@@ -77,26 +77,26 @@ async def test_the_end_comes_after_those_who_wait(autojump_clock):
 
 @pytest.mark.parametrize("how", ["abort", "error", "never asked"])
 async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
-    """Those who wait for room are told, so is everyone later, and `aborted` returns."""
+    """Pushers that wait for room get an error, so do later ones, and `aborted` returns."""
     pushed = ps.pushable(1)
-    told = []
+    seen = []
 
     async def push():
         try:
             await pushed.push_many(range(9))
         except ps.errors.Ended as exc:
-            told.append(exc)
+            seen.append(exc)
 
     async def watch():
-        told.append(await pushed.aborted())
+        seen.append(await pushed.aborted())
 
     async with trio.open_nursery() as nursery, edge(pushed) as reader:
         nursery.start_soon(push)
         nursery.start_soon(watch)
         await trio.testing.wait_all_tasks_blocked()
         assert await finish(reader, how) == [0] * (how != "never asked")
-    assert True in told
-    (error,) = (one for one in told if one is not True)
+    assert True in seen
+    (error,) = (one for one in seen if one is not True)
     assert "aborted by its reader" in str(error)
     assert isinstance(error.__cause__, Unseen if how == "error" else type(None))
     with pytest.raises(ps.errors.Ended):
@@ -107,7 +107,7 @@ async def test_an_abort_reaches_the_pushers(how, edge, autojump_clock):
 
 
 async def test_times(autojump_clock):
-    """They do not go back; the mistake is the pusher's, and the stream goes on."""
+    """They must not go back; the pusher gets the error, and the stream continues."""
     pushed = ps.pushable(9)
     await pushed.push("a", time=3)
     with pytest.raises(ps.errors.CapabilityError, match="cannot take 2 after 3"):
@@ -122,7 +122,7 @@ async def test_times(autojump_clock):
     assert await ps.arun(ps.pipe(pushed, ps.collect(timed=True))) == [(3, "a"), (5, "c")]
 
 
-async def test_what_is_announced_before_the_first_ask_counts(autojump_clock):
+async def test_announcements_before_the_first_ask_count(autojump_clock):
     first, second = ps.pushable(9), ps.pushable(9)
     first.push_nowait("a", time=4)
     second.advance(5)
@@ -134,8 +134,8 @@ async def test_what_is_announced_before_the_first_ask_counts(autojump_clock):
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_several_pushers_by_chance(seed, autojump_clock):
-    """Whoever is cancelled when, nothing pushed is lost or comes twice, and each pusher's values keep their order."""
+async def test_several_pushers_at_random(seed, autojump_clock):
+    """Whatever is cancelled, no pushed value is lost or repeated, and each pusher's values keep their order."""
     chance = random.Random(seed)
     pushed = ps.pushable(chance.randint(1, 3))
     taken, got = [], []

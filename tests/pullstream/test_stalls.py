@@ -1,4 +1,4 @@
-"""What happens when nothing in a run can move any more: it fails at once, and says why."""
+"""A run in which nothing can move fails at once, and says why."""
 
 import logging
 import signal
@@ -34,8 +34,8 @@ async def after_a_wait(ctx):
     yield 1
 
 
-async def test_a_clock_that_is_not_set_moves_nothing(autojump_clock):
-    """The timeout has had its answer, so its clock does not run any more."""
+async def test_a_stopped_clock_moves_nothing(autojump_clock):
+    """The timeout has had its answer, so its clock no longer runs."""
     box = []
     with pytest.raises(ps.StalledError):
         await result(ps.pipe(after_a_wait(), ps.timeout(20), awaiting(box)), box)
@@ -44,7 +44,7 @@ async def test_a_clock_that_is_not_set_moves_nothing(autojump_clock):
 
 @pytest.mark.parametrize("check", [False, True])
 def test_a_stall_is_noticed_by_run_as_well(check):
-    """What waits for Ctrl-C, or for a violation, is nothing that could move the stream."""
+    """A task that waits for Ctrl-C, or for a violation, cannot move the stream."""
 
     pool = ps.worker_pool(ps.filter(lambda n: n % 2))
     with pytest.raises(ps.StalledError, match=r"worker_pool, .* \(values without a result: 1, .* exactly one result\)"):
@@ -54,14 +54,14 @@ def test_a_stall_is_noticed_by_run_as_well(check):
 # ---- read from outside
 
 
-def test_a_dead_end_behind_iterate():
+def test_a_dead_end_with_iterate():
     with pytest.raises(
         ps.StalledError, match=r"asked, but not answering: into in_flight, .* must give one result for each value"
     ):
         list(ps.iterate(ps.pipe(ps.values(range(8)), dead_end())))
 
 
-async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
+async def test_a_lane_asked_outside_is_not_a_stall(autojump_clock):
     @ps.sink
     async def lending(upstream, ctx):
         lanes.extend([upstream.lane(), upstream.lane()])
@@ -89,7 +89,7 @@ async def test_a_lane_that_is_asked_outside_is_no_stall(autojump_clock):
 
 @pytest.mark.parametrize("between", [ps.map(str), ps.prefetch(2)], ids=["map", "prefetch"])
 async def test_a_time_that_a_handle_completes_is_no_stall(between, caplog, autojump_clock):
-    """A program may say at any time that no more comes at a time, and so end a wait for its completion."""
+    """A program may announce at any moment that a time is complete, and so end a wait for it."""
 
     @ps.sink
     async def patient(upstream, ctx):
@@ -126,23 +126,23 @@ def handles():
 @contextmanager
 def used_at_the_warning(use):
     """Use a handle when a run warns that it waits for one; yields the warnings."""
-    told = []
+    warned = []
 
     class Uses(logging.Handler):
         def emit(self, record):
-            told.append(record.getMessage())
+            warned.append(record.getMessage())
             use()
 
     LOG.addHandler(handler := Uses())
     try:
-        yield told
+        yield warned
     finally:
         LOG.removeHandler(handler)
 
 
 @pytest.fixture
 def only_thread(monkeypatch):
-    """Libraries that other tests of this process use leave threads, any of which could use a handle."""
+    """Hide threads that libraries of other tests leave behind, any of which could use a handle."""
     monkeypatch.setattr(threading, "enumerate", lambda: [threading.main_thread()])
 
 
@@ -151,10 +151,10 @@ def only_thread(monkeypatch):
     ("name", "pipeline", "use"), list(handles()), ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_a_run_that_waits_only_for_a_handle_says_so(name, pipeline, use):
-    """In `run` there is hardly anybody who could use it; but a thread or a signal handler could, so it goes on."""
-    with used_at_the_warning(use) as told:
+    """In `run`, hardly anything can use the handle; but a thread or a signal handler could, so it continues."""
+    with used_at_the_warning(use) as warned:
         ps.run(pipeline)
-    (message,) = told
+    (message,) = warned
     assert message.startswith("the run waits for a handle, and the program waits for the run")
     assert f"{name.partition(' ')[0]}, composed at {__file__}" in message
     assert "async with pipeline.open()" in message
@@ -174,7 +174,7 @@ def test_a_run_that_has_waited_for_a_handle_may_still_stall():
 
 
 @pytest.mark.usefixtures("only_thread")
-def test_a_block_that_waits_for_its_run_and_forgot_the_end_is_told(caplog, monkeypatch):
+def test_a_block_that_waits_for_its_run_without_an_end_is_warned(caplog, monkeypatch):
     async def main(around, beside=False, after=None):
         pushed = ps.pushable(3)
 
@@ -203,7 +203,7 @@ def test_a_block_that_waits_for_its_run_and_forgot_the_end_is_told(caplog, monke
 
 @pytest.mark.usefixtures("only_thread")
 def test_a_block_that_stops_waiting_for_its_run_may_use_the_handle():
-    """After Ctrl-C, a program is no longer one that only waits: what the run waits for may come from it."""
+    """After Ctrl-C, a program no longer only waits: it may provide what the run waits for."""
 
     async def main():
         pushed = ps.pushable(1)
@@ -219,7 +219,7 @@ def test_a_block_that_stops_waiting_for_its_run_may_use_the_handle():
     assert trio.run(main) == [1]
 
 
-def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
+def test_a_handle_used_by_the_run_s_own_modules_is_not_logged(caplog):
     def use(pushed):
         pushed.push_nowait(1)
         pushed.end()
@@ -239,7 +239,7 @@ def test_a_handle_that_the_run_s_own_modules_use_is_not_remarked(caplog):
     assert not caplog.records
 
 
-async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock):
+async def test_waits_outside_do_not_keep_a_stalled_run_waiting(autojump_clock):
     with trio.fail_after(100), pytest.raises(ps.StalledError):
         async with ps.pipe(ps.values(range(8)), dead_end(), ps.collect()).open() as running:
             with pytest.raises(ps.StalledError):
@@ -247,7 +247,7 @@ async def test_who_is_told_outside_does_not_keep_the_run_waiting(autojump_clock)
             await trio.sleep_forever()
 
 
-async def test_the_source_is_told_why(counting, probe, autojump_clock):
+async def test_the_source_learns_why(counting, probe, autojump_clock):
     with pytest.raises(ps.StalledError) as caught:
         async with ps.aiterate(ps.pipe(counting(probe, 9), dead_end())) as values:
             await anext(values)
@@ -255,11 +255,11 @@ async def test_the_source_is_told_why(counting, probe, autojump_clock):
     assert probe.balanced
 
 
-# ---- what trio tells
+# ---- trio's internals
 
 
-async def test_where_trio_does_not_tell_nothing_is_seen_and_that_is_said_once(monkeypatch, caplog, autojump_clock):
-    """With another trio, whose tasks cannot be looked into, runs work as ever; only a dead end hangs."""
+async def test_without_trio_s_internals_one_warning_is_logged(monkeypatch, caplog, autojump_clock):
+    """With another trio, whose tasks cannot be inspected, runs work as usual; only a dead end hangs."""
     monkeypatch.setattr(blocked, "supported", lambda *_: False)
     rounds._warn.cache_clear()
     for _ in range(2):
@@ -272,7 +272,7 @@ async def test_where_trio_does_not_tell_nothing_is_seen_and_that_is_said_once(mo
 
 
 @pytest.mark.parametrize("lacks", ["nothing", "nursery", "nursery's status", "status", "scope", "parent", "state"])
-def test_what_trio_has_to_tell_is_looked_for(lacks):
+def test_missing_trio_internals_are_detected(lacks):
     status = SimpleNamespace(_scope=trio.CancelScope(), _parent=None, effectively_cancelled=False)
     nursery = SimpleNamespace(_parent_waiting_in_aexit=False, cancel_scope=SimpleNamespace(_cancel_status=status))
     task = SimpleNamespace(_cancel_status=status)
@@ -288,7 +288,7 @@ def test_what_trio_has_to_tell_is_looked_for(lacks):
     assert blocked.supported(task, nursery) == (lacks == "nothing")
 
 
-async def test_this_trio_tells():
+async def test_trio_internals():
     async with trio.open_nursery() as nursery:
         task = trio.lowlevel.current_task()
         assert blocked.supported(task, nursery)

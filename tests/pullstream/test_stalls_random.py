@@ -1,7 +1,7 @@
 """Random programs of tasks that wait for each other, against an oracle that knows whether anything can still move.
 
-A program is some runs, each with a sink whose task has a script; what is set is set for good, so that no order of steps
-changes what comes of it, and an oracle without trio can tell when each run ends, and how.
+A program is several runs, each with a sink whose task has a script. Signals stay set, so the order of steps does not
+change the outcome, and an oracle without trio can tell when each run ends, and how.
 """
 
 import random
@@ -19,7 +19,7 @@ FOR_EVER = 1000
 
 @attrs.frozen
 class Program:
-    """A script for each run, whose tasks alone set a signal, and for those outside, which cancel scopes.
+    """A script for each run, whose tasks alone set its signals, and scripts for tasks outside, which cancel scopes.
 
     Steps: sleep n · set k · wait k · wait for k or until scope s is cancelled · cancel s · open scripts, and join them.
     """
@@ -72,13 +72,13 @@ def made(seed):
 
 @attrs.define(eq=False)
 class Task:
-    """A task of the oracle's, of a run or outside, and what it waits for; nothing when it is over."""
+    """A task of the oracle, in a run or outside, and what it waits for; None when it has ended."""
 
     run: int | None
     steps: object
     waits: tuple | None = None
 
-    def go_on(self):
+    def proceed(self):
         self.waits = next(self.steps, None)
 
 
@@ -101,7 +101,7 @@ class Oracle:
 
     def start(self, run, script):
         self.tasks.append(task := Task(run, self.steps(run, script)))
-        task.go_on()
+        task.proceed()
         return task
 
     def steps(self, run, script):
@@ -134,9 +134,9 @@ class Oracle:
     def settle(self, roots):
         while ready := [task for task in self.blocked() if self.ready(task)]:
             for task in ready:
-                task.go_on()
+                task.proceed()
         blocked = [task for task in self.blocked() if task.run is not None]
-        # The runs in which anything may still move: one that waits for such a one is one.
+        # The runs in which anything may still move, including runs that wait for such a run.
         live = {task.run for task in blocked if task.waits[0] in ("until", "scoped")}
         waits = [(task.run, task.waits[1][0]) for task in blocked if task.waits[0] == "wait"]
         while more := {run for run, other in waits if other in live} - live:

@@ -1,6 +1,6 @@
-"""A dead end among everything else: every transformer above or below it, and below both whoever waits, in one table.
+"""A dead end with every transformer upstream or downstream of it, and every kind of consumer, in one table.
 
-The clock is virtual: a scene that waits for ever is over at once, and fails.
+The clock is virtual: a scene that waits for ever ends at once, and fails.
 """
 
 import pytest
@@ -13,20 +13,20 @@ from tests.pullstream.common import READY, per_time, timed
 
 
 def dead_end():
-    """One value goes in, and none comes out: a second is not let in."""
+    """One value enters, and none leaves: a second one cannot enter."""
     return ps.in_flight(ps.filter(lambda _: False), 1)
 
 
 MOVED = {"timeout", "stamp_epochs by the clock", "abortable", "worker_pool, dynamic"}
-"""Modules that a clock moves on, or a handle that somebody has."""
+"""Modules that a clock or a handle may move on."""
 SILENT = {row.name for row in TRANSFORMERS if row.silent}
 MODULES = {name: make() for name, make in READY.items() if name not in MOVED | SILENT} | {"per_time": per_time()}
-"""What may stand above a dead end, or below it: every ready-made transformer that gives values."""
+"""Modules to put before or after a dead end: every ready-made transformer that emits values."""
 
 
 @ps.sink
 async def awaiting(upstream, ctx, box):
-    """Waits for the completion of what it still has in hand."""
+    """Waits for the completion of a batch that it has not acknowledged."""
     async for batch in ctx.batches(upstream):
         await box[0].progress.completed(batch.time)
 
@@ -37,7 +37,7 @@ def through_a_pair(source):
 
 
 def below(box):
-    """Pipelines of a source, with one more dead end where there are several."""
+    """Pipelines of a source, with one more dead end if there are several sources."""
     other = ps.pipe(timed(1, 2, 3), dead_end())
     return {
         "collect": lambda source: ps.pipe(source, ps.collect()),
@@ -57,7 +57,7 @@ def below(box):
 
 
 def outcome(main, *args):
-    """What comes of a trio program in virtual time; "hangs" if nothing does."""
+    """The outcome of a trio program in virtual time; "hangs" if it does not end."""
 
     async def limited():
         with trio.move_on_after(1000):
@@ -84,7 +84,7 @@ async def read(source):
 
 
 def scenes(module):
-    """Every scene with a module: its name, and what comes of it."""
+    """Every scene with a module: its name, and its outcome."""
     for where, source in [
         ("above", ps.pipe(timed(1, 2, 3), module, dead_end())),
         ("below", ps.pipe(timed(1, 2, 3), dead_end(), module)),
@@ -98,14 +98,14 @@ def scenes(module):
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", MODULES)
-def test_a_dead_end_is_told(name):
-    wrong = {scene: told for scene, told in scenes(MODULES[name]) if not isinstance(told, ps.StalledError)}
+def test_a_dead_end_stalls(name):
+    wrong = {scene: found for scene, found in scenes(MODULES[name]) if not isinstance(found, ps.StalledError)}
     assert not wrong
 
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", MODULES)
-def test_without_a_dead_end_nothing_is_told(name):
+def test_without_a_dead_end_nothing_stalls(name):
     box = []
     source = ps.pipe(timed(1, 2, 3), MODULES[name])
     assert isinstance(outcome(result, ps.pipe(source, ps.collect()), box), list)

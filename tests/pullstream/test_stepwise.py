@@ -1,4 +1,4 @@
-"""Where nothing waits, modules look between steps what is complete: no task for an ask, no time read ahead."""
+"""If nothing waits, modules check between steps which times are complete: no task for an ask, no time read ahead."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ SHAPES = {
         ps.filter_not(bool),
         ps.count_by_key(),
     ),
-    "times anew": lambda n: ps.pipe(
+    "new times": lambda n: ps.pipe(
         numbers(n),
         ps.count_by_key(),
         ps.map_time(lambda time: time),
@@ -39,7 +39,7 @@ SHAPES = {
         ps.stamp(lambda pair: pair[0], lateness=1, late="drop"),
         ps.count_by_key(),
     ),
-    "below what waits": lambda n: ps.pipe(numbers(n), per_time(), ps.count_by_key(), per_time(), ps.batch(2)),
+    "after a wait": lambda n: ps.pipe(numbers(n), per_time(), ps.count_by_key(), per_time(), ps.batch(2)),
     "merge, and two": lambda n: ps.pipe(ps.merge(numbers(n, 0, 2), numbers(n, 1, 2)), *counts(2)),
 }
 
@@ -53,7 +53,7 @@ SHAPES |= {name: partial(through, make) for name, make in READY.items()}
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", SHAPES)
-def test_no_task_is_begun_for_a_time(name, monkeypatch):
+def test_times_start_no_tasks(name, monkeypatch):
     stop_clocks(monkeypatch.setattr)
 
     def begun(number):

@@ -1,4 +1,4 @@
-"""Modules that fold or collect per time: when results come, how often, and what goes wrong."""
+"""Modules that fold or collect per time: when results are emitted, how often, and failures."""
 
 from functools import partial
 
@@ -11,8 +11,8 @@ from tests.pullstream.common import Unseen, per_time
 from timely import Product
 
 
-def test_running_refuses_times_in_no_order():
-    """A state is carried to the next time: there must be one."""
+def test_running_refuses_unordered_times():
+    """A state is carried to the next time, so there must be one."""
 
     @ps.source
     async def partial(ctx):
@@ -47,7 +47,7 @@ async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
     assert calls == [(0, [0, 1], 3), (1, [2], 6)]
 
 
-async def test_an_effect_that_fails_is_no_completion(limit):
+async def test_a_failed_effect_is_no_completion(limit):
     calls = []
 
     def store(time, values):
@@ -83,7 +83,7 @@ class Tick(int):
 @pytest.mark.parametrize(
     "count", [ps.reduce_by_time(ps.agg.count()), per_time(lambda _: 1)], ids=["kernel", "generator"]
 )
-def test_many_open_times_are_not_compared_each_with_each(count):
+def test_many_open_times_are_not_all_compared_pairwise(count):
     spent = []
     for size in (200, 400):
         Tick.compared = 0
@@ -97,7 +97,7 @@ def test_many_open_times_are_not_compared_each_with_each(count):
 
 
 def scanned(fold, **options):
-    """With a function and an initial state, where no `finish` is to be called."""
+    """With a function and an initial state, unless the fold has a `finish`."""
     plain = fold.finish is ps.Fold(int, max).finish
     return ps.scan(fold.step, fold.initial(), **options) if plain else ps.scan(fold, **options)
 
@@ -130,7 +130,7 @@ def left_alone(seen, n):
 
 
 def begun_in_place(seen, n):
-    """No result has the state that it changes."""
+    """It changes only a state that is in no result."""
     return [*seen, n] if seen else appended(seen, n)
 
 
@@ -155,20 +155,20 @@ def test_a_result_that_the_next_step_would_change_is_refused(name, on_error, lim
 
 
 @pytest.mark.parametrize("module", [ps.scan, ps.accumulate])
-def test_what_is_done_to_a_result_below_is_not_the_steps_doing(module, limit):
+def test_changes_downstream_are_not_blamed_on_the_step(module, limit):
     new = ps.pipe(module(ps.Fold(list, lambda _, n: [n])), ps.tap(lambda state: state.append("read")))
     stream = ps.values(range(3), time=lambda n: n)
     assert ps.run(ps.pipe(stream, new, ps.collect()), limit=limit) == [[n, "read"] for n in range(3)]
 
 
-def test_a_value_for_which_a_step_raises_changes_nothing(limit):
+def test_a_value_whose_step_raises_changes_nothing(limit):
     left = ps.scan(lambda seen, n: [*seen, 1 // n] if n < 2 else seen, [], on_error="skip")
     assert ps.run(ps.pipe(ps.values([0, 1, 0, 2, 0, 1]), left, ps.collect()), limit=limit) == [[1], [1], [1, 1]]
 
 
 @pytest.mark.parametrize("module", [ps.scan, ps.accumulate, partial(ps.reduce_by_time, eager=True)])
-def test_a_state_that_no_step_replaces_is_looked_at_so_many_times(module):
-    """Each look costs as much as the state is large."""
+def test_a_state_that_is_never_replaced_is_checked_a_few_times(module):
+    """The cost of each check grows with the state."""
     looks = []
 
     class State(set):

@@ -1,4 +1,4 @@
-"""Folding parts and merging what came of them is folding all: the law of `Fold.merge`, for every aggregate."""
+"""Folding parts and merging their results equals folding all: the law of `Fold.merge`, for every aggregate."""
 
 import copy
 import datetime as dt
@@ -14,7 +14,7 @@ from tests.sampling import amount
 
 
 def remainder(n):
-    """Many values are equal to it, so that it matters which of them comes first."""
+    """Many values have the same one, so it matters which of them comes first."""
     return n % 5
 
 
@@ -32,7 +32,7 @@ FOLDS = {
     "most_common": agg.most_common(2, remainder),
     "min_by": agg.min_by(remainder),
     "max_by": agg.max_by(remainder),
-    "of one's own": ps.Fold(list, lambda seen, n: [*seen, n], tuple, lambda seen, more: seen + more),
+    "custom": ps.Fold(list, lambda seen, n: [*seen, n], tuple, lambda seen, more: seen + more),
     "several": agg.several(n=agg.count(), top=agg.top(2, remainder), mean=agg.mean()),
 }
 
@@ -53,8 +53,8 @@ def merged(fold, states):
 @pytest.mark.parametrize("name", FOLDS)
 @settings(max_examples=amount(15, 60), deadline=None)
 @given(parts=parts)
-def test_merging_parts_is_folding_all(name, parts):
-    """Wherever the values are divided, and some parts be empty, ties included; merged at once, or in groups first."""
+def test_merged_parts_equal_the_whole(name, parts):
+    """Wherever the values are divided, with empty parts and ties; merged at once, or in groups first."""
     fold = FOLDS[name]
     parts = [*parts, [Fraction(1)]]
     states = [folded(fold.partial(), part) for part in parts]
@@ -64,7 +64,7 @@ def test_merging_parts_is_folding_all(name, parts):
     whole = folded(fold, [value for part in parts for value in part])
     before = pickle.dumps(states)
     assert merged(fold, states) == merged(fold, grouped) == whole
-    assert pickle.dumps(states) == before, "what is merged stays as it was"
+    assert pickle.dumps(states) == before, "merged states stay unchanged"
 
 
 def test_several_folds_merge_only_if_each_does():

@@ -1,4 +1,4 @@
-"""`stamp`, `stamp_epochs`, `map_time`, `delay`: which times, when they complete, and what goes wrong."""
+"""`stamp`, `stamp_epochs`, `map_time`, `delay`: which times they give, when these complete, and failures."""
 
 import datetime as dt
 import math
@@ -14,13 +14,13 @@ from tests.pullstream import common
 
 
 def timed(source, *modules, limit=4096):
-    """The (time, value) pairs that come."""
+    """The resulting (time, value) pairs."""
     return ps.run(ps.pipe(source, *modules, ps.collect(timed=True)), limit=limit)
 
 
 @ps.source
 async def moving(ctx, *steps):
-    """Yields what is a batch, sleeps for so many seconds, or moves its clock to a ("to", time)."""
+    """Yields batches, sleeps for numbers of seconds, or advances to a ("to", time)."""
     for step in steps:
         if isinstance(step, ps.Batch):
             yield step
@@ -36,7 +36,7 @@ async def completions(pipeline, *times):
         return await common.completions(running, times)
 
 
-def test_a_value_that_goes_back_is_an_error_that_names_it(limit):
+def test_a_value_that_goes_back_is_named_in_an_error(limit):
     seen = []
     pipeline = ps.pipe(ps.values([1, 2, 5, 4]), ps.stamp(lambda n: n).named("clock"), ps.drain(seen.append))
     with pytest.raises(ps.errors.CapabilityError, match=r"clock.*4 is at 4, but 5 came before.*lateness") as caught:
@@ -46,7 +46,7 @@ def test_a_value_that_goes_back_is_an_error_that_names_it(limit):
 
 
 def within(rows, bound):
-    """What of some numbers is late, and what is not."""
+    """The numbers that are in time, and those that are late."""
     fine, late, latest = [], [], None
     for n in rows:
         (late if latest is not None and n < latest - bound else fine).append(n)
@@ -58,7 +58,7 @@ ROWS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9]
 
 
 @pytest.mark.parametrize("bound", [0, 1, 4, 100])
-def test_what_is_late_goes_where_it_was_told_to(limit, bound):
+def test_late_values_follow_their_policy(limit, bound):
     fine, late = within(ROWS, bound)
     aside = []
 
@@ -91,7 +91,7 @@ class Byte(int):
     ],
     ids=["bytes", "dates"],
 )
-def test_nothing_is_late_where_no_time_is_so_early(times, bound):
+def test_no_value_is_late_near_the_first_time(times, bound):
     stamped = ps.stamp(lambda time: time, lateness=bound, late="drop")
     assert timed(ps.values(times), stamped) == [(time, time) for time in times[:3]]
 
@@ -106,7 +106,7 @@ def test_nothing_is_late_where_no_time_is_so_early(times, bound):
     ids=["values", "stamp", "lateness"],
 )
 def test_the_hour_that_a_zones_clock_shows_twice(stamping):
-    """Python compares by the clock: the advice is UTC, and sorting or more lateness only for times out of order."""
+    """Python compares by the clock: the advice is UTC; sorting or more lateness helps only times out of order."""
     first = dt.datetime(2026, 10, 25, 2, 50, tzinfo=ZoneInfo("Europe/Berlin"))
     again = first.replace(minute=0, fold=1)
     with pytest.raises(ps.errors.CapabilityError, match=r"an hour twice.*time\.astimezone\(UTC\)"):
@@ -123,7 +123,7 @@ async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clo
     assert await completions(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}
 
 
-def test_a_ready_source_that_is_not_sorted_names_the_value():
+def test_an_unsorted_ready_source_names_the_value():
     with pytest.raises(ps.errors.CapabilityError, match=r"answered 'b', at 1, .* Sort it, or .* downstream \(R12\)\n"):
         ps.run(ps.pipe(ps.values(["ccc", "b", "aa"], time=len), ps.drain()))
 
@@ -158,7 +158,7 @@ def test_a_time_that_is_not_a_number_cannot_be_ordered(source):
     assert "Allow more lateness" not in str(caught.value)
 
 
-def test_a_second_time_is_refused_with_a_way_out():
+def test_a_second_time_is_refused_with_advice():
     source = ps.values([1, 2], time=lambda n: n)
     for module in (ps.stamp(lambda n: n), ps.stamp_epochs(1), ps.stamp_epochs(seconds=1)):
         with pytest.raises(
@@ -168,7 +168,7 @@ def test_a_second_time_is_refused_with_a_way_out():
         assert [value for _, value in timed(source, ps.pipe(ps.map_time(lambda _: 0), module))] == [1, 2]
 
 
-async def test_what_is_complete_above_is_complete_in_nested_times(autojump_clock):
+async def test_times_complete_upstream_are_complete_when_nested(autojump_clock):
     source = moving(ps.Batch(1, [3]), 1, ps.Batch(1, [5]), 1, ("to", 2), 1, ("to", 4), 1, ps.Batch(4, [0]), 1)
     pipeline = ps.pipe(source, ps.stamp(lambda n: n, nest=True), ps.drain())
     times = (1, 2), (1, 4), (1, 9), (2, 9), (3, 0), (4, 0)
@@ -218,15 +218,15 @@ def test_restamp_fails_for_a_time_without_values():
         timed(moving(ps.Batch(1, "a"), ("to", 2), 0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key())
 
 
-def test_a_lateness_of_another_kind_is_told():
+def test_lateness_of_wrong_type_is_refused():
     pipeline = ps.pipe(ps.values(["2026-03-01"]), ps.stamp(str, lateness=1), ps.collect())
-    told = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Use numbers, or dates and a timedelta"
-    with pytest.raises(TypeError, match=told):
+    words = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Use numbers, or dates and a timedelta"
+    with pytest.raises(TypeError, match=words):
         ps.run(pipeline)
 
 
 @pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])
-async def test_a_branch_that_goes_back_in_time_holds_its_times_beside_one_that_does_not(others, autojump_clock):
+async def test_a_branch_that_goes_back_in_time_holds_its_own_times(others, autojump_clock):
     """Minutes of seconds on one branch of a fork: they complete when the seconds do, not with the other branch."""
     seconds = moving(*(step for n in (60, 61, 62) for step in (ps.Batch(n, [n]), 1)))
     minutes = ps.fork(ps.map_time(lambda second: second // 60), others)
@@ -236,19 +236,19 @@ async def test_a_branch_that_goes_back_in_time_holds_its_times_beside_one_that_d
 
 
 @pytest.mark.parametrize(
-    ("day", "hours", "told"),
+    ("day", "hours", "words"),
     [
         (dt.date.max, 24, "there is no time .* later than .*9999"),
-        # Python cuts parts of days off, so that a delay of twelve hours did nothing.
+        # Python drops parts of days, so a delay of twelve hours would do nothing.
         (dt.date(2026, 3, 1), 12, r"only whole days to the date datetime.date\(2026, 3, 1\)"),
         (dt.date(2026, 3, 1), 36, "only whole days"),
         (dt.date(2026, 3, 1), 24, None),
     ],
 )
-def test_a_delay_of_dates_is_a_date(day, hours, told):
+def test_a_delay_of_dates_is_a_date(day, hours, words):
     delayed = ps.values([1], time=lambda _: day), ps.delay(dt.timedelta(hours=hours))
-    if told is None:
+    if words is None:
         assert timed(*delayed) == [(dt.date(2026, 3, 2), 1)]
         return
-    with pytest.raises((ValueError, timely.SummaryError), match=f"delay.*{told}"):
+    with pytest.raises((ValueError, timely.SummaryError), match=f"delay.*{words}"):
         timed(*delayed)

@@ -20,7 +20,7 @@ FILL = object()
 
 @ps.source
 async def at(ctx, moments):
-    """Gives each (clock, time, value) when its clock has come."""
+    """Emits each (clock, time, value) at its clock."""
     with ctx.hold(0):
         for clock, time, value in moments:
             await trio.sleep_until(clock)
@@ -29,7 +29,7 @@ async def at(ctx, moments):
 
 @ps.source
 async def mixed(ctx, given):
-    """Gives (time, value) pairs in any order of times; none is complete before the end."""
+    """Emits (time, value) pairs in any order of times; none is complete before the end."""
     with ctx.hold(0):
         for time, value in given:
             yield ps.Batch(time, [value])
@@ -49,7 +49,7 @@ def first(pair):
 
 
 def windows(values, count, step):
-    """more_itertools.windowed, without what it fills up with."""
+    """more_itertools.windowed, without its fill values."""
     filled = more_itertools.windowed(values, count, fillvalue=FILL, step=step) if values else ()
     return [[value for value in window if value is not FILL] for window in filled]
 
@@ -59,7 +59,7 @@ def windows(values, count, step):
 
 @settings(deadline=None, max_examples=amount(30, 300))
 @given(pairs, st.integers(1, 5), st.integers(1, 6), limits)
-def test_groups_of_each_time_are_those_of_more_itertools(given, count, step, limit):
+def test_groups_of_each_time_equal_more_itertools(given, count, step, limit):
     in_order = ps.pipe(ps.values(sorted(given, key=first), time=first), ps.map(lambda pair: pair[1]))
     for module, groups in (
         (ps.batch(count), lambda values: more_itertools.chunked(values, count)),
@@ -96,14 +96,14 @@ def letters(*clocks, times=None):
 
 TWO_TIMES = [0, 1, 0, 1]
 CLOCKED = {
-    "so long after the first, or by count": (
+    "after some seconds, or by count": (
         letters(1, 2, 9, 10, 11, 12),
         ps.batch(3, seconds=5),
         "6 ab, 11 cde, 12 f",
     ),
     "a slow source inside": (ps.pipe(ps.values([letters(0, 20)]), ps.flatten()), ps.batch(seconds=5), "5 a, 20 b"),
-    "by the clock alone": (letters(0, 1, 2, 3, 4, 5), ps.batch(seconds=2.5), "2.5 abc, 5 def"),
-    "what a full list leaves counts anew": (together(), ps.batch(3, seconds=5), "4 abc, 9 d"),
+    "only by the clock": (letters(0, 1, 2, 3, 4, 5), ps.batch(seconds=2.5), "2.5 abc, 5 def"),
+    "the rest of a full list starts anew": (together(), ps.batch(3, seconds=5), "4 abc, 9 d"),
     "due before what arrives then": (letters(0, 5, 5), ps.batch(seconds=5), "5 a, 5 bc"),
     "a list for each time": (letters(0, 1, 2, 20, times=TWO_TIMES), ps.batch(seconds=5), "5 ac, 6 b at 1, 20 d at 1"),
     "no empty window": (letters(1, 2, 41, 42), ps.windowed(seconds=10), "11 ab, 42 cd"),
@@ -116,12 +116,12 @@ CLOCKED = {
         "5 ac, 5 b at 1, 30 d at 1",
     ),
 }
-"""Sources, modules, and what comes: the seconds since the first ask, the group, and its time unless that is 0."""
+"""Sources, modules, and results: the seconds since the first ask, the group, and its time unless that is 0."""
 
 
 @pytest.mark.parametrize("name", CLOCKED)
 async def test_groups_by_the_clock(name, edge, autojump_clock):
-    """The seconds count from the first value; a group needs no next one, and is at its time."""
+    """The seconds count from the first value; a group does not wait for a next value, and is at its time."""
     source, module, expected = CLOCKED[name]
     start, found = trio.current_time(), []
     async with edge(ps.pipe(source, module)) as reader:
@@ -141,7 +141,7 @@ async def test_a_window_is_bounded(edge, counting, probe, autojump_clock):
 
 
 async def test_a_value_that_arrives_at_a_tick_is_in_the_next_windows(autojump_clock):
-    """Whatever the moments of the two are rounded to."""
+    """However the moments of the two are rounded."""
     for every, periods in ((0.1, 1), (0.1, 2), (0.3, 3), (1 / 3, 1), (0.7, 5)):
         source, sliding = ps.interval(every), ps.windowed(seconds=periods * every, every=every)
         async with ps.pipe(source, ps.take(50), sliding, ps.collect()).open() as running:
@@ -149,7 +149,7 @@ async def test_a_value_that_arrives_at_a_tick_is_in_the_next_windows(autojump_cl
         assert [counts[value] for value in range(45)] == [periods] * 45
 
 
-async def test_a_value_that_took_longer_than_to_the_tick_is_in_the_next_window(autojump_clock):
+async def test_a_value_that_misses_a_tick_is_in_the_next_window(autojump_clock):
     slowly = ps.pipe(ps.values("abcdefg"), ps.tap(lambda _: autojump_clock.jump(2)))
     async with ps.pipe(slowly, ps.windowed(seconds=5), ps.map("".join), ps.collect()).open(limit=1) as running:
         assert await running.result() == ["abc", "de", "fg"]
@@ -166,7 +166,7 @@ async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock)
 
 
 def test_the_cost_of_a_value_does_not_depend_on_the_number_of_open_times(monkeypatch):
-    """Each ask looked at the values kept for all of them."""
+    """An ask must not look at the values kept for all of them."""
     looks, of = [], _Row.__len__
     monkeypatch.setattr(_Row, "__len__", lambda row: looks.append(row) or of(row))
     values = ps.pipe(ps.values(range(200)), ps.stamp(lambda n: -n, lateness=200))

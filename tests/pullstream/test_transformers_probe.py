@@ -1,4 +1,4 @@
-"""probe: what passes at one place, in the specification's notation."""
+"""probe: the messages at one place, in the specification's notation."""
 
 import logging
 
@@ -26,7 +26,7 @@ def test_every_request_and_answer_is_shown():
     assert events[1].about == ps.Batch.of([1, 1, 1, 1, 1, 2], [10, 11, 12, 13, 14, 20])
 
 
-async def test_terminations_are_shown_in_the_order_in_which_they_pass(edge, counting, probe, autojump_clock):
+async def test_terminations_are_shown_in_order(edge, counting, probe, autojump_clock):
     events = []
     source = counting(probe, 9, delay=5)
     async with edge(ps.pipe(source, ps.probe(events.append))) as reader, trio.open_nursery() as nursery:

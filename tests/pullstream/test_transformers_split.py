@@ -1,4 +1,4 @@
-"""split and decode: text and bytes in pieces of any length come out as they would in one piece."""
+"""split and decode: text and bytes in pieces of any length give the same results as in one piece."""
 
 from itertools import pairwise
 
@@ -26,20 +26,20 @@ def through(chunks, *modules, limit=4096):
 
 
 def separated(whole, separator):
-    """What str.split gives, without what would follow the last separator if that is nothing."""
+    """The result of str.split, without an empty part after the last separator."""
     parts = whole.split(separator)
     return parts if parts[-1] else parts[:-1]
 
 
 @settings(deadline=None, max_examples=amount(40, 300))
 @given(text, cuts, limits)
-def test_lines_are_those_of_splitlines(whole, at, limit):
+def test_lines_equal_splitlines(whole, at, limit):
     assert through(pieces(whole, at), ps.split(), limit=limit) == whole.splitlines()
 
 
 @settings(deadline=None, max_examples=amount(40, 300))
 @given(st.text(alphabet="ab;", max_size=14), st.sampled_from([";", "aa", "aab", "a;a"]), cuts, limits)
-def test_pieces_are_those_between_separators(whole, separator, at, limit):
+def test_pieces_are_split_at_separators(whole, separator, at, limit):
     assert through(pieces(whole, at), ps.split(separator), limit=limit) == separated(whole, separator)
     data, separator = whole.encode(), separator.encode()
     assert through(pieces(data, at), ps.split(separator), limit=limit) == separated(data, separator)
@@ -67,7 +67,7 @@ def test_decoded_text_is_the_whole_text(whole, encoding, at, limit):
 
 
 @pytest.mark.parametrize("module", [ps.split(), ps.split("\n"), ps.split(size=2)])
-def test_a_piece_is_of_one_time(module):
+def test_a_piece_has_one_time(module):
     chunks = ps.values([(1, "a\nb"), (1, "c"), (2, "d"), (2, "\n")], time=lambda pair: pair[0])
     answers = ps.run(ps.pipe(chunks, ps.map(lambda pair: pair[1]), module, ps.collect(timed=True)))
     expected = {1: "a\nbc", 2: "d\n"}
@@ -76,7 +76,7 @@ def test_a_piece_is_of_one_time(module):
     assert [time for time, _ in answers] == sorted(time for time, _ in answers)
 
 
-async def test_a_carriage_return_at_the_end_of_a_piece_keeps_nobody_waiting(edge, autojump_clock):
+async def test_a_carriage_return_at_a_piece_s_end_delays_nothing(edge, autojump_clock):
     @ps.source
     async def source(ctx):
         yield "a\r"
@@ -90,7 +90,7 @@ async def test_a_carriage_return_at_the_end_of_a_piece_keeps_nobody_waiting(edge
         assert await reader.ask(9) == ps.Batch(0, ["b"])
 
 
-def test_a_line_of_a_stream_that_failed_is_no_line(limit):
+def test_a_failure_drops_a_partial_line(limit):
     @ps.source
     async def source(ctx):
         yield "a\nb"
@@ -110,7 +110,7 @@ def test_a_piece_without_end_is_bounded(limit):
     assert through(["bb", "b\n"], ps.split(capacity=3)) == ["bbb"]
 
 
-def test_bytes_that_mean_nothing(limit):
+def test_undecodable_bytes(limit):
     data = [b"ok", b"\xc3", b"\xff"]
     for chunks in data, [b"".join(data)], [b"o", b"k\xc3\xff"], [b"ok\xc3", b"\xff"]:
         texts = []
@@ -124,7 +124,7 @@ def test_bytes_that_mean_nothing(limit):
     assert through([b"a\xc3"], ps.decode("utf-8", "ignore")) == ["a"]
 
 
-def test_a_long_line_in_small_pieces_costs_what_it_is_long():
+def test_a_long_line_in_small_pieces_has_linear_cost():
     chunks = ["x" * 10] * 100_000
     for module in (ps.split(), ps.split("\n"), ps.split(size=10**6)):
         pipeline = ps.pipe(ps.values(chunks), module, ps.map(len), ps.collect())

@@ -1,4 +1,4 @@
-"""Stages that keep one value or none of each: take, skip, filter_not, tap, unique, duplicates, scan."""
+"""Stages that emit at most one result for each value: take, skip, filter_not, tap, unique, duplicates, scan."""
 
 import operator
 from itertools import dropwhile, takewhile
@@ -23,8 +23,8 @@ def through(data, *modules, limit=4096):
 
 @settings(deadline=None, max_examples=amount(30, 300))
 @given(values, st.sampled_from([None, 1, 2, 3, 4]), limits)
-def test_a_capacity_remembers_the_keys_that_came_last(data, capacity, limit):
-    """What `unique` leaves out, `duplicates` passes on."""
+def test_a_capacity_remembers_the_latest_keys(data, capacity, limit):
+    """`duplicates` passes on the values that `unique` drops."""
     numbered, passed, again = list(enumerate(data)), [], []
     for position, value in numbered:
         lately = list(more_itertools.unique_everseen(reversed(data[:position])))[:capacity]
@@ -60,7 +60,7 @@ def test_skip_by_a_test_is_dropwhile(data, bound, limit):
 
 @pytest.mark.parametrize("last", [False, True])
 def test_nothing_past_the_match_is_produced(counting, probe, last, limit):
-    """By a test take asks for one value at a time, however many are asked of it (R2), then aborts (R7)."""
+    """With a test, take asks for one value at a time, however many it is asked for (R2), then aborts (R7)."""
     result = ps.run(
         ps.pipe(counting(probe, 99), ps.map(str), ps.take(lambda n: n != "3", last=last), ps.collect()), limit=limit
     )
@@ -79,7 +79,7 @@ async def test_ahead_asks_for_more_at_a_time(edge, counting, probe):
     assert answer is ps.DONE
 
 
-def test_skip_asks_for_no_more_than_is_asked_for(counting, probe, limit):
+def test_skip_asks_for_no_more_than_it_needs(counting, probe, limit):
     result = ps.run(ps.pipe(counting(probe, 99), ps.skip(5), ps.take(3), ps.collect()), limit=limit)
     assert result == [5, 6, 7]
     assert probe.asked[0] == min(limit, 8)
@@ -145,7 +145,7 @@ async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, pro
     assert [exc and str(exc) for exc in ends] == [ENDINGS[ending]]
 
 
-async def test_on_end_hears_of_a_release_that_failed(edge):
+async def test_on_end_gets_a_failed_release_s_error(edge):
     ends = []
     async with edge(ps.pipe(Leaky(), ps.tap(lambda _: None, on_end=ends.append))) as reader:
         await reader.ask(1)
@@ -154,7 +154,7 @@ async def test_on_end_hears_of_a_release_that_failed(edge):
     assert ends == [raised.value]
 
 
-async def test_an_on_end_that_raises_is_a_release_that_failed(edge, counting, probe):
+async def test_an_on_end_that_raises_is_a_failed_release(edge, counting, probe):
     async with edge(ps.pipe(counting(probe, 9), ps.tap(lambda _: None, on_end=raising))) as reader:
         await reader.ask(1)
         with pytest.raises(Unseen):

@@ -1,7 +1,7 @@
-"""Multi-time batches: a module does with one what it does with one time after another, at every limit.
+"""Multi-time batches: a module processes one as it does one time after another, at every limit.
 
-`test_programs.py` does the same with random programs of ready-made modules; here are the kernels that are notified,
-and times that have no place or no join.
+`test_programs.py` does the same with random programs of ready-made modules; this file has notified kernels, and times
+without a place or a join.
 """
 
 import functools
@@ -41,7 +41,7 @@ class Strike(Exception):
 
 @ps.source
 class Rows(ps.authoring.Kernel):
-    """Answers rows at the times that they begin with, and holds exactly the times of those to come."""
+    """Answers rows at the times that they begin with, and holds exactly the times of the remaining ones."""
 
     traits = Traits(trusted=True, follows=True)
 
@@ -60,7 +60,7 @@ class Rows(ps.authoring.Kernel):
 
 @ps.transformer
 class Known(PassOn):
-    """Answers rows at the times that they name, without waiting, and holds those to come."""
+    """Answers rows at the times that they name, without waiting, and holds the remaining ones."""
 
     traits = attrs.evolve(PROMPT, summaries=((),))
 
@@ -81,7 +81,7 @@ class Known(PassOn):
 
 
 def rows_of(rng, domain):
-    """Rows (time, letter, number) whose times jump back by so much, or not at all."""
+    """Rows (time, letter, number) whose times jump back by a random amount, or not at all."""
     jitter, slow = rng.choice([0, 0, 3, 20]), rng.choice([1, 1, 3])
     return [(TIMES[domain](n // slow + rng.randint(0, jitter)), "a", n) for n in range(rng.randrange(80))]
 
@@ -91,7 +91,7 @@ def rows_of(rng, domain):
 
 @attrs.frozen(order=False)
 class Corner:
-    """A time of two parts, componentwise, of which two have no least upper bound."""
+    """A time of two parts, ordered componentwise; two of them have no join."""
 
     parts: tuple
 
@@ -113,7 +113,7 @@ padded = functools.partial(ps.zip, mode="padded")
         (ps.combine_latest, [(0, 1)], [(1, 0)], []),
     ],
 )
-def test_rows_before_times_that_cannot_be_joined_are_answered(module, one, other, joined, limit):
+def test_rows_before_unjoinable_times_are_answered(module, one, other, joined, limit):
     log = []
 
     inputs = [Rows([(Corner(parts),) for parts in each]) for each in (one, other)]
@@ -127,7 +127,7 @@ def test_rows_before_times_that_cannot_be_joined_are_answered(module, one, other
 
 
 class Noting(Notified):
-    """Notes every call, and answers, forgets, fails or ends in either, as the numbers of the values say."""
+    """Notes every call, and answers, forgets, fails or ends in either, depending on the numbers of the values."""
 
     def __init__(self, calls, bad):
         super().__init__()
@@ -172,19 +172,19 @@ noting = ps.transformer(Noting)
 
 
 def outcome(rows, module, *, cut, limit):
-    """What comes of rows, with the times, and whether it fails."""
-    came, failed = [], False
+    """The results for rows, with their times, and whether it fails."""
+    results, failed = [], False
     modules = [ps.values(rows), Known([row[0] for row in rows]), *[Cut()] * cut, module, ps.timed()]
     try:
-        ps.run(ps.pipe(*modules, ps.drain(came.append)), limit=limit)
+        ps.run(ps.pipe(*modules, ps.drain(results.append)), limit=limit)
     except Strike:
         failed = True
-    return came, failed
+    return results, failed
 
 
 @pytest.mark.parametrize("domain", TIMES)
 @pytest.mark.parametrize("ending", ["the end", "receive", "complete", "stop"])
-def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(domain, ending, monkeypatch):
+def test_runs_and_completions_come_in_the_same_order_as_cut(domain, ending, monkeypatch):
     # On a slow machine the two would be asked for in different portions.
     stop_clocks(monkeypatch.setattr)
     for seed in range(2):
@@ -196,8 +196,8 @@ def test_runs_and_completions_come_in_the_order_in_which_they_would_come_cut(dom
             seen = []
             for cut in (True, False):
                 calls = []
-                came = outcome(rows, noting(calls, bad), cut=cut, limit=limit)
-                seen.append(([call for call, before in itertools.pairwise([*calls, None]) if call != before], came))
+                results = outcome(rows, noting(calls, bad), cut=cut, limit=limit)
+                seen.append(([call for call, before in itertools.pairwise([*calls, None]) if call != before], results))
             assert seen[0] == seen[1], (seed, limit)
 
 

@@ -1,6 +1,6 @@
 """`worker_pool`: transformers that share the values of a stream; some of them fail.
 
-The conformance grid ends it in every way.
+The conformance grid tests its endings.
 """
 
 import pytest

@@ -74,7 +74,7 @@ def with_size(size: int) -> ps.Transformer[str, tuple[int, str]]:
 
 
 def functions() -> None:
-    """What is inferred of functions, where of a lambda not every type checker infers as much."""
+    """Types inferred from functions; not every type checker infers as much from a lambda."""
     words = ps.values(["a", "bb"])
     sizes: ps.Fold[str, int] = ps.Fold(int, add_length)
     firsts = ps.Fold(list[str], with_word, first_of)
@@ -99,16 +99,16 @@ def policies() -> None:
     assert_type(ps.pipe(words, ps.map(length, on_error="result")), ps.Source[int | ps.Failed[str]])
     assert_type(ps.pipe(words, ps.map_async(later, 2, on_error="result")), ps.Source[float | ps.Failed[str]])
     assert_type(ps.pipe(words, ps.filter(lambda word: word > "a", on_error="result")), ps.Source[str | ps.Failed[str]])
-    told: ps.Sink[ps.Failed[str], None] = ps.drain(lambda failed: print(failed.value.upper(), failed.error))
-    assert_type(ps.pipe(words, ps.map(length, on_error=told), ps.collect()), ps.Pipeline[list[int]])
+    failures: ps.Sink[ps.Failed[str], None] = ps.drain(lambda failed: print(failed.value.upper(), failed.error))
+    assert_type(ps.pipe(words, ps.map(length, on_error=failures), ps.collect()), ps.Pipeline[list[int]])
 
 
 def windows_and_joins() -> None:
     words = ps.values(["a", "bb"])
     sizes: ps.Fold[str, int] = ps.Fold(int, lambda total, word: total + len(word))
-    told: ps.Sink[ps.Failed[str], None] = ps.drain(lambda failed: print(failed.value.upper(), failed.error))
+    failures: ps.Sink[ps.Failed[str], None] = ps.drain(lambda failed: print(failed.value.upper(), failed.error))
     assert_type(ps.pipe(words, ps.tumbling(10)), ps.Source[ps.Window[list[str]]])
-    assert_type(ps.pipe(words, ps.tumbling(10, sizes, on_error=told, origin=3)), ps.Source[ps.Window[int]])
+    assert_type(ps.pipe(words, ps.tumbling(10, sizes, on_error=failures, origin=3)), ps.Source[ps.Window[int]])
     assert_type(ps.pipe(words, ps.sessions(10, sizes, key=length)), ps.Source[ps.Window[tuple[int, int]]])
     pairs = ps.values([("a", 1)])
     inner = ps.join(pairs, words, on=(lambda pair: pair[0], length), within=3)
@@ -199,11 +199,11 @@ def number_of(failed: ps.Failed[str]) -> int:
 
 
 def kept() -> None:
-    """Nothing that is known is lost on its way: what leaves a loop, what failed, a time, a key."""
+    """Known types are kept: of values that leave a loop, of failed values, of times and keys."""
     words = ps.values(["a", "bb"])
     assert_type(ps.run(ps.pipe(ps.values([6, 8]), ps.loop(ps.map(halve)), ps.collect())), list[int])
-    told = ps.pipe(ps.map(number_of), ps.drain())
-    assert_type(ps.pipe(words, ps.map(length, on_error=told), ps.collect()), ps.Pipeline[list[int]])
+    failures = ps.pipe(ps.map(number_of), ps.drain())
+    assert_type(ps.pipe(words, ps.map(length, on_error=failures), ps.collect()), ps.Pipeline[list[int]])
     batch = ps.Batch(length("abc"), ["a"])
     assert_type(batch, ps.Batch[str, int])
     match batch:
@@ -279,7 +279,7 @@ def refused() -> None:
 
 
 def refused_functions() -> None:
-    """A function of something else than what comes."""
+    """Functions of other types than the values."""
     words = ps.values(["a", "bb"])
     ps.pipe(words, ps.filter(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
     ps.pipe(words, ps.windowed(2, 2), ps.filter(even))  # pyright: ignore[reportCallIssue, reportArgumentType]  # refused
