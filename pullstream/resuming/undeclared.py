@@ -5,7 +5,6 @@ earlier time counts as complete before that answer is. The values that led to it
 """
 
 from collections.abc import Hashable
-from contextlib import suppress
 from typing import Any
 
 from pullstream.engine.edge.answers import mistake
@@ -24,13 +23,8 @@ FEW = 1_000
 
 def refuse_undeclared(sidecar: Sidecar) -> None:
     """Let modules without a memory fail if they answer at a time at which they received nothing."""
-    lanes = lanes_of(sidecar)
     received = {location: ReceivedTimes(location, sidecar) for location in sidecar.locations if _unknown(location)}
-    for lane in lanes:
-        below = received.get(lane.port.location)
-        if below is not None:
-            let_pass(lane.edge, below.note)
-    for edge in dict.fromkeys(lane.edge for lane in lanes):
+    for edge in dict.fromkeys(lane.edge for lane in lanes_of(sidecar)):
         if edge.location in received:
             let_pass(edge, received[edge.location].check)
 
@@ -48,32 +42,42 @@ class ReceivedTimes:
     def __init__(self, location: Location, sidecar: Sidecar) -> None:
         self._location, self._sidecar = location, sidecar
         self._times: set[Hashable] = set()
+        self._early: set[Hashable] = set()
+        """The times at which it asked to be notified before it had received anything there."""
         self._most = FEW
+        location.requesting = self._requested
+        for port in location.ports:
+            port.note = self._arrived
 
-    def note(self, batch: Batch[Any], _: int) -> Batch[Any]:
-        """Note the times of a batch from upstream."""
-        # One that cannot be hashed is refused where the batch is handed over.
-        with suppress(TypeError):
-            self._times.update((batch.time,) if batch.uniform else batch.times)
+    def _arrived(self, time: Hashable) -> None:
+        self._times.add(time)
         if len(self._times) > self._most:
-            # Not in this step, in which the batch may be neither held upstream any more nor in flight yet.
             self._most *= 2
             self._sidecar.soon(self._forget)
-        return batch
+
+    def _requested(self, time: Hashable) -> None:
+        if time not in self._times:
+            self._early.add(time)
 
     def _forget(self) -> None:
         frontier = self._location.frontier
-        self._times = {time for time in self._times if may_come(frontier, time, unlike=True)}
+        self._times, self._early = (
+            {time for time in times if may_come(frontier, time, unlike=True)} for times in (self._times, self._early)
+        )
         self._most = max(FEW, 2 * len(self._times))
 
     def check(self, batch: Batch[Any], limit: int) -> Batch[Any]:
         """Refuse an answer at a time that was not noted; one that is wrong in any run is refused as there."""
         for time in (batch.time,) if batch.uniform else batch.times:
-            if time not in self._times and not (self._location.has_memory or mistake(batch, limit)):
+            if time in self._times and time not in self._early:
+                continue
+            if not (self._location.has_memory or mistake(batch, limit)):
                 if not self._location.traits.trusted:
                     self._location.edge.handover.check_right(time)
+                early = time in self._times
+                nothing = "had received nothing when it asked to be notified" if early else "has received nothing"
                 raise JournalError(
-                    f"{self._location}, answered at {time!r}, a time at which it has received nothing. When a run is "
+                    f"{self._location}, answered at {time!r}, a time at which it {nothing}. When a run is "
                     f"resumed from its journal, or a stream is stored until more rows arrive, that answer can be lost. "
                     f"Answer at the times of the values, and move the results with delay() or map_time() after it; "
                     f"a kernel may declare the summaries of its inputs instead"

@@ -299,6 +299,8 @@ class Location(Metered):
     """The summaries of the traits, guarded against exceptions of functions of times."""
     has_memory = False
     """Whether the module has taken its memory."""
+    requesting: Callable[[Hashable], object] | None = None
+    """Called with the time of every answer that is to follow a notification, when that is requested."""
     superseded = False
     """Whether another source continues where this one ends, and so brings whatever follows from its data later."""
     cuts = False

@@ -98,9 +98,10 @@ def test_an_answer_at_a_time_without_input_is_refused(path, monkeypatch, few):
         above = ps.pipe(numbers(60), ps.prefetch(9))
         ps.run(storing(out, ahead(by, remembers), source=above), journal=path.with_name(f"by{by}"))
         assert out == {n + by: [n + by] for n in range(0, 30, 3)}
-    for name, module in ("itself", ahead(3, False)), ("inside", ps.group_by(lambda _: 0, ahead(3, False))):
-        with pytest.raises(ps.errors.JournalError, match=r"ahead.*answered at \d+, .* it has received nothing"):
-            ps.run(storing({}, module, source=numbers(60)), journal=path.with_name(name))
+    for by, nothing in (30, "it has received nothing"), (1, "it had received nothing when it asked to be notified"):
+        for name, module in ("itself", ahead(by, False)), ("inside", ps.group_by(lambda _: 0, ahead(by, False))):
+            with pytest.raises(ps.errors.JournalError, match=rf"ahead.*answered at \d+, .* {nothing}"):
+                ps.run(storing({}, module, source=numbers(60)), journal=path.with_name(f"{name}{by}"))
 
 
 class Answers(ps.authoring.Kernel):
