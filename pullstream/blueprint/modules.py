@@ -3,7 +3,7 @@
 A blueprint can be opened any number of times. Composing concatenates the tuples and acquires nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, cast
 
@@ -43,6 +43,17 @@ class Module:
         shown += [f"{key}={shown_argument(value)}" for key, value in self.options]
         text = f"{self.name}({', '.join(shown)})"
         return text if self.label is None else f"{text}.named({self.label!r})"
+
+    @property
+    def parts(self) -> "Iterator[object]":
+        """The arguments, and in place of a tuple or dict of blueprints, each of these."""
+        for value in (*self.args, *dict(self.options).values()) if self.options else self.args:
+            if isinstance(value, (tuple, dict)):
+                several = cast("Any", value.values() if isinstance(value, dict) else value)
+                # Anything else is data, and may be long.
+                yield from several if isinstance(next(iter(several), None), Blueprint) else ()
+            else:
+                yield value
 
     def made(self) -> Any:
         """Make a run's work, new for each run."""
@@ -168,17 +179,11 @@ def _shots(blueprint: Blueprint) -> Iterator[tuple[Module, OneShot[Any]]]:
         if module.follows:
             # Its arguments are also stored in the module in front of it.
             continue
-        for value in (*module.args, *dict(module.options).values()) if module.options else module.args:
-            parts: Iterable[object] = (value,)
-            if isinstance(value, (tuple, dict)):
-                several = cast("Any", value.values() if isinstance(value, dict) else value)
-                # Anything else is data, and may be long.
-                parts = several if isinstance(next(iter(several), None), Blueprint) else ()
-            for part in parts:
-                if isinstance(part, OneShot):
-                    yield module, part
-                elif isinstance(part, Blueprint):
-                    yield from _shots(part)
+        for part in module.parts:
+            if isinstance(part, OneShot):
+                yield module, part
+            elif isinstance(part, Blueprint):
+                yield from _shots(part)
 
 
 @attrs.frozen(repr=False)

@@ -5,9 +5,11 @@ The conformance grid tests their endings.
 
 import pytest
 import trio
+import trio.testing
 
 import pullstream as ps
 from tests.pullstream.common import Unseen
+from timely import BEGINNING, Antichain
 
 KINDS = ("source", "transformer", "sink")
 
@@ -64,3 +66,16 @@ def test_it_must_be_resolved_with_its_kind(kind):
     for wrong in (7, ps.pipe(ps.integers(), ps.collect())):
         with pytest.raises(ps.CompositionError, match=f"must be resolved with a {kind}"):
             ps.deferred(kind).resolve(wrong)
+
+
+async def test_a_transformer_that_is_not_known_yet_may_emit_at_an_earlier_time(autojump_clock):
+    given, handle = ps.pushable(9), ps.deferred("transformer")
+    async with ps.pipe(given, handle, ps.collect(timed=True)).open() as running:
+        given.advance(18)
+        await trio.testing.wait_all_tasks_blocked()
+        assert running.progress.frontier() == Antichain([BEGINNING])
+        handle.resolve(ps.map_time(lambda second: second // 10))
+        await running.progress.completed(0)
+        await given.push("a", time=19)
+        given.end()
+        assert await running.result() == [(1, "a")]

@@ -6,10 +6,12 @@ The conformance grid tests its endings.
 import gc
 
 import pytest
+import trio.testing
 
 import pullstream as ps
 from pullstream.modules.grouping.inline import InlineRow
 from tests.pullstream.common import Unseen
+from timely import Antichain
 
 
 def test_capacity_ends_the_group_that_waited_longest(limit):
@@ -24,6 +26,38 @@ def test_capacity_also_counts_ended_groups(limit):
     grouped = ps.group_by(str, ps.take(1), capacity=2)
     pairs = ps.run(ps.pipe(ps.values([1, 1, 2, 1, 3, 1, 2, 1, 3]), grouped, ps.collect()), limit=limit)
     assert sorted(value for _, value in pairs) == [1, 2, 2, 3, 3]
+
+
+BY_TEN = ps.map_time(lambda second: second // 10)
+
+
+@pytest.mark.parametrize(
+    "group",
+    [BY_TEN, lambda _: BY_TEN, ps.pipe(ps.take(1), ps.fork(BY_TEN)), ps.pipe(ps.take(1), BY_TEN, ps.delay(0))],
+    ids=["a transformer", "a function", "a fork", "a delay"],
+)
+def test_a_group_that_is_not_open_may_still_emit_at_an_earlier_time(group, limit):
+    """Also before the first group, and when all groups so far have ended."""
+    seconds = ps.values([14, 16, 29, 37, 38], time=lambda second: second)
+    grouped = ps.pipe(seconds, ps.group_by(str, group, capacity=1))
+    counts = ps.pipe(grouped, ps.count_by_key(lambda _: "n"), ps.collect(timed=True))
+    assert ps.run(counts, limit=limit, check=True) == [(1, ("n", 2)), (2, ("n", 1)), (3, ("n", 2))]
+    joined = ps.join(ps.values([1], time=lambda ten: ten), grouped, on=lambda _: 0, how="semi")
+    assert ps.run(ps.pipe(joined, ps.collect()), limit=limit, check=True) == [1]
+
+
+async def test_a_time_is_complete_when_neither_a_group_nor_one_that_opens_later_may_emit_at_it(autojump_clock):
+    given = ps.pushable(9)
+    group = ps.group_by(str, ps.pipe(ps.take(1), BY_TEN))
+    async with ps.pipe(given, group, ps.collect(timed=True)).open() as running:
+        await given.push(14, time=14)
+        given.advance(19)
+        await trio.testing.wait_all_tasks_blocked()
+        assert running.progress.frontier() == Antichain([1])
+        given.advance(20)
+        await running.progress.completed(1)
+        given.end()
+        assert await running.result() == [(1, ("14", 14))]
 
 
 def test_a_function_makes_the_transformer():

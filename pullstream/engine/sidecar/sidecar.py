@@ -111,15 +111,15 @@ class Sidecar(Counts):
         node, place = len(self.locations), len(self.frontiers.places)
         location = Location(self, tuple(names), site, tuple(upstreams), traits, node=node, place=place)
         if traits.summaries:
-            location.summaries = [self._guarded(location, summary) for summary in traits.summaries]
+            location.summaries = [self.guarded(location, summary) for summary in traits.summaries]
             location.cuts = not any(location.summaries)
         self.frontiers.add(location, sink=sink)
         return location
 
-    def _guarded(self, location: Location, summary: Summary | Sequence[Summary]) -> Any:
+    def guarded(self, location: Location, summary: Summary | Sequence[Summary]) -> Any:
         """A summary whose function, perhaps a user's, fails its own module and not the reader of a frontier."""
         if not isinstance(summary, Summary):
-            return [self._guarded(location, part) for part in summary]
+            return [self.guarded(location, part) for part in summary]
         if not isinstance(summary, MapTime):
             return summary
         function = summary.function

@@ -20,6 +20,7 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import DONE, Batch, Done, Reader
+from pullstream.timely import BEGINNING
 
 
 class Later(Grip):
@@ -71,6 +72,12 @@ class Deferred(Kernel[Any]):
         later.attach(self)
 
     @override
+    def placed(self) -> None:
+        if self.inputs:
+            self.location.mirror([BEGINNING])
+            self.edge.mirror(self.mirrored)
+
+    @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         if self._lane is None:
             blueprint = await self._later.wait(self.run)
@@ -94,7 +101,10 @@ class Deferred(Kernel[Any]):
 
     def mirrored(self) -> Iterable[Hashable]:
         """Return the times that the inner stream may still emit."""
-        return () if self._lane is None else inner_frontier(self._lane)
+        if self._lane is not None:
+            return inner_frontier(self._lane)
+        # A transformer may assign earlier times than those that arrive, except in a loop.
+        return () if self.scope.sidecar.nesting.in_loop(self.location) else (BEGINNING,)
 
 
 class _LaterSink(Wiring):
