@@ -32,7 +32,7 @@ def test_every_workload_has_a_limit_and_ours():
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_whole_programs_give_the_same_by_hand(program):
+def test_whole_programs_equal_those_by_hand(program):
     measure(program, 40, 0)
 
 

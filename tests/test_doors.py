@@ -22,7 +22,7 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_door_leads_to_what_is_behind_it(door):
+def test_a_door_exports_the_same_objects(door):
     """The objects behind a door are the same, not copies."""
     through, behind = importlib.import_module(door), importlib.import_module(DOORS[door])
 
@@ -47,9 +47,9 @@ def test_a_hidden_folder_is_reported(name, program, tmp_path):
 
     done = python("-c", f"import {program}", cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
-    (said,) = [line for line in done.stderr.splitlines() if line.startswith("ImportError")]
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("ImportError")]
     assert (
         f"`import {name}` finds {tmp_path / name / '__init__.py'}, but in a checkout pullstream needs {ROOT / name}"
-        in said
+        in error
     )
-    assert "rename that file or folder, or install pullstream" in said
+    assert "rename that file or folder, or install pullstream" in error

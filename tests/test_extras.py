@@ -105,7 +105,7 @@ def of_all(extra):
     return {top for top, names in packages_distributions().items() if found & set(map(named, names))}
 
 
-def told(program, folder, blocked):
+def output_of(program, folder, blocked):
     """The lines that a program prints without some packages."""
     program = BLOCKED.format(sorted(blocked)) + program
     return printed("-c", program, cwd=folder, env={"PYTHONPATH": str(ROOT)}).splitlines()
@@ -125,4 +125,4 @@ def test_files_need_only_their_extra(tmp_path):
     blocked = packages_distributions().keys() - of_all("files") - OWN
     assert {"pandas", "pyspark"} <= blocked
 
-    assert told(FILES, tmp_path, blocked) == ["csv [1, 1, 1]", "parquet [1, 1, 1]", "jsonl [1, 1, 1]", "[3]"]
+    assert output_of(FILES, tmp_path, blocked) == ["csv [1, 1, 1]", "parquet [1, 1, 1]", "jsonl [1, 1, 1]", "[3]"]

@@ -177,7 +177,7 @@ def past_the_doors(graph: Graph) -> list[tuple[str, str]]:
     )
 
 
-def told(arrows: Iterable[tuple[str, str]]) -> str:
+def listed(arrows: Iterable[tuple[str, str]]) -> str:
     return "\n" + "\n".join(f"{name} -> {other}" for name, other in arrows)
 
 
@@ -189,17 +189,17 @@ def graph() -> Graph:
 def test_no_import_cycle(graph):
     found = circles(graph)
     inside = [(name, other) for group in found for name in group for other in sorted(graph[name] & set(group))]
-    assert not found, told(inside)
+    assert not found, listed(inside)
 
 
 def test_imports_follow_the_layers(graph):
     found = upward(graph)
-    assert not found, told(found)
+    assert not found, listed(found)
 
 
 def test_adapters_use_the_doors(graph):
     found = past_the_doors(graph)
-    assert not found, told(found)
+    assert not found, listed(found)
 
 
 def test_every_layer_has_a_file(graph):

@@ -61,14 +61,14 @@ def needs_spark(program):
 
 
 @pytest.mark.parametrize("program", [needs_spark(program) for program in PROGRAMS])
-def test_program_prints_what_it_says(program, tmp_path, monkeypatch):
+def test_program_prints_its_comment(program, tmp_path, monkeypatch):
     """A program prints the comment at its end, also in a second run."""
     for _ in range(1 + program.keeps):
         prints_what_it_says(program, tmp_path, monkeypatch)
 
 
 def prints_what_it_says(program, tmp_path, monkeypatch):
-    said = list(takewhile(lambda line: line.startswith("# "), reversed(program.text.splitlines())))
+    comment = list(takewhile(lambda line: line.startswith("# "), reversed(program.text.splitlines())))
     monkeypatch.chdir(tmp_path)
     output = StringIO()
     handler = signal.getsignal(signal.SIGTERM)
@@ -79,8 +79,8 @@ def prints_what_it_says(program, tmp_path, monkeypatch):
     finally:
         signal.signal(signal.SIGTERM, handler)
 
-    assert said
-    assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(said)]
+    assert comment
+    assert output.getvalue().splitlines() == [line.removeprefix("# ") for line in reversed(comment)]
 
 
 GROWING = pytest.mark.parametrize("program", [each for each in PROGRAMS if "def lines_of" in each.text], ids=str)

@@ -37,36 +37,36 @@ def findings(checker, folder):
     if found is None:
         pytest.skip(f"{checker} is not installed")
     command = [found, *COMMANDS[checker], sys.executable, "."]
-    said = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     return sorted(
         (f"{Path(path).name}: {kind}: {message.splitlines()[0]}", line)
-        for path, line, kind, message in READ[checker](said)
+        for path, line, kind, message in READ[checker](done)
     )
 
 
-def read_mypy(said):
-    lines = [json.loads(line) for line in said.stdout.splitlines() if line.startswith("{")]
-    told = [each for each in lines if each["severity"] == "error"]
-    return [(each["file"], each["line"], each["code"], each["message"]) for each in told]
+def read_mypy(done):
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    errors = [each for each in lines if each["severity"] == "error"]
+    return [(each["file"], each["line"], each["code"], each["message"]) for each in errors]
 
 
-def read_basedpyright(said):
-    told = json.loads(said.stdout)["generalDiagnostics"]
+def read_basedpyright(done):
+    errors = json.loads(done.stdout)["generalDiagnostics"]
     return [
         (each["file"], each["range"]["start"]["line"] + 1, each.get("rule", ""), each["message"])
-        for each in told
+        for each in errors
         if each["severity"] == "error"
     ]
 
 
-def read_pyrefly(said):
-    told = json.loads(said.stdout)["errors"]
-    return [(each["path"], each["line"], each["name"], each["description"]) for each in told]
+def read_pyrefly(done):
+    errors = json.loads(done.stdout)["errors"]
+    return [(each["path"], each["line"], each["name"], each["description"]) for each in errors]
 
 
-def read_ty(said):
-    told = re.findall(r"^(.*?\.py):(\d+):\d+: error\[([\w-]+)\] (.*)$", said.stdout, re.MULTILINE)
-    return [(path, int(line), kind, message) for path, line, kind, message in told]
+def read_ty(done):
+    errors = re.findall(r"^(.*?\.py):(\d+):\d+: error\[([\w-]+)\] (.*)$", done.stdout, re.MULTILINE)
+    return [(path, int(line), kind, message) for path, line, kind, message in errors]
 
 
 READ = {"mypy": read_mypy, "basedpyright": read_basedpyright, "pyrefly": read_pyrefly, "ty": read_ty}
@@ -86,8 +86,8 @@ def write_programs(folder):
 
 
 def of_programs(found):
-    told = [text for text, _ in found if not text.startswith(PIPES.name)]
-    return [text for text in told if text.split(": ")[1] not in UNTYPED]
+    errors = [text for text, _ in found if not text.startswith(PIPES.name)]
+    return [text for text in errors if text.split(": ")[1] not in UNTYPED]
 
 
 def of_pipes(found):

@@ -56,7 +56,7 @@ def test_docstrings_open_with_a_noun_or_a_verb(package):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_two_classes_have_one_name(package):
+def test_class_names_are_unique(package):
     """A search for a class name finds one class, private classes included."""
     places = defaultdict(list)
     for path in sources(package):

@@ -111,8 +111,8 @@ def grown(results: Results) -> None:
         seconds, used = [one for one, _ in found], [one for _, one in found]
         curve = Curve(name, growth.says, list(counts[: len(found)]), seconds, used)
         results.curves.append(curve)
-        told = " ".join(f"{one:8.3f} s" for one in seconds)
-        print(f"{name:12} {told:48} slope {curve.slope(seconds):5.2f}  memory {curve.memory}", flush=True)
+        costs = " ".join(f"{one:8.3f} s" for one in seconds)
+        print(f"{name:12} {costs:48} slope {curve.slope(seconds):5.2f}  memory {curve.memory}", flush=True)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def once(workload: Workload, run: Run) -> tuple[float, Any]:
     return answer if workload.own_time else (seconds, answer)
 
 
-def told(workload: Workload, answer: Any, shape: Shape | None) -> tuple[str, str]:
+def summary(workload: Workload, answer: Any, shape: Shape | None) -> tuple[str, str]:
     """The digest and the beginning of an answer."""
     if shape is not None:
         answer = shape(answer)
@@ -72,14 +72,14 @@ def measure(workload: Workload, way: str, size: int, seconds: float) -> Measured
     before = megabytes()
     first, answer = once(workload, run)
     added = megabytes() - before
-    digest, text = told(workload, answer, shape)
+    digest, text = summary(workload, answer, shape)
     del answer
     warm: list[float] = []
     until = time.monotonic() + seconds - first
     least = LEAST_WARM if seconds and first < LONG else 0
     while len(warm) < least or (time.monotonic() < until and len(warm) < MOST_WARM):
         spent, answer = once(workload, run)
-        if told(workload, answer, shape)[0] != digest:
+        if summary(workload, answer, shape)[0] != digest:
             raise Failure(f"run {len(warm) + 2} gave another answer")
         warm.append(spent)
     return Measured(first, statistics.median(warm or [first]), added, digest, text)

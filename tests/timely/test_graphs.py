@@ -160,7 +160,7 @@ def test_summarize_is_the_minimum_over_paths(random_graph):
 
 
 @pytest.mark.parametrize("summaries", [(ENTER,), (LEAVE,), (ENTER, FEEDBACK), (ENTER, ENTER, LEAVE), (LEAVE, FEEDBACK)])
-def test_cycles_that_do_not_nest_are_refused_by_the_queries_as_by_build(summaries):
+def test_queries_and_build_refuse_cycles_that_do_not_nest(summaries):
     """Paths around such a cycle enter or leave ever more loops, so it is an error with the places, not endless work."""
     nodes = {(Target(n), Source(n), summary) for n, summary in enumerate(summaries)}
     edges = {(Source(start), Target(end)) for start, end in around(len(summaries))}

@@ -240,7 +240,7 @@ def test_ascending_times_never_go_back(domain, data):
         assert isinstance(known[1:3], Ascending)
 
 
-def test_times_without_a_common_order_are_not_ascending_but_an_error():
+def test_ascending_refuses_times_without_a_common_order():
     """As in every comparison of times; NaN is not after any time, so no time ascends to it."""
     with pytest.raises(TimeDomainError, match="cannot be compared"):
         ascending([1, "a"])

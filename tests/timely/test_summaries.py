@@ -132,12 +132,12 @@ def test_words_decide_if_the_loop_condition_holds():
         (lambda: Delay(0.5).results_in(2**53 + 1), "exactly"),
     ],
 )
-def test_misfits_are_refused(make, words):
+def test_invalid_steps_are_refused(make, words):
     with pytest.raises(SummaryError, match=words):
         make()
 
 
-def test_valid_ones_are_allowed():
+def test_valid_steps_are_allowed():
     assert NaiadSummary.word("if").results_in(NaiadTime(3)) == NaiadTime(3, (1,))
     assert LEAVE.results_in(ENTER.results_in(date(2013, 1, 1))) == date(2013, 1, 1)
     assert MapTime(str, converts=True).results_in(3) == "3"

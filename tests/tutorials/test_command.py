@@ -134,7 +134,7 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message"),
     [
         ("def take_while(:\n", 2, "this is not valid Python"),
         ("import no_such_module\n", 2, "No module named"),
@@ -143,11 +143,11 @@ def test_verdicts_are_json_for_programs(tutorials, tmp_path):
         ("import os; os._exit(0)\n", 2, "its process ended"),
     ],
 )
-def test_unjudgeable_answers_are_reported(tutorials, tmp_path, text, code, said):
+def test_unjudgeable_answers_are_reported(tutorials, tmp_path, text, code, message):
     (tmp_path / "take_while.py").write_text(text)
     done = tutorials("check", "take_while.py")
     assert (done.returncode, done.stdout.splitlines()[0]) == (code, "cannot be judged: 4.1 take_while")
-    assert said in done.stdout
+    assert message in done.stdout
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_an_endless_answer_is_reported_with_line(tutorials, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("terminal", "environment", "told"),
+    ("terminal", "environment", "printed"),
     [
         (True, {}, "\x1b[1;31mwrong\x1b[0m: it"),
         (True, {"NO_COLOR": "1"}, "wrong: it"),
@@ -168,13 +168,13 @@ def test_an_endless_answer_is_reported_with_line(tutorials, tmp_path):
         (False, {}, "wrong: it"),
     ],
 )
-def test_no_colours_without_a_terminal_or_if_unwanted(terminal, environment, told, monkeypatch, capsys):
+def test_no_colours_without_a_terminal_or_if_unwanted(terminal, environment, printed, monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
     monkeypatch.delenv("NO_COLOR", raising=False)
     for name, value in {"TERM": "xterm", **environment}.items():
         monkeypatch.setenv(name, value)
     show("wrong: it")
-    assert capsys.readouterr().out == f"{told}\n"
+    assert capsys.readouterr().out == f"{printed}\n"
 
 
 def test_watch_judges_saved_answers(tutorials, tmp_path):
@@ -206,19 +206,19 @@ def test_ctrl_c_during_judging(tutorials, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "arguments", "told"),
+    ("file", "text", "arguments", "message"),
     [
         ("answers", "a file", ["start"], ""),
         *((".progress.json", state, [], "is damaged") for state in ("7", '["now"]')),
         *(("none", "", words.split(), "") for words in ("check nonsense", "read 77", "read 4.77", "hint nonsense")),
     ],
 )
-def test_one_line_refusals(tutorials, tmp_path, file, text, arguments, told):  # noqa: PLR0917
+def test_one_line_refusals(tutorials, tmp_path, file, text, arguments, message):  # noqa: PLR0917
     (tmp_path / file).write_text(text)
     done = tutorials(*arguments)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 RULE = "R9: a requester sends at most one termination, and asks nothing after it or after a terminal answer\n"
@@ -226,7 +226,7 @@ RULE = "R9: a requester sends at most one termination, and asks nothing after it
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("wrong", "opened", "told", "shown"),
+    ("wrong", "opened", "message", "shown"),
     [
         ("take_while/asks_after_done", '"violation"', RULE, '"violation", "take_while", "R9"'),
         ("largest/a_time_too_soon", '"violation"', "drop(time)", ""),
@@ -235,7 +235,7 @@ RULE = "R9: a requester sends at most one termination, and asks nothing after it
         ("till/never_advances", '"completed"', "complete after", ""),
     ],
 )
-def test_a_page_opens_at_the_mistake(tutorials, tmp_path, wrong, opened, told, shown):  # noqa: PLR0917
+def test_a_page_opens_at_the_mistake(tutorials, tmp_path, wrong, opened, message, shown):  # noqa: PLR0917
     """The page has the failing run, found by the kit, by comparison or in a run of the judge, and the whole verdict.
 
     It opens at the broken rule, the wrong value, or the unexpected event.
@@ -248,7 +248,7 @@ def test_a_page_opens_at_the_mistake(tutorials, tmp_path, wrong, opened, told, s
     data = re.search(r'id="trace">([^<]*)<', (tmp_path / f"{name}.html").read_text())[1]
     page = json.loads(zlib.decompress(b64decode(data)))
     assert opened in json.dumps(page["events"][page["opens"] - 1])
-    assert told in page["told"]
+    assert message in page["told"]
     assert shown in json.dumps(page["events"])
     assert name != "reach" or "('green', 0)" not in json.dumps(page["events"])
 
@@ -267,11 +267,11 @@ def test_reading_sections(tutorials, monkeypatch):
     done = tutorials("read", "4.8")
     assert done.returncode == 0
     assert "8. Ending without notifying upstream" in done.stdout
-    told = []
-    monkeypatch.setattr(commands, "tell", lambda *given: told.append(given))
+    chapters = []
+    monkeypatch.setattr(commands, "tell", lambda *given: chapters.append(given))
     assert "How do I write a module?" in tutorials("read", "3").stdout
     assert "The introduction is that of chapter 7: learn read 7" in tutorials("read", "8").stdout
-    assert told == [("tutorials.writing_your_own", (1, 2, 3, 12)), ("tutorials.when_is_it_done", (7, 8, 9))]
+    assert chapters == [("tutorials.writing_your_own", (1, 2, 3, 12)), ("tutorials.when_is_it_done", (7, 8, 9))]
 
 
 def test_every_exercise_has_a_section_to_read():

@@ -89,13 +89,13 @@ def test_an_unchanged_template_is_wrong(exercise):
 @each_of({*ANSWERS} - RIGHT)
 def test_a_wrong_answer_s_mistake_is_reported(answer, tmp_path):
     verdict = verdict_on(answer, tmp_path)
-    told = verdict.told()
+    report = verdict.told()
 
-    assert verdict.kind in answer.kinds, told
+    assert verdict.kind in answer.kinds, report
     assert verdict.code in {1, 3}
-    assert len(told.splitlines()) <= 20
-    assert max(map(len, told.splitlines())) <= 100
-    assert not re.search(r"\b_[A-Za-z]\w+|Cell\(|=True\)|site-packages|pullstream/", told), told
+    assert len(report.splitlines()) <= 20
+    assert max(map(len, report.splitlines())) <= 100
+    assert not re.search(r"\b_[A-Za-z]\w+|Cell\(|=True\)|site-packages|pullstream/", report), report
     assert len(hints(answer.exercise, verdict.kind)) == 3
 
 

@@ -11,18 +11,18 @@ from tutorials.flights.__main__ import main
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         *((["--days", days], f"{days!r} is not a number of days") for days in ("0", "-3", "ten", "1.5")),
         (["--out", __file__], f"{__file__} is a file; name a folder for the results"),
     ],
 )
-def test_invalid_options_are_refused(words, told, capsys):
+def test_invalid_options_are_refused(words, message, capsys):
     with pytest.raises(SystemExit) as stop:
         main(words)
 
     assert stop.value.code == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_folder_below_a_file_is_a_one_line_error(tmp_path, capsys):

@@ -49,7 +49,7 @@ def allowed(files):
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_a_piece_prints_what_it_says(piece, request, capsys):
+def test_a_piece_prints_its_comment(piece, request, capsys):
     """The comment at a piece's end is its output; its times are right even if the piece fails."""
     if "spark" in piece.__module__:
         request.getfixturevalue("session")
@@ -73,7 +73,7 @@ def test_the_graphs_print_results_and_the_model_allows_them(capsys, monkeypatch)
     assert allowed(runs)
 
 
-def told(part):
+def printing(part):
     """A part of a chapter that only prints its piece's promised output: the pieces themselves run above."""
     return attrs.evolve(part, piece=part.piece and wraps(part.piece)(lambda: print(*promised(part.piece), sep="\n")))
 
@@ -81,7 +81,7 @@ def told(part):
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_prints_its_pieces(chapter, capsys, monkeypatch):
     """A chapter prints its pieces in order, and all the code that they use."""
-    monkeypatch.setattr(lesson, "parts_of", lambda chapter: map(told, parts_of(chapter)))
+    monkeypatch.setattr(lesson, "parts_of", lambda chapter: map(printing, parts_of(chapter)))
     monkeypatch.setattr(sys, "argv", [chapter])
     module = importlib.import_module(chapter)
     module.main()
@@ -99,8 +99,8 @@ def test_a_chapter_prints_its_pieces(chapter, capsys, monkeypatch):
 
 def test_a_chapter_mentions_every_rule():
     *shown, _ = pieces("tutorials.what_a_pull_is")
-    told = "".join(piece.__doc__ for piece in shown)
-    assert {rule for rule in RULES if not re.search(rf"\b{rule}\b", told)} == set()
+    prose = "".join(piece.__doc__ for piece in shown)
+    assert {rule for rule in RULES if not re.search(rf"\b{rule}\b", prose)} == set()
 
 
 def test_one_piece_comes_with_only_its_tools(capsys):

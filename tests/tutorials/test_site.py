@@ -116,7 +116,7 @@ def test_other_folders_are_not_overwritten(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"),
+    ("missing", "message"),
     [
         (["rich"], "the site needs rich, which is not installed here: run `pip install '.[display]'`"),
         (
@@ -125,13 +125,13 @@ def test_other_folders_are_not_overwritten(tmp_path, capsys):
         ),
     ],
 )
-def test_missing_packages_are_named_and_nothing_is_left(missing, told, tmp_path, monkeypatch, capsys):
+def test_missing_packages_are_named_and_nothing_is_left(missing, message, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in missing else name)
     (tmp_path / "zensical.toml").write_text("a site of this command")
     for folder in (tmp_path, tmp_path / "new"):
         with pytest.raises(SystemExit, match="2"):
             main([str(folder)])
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == [tmp_path / "zensical.toml"]
 
 
@@ -145,13 +145,13 @@ def test_a_failed_build_leaves_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("docstring", "told"),
+    ("docstring", "message"),
     [
         ("Add one.\n\nArgs:\n    m: A number.\n", "Parameter 'm' does not appear in the function signature"),
         pytest.param("As [this][broken.none].", "unresolved autoref `broken.none`", marks=pytest.mark.slow),
     ],
 )
-def test_a_wrong_docstring_fails_the_build(docstring, told, tmp_path, monkeypatch, capfd):
+def test_a_wrong_docstring_fails_the_build(docstring, message, tmp_path, monkeypatch, capfd):
     if find_spec("zensical") is None:
         pytest.skip("there is no Zensical here: pip install '.[docs]'")
     (tmp_path / "broken.py").write_text(f"def one_more(n: int) -> int:\n    {docstring!r}\n    return n + 1\n")
@@ -160,7 +160,7 @@ def test_a_wrong_docstring_fails_the_build(docstring, told, tmp_path, monkeypatc
     monkeypatch.setattr("tutorials.site.__main__.SECTIONS", {})
     monkeypatch.setattr("tutorials.site.__main__.assemble", lambda pages: (pages / "index.md").write_text(page))
     assert main([str(tmp_path / "site")]) == 1
-    assert told in capfd.readouterr().out
+    assert message in capfd.readouterr().out
 
 
 @pytest.fixture(scope="module")

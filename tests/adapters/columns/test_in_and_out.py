@@ -197,7 +197,7 @@ def test_text_is_grouped_by_its_codes(tmp_path, limit, monkeypatch):
     assert pa.Table.from_batches(batches).equals(table)
 
 
-def test_text_may_be_the_time(tmp_path):
+def test_times_may_be_text(tmp_path):
     texts = sorted("aabbc" * 40)
     pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", row_group_size=30)
 

@@ -46,8 +46,8 @@ def expected(left, right, how):
             found += [(one["time"], one["l"], other["r"]) for other in same]
             found += [(one["time"], one["l"], None)] if how != "inner" and not same else []
     if how == "full":
-        met = {number for _, _, number in found}
-        found += [(other["time"], None, other["r"]) for other in rights if other["r"] not in met]
+        matched = {number for _, _, number in found}
+        found += [(other["time"], None, other["r"]) for other in rights if other["r"] not in matched]
     return found
 
 
@@ -127,7 +127,7 @@ VALUES = [{"day": 2, "k": "a", "v": 7}, {"day": 4, "k": "c", "v": 8}]
         ("full", ([], DAYS), DAYS),
     ],
 )
-def test_the_columns_of_results_do_not_depend_on_which_source_answers_first(how, given, expected, slow, limit):
+def test_result_columns_do_not_depend_on_the_first_answer(how, given, expected, slow, limit):
     """Results wait for the columns of a source without rows at the first times, or for its end if it has no rows."""
 
     @ps.source
@@ -280,7 +280,7 @@ def test_equal_keys_of_two_types_match(one, other, how):
     ],
 )
 @pytest.mark.parametrize("keys", [{"on": "k"}, {"how": "asof", "at": "k"}])
-def test_keys_that_cannot_be_compared_name_the_column(one, other, why, keys):
+def test_an_error_names_incomparable_keys(one, other, why, keys):
     joined = columns.join(
         of_one_column("l", one, getattr(one, "type", None)),
         of_one_column("r", other, getattr(other, "type", None)),
@@ -292,7 +292,7 @@ def test_keys_that_cannot_be_compared_name_the_column(one, other, why, keys):
 
 
 @pytest.mark.parametrize("strategy", ["backward", "forward", "nearest"])
-def test_a_place_that_is_not_a_number_has_no_match(strategy):
+def test_nan_has_no_asof_match(strategy):
     left = ps.values([{"at": at, "l": number} for number, at in enumerate([math.nan, 5.0, math.nan, 1.0])])
     right = ps.values([{"at": at, "r": at} for at in [9.0, math.nan, 1.0, 5.0, math.nan]])
     of_columns = columns.join(left, right, how="asof", at="at", strategy=strategy)

@@ -53,7 +53,7 @@ ONE = ps.values([{"a": n, "l": n} for n in range(9)], time=lambda row: row["a"])
         ),
     ],
 )
-def test_rows_before_one_with_other_columns(make, found, limit):
+def test_rows_before_other_columns(make, found, limit):
     got = []
     rows = ps.values([{"a": 0}, {"a": 1}, {"a": 2}, {"b": 3}], time=lambda row: row.get("a", 3))
 
@@ -77,7 +77,7 @@ def test_rows_at_many_times_become_columns_together(module, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["__time__", "__window__", "__row__", "__first__", "__stop__", "__0__sum"])
-def test_names_of_columns_that_modules_add_are_refused(name):
+def test_reserved_column_names_are_refused(name):
     """They would hide a column of the rows, or be taken for one."""
     rows = ps.values([{name: 1, "n": 2}])
 
@@ -165,7 +165,7 @@ def outcome(program, limit):
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("one", VALUES)
-def test_whether_types_can_be_mixed_does_not_depend_on_batches(one):
+def test_mixing_types_does_not_depend_on_batches(one):
     """Integers may be mixed with floats or decimals; the message names the column and the value."""
     # A whole number that equals no float is refused beside a float only in the same batch.
     for other in VALUES.keys() - {one} - ({"large", "float"} if one in {"large", "float"} else set()):

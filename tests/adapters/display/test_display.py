@@ -304,7 +304,7 @@ async def test_a_broken_pipe_ends_the_display_and_not_the_run(autojump_clock, ca
         assert capfd.readouterr().out == "the program's own output\n"
 
 
-async def test_a_failing_display_ends_alone_with_a_warning(autojump_clock):
+async def test_a_failing_display_only_warns(autojump_clock):
     with pytest.warns(RuntimeWarning, match="the display failed, .*ZeroDivisionError"):
         await shown(ps.pipe(slowly(1, 2), ps.collect()), paper=Paper(terminal=True), shown=lambda time: 1 / 0)
     assert trio.current_time() == pytest.approx(2)

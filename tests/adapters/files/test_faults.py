@@ -206,7 +206,7 @@ def test_runs_with_a_journal_fail_again_and_again(where, every, store, tmp_path,
     assert where == "disk" or "put" in seen
 
 
-def test_a_disk_that_is_really_full(disk):
+def test_a_full_disk(disk):
     (disk / "other").write_bytes(bytes(shutil.disk_usage(disk).free - 2_000_000))
     values = [(day, "x" * 9_999) for day in range(5) for _ in range(50)]
     write = ps.pipe(ps.map(lambda pair: pair[1]), files.write_text(disk / "{time}.txt"))

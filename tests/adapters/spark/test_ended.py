@@ -70,7 +70,7 @@ spark.session().stop()
 """
 
 
-def said(program):
+def output_of(program):
     """Run a program; return its output, and its error output without what Java prints at every start."""
     done = python("-c", BEGIN + program)
     assert done.returncode == 0, done.stderr
@@ -85,8 +85,8 @@ def check_lines(*lines):
 
 
 @pytest.mark.slow
-def test_a_java_that_is_killed():
-    lines, _ = said(KILL + KILLED)
+def test_a_killed_java():
+    lines, _ = output_of(KILL + KILLED)
     run, composing, action, query, stop, anew, stream, second, struck, again = lines
     check_lines(run, composing, action, query, stream, struck)
     assert [stop, anew, second] == ["stop None", "anew 7", "anew 7"]
@@ -96,7 +96,7 @@ def test_a_java_that_is_killed():
 @pytest.mark.slow
 def test_a_java_without_memory():
     """Spark has an exit code for this, and the error names the setting to change."""
-    lines, _ = said(FULL)
+    lines, _ = output_of(FULL)
     _, name, message = lines[0].split(" ", 2)
     check_row("Java ran out of memory", name, message)
     assert lines[1] == "anew 7"

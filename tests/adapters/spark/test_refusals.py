@@ -189,7 +189,7 @@ def test_on_executors_is_not_a_module():
         ps.pipe(ps.values([1]), made, ps.collect())
 
 
-def test_what_cannot_be_sent_to_the_executors(given):
+def test_transformers_that_cannot_be_sent(given):
     """A lock or a frame: the error has the module that holds it and the reason."""
     for held, reason in ((threading.Lock(), "'_thread.lock'"), (CALLS["from_dataframe"](given), "a DataFrame lives")):
         with pytest.raises(ps.CompositionError, match=rf"map\(.* cannot be sent to the executors: .*{reason}"):

@@ -62,17 +62,17 @@ def struck(folder, number, seconds, *more, env=None):
     """Run a program that is interrupted while Java starts; return its exit code, Java's process and the output."""
     command = [sys.executable, "-c", PROGRAM, str(int(number)), str(seconds), *more]
     # A file, because a leftover Java would keep a pipe open.
-    with (folder / "said").open("w+") as out:
+    with (folder / "printed").open("w+") as out:
         done = subprocess.run(command, stdout=out, check=False, env=env)
-    pid, *said = (folder / "said").read_text().splitlines()
-    return done.returncode, int(pid), said
+    pid, *printed = (folder / "printed").read_text().splitlines()
+    return done.returncode, int(pid), printed
 
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_java(tmp_path):
-    code, pid, said = struck(tmp_path, signal.SIGINT, 0.5, "again")
+    code, pid, printed = struck(tmp_path, signal.SIGINT, 0.5, "again")
 
-    assert said == ["interrupted -9", "3 True"]
+    assert printed == ["interrupted -9", "3 True"]
     assert code == 0
     wait(lambda: alive(pid))
 
@@ -95,9 +95,9 @@ def test_java_ends_with_a_program_that_is_killed_at_once(tmp_path):
     java.write_text(DEAF)
     java.chmod(0o755)
 
-    code, pid, said = struck(tmp_path, signal.SIGKILL, 0.2, env={**os.environ, "JAVA_HOME": str(tmp_path)})
+    code, pid, printed = struck(tmp_path, signal.SIGKILL, 0.2, env={**os.environ, "JAVA_HOME": str(tmp_path)})
 
-    assert said == []
+    assert printed == []
     assert code == -signal.SIGKILL
     wait(lambda: alive(pid))
 

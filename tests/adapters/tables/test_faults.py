@@ -38,13 +38,13 @@ def run_with_fault(base, fault, mend=lambda: None):
     mend()
     there = sold(base)
     assert there == list(range(len(there) // 3 * 3))
-    said = str(failed.value)
-    assert said.startswith(f"write_rows() to the table {base.shown('sales')!r} in {base.target}, at the time ")
+    error = str(failed.value)
+    assert error.startswith(f"write_rows() to the table {base.shown('sales')!r} in {base.target}, at the time ")
     # If the connection is lost during a commit, the time may have been committed.
-    assert int(said.partition(" at the time ")[2][0]) in {len(there) // 3, len(there) // 3 - said.endswith(UNKNOWN)}
+    assert int(error.partition(" at the time ")[2][0]) in {len(there) // 3, len(there) // 3 - error.endswith(UNKNOWN)}
     ps.run(ps.pipe(sales(30), sink))
     assert sold(base) == list(range(30))
-    return said
+    return error
 
 
 def restart(base):
@@ -62,9 +62,9 @@ def cut(base):
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("fault", [restart, cut])
 def test_a_lost_connection(base, fault):
-    said = run_with_fault(base, lambda: fault(base))
+    message = run_with_fault(base, lambda: fault(base))
 
-    assert said.endswith(("none of it was committed. The next run continues with this time", UNKNOWN))
+    assert message.endswith(("none of it was committed. The next run continues with this time", UNKNOWN))
 
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
@@ -102,8 +102,8 @@ def test_a_lock_that_is_not_granted(base, monkeypatch):
         lock, why = f'LOCK TABLE "{base.schema}".sales IN SHARE MODE', "lock timeout"
         base.target += "?options=-c%20lock_timeout%3D100"
     with closing(connection), closing(connection.cursor()) as other:
-        said = run_with_fault(base, lambda: other.execute(lock), connection.rollback)
-    assert re.search(f"{why}.*none of it was committed. The next run continues with this time", said, re.DOTALL)
+        message = run_with_fault(base, lambda: other.execute(lock), connection.rollback)
+    assert re.search(f"{why}.*none of it was committed. The next run continues with this time", message, re.DOTALL)
 
 
 @pytest.mark.parametrize("base", ["duckdb"], indirect=True)

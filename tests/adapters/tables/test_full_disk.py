@@ -30,8 +30,8 @@ def test_a_full_disk(kind, disk):
     ps.run(ps.pipe(source, ps.take(10), sink))
     ballast.write_bytes(bytes(shutil.disk_usage(disk).free - 500_000))
 
-    said = r"to the table 'sales' in .*, at the time \d: .*none of it was committed. The next run cont"
-    with pytest.raises(tables.TableError, match=said):
+    message = r"to the table 'sales' in .*, at the time \d: .*none of it was committed. The next run cont"
+    with pytest.raises(tables.TableError, match=message):
         ps.run(ps.pipe(source, sink), limit=1)
 
     ballast.unlink()
@@ -61,8 +61,8 @@ def test_unwritable_rows_are_discarded(monkeypatch):
         return ReplayFile("rows", 1 << 20)
 
     file = trio.run(kept)
-    said = r"No space left on device, so rows cannot keep its rows for replay= in .*; free some space"
-    with pytest.raises(OSError, match=said):
+    message = r"No space left on device, so rows cannot keep its rows for replay= in .*; free some space"
+    with pytest.raises(OSError, match=message):
         file._append(memoryview(b"rows"))
     file.close()
 
@@ -83,10 +83,10 @@ def test_a_full_disk_of_temporary_files(base, disk, limit, monkeypatch):
     with pytest.raises(tables.TableError) as failed:
         ps.run(ps.pipe(source, sink), limit=8)
 
-    said = str(failed.value)
-    assert said.startswith(f"write_rows() to the table 'sales' in {base.target}, at the time ")
-    assert f": its rows wait in a temporary file in {disk}, which cannot be written: " in said
-    assert "No space left on device. Make room there, or set TMPDIR to another folder" in said
+    message = str(failed.value)
+    assert message.startswith(f"write_rows() to the table 'sales' in {base.target}, at the time ")
+    assert f": its rows wait in a temporary file in {disk}, which cannot be written: " in message
+    assert "No space left on device. Make room there, or set TMPDIR to another folder" in message
     assert not base.has("sales")
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert ps.run(ps.pipe(source, sink)) == list(range(days))

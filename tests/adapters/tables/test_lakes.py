@@ -40,14 +40,14 @@ def test_records_of_another_journal(base, tmp_path):
     write(sales(6), base, journal=tmp_path / "one.journal")
     with pytest.raises(tables.TableError) as refused:
         write(sales(9), base, journal=tmp_path / "other.journal")
-    said = str(refused.value)
+    message = str(refused.value)
     if base.kind == "delta":
-        assert "write to another table. The records cannot be removed without the rows" in said
-        assert f"remove the folder {base.folder / 'sales'}, which deletes the table" in said
+        assert "write to another table. The records cannot be removed without the rows" in message
+        assert f"remove the folder {base.folder / 'sales'}, which deletes the table" in message
         base.clear("sales")
     else:
-        assert "`catalog.drop_table(('default', 'sales'))`. Do not remove its folder" in said
-        assert "`remove_properties('pullstream.times', 'pullstream.count', 'pullstream.journal')`" in said
+        assert "`catalog.drop_table(('default', 'sales'))`. Do not remove its folder" in message
+        assert "`remove_properties('pullstream.times', 'pullstream.count', 'pullstream.journal')`" in message
         with base.table("sales").transaction() as transaction:
             transaction.remove_properties("pullstream.times", "pullstream.count", "pullstream.journal")
     kept = [] if base.kind == "delta" else list(range(6))
@@ -87,7 +87,7 @@ def compact(base, table):
         *((compact, True, mode, 9) for mode in MODES),
     ],
 )
-def test_a_table_that_others_change(base, change, always, mode, kept, monkeypatch):  # noqa: PLR0917
+def test_changes_by_other_programs(base, change, always, mode, kept, monkeypatch):  # noqa: PLR0917
     """The change comes after the run reads the table's state, before its first commit or before each commit."""
     sink = tables.write_rows(base.target, "sales", **MODES[mode])
     ps.run(ps.pipe(sales(9), sink))

@@ -158,7 +158,7 @@ def test_unreadable_queries(base, given, options, says):
 
 
 @pytest.mark.parametrize("name", ["sales.db", "sales.duckdb"])
-def test_a_file_that_is_missing(tmp_path, name):
+def test_a_missing_file(tmp_path, name):
     with pytest.raises(tables.TableError, match=rf"cannot read 'SELECT 1' in .*{name}: there is no such file"):
         ps.run(ps.pipe(tables.read_rows(str(tmp_path / name), "SELECT 1", time="day"), ps.drain()))
     assert list(tmp_path.iterdir()) == []

@@ -30,7 +30,7 @@ def test_a_journal_and_its_table(base, tmp_path):
 
 
 @pytest.mark.parametrize("base", SQL, indirect=True)
-def test_a_table_that_is_gone(base):
+def test_a_dropped_table(base):
     write(sales(6), base)
     base.query("DROP TABLE sales")
     with pytest.raises(

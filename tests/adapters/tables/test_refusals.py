@@ -107,11 +107,11 @@ def test_mismatched_values(base):
     for schema, name in ({"n": "int64"}, "sales"), (None, "derived"):
         with pytest.raises(tables.SchemaError) as refused:
             write(rows, base, name, schema=schema)
-        said = str(refused.value)
+        message = str(refused.value)
         place = base.target.removeprefix(f"{base.kind}:///")
-        assert said.startswith(f"write_rows() to the table {base.shown(name)!r} in {place}: the column 'n' ")
-        assert "cannot hold 'x' (str), row 2 of the time 2: " in said
-        assert "convert the values with ps.map" in said
+        assert message.startswith(f"write_rows() to the table {base.shown(name)!r} in {place}: the column 'n' ")
+        assert "cannot hold 'x' (str), row 2 of the time 2: " in message
+        assert "convert the values with ps.map" in message
         assert base.query(f"SELECT n FROM {name}") == [(1,)]
 
 
@@ -140,7 +140,7 @@ ARROW_ONLY = {
 }
 
 
-def test_values_of_arrow_that_the_database_would_change(base):
+def test_arrow_values_that_the_database_would_change(base):
     for values, says in ARROW_ONLY.get(base.kind, ()):
         with pytest.raises(tables.SchemaError, match=f"row 2 of the time 0.*{says}"):
             write(ps.values([pa.record_batch({"v": values})]), base)
@@ -188,7 +188,7 @@ def test_a_time_may_be_the_number_of_a_timestamp(base):
 
 
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
-def test_a_column_whose_name_would_be_cut_off(base):
+def test_a_column_name_that_is_too_long(base):
     with pytest.raises(tables.SchemaError, match="PostgreSQL cuts names off after 63 bytes: rename the column 'nnn"):
         write(ps.values([{"n" * 64: 1}]), base)
     assert write(ps.values([{"n" * 63: 1}]), base) == [0]
@@ -228,7 +228,7 @@ def test_declared_types_of_sqlite(base):
 
 
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
-def test_a_folder_that_is_missing(base, tmp_path):
+def test_a_missing_folder(base, tmp_path):
     with pytest.raises(tables.TableError, match=r"unable to open database file: there is no folder .*none\. Create it"):
         ps.run(ps.pipe(sales(3), tables.write_rows(tmp_path / "none" / "sales.db", "sales")))
 
@@ -313,9 +313,9 @@ def test_passwords_appear_nowhere(made, tmp_path, caplog):
     pytest.importorskip("adbc_driver_postgresql")
     with pytest.raises(tables.TableError) as failed:
         ps.run(pipeline, journal=journal)
-    said = f"{pipeline!r} {made.modules[0].make!r} {failed.value} {caplog.text} {journal.read_bytes()!r}"
+    shown = f"{pipeline!r} {made.modules[0].make!r} {failed.value} {caplog.text} {journal.read_bytes()!r}"
     for secret in ("se%20cret", "se cret", "hidden"):
-        assert secret not in said
+        assert secret not in shown
     assert "postgresql://ann:***@127.0.0.1:1/sales?sslpassword=***" in str(failed.value)
     assert PASSWORD.encode() in pickle.dumps(made)
 

@@ -111,11 +111,11 @@ def readme_module(size):
 def failures(size):
     texts = ["tea" if n % 1000 == 5 else str(n) for n in range(size)]
 
-    def told(failed):
+    def line(failed):
         return f"{failed.value!r}: {failed.error}"
 
     def here(folder):
-        bad = ps.pipe(ps.map(told), ps.stamp_epochs(1), files.write_text(folder / "bad.txt"))
+        bad = ps.pipe(ps.map(line), ps.stamp_epochs(1), files.write_text(folder / "bad.txt"))
         return ps.run(ps.pipe(ps.values(texts), ps.map(int, on_error=bad), ps.collect()))
 
     def by_hand(folder):
@@ -274,13 +274,13 @@ def nightly(size):
     def by_hand(folder):
         sums = defaultdict(int)
         for path in sorted(receipts(folder).glob("*.csv")):
-            met = re.search(DATE, path.name)
+            day = re.search(DATE, path.name)
             with path.open() as file:
                 sales = [(sale["item"], int(sale["price"])) for sale in csv.DictReader(file)]
             for item, price in sales:
                 sums[item] += price
-            if met:
-                write_lines(folder / "days" / f"{met[0]}.jsonl", ((item, sums[item]) for item in dict(sales)))
+            if day:
+                write_lines(folder / "days" / f"{day[0]}.jsonl", ((item, sums[item]) for item in dict(sales)))
 
     return {HERE: here, BY_HAND: by_hand}
 

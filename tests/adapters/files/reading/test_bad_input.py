@@ -111,7 +111,7 @@ def test_bad_rows_are_found_with_their_lines(text, expected, size, put, read):
 
 
 @pytest.mark.parametrize(("within", "whole"), [(20, True), (40, False)])
-def test_a_value_with_line_breaks_that_is_longer_than_eight_blocks(within, whole, put, read):
+def test_a_value_of_many_lines_longer_than_eight_blocks(within, whole, put, read):
     """The search for its end stops, so each of its lines is a row, unless values may have line breaks."""
     value = "6,z\n" * within
     path = put("a.csv", f'x,y\n1,"{value}"\n2,b\n')
@@ -222,8 +222,8 @@ def test_files_with_different_columns(put, failing, read):
     got, error = failing(files.read_csv(paths, as_="tuples"), files.FileReadError)
 
     assert got == [(1, 2)]
-    told = f"{paths[1]}: has no column 'y' and has additional columns: 'z', unlike {paths[0]} before it"
-    assert str(error).startswith(told)
+    message = f"{paths[1]}: has no column 'y' and has additional columns: 'z', unlike {paths[0]} before it"
+    assert str(error).startswith(message)
     assert "columns=[...]" in str(error)
     assert read(files.read_csv(paths, as_="tuples", columns=["x"])) == [(1,), (4,)]
     assert read(files.read_csv([paths[0], put("c.csv", "y,x\n5,6\n")], as_="tuples")) == [(1, 2), (6, 5)]
@@ -291,7 +291,7 @@ def test_an_all_null_column_has_the_type_of_other_files(given, kind, folder, rea
     assert types[-1] == max(types, key=lambda kind: "null" not in kind), "a known type is kept"
 
 
-def test_the_type_of_a_column_that_was_null_first(folder, failing):
+def test_the_type_of_a_column_with_nulls_first(folder, failing):
     for name, values in {"a": pa.nulls(1), "b": [1], "c": [1.5]}.items():
         pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
 
@@ -332,7 +332,7 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    ("time", "line", "at", "told"),
+    ("time", "line", "at", "why"),
     [
         ("n", '{"x": 2, "y": 3}', 2, "it has no member 'n', which time= names; it has 'x', 'y'; check time="),
         ("n", '{"n": null}', 2, "'n', which time= names, is null"),
@@ -345,12 +345,12 @@ NAN = float("nan")
         (files.path_time(lambda _: NAN), "", None, "NaN"),
     ],
 )
-def test_a_value_without_a_valid_time(time, line, at, told, put, failing, read):  # noqa: PLR0917
+def test_a_value_without_a_valid_time(time, line, at, why, put, failing, read):  # noqa: PLR0917
     path = put("a.jsonl", f'{{"n": 1}}\n{line}\n')
     got, error = failing(files.read_jsonl(path, time=time), files.FileReadError)
     before = [{"n": 1}] if at == 2 else []
     assert got == before
-    assert (f"{path}:{at}: has a value without a time: {told}" if at else f"{path}: has no time: {told}") in str(error)
+    assert (f"{path}:{at}: has a value without a time: {why}" if at else f"{path}: has no time: {why}") in str(error)
     assert at is None or read(files.read_jsonl(path, time=time, on_error="skip")) == before
 
 
@@ -376,8 +376,8 @@ def test_a_folder_with_files_of_two_formats(put, folder, failing):
     got, error = failing(files.read_csv(folder / "in", time="day"), files.FileReadError)
     assert [tuple(row) for row in got] == [(1, "tea")]
     path = folder / "in/b.parquet"
-    told = "is not CSV in this encoding: its header has null characters; its name ends in .parquet: use read_parquet"
-    assert str(error) == f"{path}: {told}, or a pattern that leaves it out"
+    message = "is not CSV in this encoding: its header has null characters; its name ends in .parquet: use read_parquet"
+    assert str(error) == f"{path}: {message}, or a pattern that leaves it out"
     _, error = failing(files.read_csv(put("wide.csv", "a,b\n1,2\n".encode("utf-16-le"))), files.FileReadError)
     assert "null characters; check encoding=" in str(error)
     _, error = failing(files.read_arrow(folder / "in/a.csv"), files.FileReadError)
@@ -385,7 +385,7 @@ def test_a_folder_with_files_of_two_formats(put, folder, failing):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("nothing.csv", "nothing.csv: does not exist, looked for as {folder}/nothing.csv"),
         ("{folder}/nothing.csv", "{folder}/nothing.csv: does not exist"),
@@ -395,14 +395,14 @@ def test_a_folder_with_files_of_two_formats(put, folder, failing):
         ("{folder}/s*", "matches only folders; to read the files in them, write {folder}/s*/*"),
     ],
 )
-def test_a_missing_file(given, told, folder, put, failing, monkeypatch):  # noqa: PLR0917
+def test_a_missing_file(given, message, folder, put, failing, monkeypatch):  # noqa: PLR0917
     """A relative path is shown with its folder, an absolute path once."""
     monkeypatch.chdir(folder)
     put("sub/.hidden", "x")
     put("sub/deep/_part", "x")
     got, error = failing(files.read_text(given.format(folder=folder)), files.NoFilesError)
     assert got == []
-    assert told.format(folder=folder) in str(error)
+    assert message.format(folder=folder) in str(error)
     assert str(error).count(str(folder)) <= 2
 
 
@@ -509,7 +509,7 @@ LITERAL = pc.ParseOptions(newlines_in_values=True, escape_char="\\")
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "options", "told"),
+    ("function", "given", "options", "message"),
     [
         (files.read_text, 3, {}, "needs a path or a list of paths, but got 3"),
         (files.read_text, [], {}, "got an empty list of paths"),
@@ -546,10 +546,10 @@ LITERAL = pc.ParseOptions(newlines_in_values=True, escape_char="\\")
         (files.path_time, "x", {}, "needs a callable for its argument 'function'"),
     ],
 )
-def test_arguments_refused_when_composing(function, given, options, told):
+def test_arguments_refused_when_composing(function, given, options, message):
     with pytest.raises(ps.CompositionError) as caught:
         function(given, **options)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("path", ["x.jsonl.csv", "jsonl", "x.jsonl/*", "x.jsonl.csv.gz"])

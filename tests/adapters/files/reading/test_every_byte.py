@@ -79,9 +79,9 @@ class TestRandomBytes:
     def test_text(self, seeds, size, put):
         for data in map(odd_bytes, seeds):
             found = outcome(partial(files.read_text, put("a.txt", data), block_size=size))
-            told = [each.value if isinstance(each, ps.Failed) else each.encode() for each in found]
+            found_lines = [each.value if isinstance(each, ps.Failed) else each.encode() for each in found]
             if all(len(line) <= 64 * size for line in lines_of(data)):
-                assert told == lines_of(data)
+                assert found_lines == lines_of(data)
 
     def test_json_lines(self, seeds, size, put):
         for data in map(odd_bytes, seeds):
@@ -213,8 +213,8 @@ def test_truncated_tables(kind, tries, put, folder):
         found = found[:-3000]
         rows = found[:-1] if isinstance(found[-1], ps.Failed) else found
         if rows is not found:
-            told = "is not a readable Parquet file: |is not readable Arrow IPC|is empty, and so not Arrow IPC"
-            assert re.match(f"{path}: ({told})", str(found[-1].error))
+            message = "is not a readable Parquet file: |is not readable Arrow IPC|is empty, and so not Arrow IPC"
+            assert re.match(f"{path}: ({message})", str(found[-1].error))
             assert found[-1].value == str(path)
         assert [row[0] for row in rows] == list(range(len(rows)))
         if rows is found:

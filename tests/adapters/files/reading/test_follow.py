@@ -79,7 +79,7 @@ async def test_a_file_with_an_earlier_time(following):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda path: rename_into(path.parent, path.name, "x\n"), r"had 4 bytes when .* complete, and has 2 now"),
         (
@@ -89,10 +89,10 @@ async def test_a_file_with_an_earlier_time(following):
         (lambda path: os.utime(path, (1, 1)), r"was written again after it was found complete"),
     ],
 )
-async def test_a_followed_file_that_shrinks_or_changes(change, told, following):
+async def test_a_followed_file_that_shrinks_or_changes(change, message, following):
     rename_into(following, "a", "x\nx\n")
     pipeline, got = followed(files.read_text(following, **QUICK))
-    with pytest.raises(files.FileChangedError, match=told):
+    with pytest.raises(files.FileChangedError, match=message):
         async with pipeline.open(check=True) as running:
             await running.progress.completed(0)
             change(following / "a")

@@ -104,11 +104,11 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("make", "given", "follow", "told"), OTHERS)
-def test_special_files_and_links(make, given, follow, told, tmp_path, autojump_clock):  # noqa: PLR0917
+@pytest.mark.parametrize(("make", "given", "follow", "message"), OTHERS)
+def test_special_files_and_links(make, given, follow, message, tmp_path, autojump_clock):  # noqa: PLR0917
     (tmp_path / "a.txt").write_text("a\n")
     make(tmp_path / "z.txt")
-    with pytest.raises(files.FileReadError, match=told):
+    with pytest.raises(files.FileReadError, match=message):
         ps.run(ps.pipe(files.read_text(f"{tmp_path}{given}", follow=follow), ps.take(5), ps.collect()))
 
 
@@ -146,15 +146,15 @@ async def test_missing_paths_are_waited_for(given, tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "pullstream"):
         async with ps.pipe(source, ps.take(2), ps.collect()).open() as running:
 
-            async def told(words):
+            async def shown(words):
                 await until(lambda: words in str(running.counters()[0].status))
 
             for number, text in enumerate("ab"):
-                await told(f"{number} files read, {missing}")
+                await shown(f"{number} files read, {missing}")
                 folder.mkdir()
                 (folder / path.name.replace("*", text)).write_text(f"{text}\n")
                 if text == "a":
-                    await told("1 files read, waiting for new ones")
+                    await shown("1 files read, waiting for new ones")
                     shutil.rmtree(folder)
             assert await running.result() == ["a", "b"]
     logged = [record.getMessage() for record in caplog.records]

@@ -218,8 +218,8 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("given", ["in", "in/*", "names"])
-@pytest.mark.parametrize("told", CHANGES)
-def test_a_finished_run_is_bound_to_its_files(given, told, put, folder, caplog):
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_finished_run_is_bound_to_its_files(given, change, put, folder, caplog):
     """While nothing has changed, its result is returned again; then the run is refused, with advice."""
     caplog.set_level("INFO", logger="pullstream")
     for day in (1, 2, 3):
@@ -230,13 +230,13 @@ def test_a_finished_run_is_bound_to_its_files(given, told, put, folder, caplog):
     for _ in range(2):
         assert ps.run(pipeline, journal=journal) == ["1", "2", "3"]
     assert [record.levelname for record in caplog.records] == ["INFO"]
-    CHANGES[told](put)
-    if given == "names" and "new" in told:
+    CHANGES[change](put)
+    if given == "names" and "new" in change:
         assert ps.run(pipeline, journal=journal) == ["1", "2", "3"]
         return
     with pytest.raises(
         ps.errors.JournalError,
-        match=rf"{told} since .* another journal.*available=True, with .* follow=True",
+        match=rf"{change} since .* another journal.*available=True, with .* follow=True",
     ):
         ps.run(pipeline, journal=journal)
 
@@ -279,7 +279,7 @@ def test_files_inserted_before_read_ones_and_deleted_files_are_refused(put, fold
     assert list(out) in ([7, 8, 9], [8, 9])
 
 
-def test_the_type_of_a_column_that_was_null_first_is_kept(folder, journal):
+def test_the_type_of_a_column_with_nulls_first_is_kept(folder, journal):
     for day, values in enumerate([pa.nulls(1), [1], [2], [1.5]]):
         write(pa.table({"day": [day], "x": values}), folder / f"{day}.parquet", "parquet", 1)
     source = files.read_parquet(str(folder / "*.parquet"), time="day")

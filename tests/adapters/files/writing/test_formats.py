@@ -58,7 +58,7 @@ WRITERS = {
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_same_values_are_the_same_bytes(name, tmp_path, monkeypatch):
+def test_bytes_do_not_depend_on_batching(name, tmp_path, monkeypatch):
     def outcome(number, limit, **opts):
         result = written(ROWS, WRITERS[name](tmp_path / str(number), **opts), limit, lambda row: row.day)
         made = content(tmp_path / str(number))
@@ -200,12 +200,12 @@ def test_a_schema_may_be_a_mapping(write, tmp_path):
         sold = ps.reduce_by_key(ps.agg.sum(lambda sale: sale[1]), key=lambda sale: sale[0])
         return ps.pipe(ps.values([("tea", 3), ("tea", 4)]), sold, write(tmp_path / "{time}", schema=schema))
 
-    said = {"item": "string", "sold": pa.int16()}
+    given = {"item": "string", "sold": pa.int16()}
     own = pipeline(pa.schema([("item", pa.string()), ("sold", pa.int16())]))
-    assert fingerprint(pipeline(said)) == fingerprint(own) != fingerprint(pipeline({**said, "sold": "int64"}))
+    assert fingerprint(pipeline(given)) == fingerprint(own) != fingerprint(pipeline({**given, "sold": "int64"}))
     (path,) = ps.run(own)
     content = path.read_bytes()
-    (path,) = ps.run(pipeline(said))
+    (path,) = ps.run(pipeline(given))
     assert path.read_bytes() == content
     assert b"sold" in content
 

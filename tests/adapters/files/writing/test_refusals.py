@@ -126,7 +126,7 @@ MIXED = [
         *((["ü", value], TEXT, "{time}", {}, NO_TEXT, "") for value in (7, "\ud800", b"x")),
         (["x"], files.write_bytes, "{time}", {}, NO_TEXT, ""),
         ([{"n": {}}], PARQUET, "{time}", {}, files.SchemaError, "struct<>, which write_parquet cannot write"),
-        *((values, PARQUET, "{time}", {}, files.SchemaError, told) for values, told in MIXED),
+        *((values, PARQUET, "{time}", {}, files.SchemaError, message) for values, message in MIXED),
         # Microseconds given as seconds.
         ([{"at": 1 << 50}], files.write_csv, "{time}", {"schema": {"at": "timestamp[s]"}}, files.SchemaError, UNTOLD),
     ],

@@ -99,8 +99,8 @@ def test_a_deleted_file_is_reported(tmp_path, caplog):
 
     assert message(3) == message(4) == []
     (tmp_path / "1.jsonl").unlink()
-    (said,) = message(5)
-    assert f"{tmp_path}/1.jsonl, made by an earlier run with this journal, no longer exists" in said
+    (warning,) = message(5)
+    assert f"{tmp_path}/1.jsonl, made by an earlier run with this journal, no longer exists" in warning
     (tmp_path / "0.jsonl").unlink()
     assert "0.jsonl (and 1 more), made by an earlier run" in message(5)[0]
 
@@ -210,8 +210,8 @@ def test_manifest(tmp_path):
         paths = written(values, write, time=lambda row: of_day(row["n"]))
         entries = [json.loads(line) for line in manifest.read_text().splitlines()]
         assert [entry["path"] for entry in entries] == [str(path) for path in paths]
-        told = [(entry["time"], entry["key"], entry["rows"]) for entry in entries]
-        assert told == [(0, "b", 2), (0, "a", 1), (1, "b", 1)]
+        listed = [(entry["time"], entry["key"], entry["rows"]) for entry in entries]
+        assert listed == [(0, "b", 2), (0, "a", 1), (1, "b", 1)]
         assert [entry["bytes"] for entry in entries] == [path.stat().st_size for path in paths]
     written([], write)
     assert manifest.read_text() == ""

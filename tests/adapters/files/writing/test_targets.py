@@ -40,7 +40,7 @@ def test_times_and_keys_in_a_path(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (TimeoutError(), "TimeoutError, so it does not"),
         (OSError(errno.ENOSPC, "No space"), "[Errno 28] No space, so it does not; free some space"),
@@ -49,13 +49,13 @@ def test_times_and_keys_in_a_path(tmp_path):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_advice_fits_the_error(error, told):
+def test_advice_fits_the_error(error, message):
     """An exception without text is named by its type; advice applies only to the system's own error numbers."""
     with pytest.raises(OSError, match="so it does not") as caught, explained("it does not"):
         raise error
     assert caught.value is error
-    assert told in str(error)
-    assert ("; " in told) == ("; " in str(error))
+    assert message in str(error)
+    assert ("; " in message) == ("; " in str(error))
 
 
 EXISTS = "File exists, so {}; write to another target, or move the existing"
@@ -63,7 +63,7 @@ LONG = "File name too long, so {}; use a target, times and keys with shorter nam
 
 
 @pytest.mark.parametrize(
-    ("target", "manifest", "kind", "told"),
+    ("target", "manifest", "kind", "message"),
     [
         ("file/{time}.txt", None, FileExistsError, EXISTS),
         ("file/in/{time}.txt", None, FileExistsError, EXISTS),
@@ -72,13 +72,13 @@ LONG = "File name too long, so {}; use a target, times and keys with shorter nam
         ("{time}", "file/manifest", FileExistsError, "File exists, so {}, 'file/manifest'; write to another target"),
     ],
 )
-def test_a_file_system_error_names_the_target(target, manifest, kind, told, tmp_path, monkeypatch):  # noqa: PLR0917
+def test_a_file_system_error_names_the_target(target, manifest, kind, message, tmp_path, monkeypatch):  # noqa: PLR0917
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("taken")
     with pytest.raises(kind) as caught:
         written(["a"], files.write_text(target, manifest=manifest))
     what = "write its manifest" if manifest else f"write to {target!r}"
-    assert caught.value.strerror.startswith(told.format(f"write_text cannot {what}"))
+    assert caught.value.strerror.startswith(message.format(f"write_text cannot {what}"))
     assert caught.value.strerror in str(caught.value)
     assert any("write_text" in note for note in caught.value.__notes__)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -89,7 +89,7 @@ NO_PLACE = r"Permission denied, so write_text cannot write to '.*{time}'; write 
 
 
 @pytest.mark.parametrize(
-    ("step", "error", "manifest", "told"),
+    ("step", "error", "manifest", "message"),
     [
         ("append", DENIED, None, NO_PLACE),
         ("rename", DENIED, None, NO_PLACE),
@@ -98,7 +98,7 @@ NO_PLACE = r"Permission denied, so write_text cannot write to '.*{time}'; write 
         ("rename", PermissionError(errno.EPERM, "Not permitted", "there"), "m", "write_text cannot write its manifest"),
     ],
 )
-def test_late_file_system_errors(step, error, manifest, told, tmp_path, monkeypatch):  # noqa: PLR0917
+def test_late_file_system_errors(step, error, manifest, message, tmp_path, monkeypatch):  # noqa: PLR0917
     monkeypatch.chdir(tmp_path)
     (tmp_path / "m").touch()
 
@@ -106,7 +106,7 @@ def test_late_file_system_errors(step, error, manifest, told, tmp_path, monkeypa
         raise error
 
     monkeypatch.setattr(Disk, step, refuse)
-    with pytest.raises((OSError, files.FileTargetError), match=told):
+    with pytest.raises((OSError, files.FileTargetError), match=message):
         written("a", files.write_text(tmp_path / "out" / "{time}", manifest=manifest))
     assert sorted(content(tmp_path)) == ["m"]
 

@@ -64,10 +64,10 @@ async def test_sparks_activity_is_shown(remote):
                     pass
 
         await until(batches.doing)
-        told = batches.doing()
+        status = batches.doing()
         batches.cancel()
     batches.close()
-    assert "0 of 4 tasks done" in told
+    assert "0 of 4 tasks done" in status
 
 
 def test_without_the_private_call(frame, monkeypatch):

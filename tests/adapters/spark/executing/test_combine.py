@@ -99,7 +99,7 @@ def test_spark_sorts_states_not_rows(frame):
     assert "Sort" not in plan[folds:]
 
 
-def test_states_are_emitted_before_they_grow(monkeypatch):
+def test_states_are_emitted_in_portions(monkeypatch):
     """An executor keeps no more rows, however many keys and times there are; emitted states are merged."""
     monkeypatch.setattr(combining, "ROWS", 300)
     batches = [
@@ -133,10 +133,10 @@ def test_an_error_in_the_key_function_is_raised(frame):
     with pytest.raises(spark.SparkJobError, match="by zero") as caught:
         results(spark.reduce_by_key(frame, ps.agg.count(), key=lambda row: 1 // (row.id - 77), time="day"))
     assert caught.value.raised == "ZeroDivisionError"
-    said = "\n".join([str(caught.value), *caught.value.__notes__])
-    assert "raised in reduce_by_key, composed at" in said
-    assert "raised in reduce_by_key[executors], composed at" in said
-    assert "from_dataframe" not in said
+    message = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert "raised in reduce_by_key, composed at" in message
+    assert "raised in reduce_by_key[executors], composed at" in message
+    assert "from_dataframe" not in message
 
 
 def test_a_null_time_is_reported_with_its_column(session):

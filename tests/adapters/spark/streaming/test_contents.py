@@ -70,7 +70,7 @@ async def test_the_status_has_spark_reports(landing):
 
     async with ps.pipe(landing.source(df, status=status), ps.tap(look), ps.drain()).open() as running:
         await running.result()
-    told = running.counters()[0].status
+    shown = running.counters()[0].status
     assert during == [(0, 30, None)] * 30 + [(1, 30, 0)] * 30 + [(2, 30, 1)] * 30
     assert status.committed == 2
     assert status.input_rows == 30
@@ -78,8 +78,8 @@ async def test_the_status_has_spark_reports(landing):
     assert status.watermark == "1970-01-01T00:00:54.000Z"
     assert status.details["batchId"] == 2
     assert status.details["sources"][0]["description"].startswith("FileStreamSource")
-    assert "committed up to 2" in told
-    assert "watermark 1970" in told
+    assert "committed up to 2" in shown
+    assert "watermark 1970" in shown
 
 
 def test_a_status_is_not_part_of_the_pipelines_identity(landing, tmp_path):

@@ -111,7 +111,7 @@ def test_few_values_wait_to_be_converted(monkeypatch):
     opened.close()
 
 
-def test_a_row_of_a_time_that_stays_open_keeps_no_others(monkeypatch):
+def test_a_row_of_an_open_time_keeps_no_others(monkeypatch):
     """Each block has many rows, of which one is at the open time."""
     monkeypatch.setattr(spools, "SORTED_BYTES", 100_000)
     opened = OpenTimes(Packing(ROWS, SchemaError), lambda time: spools.Spool(ROWS, time), OSError)

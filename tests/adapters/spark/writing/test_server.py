@@ -399,9 +399,9 @@ def test_a_wrong_token_is_refused_and_logged(server, served, caplog):
 
 def test_invalid_messages_do_not_close_it(server, served, task, caplog):
     served(ps.values(range(3)))
-    for said in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
+    for sent in (b"[" * 60_000, b"[]", b"\xff", b'{"token": "\\ud800"}'):
         with socket.create_connection(("127.0.0.1", server._port)) as connection:
-            connection.sendall(struct.pack("!cQ", b"H", len(said)) + said)
+            connection.sendall(struct.pack("!cQ", b"H", len(sent)) + sent)
             assert connection.recv(1) == b""
     assert len(caplog.records) == 4
     assert rows(task()) == [0, 1, 2]
@@ -495,11 +495,11 @@ def test_a_time_completes_when_spark_has_committed_it(server, served, query, off
         return trio.from_thread.run_sync(lambda: running.progress.frontier().elements, trio_token=server._token)
 
     @ps.source
-    async def told(ctx):
+    async def numbers(ctx):
         for n in range(4):
             yield ps.Batch(n, [n])
 
-    handle = served(told(), offsets=offsets)
+    handle = served(numbers(), offsets=offsets)
     with pytest.MonkeyPatch.context() as patch:
         opened = ps.Pipeline.open
 
