@@ -136,7 +136,7 @@ def test_leftovers_of_a_dead_run_are_removed_at_once(tmp_path):
 def test_one_of_several_simultaneous_runs_continues(tmp_path):
     barrier = threading.Barrier(8)
 
-    def goes_on(_):
+    def continues(_):
         workshop = StagingFolder(Disk(durable=False), Target.of("write_text", f"{tmp_path}/{{time}}.txt"))
         barrier.wait()
         try:
@@ -150,5 +150,5 @@ def test_one_of_several_simultaneous_runs_continues(tmp_path):
 
     with ThreadPoolExecutor(8) as pool:
         for _ in range(20):
-            assert sum(pool.map(goes_on, range(8))) == 1
+            assert sum(pool.map(continues, range(8))) == 1
             assert list(tmp_path.iterdir()) == []
