@@ -59,7 +59,7 @@ async def finish(reader, how, begun=None):
                 await reader.abort()
             case "abort" | "error":
                 values += (await reader.ask()).values
-                await (reader.abort() if how == "abort" else reader.error(Unseen("from below")))
+                await (reader.abort() if how == "abort" else reader.error(Unseen("from downstream")))
             case "abort under way" | "cancel":
                 nursery.start_soon(reader.lane().ask)
                 await begun.wait()

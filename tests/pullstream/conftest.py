@@ -14,7 +14,7 @@ import pullstream as ps
 
 @attrs.define
 class Probe:
-    """What happened at a source."""
+    """A record of the events at a source."""
 
     acquired: int = 0
     released: int = 0

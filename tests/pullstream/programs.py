@@ -193,7 +193,7 @@ JOINS = {each.name: each for each in (*COMBINING, AS_THEY_ARE) if each.inputs an
 
 
 def made(subject, function, *sources):
-    """Make a module whose results are numbers; new times that it gives go into the numbers."""
+    """Make a module whose results are numbers; new times that it assigns go into the numbers."""
     module = subject.make(*[function] * subject.around, *[nullcontext()] * subject.resource, *sources)
     if subject.name.startswith("stamp"):
         return ps.pipe(module, ps.timed(lambda time, value: number((time, value))), ps.map_time(outermost))

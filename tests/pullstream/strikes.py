@@ -196,7 +196,7 @@ def traced(scene, tracer):
 
 
 def wrong(raised, tracer):
-    """What is wrong after a strike."""
+    """The problems after a strike."""
     found = []
     # Without a handler of the toolkit, for example while a loop is collected, Python only prints an interrupt.
     if type(raised) is not KeyboardInterrupt and not (tracer.printed and not tracer.stood):

@@ -251,7 +251,7 @@ def test_a_wrong_sink_is_found(fault, says):
         kills(folder_sink(fault), read_folder, number=10).check()
 
 
-def test_what_cannot_be_tested_is_refused():
+def test_untestable_sinks_are_refused():
     with pytest.raises(PullstreamError, match="is not a Committer"):
         kills(lambda folder: ps.collect(), lambda folder: {})
     with pytest.raises(PullstreamError, match="fails without being killed: ValueError: open"):

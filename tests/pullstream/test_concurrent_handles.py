@@ -189,7 +189,7 @@ async def test_the_switch_ends_both_directions_once(  # noqa: PLR0917 - fixtures
         return "the end"
 
     pipeline = ps.pipe(counting(probe, 99, delay=1.0), stop, ps.sink(drain)())
-    # At 0.5 and 2.5 an ask is outstanding, at 1.5 nobody asks.
+    # At 0.5 and 2.5 an ask is outstanding, at 1.5 none is.
     async with pipeline.open(check="strict" if strict else True) as running, trio.open_nursery() as nursery:
         nursery.start_soon(running.wait)
         await trio.sleep(0.5 + position)

@@ -257,14 +257,14 @@ def runs(pid):
 
 
 @pytest.mark.parametrize(
-    ("kind", "code", "said"), [(signal.SIGINT, 0, "interrupted in order\n"), (signal.SIGKILL, -signal.SIGKILL, "")]
+    ("kind", "code", "printed"), [(signal.SIGINT, 0, "interrupted in order\n"), (signal.SIGKILL, -signal.SIGKILL, "")]
 )
-async def test_an_interrupted_or_killed_program_leaves_no_worker(kind, code, said, helpers, tmp_path):
+async def test_an_interrupted_or_killed_program_leaves_no_worker(kind, code, printed, helpers, tmp_path):
     file = tmp_path / "pid"
     program = PROGRAM.format(path=[str(tmp_path), *sys.path], name=helpers.__name__, file=str(file))
     with started("-c", program, stderr=subprocess.STDOUT, start_new_session=True) as process:
         pid = await pid_in(file, process)
         os.killpg(process.pid, kind)
         out, _ = await trio.to_thread.run_sync(partial(process.communicate, timeout=300))
-    assert (process.returncode, out) == (code, said)
+    assert (process.returncode, out) == (code, printed)
     await until(lambda: not runs(pid))

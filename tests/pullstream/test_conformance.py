@@ -247,7 +247,7 @@ def own(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("own")
-def test_the_command_draws_what_it_found(capsys):
+def test_the_command_draws_its_findings(capsys):
     assert main(["check", "--cells", "20", "own:Loud"]) == 1
     out = capsys.readouterr().out
     assert "R2" in out
@@ -281,7 +281,7 @@ def test_the_command_draws_what_it_found(capsys):
         ("raising.py:missing", "check: KeyError: 'name'\n  raised at raising.py:15"),
     ],
 )
-def test_the_command_explains_what_it_cannot_test(capsys, name, expected):
+def test_the_command_explains_bad_targets(capsys, name, expected):
     assert main(["check", name]) == 2
     assert expected in capsys.readouterr().err
 

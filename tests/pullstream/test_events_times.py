@@ -114,7 +114,7 @@ async def gives(ctx, *answers):
             ctx.advance(answer)
 
 
-async def test_completions_come_before_the_batch_that_follows_them():
+async def test_completions_precede_the_batch_after_them():
     log = []
 
     @ps.sink

@@ -52,7 +52,7 @@ def near(source):
 
 
 @pytest.mark.parametrize(
-    ("below", "expected"),
+    ("after", "expected"),
     [
         pytest.param((ps.map(str),), [0, 1, 2, 3], id="as it is"),
         pytest.param((ps.count_by_key(),), [0, 1, 2, 3], id="per time"),
@@ -68,11 +68,11 @@ def near(source):
         pytest.param(None, [0, 1], id="join within"),
     ],
 )
-def test_fulfilled_times(below, expected):
+def test_fulfilled_times(after, expected):
     """A time is fulfilled when its last consequence, on any path, is complete; after a stamp, never."""
 
     def made(source):
-        return ps.pipe(near(source), ps.drain()) if below is None else ps.pipe(source, *below, ps.drain())
+        return ps.pipe(near(source), ps.drain()) if after is None else ps.pipe(source, *after, ps.drain())
 
     assert fulfilled_of(made, 4, range(-1, 6)) == [-1 for _ in expected[:1]] + expected
 
@@ -147,7 +147,7 @@ async def test_an_inner_stream_cannot_wait_for_sinks():
     assert seen == [False]
 
 
-def test_a_stall_says_what_is_waited_for():
+def test_a_stall_names_the_pending_wait():
     @ps.source
     class Waiting(ps.authoring.Kernel[int]):
         given = False

@@ -34,7 +34,7 @@ async def timed(ctx, times):
 
 @ps.transformer
 async def singly(upstream, ctx):
-    """Yields every value in a batch of its own."""
+    """Yields every value in its own batch."""
     async for batch in ctx.batches(upstream):
         for value in batch.values:
             yield ps.Batch(batch.time, [value])

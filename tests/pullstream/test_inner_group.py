@@ -125,10 +125,10 @@ def test_a_failure_in_a_group_follows_all_earlier_values(limit):
     assert note.endswith("at the value '7'")
 
 
-@pytest.mark.parametrize("below", [ps.take(9), ps.take(lambda _: True), ps.skip(lambda _: False)], ids=str)
-def test_a_failure_before_a_take_follows_all_earlier_values(below, limit):
+@pytest.mark.parametrize("after", [ps.take(9), ps.take(lambda _: True), ps.skip(lambda _: False)], ids=str)
+def test_a_failure_before_a_take_follows_all_earlier_values(after, limit):
     seen = []
-    group = ps.pipe(ps.map(lambda n: 6 // (3 - n)), below)
+    group = ps.pipe(ps.map(lambda n: 6 // (3 - n)), after)
     with pytest.raises(ZeroDivisionError) as failed:
         ps.run(ps.pipe(ps.values(range(9)), ps.group_by(bool, group, capacity=9), ps.drain(seen.append)), limit=limit)
     assert seen == [(False, 2), (True, 3), (True, 6)]

@@ -105,7 +105,7 @@ async def test_a_failing_sink_has_processed_earlier_values(sink, limit, failure)
     ],
     ids=str,
 )
-def test_results_of_earlier_times_come_before_a_failure(module, limit, failure):
+def test_results_of_earlier_times_precede_a_failure(module, limit, failure):
     """Also if the value that fails is in the same answer (R8)."""
     got = []
     with pytest.raises(failure):
@@ -114,7 +114,7 @@ def test_results_of_earlier_times_come_before_a_failure(module, limit, failure):
 
 
 @pytest.mark.parametrize("options", [{}, {"within": 0.5}, {"on_error": "skip"}, {"how": "asof", "at": int}], ids=str)
-def test_pairs_come_before_a_failure(options, limit, failure):
+def test_pairs_precede_a_failure(options, limit, failure):
     got = []
     join = ps.join(at_once([1, 2, 3, 4]), at_once([1, 2, 3, 4]), on=(fails_at(3), int), **options)
     caught = "on_error" in options and failure is Unseen

@@ -38,7 +38,7 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "words"),
     [
         ("here", "already exists"),
         *((name, "must begin with a letter") for name in ("3rd", "3-x", "_x", "", ".")),
@@ -48,13 +48,13 @@ def test_the_tests_of_a_new_package_pass(tmp_path, monkeypatch, capsys):
         *((name, "already the name of another package") for name in ("pullstream", "json", "trio", "tests")),
     ],
 )
-def test_a_refused_name_changes_nothing(name, said, tmp_path, monkeypatch, capsys):
+def test_a_refused_name_changes_nothing(name, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
 
     assert main(["new", name]) == 2
 
-    assert said in capsys.readouterr().err
+    assert words in capsys.readouterr().err
     assert [path.name for path in tmp_path.rglob("*")] == ["here"]
 
 

@@ -263,7 +263,7 @@ async def test_work_that_becomes_slow_gets_fewer_values(counting, probe, hand):
 
 @pytest.mark.parametrize("journal", [False, True])
 @pytest.mark.parametrize("time_of", [None, lambda n: n], ids=["one time", "a time a value"])
-def test_the_result_of_a_slow_call_comes_before_the_next_call(time_of, journal, tmp_path):
+def test_the_result_of_a_slow_call_precedes_the_next_call(time_of, journal, tmp_path):
     """Also the first one; once calls are quick, several share an answer, and a failure follows earlier results.
 
     With a journal, too, which saves state time by time.

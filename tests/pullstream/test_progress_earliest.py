@@ -34,7 +34,7 @@ LATER = {
     # It has enough, but ends with the next ask (R7) and releases nothing until then.
     *("take 2", "take_times 2", "take by a test, up to 2", "take by a test, with the last", "several"),
     "fork, with a capacity",
-    # Its times are its own, independent of those above, and it notices the end there when it asks.
+    # Its times are its own, independent of those upstream, and it notices the end there when it asks.
     "stamp_epochs of 2",
     # It keeps values for a next group, and learns that there is none when it is asked.
     "windowed 3, sliding",
@@ -51,7 +51,7 @@ SUBJECTS = {
     for subject in (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
     if subject not in SOURCES or subject.inputs
 }
-"""All ready modules but sources without inputs, which alone know when they have no more."""
+"""All ready modules but sources without inputs: only these know when they have no more."""
 
 
 # ---- a program, and how it comes to rest

@@ -15,7 +15,7 @@ from tests.programs import python, started
 from tests.pullstream.common import Leaky, Unseen
 
 
-async def test_every_value_is_given(limit):
+async def test_every_value_is_read(limit):
     source = ps.pipe(ps.values(range(50), time=lambda n: n // 8), ps.map(str))
     async with ps.aiterate(source, limit=limit) as values:
         assert [value async for value in values] == [str(n) for n in range(50)]

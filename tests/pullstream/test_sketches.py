@@ -32,7 +32,7 @@ PARTS = [NUMBERS[:1], NUMBERS[1:20_000], NUMBERS[20_000:]]
 @pytest.mark.parametrize("q", [0, 0.01, 0.5, 0.9, 1])
 @pytest.mark.parametrize("together", [True, False])
 def test_quantiles(q, together):
-    """The rank of the result is at most 2 % off, far more than expected."""
+    """The rank of the result is at most 2 % off, a generous bound."""
     fold = agg.quantile(q, approximate=True)
     found = of(fold, NUMBERS) if together else merged(fold, PARTS)
 

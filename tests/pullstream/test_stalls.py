@@ -80,7 +80,7 @@ async def test_a_lane_asked_outside_is_not_a_stall(autojump_clock):
         await trio.testing.wait_all_tasks_blocked()
         await lanes[1].ask()
         lanes[1].ack()
-        # It asks no more, but the other task may.
+        # This task asks no more, but the other one may.
         assert await running.result() == "complete"
 
 

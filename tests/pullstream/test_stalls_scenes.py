@@ -36,7 +36,7 @@ def through_a_pair(source):
     return ps.duplex.connect(ps.duplex.Duplex(source, ps.collect()), ps.duplex.Duplex(reading, writing))
 
 
-def below(box):
+def consumers(box):
     """Pipelines of a source, with one more dead end if there are several sources."""
     other = ps.pipe(timed(1, 2, 3), dead_end())
     return {
@@ -86,11 +86,11 @@ async def read(source):
 def scenes(module):
     """Every scene with a module: its name, and its outcome."""
     for where, source in [
-        ("above", ps.pipe(timed(1, 2, 3), module, dead_end())),
-        ("below", ps.pipe(timed(1, 2, 3), dead_end(), module)),
+        ("before", ps.pipe(timed(1, 2, 3), module, dead_end())),
+        ("after", ps.pipe(timed(1, 2, 3), dead_end(), module)),
     ]:
         box = []
-        for name, pipeline in below(box).items():
+        for name, pipeline in consumers(box).items():
             box.clear()
             yield f"{where}, {name}", outcome(result, pipeline(source), box)
         yield f"{where}, aiterate", outcome(read, source)

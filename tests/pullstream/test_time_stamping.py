@@ -117,7 +117,7 @@ def test_the_hour_that_a_zones_clock_shows_twice(stamping):
     assert timed(stamping(moments)) == [(moment, moment) for moment in moments]
 
 
-async def test_event_times_with_lateness_complete_behind_the_latest(autojump_clock):
+async def test_with_lateness_times_complete_behind_the_latest(autojump_clock):
     source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [3]), 1, ps.Batch(0, [2]), 1, ps.Batch(0, [5]), 1)
     stamped = ps.stamp(lambda n: n, lateness=2)
     assert await completions(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}

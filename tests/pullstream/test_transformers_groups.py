@@ -155,7 +155,7 @@ async def test_a_value_that_misses_a_tick_is_in_the_next_window(autojump_clock):
         assert await running.result() == ["abc", "de", "fg"]
 
 
-async def test_a_slow_asker_gets_the_windows_that_were_due(edge, autojump_clock):
+async def test_a_slow_consumer_gets_the_due_windows(edge, autojump_clock):
     source = at([(0, 0, "a"), (1, 0, "b"), (50, 0, "c")])
     async with edge(ps.pipe(source, ps.windowed(seconds=4, every=2))) as reader:
         assert await reader.ask(1) == ps.Batch(0, [["a", "b"]])

@@ -118,7 +118,7 @@ ENDINGS = {
     **dict.fromkeys(["end", "take", "abort", "cancel", "never asked"]),
     "source fails": "from the source",
     "function raises": "0",
-    "error": "from below",
+    "error": "from downstream",
 }
 """The ways to end, and the exception that `on_end` is called with; None for none."""
 

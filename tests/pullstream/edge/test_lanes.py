@@ -96,7 +96,7 @@ class AnswersNone(ps.authoring.Kernel):
 
 @ps.source
 class Polled(PolledKernel):
-    """Answers a batch, works in vain, then answers another batch, and the end."""
+    """Answers a batch, NOT_YET, another batch, and the end."""
 
     def __init__(self):
         self.rest = [ps.Batch(0, [0]), NOT_YET, ps.Batch(1, [1]), ps.DONE]
@@ -131,7 +131,7 @@ def test_an_answer_of_none_is_refused():
 
 @pytest.mark.parametrize("limit", [1, 50])
 @pytest.mark.parametrize(
-    ("times", "values", "said"),
+    ("times", "values", "message"),
     [
         ([1, 2, 3], "abc", r"a string.*Batch\.of\(times, list"),
         ([1, 2], ["a"], r"numbers of times \(2\) and values \(1\)"),
@@ -145,7 +145,7 @@ def test_an_answer_of_none_is_refused():
         ([1], iter("a"), "whose values are not a sequence"),
     ],
 )
-def test_a_bad_multi_time_answer_is_refused(times, values, said, limit):
+def test_a_bad_multi_time_answer_is_refused(times, values, message, limit):
     """R2 for multi-time batches: two sequences of equal length, not empty; otherwise no values pass."""
 
     @ps.source
@@ -159,7 +159,7 @@ def test_a_bad_multi_time_answer_is_refused(times, values, said, limit):
 
     for source in (Mistaken(), mistaken()):
         got = []
-        with pytest.raises(ps.errors.ProtocolError, match=said):
+        with pytest.raises(ps.errors.ProtocolError, match=message):
             ps.run(ps.pipe(source, ps.drain(got.append)), limit=limit)
         assert not got
 

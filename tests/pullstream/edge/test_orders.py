@@ -380,7 +380,7 @@ def test_random_orders_of_all_events():
 
 
 @pytest.mark.parametrize("name", READY)
-def test_random_orders_below_ready_modules(name):
+def test_random_orders_after_ready_modules(name):
     for seed in range(amount(3, 40)):
         random = Random(f"{name} {seed}")
         events = random.sample(EVENTS, random.randint(3, 9))
@@ -423,7 +423,7 @@ class Overtime(Kernel):
 
 
 async def answered_in_turn(order, steps):
-    """Abort a module that is asked on three lanes; return who is answered, in order."""
+    """Abort a module that is asked on three lanes; return the order of the answers."""
     answered = []
 
     @ps.sink

@@ -154,13 +154,13 @@ def test_ask_needs_a_whole_number(how, number):
     assert "raised in Asks," in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize("below", [ps.collect, lambda: ps.pipe(ps.count_by_key(), ps.collect())], ids=["asks", "polls"])
-def test_a_mistake_in_waiting_is_blamed_on_its_module(below):
+@pytest.mark.parametrize("after", [ps.collect, lambda: ps.pipe(ps.count_by_key(), ps.collect())], ids=["asks", "polls"])
+def test_a_mistake_in_waiting_is_blamed_on_its_module(after):
     @ps.source
     class Waits(PolledKernel):
         def poll(self, limit):
             return WAIT
 
     with pytest.raises(ps.errors.ProtocolError, match="Waits.* has no input to wait for: define wait") as caught:
-        ps.run(ps.pipe(ps.merge(Waits(), Waits()), below()))
+        ps.run(ps.pipe(ps.merge(Waits(), Waits()), after()))
     assert [note.split(",")[0] for note in caught.value.__notes__] == ["raised in Waits"]

@@ -65,11 +65,11 @@ def test_each_program_explains_its_results(name):
 
 
 def test_explanations_keep_needed_records():
-    def stock(came, sold):
-        return came.concat(sold.negate()).count()
+    def stock(bought, sold):
+        return bought.concat(sold.negate()).count()
 
-    inputs = {"came": ["tea"] * 3 + ["rye"] * 2, "sold": ["tea", "rye"]}
-    assert explain(stock, inputs, ("tea", 2)) == {"came": ["tea"] * 3, "sold": ["tea"]}
+    inputs = {"bought": ["tea"] * 3 + ["rye"] * 2, "sold": ["tea", "rye"]}
+    assert explain(stock, inputs, ("tea", 2)) == {"bought": ["tea"] * 3, "sold": ["tea"]}
 
     def share(parts, whole):
         return parts.join(whole, lambda _, part, all_: 12 // (part - all_))

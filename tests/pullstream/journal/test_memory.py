@@ -144,7 +144,7 @@ def test_state_is_saved_before_the_next_time_changes_it(path, key):
     ids=str,
 )
 def test_epochs_over_an_unrepeatable_order_are_refused(path, source):
-    """Epochs by count are not repeatable where the order is a matter of luck."""
+    """Epochs by count are not repeatable where the order may vary."""
     with pytest.raises(ps.errors.JournalError, match="stamp_epochs.*by the order in which values arrive"):
         ps.run(ps.pipe(source, ps.stamp_epochs(2), ps.drain()), journal=path)
 

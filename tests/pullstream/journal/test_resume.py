@@ -62,18 +62,18 @@ def run_until(pipeline, path, **options):
 
 
 @pytest.mark.parametrize(
-    ("above", "stops", "found"),
+    ("before", "stops", "found"),
     [
         ((), (3, 7, 7, None), [{0: [0, 1]}, {1: [2, 3], 2: [4, 5]}, {}, {3: [6, 7], 4: [8, 9]}]),
         ((ps.take(5),), (3, None), [{0: [0, 1]}, {1: [2, 3], 2: [4]}]),
     ],
     ids=["all", "take"],
 )
-def test_runs_resume_after_the_last_complete_time(path, limit, above, stops, found):
+def test_runs_resume_after_the_last_complete_time(path, limit, before, stops, found):
     done = []
     for stop in stops:
         done.append({})
-        run_until(storing(done[-1], *above, ps.map(stopping_at(stop))), path, limit=limit)
+        run_until(storing(done[-1], *before, ps.map(stopping_at(stop))), path, limit=limit)
     assert done == found
 
 
@@ -95,8 +95,8 @@ def test_an_answer_at_a_time_without_input_is_refused(path, monkeypatch, few):
     for by, remembers in ((0, False), (1, True)):
         out = {}
         # `prefetch` no longer holds its batches when they are noted downstream.
-        above = ps.pipe(numbers(60), ps.prefetch(9))
-        ps.run(storing(out, ahead(by, remembers), source=above), journal=path.with_name(f"by{by}"))
+        before = ps.pipe(numbers(60), ps.prefetch(9))
+        ps.run(storing(out, ahead(by, remembers), source=before), journal=path.with_name(f"by{by}"))
         assert out == {n + by: [n + by] for n in range(0, 30, 3)}
     for by, nothing in (30, "it has received nothing"), (1, "it had received nothing when it asked to be notified"):
         for name, module in ("itself", ahead(by, False)), ("inside", ps.group_by(lambda _: 0, ahead(by, False))):

@@ -1,4 +1,4 @@
-"""Wrong modules, as people write them who do not know a rule yet; `WRONG` says which rules must be found broken.
+"""Wrong modules, as written by people who do not know a rule yet; `WRONG` says which rules must be found broken.
 
 The same kit judges the wrong answers to the tutorials' exercises (`tests/tutorials/answers`).
 """

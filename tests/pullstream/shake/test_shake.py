@@ -69,7 +69,7 @@ async def generated(ctx):
 
 
 @pytest.mark.parametrize(
-    ("below", "compare"),
+    ("after", "compare"),
     [
         (ps.map(str), "times"),
         (ps.scan(lambda total, n: total + n, 0), "nothing"),
@@ -78,10 +78,10 @@ async def generated(ctx):
         (ps.flatten(concurrency=2), "times"),
     ],
 )
-def test_order_matters_downstream_of_a_reordering_module(below, compare):
+def test_order_matters_downstream_of_a_reordering_module(after, compare):
     """The state of a source upstream of `merge` does not depend on it, so values are compared."""
     merged = ps.pipe(ps.merge(generated(), generated()), ps.map(lambda n: [n]) if compare == "times" else ps.map(abs))
-    assert Lives(lambda: ps.pipe(merged, below, ps.collect())).undisturbed("auto", ()).compare == compare
+    assert Lives(lambda: ps.pipe(merged, after, ps.collect())).undisturbed("auto", ()).compare == compare
 
 
 def test_equal_names_are_numbered_in_program_order():
@@ -347,9 +347,9 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["shake", "tests.pullstream.shake.test_shake:breaks_down"]) == 2
     assert re.search(r"KeyError: 'tea'\n  raised at \S*test_shake.py:\d+", capsys.readouterr().err)
     assert main(["shake", target, "--seed", seed, "--trace", str(tmp_path / "no_folder" / "it.trace")]) == 2
-    said = capsys.readouterr()
-    assert "Caused by 1 of" in said.out, "the finding is printed anyway"
-    assert "No such file or directory" in said.err
+    captured = capsys.readouterr()
+    assert "Caused by 1 of" in captured.out, "the finding is printed anyway"
+    assert "No such file or directory" in captured.err
     assert main(["shake", "tests.pullstream.shake.test_killed:unsynced", "--journal", "--seeds", "10"]) == 1
     assert "test_killed:unsynced' --journal --seed" in capsys.readouterr().out
 

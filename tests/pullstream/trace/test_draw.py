@@ -20,7 +20,7 @@ def lines(blueprint):
     return [line.strip() for line in trace.draw(blueprint).mermaid.splitlines()[1:]]
 
 
-def test_stages_that_run_as_one_are_one_box():
+def test_fused_stages_are_one_box():
     drawn = lines(ps.pipe(ps.values([1]), ps.map(str), ps.filter(bool), ps.prefetch(2), ps.map(len), ps.collect()))
 
     assert drawn[:5] == ['m0["values"]', 'm1["map -> filter"]', 'm2["prefetch"]', 'm3["map"]', 'm4["collect"]']
@@ -104,9 +104,9 @@ def test_labels_of_edges_have_room():
     header = planned(pipeline).header
     layout, svg = layout_of(header), ET.fromstring(trace.draw(pipeline).svg)
 
-    said = [each for each in svg.iterfind(".//{*}text") if each.text.endswith(("' times", "'s times"))]
-    assert len(said) == sum("begins" in module for module in header["modules"]) == 3
-    for each in said:
+    labels = [each for each in svg.iterfind(".//{*}text") if each.text.endswith(("' times", "'s times"))]
+    assert len(labels) == sum("begins" in module for module in header["modules"]) == 3
+    for each in labels:
         x, y, wide = float(each.get("x")), float(each.get("y")), len(each.text) * 6.4
         assert wide <= BOX + GAP
         for left, middle in layout.boxes.values():
