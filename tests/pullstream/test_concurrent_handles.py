@@ -304,7 +304,7 @@ async def test_a_quota_is_changed_while_it_runs(edge, autojump_clock):
 
 
 @pytest.mark.parametrize("made", ["pause", "timeout", "debounce"])
-async def test_waits_for_handles_or_clocks_are_no_stalls(made, autojump_clock):
+async def test_waits_for_handles_or_clocks_are_not_stalls(made, autojump_clock):
     pause: ps.types.Pausable[int] = ps.pausable()
     if made == "pause":
         pause.pause()

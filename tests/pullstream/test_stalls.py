@@ -88,7 +88,7 @@ async def test_a_lane_asked_outside_is_not_a_stall(autojump_clock):
 
 
 @pytest.mark.parametrize("between", [ps.map(str), ps.prefetch(2)], ids=["map", "prefetch"])
-async def test_a_time_that_a_handle_completes_is_no_stall(between, caplog, autojump_clock):
+async def test_a_time_a_handle_completes_is_not_a_stall(between, caplog, autojump_clock):
     """A program may announce at any moment that a time is complete, and so end a wait for it."""
 
     @ps.sink

@@ -47,7 +47,7 @@ async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
     assert calls == [(0, [0, 1], 3), (1, [2], 6)]
 
 
-async def test_a_failed_effect_is_no_completion(limit):
+async def test_a_failed_effect_is_not_a_completion(limit):
     calls = []
 
     def store(time, values):

@@ -55,7 +55,7 @@ def step(page):
 
 
 @needs_browser
-def test_every_key_does_what_it_says(show):
+def test_every_key_does_its_job(show):
     page = show(DAYS)
     total = page.run("page.trace.total")
     completions = page.run("page.trace.completions")
