@@ -112,7 +112,7 @@ class AsyncioTask:
             self._token.run_sync_soon(self.ended.set)
 
 
-def came_of_cancelling(exc: BaseException) -> bool:
+def caused_by_cancellation(exc: BaseException) -> bool:
     """Whether a cancelled asyncio task raised the exception because of the cancellation."""
     return not isinstance(exc, asyncio.CancelledError) and raised_when_cancelled(exc, asyncio.CancelledError)
 
@@ -139,7 +139,7 @@ class Bridge:
             job.cancel()
             with trio.move_on_after(GRACE, shield=True):
                 await job.ended.wait()
-            if isinstance(job.outcome, _Failure) and came_of_cancelling(job.outcome.exc):
+            if isinstance(job.outcome, _Failure) and caused_by_cancellation(job.outcome.exc):
                 raise job.outcome.exc from None
             raise
         outcome, job.outcome = job.outcome, None
@@ -199,7 +199,7 @@ class _Thread:
 _home: trio.lowlevel.RunVar[Bridge | None] = trio.lowlevel.RunVar("the asyncio loop that awaits this program", None)
 
 
-def at_home(bridge: Bridge) -> None:
+def set_home(bridge: Bridge) -> None:
     """Make calls without `loop=` in the loop that awaits this trio program."""
     _home.set(bridge)
 

@@ -261,7 +261,7 @@ def _restored(kind: type[ArrowRows], data: bytes, form: RowForm) -> ArrowRows:
 
 
 def _list(batch: RecordBatch, form: RowForm) -> list[Any]:
-    with between_its_rounds():
+    with gc_paused():
         return list(_rows(batch, form))
 
 
@@ -292,7 +292,7 @@ _found = False
 
 
 @contextmanager
-def between_its_rounds() -> Generator[None]:
+def gc_paused() -> Generator[None]:
     """Disable the garbage collector in a block, or in several at once in threads; the last to end restores it.
 
     The collector tracks rows as long as they could be part of a cycle. Tens of thousands of new rows would survive

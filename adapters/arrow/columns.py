@@ -138,7 +138,7 @@ def _changes(column: Array) -> Array:
     return changes
 
 
-def goes_on(column: Array) -> bool:
+def never_decreases(column: Array) -> bool:
     """Whether the values of a column without nulls never decrease."""
     pa = pyarrow()
     try:

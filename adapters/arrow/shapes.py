@@ -8,7 +8,7 @@ from pullstream import Batch, PullstreamError
 from pullstream.authoring import Ascending, Call
 
 from .arrow_rows import ArrowRows, Origin, plain
-from .columns import ColumnTimes, check, goes_on, run_starts, values
+from .columns import ColumnTimes, check, never_decreases, run_starts, values
 from .package import Array, RecordBatch
 
 As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
@@ -96,7 +96,7 @@ class Shape:
             return
         starts = run_starts(time)
         heads = time.take(starts)
-        in_order = len(starts) > 1 and goes_on(heads)
+        in_order = len(starts) > 1 and never_decreases(heads)
         rows = self.of(batch, origin, schema)
         if in_order and self._as != "batches":
             yield Batch.of(Ascending(ColumnTimes(time, starts)), rows)

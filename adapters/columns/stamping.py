@@ -171,7 +171,7 @@ class EventTimes(InColumns):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        waits = None if self._late_rows else self.go_on(limit)
+        waits = None if self._late_rows else self.handle_next(limit)
         return waits or (self._late_rows.take(limit) if self._late_rows else self.ready.answer(limit) or NOT_YET)
 
     @override

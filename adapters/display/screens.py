@@ -29,7 +29,7 @@ class Screen(ABC):
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.gone = False
+        self.failed = False
         self._last: list[Text] = []
         self._lock = RLock()
         self._stack = ExitStack()
@@ -50,7 +50,7 @@ class Screen(ABC):
 
     def _guarded(self, draw: Any, *what: Any) -> None:
         with self._lock:
-            if self.gone:
+            if self.failed:
                 return
             # On a broken pipe, rich would discard the program's own output and exit.
             vars(self.console)["on_broken_pipe"] = _broken_pipe
@@ -58,7 +58,7 @@ class Screen(ABC):
                 draw(*what)
             except OSError:
                 # The run is more important than its display.
-                self.gone = True
+                self.failed = True
                 with suppress(OSError):
                     self._stack.close()
             finally:

@@ -20,7 +20,7 @@ import attrs
 
 from pullstream import CompositionError
 
-from .names import fsspec, is_aside, passes_over
+from .names import fsspec, is_hidden, passes_over
 
 NAME: Final = "adapters.files"
 """The key under which the modules of a run find their shared `RunFiles`."""
@@ -296,7 +296,7 @@ _known_folders: Final = lru_cache(maxsize=64)(_folders)
 
 
 def _is_data(path: str) -> bool:
-    return not any(map(is_aside, path.split("/")))
+    return not any(map(is_hidden, path.split("/")))
 
 
 def _matches(pattern: str, path: str) -> bool:

@@ -23,7 +23,7 @@ LONGEST: Final = 255
 _DEVICE: Final = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]) *(\..*)?", re.IGNORECASE)
 
 
-def is_aside(name: str) -> bool:
+def is_hidden(name: str) -> bool:
     """Whether a name in a folder marks a hidden or unfinished file; `_day=1` is a partition, so it is data."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(UNFINISHED)
 
@@ -33,8 +33,8 @@ def passes_over(pattern: str, path: str) -> bool:
 
     A part of the pattern that is such a name itself, as in `_*/*.tmp`, includes these names.
     """
-    named = [re.compile(fsspec().utils.glob_translate(part)) for part in pattern.split("/") if is_aside(part)]
-    return any(is_aside(name) and not any(each.match(name) for each in named) for name in path.split("/"))
+    named = [re.compile(fsspec().utils.glob_translate(part)) for part in pattern.split("/") if is_hidden(part)]
+    return any(is_hidden(name) and not any(each.match(name) for each in named) for name in path.split("/"))
 
 
 def not_a_name(text: str) -> str | None:

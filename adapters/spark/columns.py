@@ -8,7 +8,7 @@ from pullstream.authoring import of_extra
 
 from .errors import SparkMissing, no_frame, refused
 from .failures import first_line, unlogged
-from .reading.jobs import STOPPED, is_connect, stands
+from .reading.jobs import STOPPED, is_alive, is_connect
 from .types import Column, DataFrame, StructField
 
 TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
@@ -19,7 +19,7 @@ def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None
     """Refuse, in a module's name, anything but a DataFrame of a running session with columns that PyArrow supports."""
     if not isinstance(df, of_extra("spark", "pyspark.sql", SparkMissing).DataFrame):
         raise refused(module, no_frame(wanted, df))
-    if not stands(df.sparkSession):
+    if not is_alive(df.sparkSession):
         raise refused(module, f"got a DataFrame, but {STOPPED}")
     kinds = {field.name: field.dataType.simpleString() for field in df.schema}
     months = [name for name, kind in kinds.items() if "interval year" in kind or "interval month" in kind]

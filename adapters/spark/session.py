@@ -20,7 +20,7 @@ from .errors import SparkJobError, SparkMissing, refused
 from .failures import start_error
 from .gateway import guard
 from .java import java_home
-from .reading.jobs import is_connect, stands
+from .reading.jobs import is_alive, is_connect
 from .starting import Starting
 from .types import SparkSession
 
@@ -156,7 +156,7 @@ def active_session(
         )
     if not is_connect(chosen) and not hasattr(chosen, "sparkContext"):
         raise refused(module, f"needs a Spark session, for example spark.session(), but got {chosen!r}", site)
-    if not stands(chosen):
+    if not is_alive(chosen):
         raise refused(module, "got a session that was stopped: use another, for example spark.session()", site)
     return chosen
 

@@ -75,6 +75,6 @@ MEANT: Final[Mapping[str, str]] = {
 """The expectations with which a subject declares a finding to be intended."""
 
 
-def told(rule: str) -> str:
+def sentence_of(rule: str) -> str:
     """Return the sentence of a rule, or of another finding."""
     return RULES.get(rule) or BESIDE[rule]

@@ -9,7 +9,7 @@ import attrs
 from more_itertools import interleave_longest
 
 from pullstream.conformance.cells import Cell
-from pullstream.conformance.findings import HINTS, MEANT, told
+from pullstream.conformance.findings import HINTS, MEANT, sentence_of
 from pullstream.errors import PullstreamError
 
 
@@ -53,7 +53,7 @@ class Finding:
     @property
     def words(self) -> str:
         """The sentence of the rule."""
-        return told(self.rule)
+        return sentence_of(self.rule)
 
     @property
     def hint(self) -> str:

@@ -47,7 +47,7 @@ class Keeping(StateSaver):
 
     saves: bool
     """Whether a journal saves the memory of modules."""
-    begins_anew: bool
+    starts_afresh: bool
     """Whether, with a journal, this stream starts afresh in each run: it must give the same results again."""
 
     # ---- what modules keep

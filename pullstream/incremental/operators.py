@@ -159,7 +159,7 @@ class Reduce(Operator):
         del changed
         counts = self.inputs.at(key, time)
         if counts and (min(counts.values()) < 0 or SUM in counts):
-            self.see_that_none_is_missing(key, counts)
+            self.check_counts(key, counts)
         return counts
 
     def _look_again(self, key: Hashable, time: Time, changed: set[Any] | None) -> None:
@@ -174,7 +174,7 @@ class Reduce(Operator):
                     else:
                         known |= changed
 
-    def see_that_none_is_missing(self, key: Any, counts: Mapping[Any, int]) -> None:
+    def check_counts(self, key: Any, counts: Mapping[Any, int]) -> None:
         """Check that no count is negative; raises `MultiplicityError` for one."""
         for value, count in counts.items():
             # For a sum, only the number of a key's values is known.

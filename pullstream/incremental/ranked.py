@@ -238,7 +238,7 @@ class Foremost(Reduce):
         # Changes from before the index was made have no set of changed values: search the group for those once more.
         if not inputs.is_indexed(key) or changed is None:
             return super().counted(key, time, changed)
-        self.see_that_none_is_missing(key, {value: inputs.count(key, value, time) for value in changed})
+        self.check_counts(key, {value: inputs.count(key, value, time) for value in changed})
         return inputs.first(key, time, self._n)
 
     def _foremost(self, key: Any, counts: dict[Any, int]) -> Mapping[Any, int]:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Never
 import trio
 from typing_extensions import TypeVar
 
-from pullstream.asyncio_bridge import Bridge, at_home
+from pullstream.asyncio_bridge import Bridge, set_home
 from pullstream.blueprint import bound
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
@@ -149,7 +149,7 @@ class _AwaitedRun(Generic[R]):
             self._ended.set_result(None)
 
     async def _run(self) -> None:
-        at_home(Bridge(self._loop))
+        set_home(Bridge(self._loop))
         self._token = trio.lowlevel.current_trio_token()
         self._look()
         await self._running.through()

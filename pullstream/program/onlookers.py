@@ -9,7 +9,7 @@ from pullstream.blueprint.shown import shown_argument
 from pullstream.errors import CompositionError
 
 
-def looker_argument(beside: object) -> None:
+def check_beside(beside: object) -> None:
     """Refuse an unsuitable companion when opening, as far as this can be checked without calling it."""
     where = f" at {Site.here()}"
     if not callable(beside):
@@ -38,7 +38,7 @@ def looker_argument(beside: object) -> None:
         raise _no_beside(beside, why, where) from None
 
 
-def look_on(beside: Callable[[Any], Awaitable[object]], running: object) -> Awaitable[object]:
+def call_beside(beside: Callable[[Any], Awaitable[object]], running: object) -> Awaitable[object]:
     """Call the companion and return its awaitable."""
     awaited: object = beside(running)
     if not inspect.isawaitable(awaited):

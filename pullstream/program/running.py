@@ -34,7 +34,7 @@ from pullstream.frames import cut
 from pullstream.logger import LOG
 from pullstream.program import wanted
 from pullstream.program.endings import combined, instead_of
-from pullstream.program.onlookers import look_on, looker_argument
+from pullstream.program.onlookers import call_beside, check_beside
 from pullstream.program.progress import Progress
 from pullstream.resuming.keeping import StreamKeeping
 from pullstream.trace.every import trace_of_a_run
@@ -77,7 +77,7 @@ class Running(Generic[R]):
         trace: "wanted.TraceTo | None" = None,
     ) -> None:
         if beside is not None:
-            looker_argument(beside)
+            check_beside(beside)
         refuse_sharing(pipeline)
         if not (trace is None or isinstance(trace, (str, PathLike)) or hasattr(trace, "writelines")):
             raise CompositionError(
@@ -578,7 +578,7 @@ class Running(Generic[R]):
         """Run the companion; if it raises, end the run in an orderly way, or add the error if it has ended."""
         LOOKS_ON.set(True)
         try:
-            await look_on(beside, self)
+            await call_beside(beside, self)
         except BaseException as exc:
             failure = without_cancelled(exc)
             if failure is None:

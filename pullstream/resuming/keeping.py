@@ -31,7 +31,7 @@ class StreamKeeping(Keeping):
         assert outer is None or isinstance(outer, StreamKeeping)
         self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
         """Whether it must refuse modules that keep state across times, because no journal would save it."""
-        self.begins_anew: bool = outer is not None and (outer.saves or outer.begins_anew)
+        self.starts_afresh: bool = outer is not None and (outer.saves or outer.starts_afresh)
 
     @staticmethod
     def of(sidecar: Sidecar) -> "StreamKeeping":

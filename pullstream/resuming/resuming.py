@@ -41,7 +41,7 @@ def let_pass(edge: Edge[Any], left: Left) -> None:
             part = left(answer, limit)
             if part is not None:
                 return part
-            if not (await edge.breathe() and edge.goes_on):
+            if not (await edge.breathe() and edge.may_continue):
                 return DONE
         return answer
 
@@ -59,7 +59,7 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
         return answer
     if edge.origin and not answer.uniform:
         # Times must not go back, dropped or not; the values before a time that does are still answered.
-        answer = edge.handover.before_a_wrong_time(answer)
+        answer = edge.handover.until_wrong_time(answer)
     gone = set(filter(drops, (answer.time,) if answer.uniform else dict.fromkeys(answer.times)))
     left = at_times(answer, lambda time: time not in gone) if gone else answer
     for dropped in edge.location.dropping:

@@ -33,9 +33,9 @@ class Choices:
         self._counts: dict[str, int] = {}
         self._first = 0
         self.deviations: dict[Choice, int] = {}
-        self.told: dict[Choice, str] = {}
+        self.descriptions: dict[Choice, str] = {}
         """The deviations in words."""
-        self.heard: Callable[[str], object] = lambda _: None
+        self.on_deviation: Callable[[str], object] = lambda _: None
         """Receives each deviation in words, for the trace of the run."""
 
     def begin(self, life: int) -> bool:
@@ -77,9 +77,9 @@ class Choices:
                 option = self._chance.randrange(1, options)
         if option:
             self.deviations[where, count] = option
-            self.told[where, count] = told = tell(option)
+            self.descriptions[where, count] = told = tell(option)
             if told:
-                self.heard(told)
+                self.on_deviation(told)
         return option
 
     def pick(

@@ -83,7 +83,7 @@ class Lives:
         run = self._life(choices, seed, self._like, dies_at, last=last)
         run.resumed, run.cut_short = resumed, self._cut_short
         if choice is not None and run.died:
-            choices.told[choice] = f"the process was killed at its write number {dies_at}, {run.died}"
+            choices.descriptions[choice] = f"the process was killed at its write number {dies_at}, {run.died}"
         self._cut_short |= run.way == "finish" or (run.injected is not None and self._judging.handles)
         return run, self._wrong(run)
 

@@ -119,7 +119,7 @@ class Simulated:
 
     def story(self) -> list[str]:
         """Return the deviations in words."""
-        return [told for told in self.choices.told.values() if told]
+        return [told for told in self.choices.descriptions.values() if told]
 
     def verdict(self) -> Sequence[str]:
         """Return the model's objections to the run's progress."""
@@ -274,7 +274,7 @@ class Simulation(trio.abc.Instrument):
         pipeline, *companions = self._made()
         limit = choices.pick("limit", LIMITS, "the run's limit was {}".format, share=0.5)
         watcher = out.watcher = EdgeWatcher(choices, self._arrived, self._asked)
-        choices.heard = watcher.deviated
+        choices.on_deviation = watcher.deviated
         trace = io.StringIO()
         self._outside = trio.CancelScope(deadline=trio.current_time() + PATIENCE)
         journal = None if self._disk is None else self._disk.journal
@@ -388,7 +388,7 @@ class Simulation(trio.abc.Instrument):
             if at < number:
                 watcher.raises = name, at + 1
                 self.out.way = "fail"
-                choices.told[choice] = f"{name} raised an exception when it was asked for answer {at + 1}"
+                choices.descriptions[choice] = f"{name} raised an exception when it was asked for answer {at + 1}"
                 return
             at -= number
 
@@ -406,7 +406,7 @@ class Simulation(trio.abc.Instrument):
         done = {"abort": "aborted", "finish": "finished", "cancel": "cancelled"}[way]
         out.way = way
         told = f"after {self._clock.current_time():g} s the run was {done}" + (f", while {busy}" if busy else "")
-        self._choices.told[choice] = told
+        self._choices.descriptions[choice] = told
         out.watcher.deviated(told)
         if way == "abort":
             running.abort_nowait()

@@ -1,4 +1,4 @@
-"""The door to `adapters.spark`, in a checkout; an installed package has here what is behind it."""
+"""The public module of `adapters.spark` in a checkout. In an installed package, its content is here."""
 
 from pullstream.checkout import beside as _beside
 from pullstream.late import publish

@@ -1,3 +1,3 @@
-"""The door to `adapters.spark.failures`, in a checkout; an installed package has here what is behind it."""
+"""The public module of `adapters.spark.failures` in a checkout. In an installed package, its content is here."""
 
 from adapters.spark.failures import *  # noqa: F403

@@ -116,10 +116,10 @@ _CODINGS: Final[dict[type, Coding]] = {
 _READERS: Final = {name: read for name, _, read in _CODINGS.values()}
 
 
-def told(written: Json) -> str:
+def time_text(written: Json) -> str:
     """Return the display text of an encoded time.
 
-    >>> told(3), told({"date": "2024-02-29"}), told({"loop": [3, 0, 2]}), told({"product": [1, 2]})
+    >>> time_text(3), time_text({"date": "2024-02-29"}), time_text({"loop": [3, 0, 2]}), time_text({"product": [1, 2]})
     ('3', '2024-02-29', '3 round 0.2', '(1, 2)')
     """
     if not isinstance(written, dict):
@@ -131,10 +131,10 @@ def told(written: Json) -> str:
         case "bool":
             return str(bool(value))
         case "loop":
-            return f"{told(value[0])} round {'.'.join(map(str, value[1:]))}"
+            return f"{time_text(value[0])} round {'.'.join(map(str, value[1:]))}"
         case "tuple" | "product" | "lexicographic" | "frozenset":
             brackets = "{}" if name == "frozenset" else "()"
-            return brackets[0] + ", ".join(map(told, value)) + brackets[1]
+            return brackets[0] + ", ".join(map(time_text, value)) + brackets[1]
         case "timedelta":
             return str(timedelta(*value))
         case _:

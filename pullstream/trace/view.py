@@ -13,7 +13,7 @@ from pullstream.checker.rules import RULES
 from pullstream.trace.drawing.layout import layout_of
 from pullstream.trace.drawing.messages import times_of
 from pullstream.trace.file import Trace, with_times
-from pullstream.trace.times import Json, told
+from pullstream.trace.times import Json, time_text
 
 SCRIPTS = ("model.js", "pictures.js", "page.js")
 """The scripts of the page, in order; like its style and its frame, they are files of this package."""
@@ -56,7 +56,7 @@ def data_of(trace: Trace) -> dict[str, Json]:
         "edges": header["edges"],
         "sinks": header["sinks"],
         "steps": header["plan"]["steps"],
-        "initial": [[place, told(time)] for place, time in header["plan"]["initial"]],
+        "initial": [[place, time_text(time)] for place, time in header["plan"]["initial"]],
         "layout": layout_of(header).as_json(),
         "events": [_with_words(event) for event in trace.events] or [NOTHING],
         "verdict": trace.verdict or NO_VERDICT,
@@ -68,9 +68,9 @@ def _with_words(event: Sequence[Json]) -> Sequence[Json]:
     number, clock, kind, *about = event
     match kind, about:
         case "value", [edge, lane, request, count, time, values]:
-            return [number, clock, kind, edge, lane, request, count, ", ".join(map(told, times_of(time))), values]
+            return [number, clock, kind, edge, lane, request, count, ", ".join(map(time_text, times_of(time))), values]
         case _:
-            return [number, clock, kind, *with_times(kind, about, told)]
+            return [number, clock, kind, *with_times(kind, about, time_text)]
 
 
 def _file(name: str) -> str:

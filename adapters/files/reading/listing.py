@@ -13,7 +13,7 @@ import attrs
 from pullstream.authoring import LOG, Call
 
 from ..conflicts import ReadPaths
-from ..names import fsspec, is_aside, passes_over, url_argument
+from ..names import fsspec, is_hidden, passes_over, url_argument
 from .errors import FileChangedError, FileReadError, NoFilesError
 from .tree import Info, Tree, no_file
 
@@ -86,7 +86,7 @@ class GivenPath:
         if self.on_disk:
             return dict(tree.inside(self.key))
         entries: dict[str, Info] = self.fs.find(self.key, detail=True)
-        return {key: info for key, info in entries.items() if not any(map(is_aside, key[len(self.key) :].split("/")))}
+        return {key: info for key, info in entries.items() if not any(map(is_hidden, key[len(self.key) :].split("/")))}
 
     def nothing(self) -> NoFilesError:
         """Make the error for a path where no files were found."""

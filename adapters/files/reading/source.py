@@ -33,7 +33,7 @@ class FilesSource(Kernel[Any], Outside):
 
     @override
     async def acquire(self) -> None:
-        if self._plan.follow and self.scope.keeping.begins_anew:
+        if self._plan.follow and self.scope.keeping.starts_afresh:
             what, option = ("reads new files of", "available=") if self._plan.available else ("follows", "follow=")
             raise JournalError(
                 f"{self.location} {what} a folder inside another module, where a journal cannot record which file had "

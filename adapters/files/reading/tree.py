@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from glob import has_magic
 from typing import Any
 
-from ..names import fsspec, is_aside
+from ..names import fsspec, is_hidden
 from .errors import FileReadError
 
 Info = Mapping[str, Any]
@@ -50,13 +50,13 @@ class Tree:
         if not has_magic(part):
             return [f"{folder.rstrip('/')}/{part}"]
         fits = re.compile(fsspec().utils.glob_translate(part)).fullmatch
-        return [path for name, path in self._names(folder) if fits(name) and (is_aside(part) or not is_aside(name))]
+        return [path for name, path in self._names(folder) if fits(name) and (is_hidden(part) or not is_hidden(name))]
 
     def _at_any_depth(self, folder: str, rest: Sequence[str]) -> Iterator[tuple[str, Info]]:
         if rest:
             yield from self._matching(folder, rest)
         for name, path in self._names(folder):
-            if is_aside(name):
+            if is_hidden(name):
                 continue
             if os.path.isdir(path):  # noqa: PTH112 - as above
                 if os.path.islink(path):  # noqa: PTH114 - as above

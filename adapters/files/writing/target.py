@@ -15,7 +15,7 @@ from typing_extensions import override
 from pullstream import CompositionError
 from pullstream.authoring import Site
 
-from ..names import is_aside, not_a_name, too_long
+from ..names import is_hidden, not_a_name, too_long
 from .refusals import FileTargetError
 
 _FIELDS = frozenset({"time", "key"})
@@ -169,7 +169,7 @@ class Target:
             name.encode()
         elif too_long(name):
             raise ValueError(f"{name!r} is too long for a file name; use shorter times and keys")
-        if is_aside(name) and not is_aside(sample):
+        if is_hidden(name) and not is_hidden(sample):
             raise ValueError(
                 f"{name!r} is the name of a hidden or unfinished file, so readers of the folder would skip it; put "
                 f"text before the field, as in 'k={{key}}'"

@@ -29,7 +29,7 @@ def is_connect(used: "DataFrame | SparkSession") -> bool:
     return type(used).__module__.startswith("pyspark.sql.connect")
 
 
-def stands(session: "SparkSession") -> bool:
+def is_alive(session: "SparkSession") -> bool:
     """Whether a session has not been stopped."""
     if is_connect(session):
         return not cast("Any", session).is_stopped
@@ -50,12 +50,12 @@ def progress(stages: Iterable[int], done: int, of_all: int) -> str:
 
 def over(session: "SparkSession") -> bool:
     """Whether a session was stopped or is being stopped, which then explains a failure."""
-    if is_connect(session) or not stands(session):
-        return not stands(session)
+    if is_connect(session) or not is_alive(session):
+        return not is_alive(session)
     try:
         return bool(cast("Any", session.sparkContext)._jsc.sc().isStopped())  # noqa: SLF001
     except Exception:  # noqa: BLE001 - it was stopped during this call, or Java has ended
-        return not stands(session)
+        return not is_alive(session)
 
 
 def ended(session: "SparkSession") -> JavaEnded | None:
@@ -63,7 +63,7 @@ def ended(session: "SparkSession") -> JavaEnded | None:
     if is_connect(session):
         return None
     # If Java has stopped the context, and not the user, then the process is exiting.
-    seconds = EXITING_SECONDS if stands(session) and over(session) else 0.0
+    seconds = EXITING_SECONDS if is_alive(session) and over(session) else 0.0
     known = java_ended(session.sparkContext, seconds)
     return None if known is None else again(known)
 
@@ -121,7 +121,7 @@ class Jobs:
         """Describe what Spark is doing for these jobs, in a few words; takes one or two calls to Java."""
         session = self._session
         # The server of Connect does not report the progress of an operation here.
-        if not self._submitted or self._ended or is_connect(session) or not stands(session):
+        if not self._submitted or self._ended or is_connect(session) or not is_alive(session):
             return ""
         tracker: Any = session.sparkContext.statusTracker()
         jobs = [job for number in job_numbers(session, self.tag) if (job := tracker.getJobInfo(number)) is not None]
@@ -147,7 +147,7 @@ class Jobs:
         self.cancelled = True
         session: Any = self._session
         # Stopping a session stops its jobs.
-        if self._submitted and not self._ended and stands(session):
+        if self._submitted and not self._ended and is_alive(session):
             cancel = session.interruptTag if is_connect(session) else session.sparkContext.cancelJobsWithTag
             cancel(self.tag)
 
@@ -174,7 +174,7 @@ class Jobs:
     def _tagged(self, step: Callable[[], T], *tags: str) -> T:
         self._submitted = True
         session: Any = self._session
-        if not stands(session):
+        if not is_alive(session):
             raise SparkJobError(f"Spark could not do the job: {STOPPED}", "")
         mine = (self.tag, *tags)
         # A tag belongs to the submitting thread, and threads that Spark starts from it inherit it. The thread then
@@ -184,7 +184,7 @@ class Jobs:
                 (session.addTag if is_connect(session) else session.sparkContext.addJobTag)(tag)
             return step()
         finally:
-            for tag in mine if stands(session) else ():
+            for tag in mine if is_alive(session) else ():
                 (session.removeTag if is_connect(session) else session.sparkContext.removeJobTag)(tag)
 
 

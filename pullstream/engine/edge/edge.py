@@ -161,7 +161,7 @@ class Edge(Generic[T]):
         return self._awaited or self._requests.busy
 
     @property
-    def goes_on(self) -> bool:
+    def may_continue(self) -> bool:
         """Whether the module may continue: nothing has ended the edge, and the program has not asked it to finish."""
         return self.open and not self._requests.finishing
 

@@ -86,7 +86,7 @@ class Handover(Generic[T]):
         if self.checked:
             self.checked = False
         else:
-            batch = self.before_a_wrong_time(batch)
+            batch = self.until_wrong_time(batch)
         try:
             if end.whole:
                 end.count_batch(batch)
@@ -106,7 +106,7 @@ class Handover(Generic[T]):
             self.rest, self.unfinished = None, self.failure is not None
         return batch
 
-    def before_a_wrong_time(self, answer: Batch[T]) -> Batch[T]:
+    def until_wrong_time(self, answer: Batch[T]) -> Batch[T]:
         """The part of an answer before the first forbidden time; the next ask raises the failure (R8)."""
         if self._trusted and not self._origin:
             return answer

@@ -34,7 +34,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         """The streams that have not ended."""
         self.outer = Backlog()
         """The ending of upstream, once it is known."""
-        self.owed = Backlog(self)
+        self.backlog = Backlog(self)
         """Answers that belong to no inner stream, then the failure of the first stream that failed."""
         self._whole: Batch[Any] | None = None
         """The batch from upstream that is being dealt."""
@@ -51,7 +51,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         """The number of values to ask upstream for; 0 while there is no room for them."""
 
     @abstractmethod
-    def came(self, batch: Batch[Any]) -> None:
+    def take_run(self, batch: Batch[Any]) -> None:
         """Take the next run of upstream's answer: a batch at one time."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
             ask = self.ask_input if clocks.monotonic() < until else self.ask_beside
             ask(stream.lane, limit)
 
-    def gone(self, stream: S) -> None:
+    def stream_ended(self, stream: S) -> None:
         """Note that a stream has ended."""
 
     def end(self, ending: Done | BaseException) -> None:
@@ -95,7 +95,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
                 self._to_ask.append(stream)
             return self.answer(stream, batch)
         wanted = 0
-        if not self.owed.known:
+        if not self.backlog.known:
             while self.deal(limit) and self._next_run():
                 pass
             self.ask_due()
@@ -104,7 +104,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
             wanted = 0 if self.outer.known else self.wanted(limit)
         if wanted:
             self.ask_input(self.upstream, wanted)
-        if (answer := self.owed.answer(limit)) is not None:
+        if (answer := self.backlog.answer(limit)) is not None:
             return answer
         return DONE if not self.inner and self.outer.reached() else self.pending()
 
@@ -121,7 +121,7 @@ class SideBySide(PolledAsking[Any], Generic[S]):
         if self._passed:
             self.upstream.ack_but(self._whole.part(self._passed))
         self._run = len(run.values)
-        self.came(run)
+        self.take_run(run)
         return True
 
     @override
@@ -137,8 +137,8 @@ class SideBySide(PolledAsking[Any], Generic[S]):
             stream.put(answer)
             self._ready.append(stream)
         elif isinstance(answer, BaseException) and answer is not self.outer.ending:
-            self.owed.end(answer)
+            self.backlog.end(answer)
         else:
-            self.gone(stream)
+            self.stream_ended(stream)
             del self.inner[lane]
             forget_inner(self, [lane])

@@ -38,7 +38,7 @@ class Input(Backlog):
         self.began: float | None = None
         """The moment at which that ask began; None once others have had their turns."""
 
-    def came(self, answer: Batch[Any] | Done | BaseException) -> None:
+    def receive(self, answer: Batch[Any] | Done | BaseException) -> None:
         """Take the input's answer."""
         if isinstance(answer, Batch):
             self.put(answer)
@@ -172,14 +172,14 @@ class FanIn(PolledAsking[Any]):
             self.going -= 1
             if isinstance(answer, BaseException):
                 self.failure_above = self.failure_above or answer
-        each.came(answer)
-        self.came(each)
+        each.receive(answer)
+        self.input_answered(each)
 
     @override
     def _ask_again(self, lane: Lane[Any], limit: int) -> None:
         self.ask_one(self._inputs[lane], limit)
 
-    def came(self, each: Input) -> None:
+    def input_answered(self, each: Input) -> None:
         """Note that an input has values, or its ending."""
 
     def asked(self, each: Input) -> bool:
@@ -207,7 +207,7 @@ class ManyInputs(FanIn):
         await super().acquire()
 
     @override
-    def came(self, each: Input) -> None:
+    def input_answered(self, each: Input) -> None:
         if each:
             insort(self.having, each, key=NUMBER)
 

@@ -223,9 +223,9 @@ class Notified(PolledKernel[Any]):
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
-        return self.go_on(limit) or self.ready.answer(limit) or NOT_YET
+        return self.handle_next(limit) or self.ready.answer(limit) or NOT_YET
 
-    def go_on(self, limit: int) -> Unanswered | None:
+    def handle_next(self, limit: int) -> Unanswered | None:
         """Handle the next event, if no results are left; return NOT_YET or WAIT if there is no event."""
         ready = self.ready
         self._limit = limit

@@ -21,7 +21,7 @@ class Passing(PolledAsking[Any]):
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        self.next.came(answer)
+        self.next.receive(answer)
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:

@@ -32,7 +32,7 @@ FEW: Final = 64
 """The number of entries kept before it is worth checking which of them can be dropped."""
 
 
-def no_place_in_an_order(*times: Hashable) -> str:
+def order_advice(*times: Hashable) -> str:
     """The advice for a NaN, which is neither before nor after any other time, or for times in a misleading order.
 
     The latter are strings, and the hour that a zone's clock shows twice. For other times the advice is empty.
@@ -497,7 +497,7 @@ class Location(Metered):
             answered = f"{shown(values[0])}, at {time!r}," if len(values) else f"at {time!r}"
             raise CapabilityError(
                 f"{self}, went back in time: it answered {answered} after promising that nothing before "
-                f"{capability!r} would come. {no_place_in_an_order(capability, time) or advice} (R12)",
+                f"{capability!r} would come. {order_advice(capability, time) or advice} (R12)",
                 time,
             )
 

@@ -199,7 +199,7 @@ class _Join(FanIn):
                 self.ask_beside(side.each.lane, side.pace.next(side.each.lane, at_most=room))
 
     @override
-    def came(self, each: Input) -> None:
+    def input_answered(self, each: Input) -> None:
         self._sides[each.number].pace.took()
         self._stale = True
 

@@ -189,7 +189,7 @@ class JoinByTime(FanIn):
         return not any(self.all)
 
     @override
-    def came(self, each: Input) -> None:
+    def input_answered(self, each: Input) -> None:
         self._paces[each.number].took()
 
 

@@ -195,8 +195,8 @@ class _CombineLatest(ManyInputs):
         return DONE if not self.going or self._hopeless else self.ask_inputs(limit)
 
     @override
-    def came(self, each: Input) -> None:
-        super().came(each)
+    def input_answered(self, each: Input) -> None:
+        super().input_answered(each)
         if each.done and self._latest[each.number] is _NONE:
             self._hopeless = True
 

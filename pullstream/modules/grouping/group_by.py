@@ -117,7 +117,7 @@ class GroupBy(SideBySide[_Group]):
     def wanted(self, limit: int) -> int:
         while self._dealt and not len(self._dealt[-1]):
             self._dealt.pop()
-        if self._pending or self.owed or self._dealt or self.asking(self.upstream):
+        if self._pending or self.backlog or self._dealt or self.asking(self.upstream):
             return 0
         return self._cost.next(self.upstream, at_most=min(limit, self._pace.next()))
 
@@ -133,7 +133,7 @@ class GroupBy(SideBySide[_Group]):
                 except Exception as exc:
                     if not self._catches:
                         raise
-                    self.owed.put(Batch(self._time, (caught(self._pending.popleft(), exc),)))
+                    self.backlog.put(Batch(self._time, (caught(self._pending.popleft(), exc),)))
                     continue
                 group = self._group(key)
                 if group is None:
@@ -191,7 +191,7 @@ class GroupBy(SideBySide[_Group]):
             group.feed.end(ending)
 
     @override
-    def came(self, batch: Batch[Any]) -> None:
+    def take_run(self, batch: Batch[Any]) -> None:
         self._time = batch.time
         # Count no more groups than values: most groups may have no values left.
         self._pace.took(len(batch.values), streams=max(1, min(len(batch.values), len(self._groups))))
@@ -204,7 +204,7 @@ class GroupBy(SideBySide[_Group]):
         return Batch(batch.time, [(stream.key, value) for value in batch.values])
 
     @override
-    def gone(self, stream: _Group) -> None:
+    def stream_ended(self, stream: _Group) -> None:
         # A group that has ended by itself keeps its place, so that later values of its key are left out.
         if stream.closing:
             del self._groups[stream.key]

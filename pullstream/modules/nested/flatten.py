@@ -81,7 +81,7 @@ class FlattenBeside(SideBySide[_Merged]):
     @override
     def wanted(self, limit: int) -> int:
         # Iterables can always have more values, so upstream is asked while they are open, as with sources.
-        if self._pending or self.owed.left > (limit if self._read else 0):
+        if self._pending or self.backlog.left > (limit if self._read else 0):
             return 0
         opened = self._concurrency - self._room()
         if opened == self._concurrency:
@@ -90,7 +90,7 @@ class FlattenBeside(SideBySide[_Merged]):
         return min(limit, self._pace.next(opened) - opened)
 
     @override
-    def came(self, batch: Batch[Any]) -> None:
+    def take_run(self, batch: Batch[Any]) -> None:
         self._time = batch.time
         self._pending.extend(batch.values)
         self._pace.took(len(batch.values))
@@ -98,8 +98,8 @@ class FlattenBeside(SideBySide[_Merged]):
     @override
     def deal(self, limit: int) -> bool:
         self._open()
-        while self._read and self.owed.left < limit and not self.owed.known:
-            self._read_next(limit - self.owed.left)
+        while self._read and self.backlog.left < limit and not self.backlog.known:
+            self._read_next(limit - self.backlog.left)
             self._open()
         return not self._pending
 
@@ -130,7 +130,7 @@ class FlattenBeside(SideBySide[_Merged]):
             pending.clear()
             self.end(exc)
         if listed:
-            self.owed.put(Batch(time, listed))
+            self.backlog.put(Batch(time, listed))
 
     def _room(self) -> int:
         return self._concurrency - len(self.inner) - len(self._read)
@@ -142,12 +142,12 @@ class FlattenBeside(SideBySide[_Merged]):
         try:
             values.extend(islice(iterator, limit))
         except BaseException as exc:  # noqa: BLE001 - raised after the values before it
-            self.owed.end(exc)
+            self.backlog.end(exc)
         if values:
-            self.owed.put(Batch(time, values))
+            self.backlog.put(Batch(time, values))
         if len(values) == limit:
             self._read.rotate(-1)
-        elif not self.owed.known:
+        elif not self.backlog.known:
             self._read.popleft()
             self.location.drop(time)
 
@@ -165,7 +165,7 @@ class FlattenBeside(SideBySide[_Merged]):
         return Batch(stream.outer, batch.values)
 
     @override
-    def gone(self, stream: _Merged) -> None:
+    def stream_ended(self, stream: _Merged) -> None:
         self.location.drop(stream.outer)
 
     def _stream_of(self, value: Any) -> Source[Any]:

@@ -188,7 +188,7 @@ class _Ingress(PolledAsking[Any]):
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
-        self._outside.came(answer)
+        self._outside.receive(answer)
 
 
 class _Egress(PassOn):

@@ -5,7 +5,7 @@ from itertools import islice
 from types import CoroutineType, NoneType
 from typing import Any, Final
 
-from pullstream.engine.sidecar.location import no_place_in_an_order
+from pullstream.engine.sidecar.location import order_advice
 from pullstream.errors import CapabilityError
 from pullstream.failures import Unawaited
 from pullstream.protocol import Batch
@@ -103,4 +103,4 @@ def known(time: Hashable, value: Any) -> None:
             f"use map_async first"
         )
     if time != time:  # noqa: PLR0124 - only NaN is not equal to itself
-        raise CapabilityError(f"{value!r} is at {time!r}. {no_place_in_an_order(time)} (R12)", time)
+        raise CapabilityError(f"{value!r} is at {time!r}. {order_advice(time)} (R12)", time)

@@ -71,7 +71,7 @@ class _CatchUp(Prefetch):
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         if lane is self._old.lane:
-            self._old.came(answer)
+            self._old.receive(answer)
         else:
             super().arrived(lane, answer)
 

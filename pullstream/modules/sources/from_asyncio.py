@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from typing_extensions import override
 
-from pullstream.asyncio_bridge import AsyncioLoop, AsyncioTask, bridge_to, came_of_cancelling
+from pullstream.asyncio_bridge import AsyncioLoop, AsyncioTask, bridge_to, caused_by_cancellation
 from pullstream.blueprint import Blueprint, Call, OneShot, Source, TimeOf
 from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
@@ -107,7 +107,7 @@ class _Bridged(ThreadedSource):
         except BaseException as exc:  # noqa: BLE001 - raised in the asker's task or, after the last ask, by release
             if not self._stopping:
                 self._end.end(exc)
-            elif came_of_cancelling(exc):
+            elif caused_by_cancellation(exc):
                 self._release_failure = exc
         self._running = False
         self.wake()

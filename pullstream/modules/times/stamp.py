@@ -19,7 +19,7 @@ from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.sidecar.location import Location, no_place_in_an_order
+from pullstream.engine.sidecar.location import Location, order_advice
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError, no_end
 from pullstream.failures import Caught, caught
@@ -135,7 +135,7 @@ class _InOrder(_ByFunction):
             raise CapabilityError(
                 f"{self.location}, went back in time: {value!r} is at {time!r}, but {self.hold!r} came before. "
                 + (
-                    no_place_in_an_order(self.hold, time)
+                    order_advice(self.hold, time)
                     or "Sort the values, or allow them to be out of order with stamp(..., lateness=...)" + BELOW_MERGE
                 )
             )
@@ -222,7 +222,7 @@ class _WithLateness(_ByFunction):
                 f"{self.location}, got a value that is too late: {value!r} is at {time!r}, but {self._latest!r} has "
                 f"already arrived, and lateness={self._lateness!r}. "
                 + (
-                    no_place_in_an_order(self._latest, time)
+                    order_advice(self._latest, time)
                     or 'Allow more lateness, or pass late="drop" or a sink as late=' + BELOW_MERGE
                 )
             )

@@ -10,7 +10,7 @@ import attrs
 from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, LABEL, Frame, Layout, Way, layout_of
 from pullstream.trace.drawing.svg import drawing, element, line, short, text
 from pullstream.trace.file import Trace
-from pullstream.trace.times import Json, told
+from pullstream.trace.times import Json, time_text
 
 NOTHING: Final[Counter[str]] = Counter()
 
@@ -40,7 +40,7 @@ def state_at(trace: Trace, step: int | None = None) -> StateAt:
             for place, time, delta in about[0]:
                 counts[place][_key(time, words)] += delta
         elif kind == "frontiers":
-            frontiers.update({place: [told(time) for time in times] for place, times in about[0]})
+            frontiers.update({place: [time_text(time) for time in times] for place, times in about[0]})
     stamps = {
         place: Counter({words[key]: count for key, count in found.items() if count > 0})
         for place, found in counts.items()
@@ -50,7 +50,7 @@ def state_at(trace: Trace, step: int | None = None) -> StateAt:
 
 def _key(time: Json, words: dict[str, str]) -> str:
     key = json.dumps(time)
-    words[key] = told(time)
+    words[key] = time_text(time)
     return key
 
 

@@ -7,7 +7,7 @@ import attrs
 
 from pullstream.history.events import REQUESTS, Act
 from pullstream.trace.file import Trace
-from pullstream.trace.times import Json, told
+from pullstream.trace.times import Json, time_text
 
 ANSWERS = frozenset(act.value for act in Act if act not in REQUESTS)
 """The kinds of events that go downstream."""
@@ -62,7 +62,7 @@ def worded(kind: str, about: Sequence[Json], mark: str = "") -> str:
 
 
 def _times(time: Json) -> str:
-    return ", ".join(map(told, times_of(time)))
+    return ", ".join(map(time_text, times_of(time)))
 
 
 def times_of(time: Json) -> list[Json]:
@@ -109,11 +109,11 @@ def _notes(
     if kind in {"acquired", "released"} and about[0] in lives:
         yield lives[about[0]], kind
     elif kind == "completed" and about[0] in places:
-        yield places[about[0]], f"{told(about[1])} is complete"
+        yield places[about[0]], f"{time_text(about[1])} is complete"
     elif kind == "stamps":
         for place, time, delta in about[0]:
             if place in places:
-                yield places[place], f"{told(time)} {'in flight' if delta > 0 else 'acknowledged'}"
+                yield places[place], f"{time_text(time)} {'in flight' if delta > 0 else 'acknowledged'}"
 
 
 def lifelines(trace: Trace, module: str) -> tuple[list[int], list[str]]:
