@@ -9,6 +9,7 @@ import pytest
 import trio.testing
 
 import pullstream as ps
+from pullstream.incremental import integrate, upserts
 from pullstream.modules.grouping.inline import InlineRow
 from tests.pullstream.common import Unseen
 from timely import Antichain
@@ -85,6 +86,7 @@ ROWS = {
     "accumulate": ps.accumulate(ps.agg.sum()),
     "unique_by_time": ps.unique_by_time(lambda n: n % 4),
     "unique": ps.unique(lambda n: n % 4),
+    "collection": ps.pipe(upserts(lambda n: n % 8), integrate()),
     "skip and take": ps.pipe(ps.skip(1), ps.take(3)),
     "take none": ps.pipe(ps.take(0), ps.count_by_key()),
     "take while": ps.pipe(ps.skip(lambda n: n < 9), ps.take(lambda n: n < 30, last=True), ps.batch(2)),

@@ -5,6 +5,7 @@ so a key costs no more than its state.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence, Sized
+from copy import copy
 from itertools import groupby
 from sys import maxsize
 from typing import Any, cast
@@ -48,11 +49,15 @@ class Place:
 
     def put(self, member: Member, module: Module) -> None:
         """Give a module its place; refuse it if a journal cannot save the module's state."""
-        owner = self.owner
+        owner, place = self.owner, self
         if member.traits.carries is not Carries.NOTHING:
             owner.scope.keeping.refuse_inline(f"{module}, composed at {module.site}")
+            if isinstance(member, Notified):
+                # It may read from its memory, which no other member shares.
+                place = copy(self)
+                place.memory = Memory(self.location)
         member.scope, member.run, member.location = owner.scope, owner.run, self.location
-        member.upstream = member.__edge__ = cast("Any", self)
+        member.upstream = member.__edge__ = cast("Any", place)
         if isinstance(member, Notified):
             # The input in flight, or the module's hold, covers its results until they have passed through the row.
             member.ready = Backlog()
