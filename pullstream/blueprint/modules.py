@@ -21,6 +21,18 @@ A_contra = TypeVar("A_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
 
 
+def _parts(module: "Module") -> tuple[object, ...]:
+    parts: list[object] = []
+    for value in (*module.args, *dict(module.options).values()) if module.options else module.args:
+        if isinstance(value, (tuple, dict)):
+            several = cast("Any", value.values() if isinstance(value, dict) else value)
+            # Anything else is data, and may be long.
+            parts += several if isinstance(next(iter(several), None), Blueprint) else ()
+        else:
+            parts.append(value)
+    return tuple(parts)
+
+
 @attrs.frozen
 class Module:
     """A module of a blueprint: the function that makes its work, and the arguments.
@@ -37,23 +49,16 @@ class Module:
     label: str | None = attrs.field(default=None, kw_only=True)
     follows: bool = attrs.field(default=False, kw_only=True)
     """Whether it was inserted because of an argument of the module in front of it; the user did not write it."""
+    parts: tuple[object, ...] = attrs.field(
+        init=False, eq=False, repr=False, default=attrs.Factory(_parts, takes_self=True)
+    )
+    """The arguments, and in place of a tuple or dict of blueprints, each of these."""
 
     def __str__(self) -> str:
         shown = [shown_argument(arg) for arg in self.args]
         shown += [f"{key}={shown_argument(value)}" for key, value in self.options]
         text = f"{self.name}({', '.join(shown)})"
         return text if self.label is None else f"{text}.named({self.label!r})"
-
-    @property
-    def parts(self) -> "Iterator[object]":
-        """The arguments, and in place of a tuple or dict of blueprints, each of these."""
-        for value in (*self.args, *dict(self.options).values()) if self.options else self.args:
-            if isinstance(value, (tuple, dict)):
-                several = cast("Any", value.values() if isinstance(value, dict) else value)
-                # Anything else is data, and may be long.
-                yield from several if isinstance(next(iter(several), None), Blueprint) else ()
-            else:
-                yield value
 
     def made(self) -> Any:
         """Make a run's work, new for each run."""
