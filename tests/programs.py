@@ -16,9 +16,18 @@ def python(*arguments, timeout=300, **how):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **how)
 
 
+class Started(subprocess.Popen):
+    """A process; a test that fails beside it kills it, and does not wait for its end."""
+
+    def __exit__(self, kind, *exc):
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, *exc)
+
+
 def started(*arguments, **how):
     """Start Python; its output is in a pipe."""
-    return subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True, **how)
+    return Started([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True, **how)
 
 
 def printed(*arguments, **how):
