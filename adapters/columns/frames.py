@@ -166,6 +166,12 @@ def frame_from(where: str, batch: RecordBatch) -> Frame:
         # Polars panics instead of raising an exception.
         if "decimal256(" in str(field.type):
             raise refused(field, "decimal128")
+    names: list[str] = batch.schema.names
+    if "" in names:
+        # Polars would give this column another name.
+        frame = frame_from(where, batch.rename_columns([name or "__0" for name in names]))
+        frame.columns = names
+        return frame
     with suppress(pl.exceptions.PolarsError):
         return pl.from_arrow(batch)
     # Polars cannot convert a slice of a batch with null fixed-size lists, but it can convert a copy.

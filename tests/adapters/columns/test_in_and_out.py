@@ -97,6 +97,15 @@ def test_errors_name_the_row_in_its_file(tmp_path, limit):
         ps.run(ps.pipe(rows, columns.filter((pl.col("t") > 4).fill_null(True)), windows, ps.drain()), limit=limit)
 
 
+def test_a_column_without_a_name_stays_without(tmp_path):
+    """The index that pandas writes to a CSV file."""
+    (tmp_path / "given.csv").write_text('"","a","column_0"\n0,5,7\n1,4,8\n')
+    changed = ps.pipe(columns.sort_by_time("a"), columns.with_columns(pl.col("") + 1), columns.select("*"))
+    read, write = files.read_csv(tmp_path / "given.csv"), files.write_csv(tmp_path / "{time}.csv")
+    (path,) = ps.run(ps.pipe(read, changed, write))
+    assert path.read_text() == '"","a","column_0"\n2,4,8\n1,5,7\n'
+
+
 def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
     for name in "ab":
         pq.write_table(pa.table({name: [1]}), tmp_path / f"{name}.parquet")
