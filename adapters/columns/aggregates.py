@@ -182,6 +182,9 @@ QUANTILE: Final = _of_lists("quantile", _quantile, _real)
 
 
 def _of(call: Call, given: Any) -> Any:
+    if isinstance(given, str) and given == "*":
+        # Polars would take all columns.
+        raise call.refuse("needs one column, but got '*'; to count the rows, write columns.count()")
     return None if given is None else expression(call, given)
 
 

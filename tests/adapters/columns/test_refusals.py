@@ -96,6 +96,7 @@ def joined(*others, **options):
             lambda: joined([ps.values([])] * 2, on="a"),
             r"needs sources, but got a list: pass them one by one, join\(\*sources\)$",
         ),
+        (lambda: columns.count("*"), r"count\(\) at .* needs one column, but got '\*'; to count the rows, write"),
         (lambda: columns.quantile(2, "n"), "needs q from 0 to 1"),
         (lambda: columns.quantile("n", 0.5), "from 0 to 1, but got .n.: its arguments are in the wrong order"),
     ],
