@@ -68,14 +68,21 @@ def test_it_must_be_resolved_with_its_kind(kind):
             ps.deferred(kind).resolve(wrong)
 
 
-async def test_a_transformer_that_is_not_known_yet_may_emit_at_an_earlier_time(autojump_clock):
-    given, handle = ps.pushable(9), ps.deferred("transformer")
-    async with ps.pipe(given, handle, ps.collect(timed=True)).open() as running:
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("early", [True, False], ids=["looked at before", "not looked at before"])
+async def test_what_is_not_known_yet_may_be_at_an_earlier_time(early, kind, autojump_clock):
+    given, handle = ps.pushable(9), ps.deferred(kind)
+    by_ten, collect = ps.map_time(lambda second: second // 10), ps.collect(timed=True)
+    pipeline = ps.pipe(given, handle) if kind == "sink" else ps.pipe(given, handle, collect)
+    async with pipeline.open() as running:
         given.advance(18)
         await trio.testing.wait_all_tasks_blocked()
-        assert running.progress.frontier() == Antichain([BEGINNING])
-        handle.resolve(ps.map_time(lambda second: second // 10))
-        await running.progress.completed(0)
+        assert not early or running.progress.frontier() == Antichain([BEGINNING])
+        handle.resolve(ps.pipe(by_ten, collect) if kind == "sink" else by_ten)
         await given.push("a", time=19)
+        await trio.testing.wait_all_tasks_blocked()
+        await running.progress.completed(0)
+        given.advance(20)
+        await running.progress.completed(1)
         given.end()
         assert await running.result() == [(1, "a")]

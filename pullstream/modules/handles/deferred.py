@@ -123,6 +123,9 @@ class _LaterSink(Wiring):
             return await consume_below(assembly.scope, consumer.location, cast("Lane[Any]", reader), blueprint)
 
         consumer = Consumer(assembly.scope, module, body, upstream)
+        # It may assign earlier times, too; `consume_below` mirrors those that it has open.
+        consumer.location.mirror([BEGINNING])
+        assembly.scope.sidecar.nesting.mirror(consumer.location, lambda: [BEGINNING])
         return consumer
 
 
