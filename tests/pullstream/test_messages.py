@@ -61,10 +61,13 @@ async def test_a_run_is_entered_once():
 
 
 def test_asyncio_calls_name_asyncio_call():
-    for seconds in (0, 0.001):
+    for seconds, concurrency in ((0, 2), (0.001, 2), (0, 1)):
         with pytest.raises((RuntimeError, TypeError)) as caught:
-            ps.run(ps.pipe(ps.once(seconds), ps.map_async(asyncio.sleep, 2), ps.drain()))
-        assert "map_async(asyncio_call(f), concurrency)" in caught.value.__notes__[0]
+            ps.run(ps.pipe(ps.once(seconds), ps.map_async(asyncio.sleep, concurrency), ps.drain()))
+        hint, where = caught.value.__notes__
+        assert "map_async(asyncio_call(f), concurrency)" in hint
+        assert where.startswith("raised in map_async")
+        assert "at the value TypeError" not in where
         ps.run(ps.pipe(ps.once(seconds), ps.map_async(ps.asyncio_call(asyncio.sleep), 2), ps.drain()))
 
 

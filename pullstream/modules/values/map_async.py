@@ -295,16 +295,17 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
         too long.
         """
         step = send = task.send
-        value: Any = None
+        # Not named `value`: the note on a failure would name it as the call's.
+        sent: Any = None
         unseen = most = 0
         since = went_on = clocks.perf_counter()
         while True:
             try:
-                trap = step(value)
+                trap = step(sent)
             except StopIteration as returned:
                 return returned.value
             # Drop a cancellation that was thrown in: its traceback keeps the call's frames alive.
-            step, value = send, None
+            step, sent = send, None
             if unseen and trap is CHECKPOINT:
                 unseen -= 1
             else:
@@ -319,9 +320,9 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
                     if self._groups and (not self._ordered or self._groups[0].ready):
                         self.changed()
             try:
-                value = yield trap
+                sent = yield trap
             except BaseException as exc:  # noqa: BLE001 - trio throws an error about a wrong await; the call raises it
-                value, step = exc, task.throw
+                sent, step = exc, task.throw
             if unseen == most:
                 went_on = clocks.perf_counter()
 
