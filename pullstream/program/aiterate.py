@@ -14,7 +14,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import WaitingPace
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.minima import Minima
-from pullstream.errors import ReuseError
+from pullstream.errors import PullstreamError, ReuseError
 from pullstream.frames import cut
 from pullstream.program.pipe import pipe
 from pullstream.program.running import Running, check_limits, trio_needed
@@ -36,14 +36,24 @@ class Reading(AsyncIterator[T], Generic[T]):
         self._rest: Iterator[T] = iter(())
         self._ready = trio.Event()
         self._left: Signal
-        self._ended = False
+        self._ended = self._cancelled = False
 
     async def batch(self) -> Batch[T] | Done:
         """Ask for the next batch and acknowledge the previous one."""
+        if self._cancelled:
+            raise PullstreamError(
+                f"{cast('Lane[T]', self._reader).port.location}: an earlier wait for a value was cancelled, which "
+                f"aborted the stream, so the values after it are missing. To wait for a limited time and go on, send "
+                f"the stream to_channel(channel), and receive from the channel"
+            )
         if self._begun:
             await self._ctx.breathe()
         self._begun = True
-        batch = await self._reader.ask_many(min(self._ctx.limit, self._pace.next()))
+        try:
+            batch = await self._reader.ask_many(min(self._ctx.limit, self._pace.next()))
+        except trio.Cancelled:
+            self._cancelled = True
+            raise
         if batch is DONE:
             self._ended = True
         else:
@@ -138,7 +148,7 @@ def aiterate(
 
     Values are asked for as the loop proceeds: one at a time at first, and more while the loop handles them within a few
     milliseconds. `limit` and `release_timeout` are as in `Pipeline.open`. The stream's failure is raised in the loop,
-    unchanged. Only one task may read.
+    unchanged. Only one task may read. A cancelled wait for a value aborts the stream, and the next one raises an error.
     """
     READS(Call("aiterate"), source)
     check_limits("aiterate", limit, release_timeout)

@@ -42,9 +42,22 @@ async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
     assert probe.balanced
     assert probe.acquired == (how != "unread")
     assert probe.reasons == [None]
-    assert [value async for value in values] == []
+    if how == "cancel":
+        with pytest.raises(ps.PullstreamError, match="to_channel"):
+            await anext(values)
+    else:
+        assert [value async for value in values] == []
     with pytest.raises(ps.errors.Abandoned):
         await values.running.progress.completed(3)
+
+
+async def test_aiterate_does_not_end_as_if_complete_after_a_cancelled_wait(counting, probe, autojump_clock):
+    async with ps.aiterate(counting(probe, 9, delay=1)) as values:
+        with pytest.raises(ps.PullstreamError, match="aiterate.*cancelled.*to_channel"):
+            while True:
+                with trio.move_on_after(0.3):
+                    assert await anext(values, None) is not None
+    assert probe.balanced
 
 
 async def test_aiterate_acknowledges_a_multi_time_batch_run_by_run(autojump_clock):
