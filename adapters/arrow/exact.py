@@ -142,6 +142,8 @@ def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
     """Refuse times finer than the type, or in a time zone it lacks."""
     seen = _types(values)
     _whole(values)
+    if pyarrow().types.is_timestamp(kind) and kind.unit != "us" and any(issubclass(of, Number) for of in seen):
+        raise TypeError("a number is a timestamp in microseconds: make the type timestamp[us], or give datetimes")
     if pyarrow().types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
         raise ValueError("the type has no time zone")
     # The time types of pandas have nanoseconds.

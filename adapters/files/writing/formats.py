@@ -244,8 +244,7 @@ class CsvTable(WrittenTable):
                 if wrong and pyarrow().types.is_temporal(field.type):
                     raise SchemaError(
                         f"{self.module}: the column {field.name!r} is {field.type}, and {wrong[1].decode()} is out of "
-                        f"its range; name the type whose unit the numbers have: timestamps that were read into rows "
-                        f"are timestamp[us]"
+                        f"its range. Leave it out, or write it as a number"
                     )
         return text
 

@@ -78,7 +78,8 @@ NO_JSON = (ValueError, TypeError)
 NO_TEXT = (TypeError, UnicodeEncodeError)
 
 JSONL, TEXT, PARQUET = files.write_jsonl, files.write_text, files.write_parquet
-UNTOLD = f"write_csv: the column 'at' is timestamp[s], and {1 << 50} is out of its range; name the type"
+BEYOND = f"write_csv: the column 'at' is timestamp[us], and {1 << 62} is out of its range. Leave it out"
+NO_UNIT = "the column 'at' is timestamp[s], and cannot hold 5 (int), value 1: a number is a timestamp in microseconds"
 
 
 MIXED = [
@@ -128,7 +129,8 @@ MIXED = [
         ([{"n": {}}], PARQUET, "{time}", {}, files.SchemaError, "struct<>, which write_parquet cannot write"),
         *((values, PARQUET, "{time}", {}, files.SchemaError, message) for values, message in MIXED),
         # Microseconds given as seconds.
-        ([{"at": 1 << 50}], files.write_csv, "{time}", {"schema": {"at": "timestamp[s]"}}, files.SchemaError, UNTOLD),
+        ([{"at": 1 << 62}], files.write_csv, "{time}", {"schema": {"at": "timestamp[us]"}}, files.SchemaError, BEYOND),
+        ([{"at": 5}], PARQUET, "{time}", {"schema": {"at": "timestamp[s]"}}, files.SchemaError, NO_UNIT),
     ],
 )
 def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, message, tmp_path):  # noqa: PLR0917
@@ -145,9 +147,9 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
 
 def test_text_that_looks_like_a_value_out_of_range(tmp_path):
     text = "<value out of range: 1>"
-    write = files.write_csv(tmp_path / "{time}", schema={"text": "string", "at": "timestamp[s]"})
+    write = files.write_csv(tmp_path / "{time}", schema={"text": "string", "at": "timestamp[us]"})
     (path,) = written([{"text": text, "at": 1}], write)
-    assert path.read_text().splitlines()[1] == f'"{text}",1970-01-01 00:00:01'
+    assert path.read_text().splitlines()[1] == f'"{text}",1970-01-01 00:00:00.000001'
 
 
 def test_two_times_for_one_file(tmp_path):
