@@ -69,6 +69,15 @@ stack than `ASK_FRAMES` for each module."""
 class Edge(Generic[T]):
     """The output edge of one module, which serves the requests to it."""
 
+    observer: EdgeObserver | None = None
+    """The observer of the edge, in a run that has one."""
+    wait: Callable[[], Awaitable[None]] | None = None
+    """The wait of a simulation, instead of the module's own."""
+    _confirmation: trio.Event | None = None
+    """The ticket of the termination from downstream, if an ask was being served when it came."""
+    _release_failure: BaseException | None = None
+    """The failure raised upstream or in the release after the ending was decided; the confirmation raises it."""
+
     def __init__(self, module: Behaviour[T], scope: Scope, location: Location, inputs: "list[Any]") -> None:
         self.module = module
         self.scope, self.run = scope, scope.run
@@ -80,8 +89,6 @@ class Edge(Generic[T]):
 
         Empty once they have ended.
         """
-        self.observer: EdgeObserver | None = None
-        """The observer of the edge, in a run that has one."""
         self.first_end: End[Edge[Any]] | None = None
         self.further_ends: WeakSet[End[Edge[Any]]] | None = None
         """The other ends, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
@@ -101,8 +108,6 @@ class Edge(Generic[T]):
         self._requests = EdgeRequests()
         self.polled: Callable[[int], Batch[T] | Done | Unanswered] | None = None
         """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
-        self.wait: Callable[[], Awaitable[None]] | None = None
-        """The wait of a simulation, instead of the module's own."""
         if own.polled:
             self.polled = method_of(module, "poll")
         else:
@@ -120,10 +125,6 @@ class Edge(Generic[T]):
         )
         # The cancel scope around `acquire` or `produce`, where they may wait: a termination cancels it.
         self._scope: trio.CancelScope | None = None
-        # The ticket of the termination from downstream, if an ask was being served when it came.
-        self._confirmation: trio.Event | None = None
-        # The failure raised upstream or in the release after the ending was decided; the confirmation raises it.
-        self._release_failure: BaseException | None = None
         # The ending that the module gave in a poll, until an ask carries it out.
         self._outcome: Done | BaseException | None = None
         # Whether the last poll asked the module, and it returned WAIT.
