@@ -12,6 +12,7 @@ from typing_extensions import Unpack
 import pullstream as ps
 from pullstream.authoring import Call
 
+from ...arrow import SchemaError
 from .committing import WriteOptions, writer
 from .formats import Compression, LinesFormat, codec_argument
 
@@ -102,7 +103,12 @@ def _plain(value: Any) -> Sequence[Any]:
     if as_dict is not None:
         return (as_dict(),)
     to_pylist: Any = getattr(value, "to_pylist", None)
-    return (value,) if to_pylist is None else to_pylist()
+    if to_pylist is None:
+        return (value,)
+    names: list[str] = getattr(value, "column_names", [])
+    if len(set(names)) < len(names):
+        raise SchemaError(f"write_jsonl: the columns {names} are not parts of one object: give each another name")
+    return to_pylist()
 
 
 def _default(value: Any) -> Any:

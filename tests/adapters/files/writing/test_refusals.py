@@ -59,7 +59,7 @@ class Sale(NamedTuple):
         (files.write_csv, "{time}", {"schema": {"n": "binary"}}, ""),
         (files.write_csv, "{time}", {"schema": {"n": "integer"}}, "No type alias for integer"),
         (files.write_csv, "{time}", {"schema": {"n": "integer"}}, "{'item': 'string', 'sold': 'int64'"),
-        (files.write_csv, "{time}", {"delimiter": "||"}, ""),
+        *((files.write_csv, "{time}", {"delimiter": delimiter}, "") for delimiter in ("||", '"', "\n")),
         (files.write_csv, "{time}", {"rowgroup": 3}, ""),
     ],
 )
@@ -72,6 +72,7 @@ def test_arguments_refused_when_composing(write, target, options, message):
 
 NAN = float("nan")
 ROW = {"shop": "a", "n": 1}
+TWO_OF_A_NAME = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["n", "n"])
 NO_COLUMN = "a value has no column 'till', which key= names; it has 'shop', 'n'"
 NAME = "cannot be part of a file name"
 NO_JSON = (ValueError, TypeError)
@@ -123,6 +124,7 @@ MIXED = [
             # A defaultdict would make up a key, and keep it.
             for value in (ROW, defaultdict(int, ROW), Sale("a", 1), pa.record_batch({"shop": ["a"], "n": [1]}))
         ),
+        ([TWO_OF_A_NAME], JSONL, "{time}", {}, files.SchemaError, "the columns ['n', 'n'] are not parts of one object"),
         *(([value], JSONL, "{time}", {}, NO_JSON, "") for value in (NAN, float("inf"), {"x": NAN}, object(), {1, 2})),
         *((["ü", value], TEXT, "{time}", {}, NO_TEXT, "") for value in (7, "\ud800", b"x")),
         (["x"], files.write_bytes, "{time}", {}, NO_TEXT, ""),
