@@ -75,8 +75,8 @@ class DuckdbTable(SqlTable):
         if (common := COMMON.get(str(type))) is not None:
             return common
         empty = pyarrow().schema([("c", type)]).empty_table()
-        self._connection.register(_ROWS, empty)
         try:
+            self._connection.register(_ROWS, empty)
             return self.execute(f"DESCRIBE SELECT * FROM {_ROWS}")[0][1]
         except self.failures:
             return None

@@ -21,18 +21,19 @@ VALUES = {
     "large_string": "a", "string_view": "a", "binary": b"a", "large_binary": b"a", "date32": dt.date(2020, 1, 1),
     "timestamp[us]": MOMENT.replace(tzinfo=None), "timestamp[ns]": MOMENT.replace(tzinfo=None),
     "timestamp[us, tz=UTC]": MOMENT, "timestamp[us, tz=Europe/Berlin]": MOMENT,
-    "decimal128(5, 2)": Decimal("1.25"),
+    "decimal128(5, 2)": Decimal("1.25"), "decimal256(50, 2)": Decimal("1.25"),
 }  # fmt: skip
 TYPES = {
     "string_view": pa.string_view(),
     "timestamp[us, tz=UTC]": pa.timestamp("us", "UTC"),
     "timestamp[us, tz=Europe/Berlin]": pa.timestamp("us", "Europe/Berlin"),
     "decimal128(5, 2)": pa.decimal128(5, 2),
+    "decimal256(50, 2)": pa.decimal256(50, 2),
 }
-FEW = ["uint8", "string_view", "timestamp[ns]", "timestamp[us, tz=Europe/Berlin]"]
+FEW = ["uint8", "string_view", "timestamp[ns]", "timestamp[us, tz=Europe/Berlin]", "decimal256(50, 2)"]
 LACKED = {
     "sqlite": [*FEW, "timestamp[us, tz=UTC]", "decimal128(5, 2)"],
-    "duckdb": [],
+    "duckdb": ["decimal256(50, 2)"],
     "postgresql": FEW,
     "delta": FEW,
     "iceberg": [*FEW, "int8", "int16"],
