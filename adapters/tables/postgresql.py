@@ -71,8 +71,13 @@ class PostgresqlTable(SqlTable):
             "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
             self.name.sql,
         )
+        kinds = [self.found_type(text) for _, text, _ in rows]
         return pa.schema(
-            [pa.field(name, self.found_type(text), not required, {"type": text}) for name, text, required in rows]
+            [
+                # Arrow has no null type without nulls.
+                pa.field(name, kind, not required or pa.types.is_null(kind), {"type": text})
+                for kind, (name, text, required) in zip(kinds, rows, strict=True)
+            ]
         )
 
     @override
@@ -83,7 +88,10 @@ class PostgresqlTable(SqlTable):
             precision, scale = map(int, found.groups())
             return pa.decimal128(precision, scale) if precision <= 38 else pa.null()
         if text.startswith("timestamp"):
-            return pa.timestamp("us", "UTC" if text.endswith("with time zone") else None)
+            # The database would round to fewer digits.
+            unit = {"(0)": "s", "(3)": "ms", "": "us", "(6)": "us"}.get("".join(re.findall(r"\(.\)", text)))
+            zone = "UTC" if text.endswith("with time zone") else None
+            return pa.null() if unit is None else pa.timestamp(unit, zone)
         alias = _FORMATS.get(re.sub(r"\(\d+\)", "", text))
         return pa.null() if alias is None else pa.type_for_alias(alias)
 

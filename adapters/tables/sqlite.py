@@ -98,8 +98,10 @@ class SqliteTable(SqlTable):
         for name, declared, required, default, key in self.execute(
             'SELECT name, upper(type), "notnull", dflt_value, pk FROM pragma_table_info($1)', self.name.table
         ):
-            optional = not required or default is not None or bool(key)
-            fields.append(pa.field(name, self.found_type(declared), optional, {"type": declared or "no declared type"}))
+            kind = self.found_type(declared)
+            # Arrow has no null type without nulls.
+            optional = not required or default is not None or bool(key) or pa.types.is_null(kind)
+            fields.append(pa.field(name, kind, optional, {"type": declared or "no declared type"}))
         return pa.schema(fields) if fields else None
 
     @override

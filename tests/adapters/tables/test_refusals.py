@@ -206,6 +206,24 @@ def test_columns_with_equal_or_no_names(base):
         write(rows, base)
 
 
+@pytest.mark.parametrize("base", ["sqlite", "postgresql"], indirect=True)
+def test_a_required_column_of_an_unsupported_type(base):
+    base.query("CREATE TABLE sales (id UUID NOT NULL, n INT)")
+    with pytest.raises(tables.SchemaError, match="the type of its column 'id', (?i:uuid), is not supported"):
+        write(ps.values([{"id": "a", "n": 1}]), base)
+
+
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+def test_timestamps_with_fewer_digits(base):
+    base.query("CREATE TABLE sales (second timestamp(0), milli timestamptz(3))")
+    second, milli = NAIVE.replace(second=5), NAIVE.replace(microsecond=7000, tzinfo=dt.UTC)
+    for row in (second.replace(microsecond=1), milli), (second, milli.replace(microsecond=7001)):
+        with pytest.raises(tables.SchemaError, match="would lose data"):
+            write(ps.values([row]), base)
+    assert write(ps.values([(second, milli)]), base) == [0]
+    assert base.query("SELECT * FROM sales") == [(second, milli)]
+
+
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 def test_declared_types_of_sqlite(base):
     """Text and numbers have many names there; the error names an unknown type."""
