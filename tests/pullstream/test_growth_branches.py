@@ -97,6 +97,8 @@ SHAPES = {
     "stamps in open times": lambda n: ps.pipe(
         ps.values(range(n)), ps.stamp(int, lateness=n), ps.stamp(int, nest=True), ps.count_by_key()
     ),
+    "throttle of open times": lambda n: ps.pipe(counting(n), ps.stamp(int, lateness=n), ps.throttle(n)),
+    "sample of open times": lambda n: ps.pipe(counting(n), ps.stamp(int, lateness=n), ps.sample(n)),
     "tee of folds": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: folds()))),
     "tee of sinks that wait": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda i: ps.pipe(late(i), ps.drain())))),
     "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n)),

@@ -1,5 +1,6 @@
 """`throttle`, `debounce` and `sample`: later values replace earlier ones, by the clock."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from math import inf
 from typing import Any
@@ -39,6 +40,8 @@ class _KeepLatest(PolledKernel[Any]):
         """The moments of the latest arrival and of the latest answer."""
         self._kept: dict[Hashable, tuple[float, Any]] = {}
         """The latest value at each logical time, until it is emitted, with the moment of its arrival."""
+        self._arrivals = OrderedDict[Hashable, None]()
+        """The same times in the order of these moments, so also of the moments at which the values are due."""
         self._ready = Backlog(self)
         self._wanted = 0
         """The limit of the waiting ask; 0 if none waits."""
@@ -79,7 +82,7 @@ class _KeepLatest(PolledKernel[Any]):
     @override
     async def wait(self) -> None:
         self._wanted = self._limit
-        await self.events.wait(deadline=min((self._due(self, at) for at, _ in self._kept.values()), default=inf))
+        await self.events.wait(deadline=self._next_due())
         self._wanted = 0
 
     def _arrived(self, _: Reader[Any], answer: Batch[Any] | Done | BaseException) -> None:
@@ -127,6 +130,8 @@ class _KeepLatest(PolledKernel[Any]):
             self.location.hold(time)
             self.events.requests[time] = False
         self._kept[time] = now, value
+        self._arrivals[time] = None
+        self._arrivals.move_to_end(time)
         if self._wanted and not self._ready and self._due(self, now) <= now:
             self._give(time)
 
@@ -134,6 +139,7 @@ class _KeepLatest(PolledKernel[Any]):
         """Make the value of a time ready; nothing replaces it from now on."""
         self.events.requests.pop(time, None)
         self._ready.put(Batch(time, [self._kept.pop(time)[1]]))
+        del self._arrivals[time]
         self.location.drop(time)
 
     def _give_complete(self) -> None:
@@ -145,10 +151,13 @@ class _KeepLatest(PolledKernel[Any]):
     def _give_due(self) -> None:
         """Make the first value that is due now ready, unless another is ready."""
         now = trio.current_time()
-        for time, (at, _) in () if self._ready else self._kept.items():
-            if self._due(self, at) <= now:
-                self._give(time)
-                return
+        if not self._ready and self._next_due() <= now:
+            self._give(next(time for time, (at, _) in self._kept.items() if self._due(self, at) <= now))
+
+    def _next_due(self) -> float:
+        for time in self._arrivals:
+            return self._due(self, self._kept[time][0])
+        return inf
 
 
 def tick_after(moment: float, start: float, every: float) -> int:
