@@ -12,8 +12,8 @@ import trio
 
 import pullstream as ps
 from pullstream.metrics import metrics
-from tests.pullstream.common import after, in_virtual_time
-from tests.pullstream.counting import stop_clocks
+from tests.pullstream.common import after
+from tests.pullstream.counting import run_in_order, stop_clocks
 from timely import Product, tracker
 
 FEW = 40
@@ -39,7 +39,7 @@ def lines(module, beside=None):
     before = sys.gettrace()
     sys.settrace(traced)
     try:
-        in_virtual_time(main)
+        run_in_order(main)
     finally:
         sys.settrace(before)
     return count
@@ -99,6 +99,7 @@ SHAPES = {
     ),
     "throttle of open times": lambda n: ps.pipe(counting(n), ps.stamp(int, lateness=n), ps.throttle(n)),
     "sample of open times": lambda n: ps.pipe(counting(n), ps.stamp(int, lateness=n), ps.sample(n)),
+    "batch of open times": lambda n: ps.pipe(counting(n), ps.stamp(int, lateness=n), ps.batch(seconds=n)),
     "tee of folds": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda _: folds()))),
     "tee of sinks that wait": lambda n: ps.pipe(times(3), ps.tee(*each(n, lambda i: ps.pipe(late(i), ps.drain())))),
     "flatten side by side": lambda n: ps.pipe(ps.values(each(n, waiting)), ps.flatten(concurrency=n)),

@@ -7,6 +7,8 @@ that may be slow is asked in a separate task, so neither a completion nor the cl
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from heapq import heappop, heappush
+from itertools import count
 from math import inf
 from typing import Any, ClassVar
 
@@ -75,6 +77,13 @@ class Gather(Notified, Inline):
         self._kept = Extremes()
         """The number of values that each part keeps, because counting all parts is slow if many times are open."""
         self._kept.change(None, 0)
+        self._total = 0
+        """The number of values that all parts keep."""
+        self._due: dict[Hashable, float] = {}
+        """The deadline of each part that has one."""
+        self._queue: list[tuple[float, int, Hashable]] = []
+        """A heap of these, in the order of setting if they are equal, among earlier deadlines that no longer hold."""
+        self._number = count()
 
     @override
     def receive(self, batch: Batch[Any]) -> None:
@@ -98,6 +107,8 @@ class Gather(Notified, Inline):
             self.give(time, out)
         del self._parts[time]
         self._kept.change(before, None)
+        self._total -= before
+        self._due.pop(time, None)
 
     @override
     def failed(self) -> None:
@@ -124,12 +135,15 @@ class Gather(Notified, Inline):
             self._elapse()
             self.events.ask_on()
             return None
-        room = min(self.demand(limit), self._capacity - sum(map(len, self._parts.values())))
+        room = min(self.demand(limit), self._capacity - self._total)
         return self.events.poll(max(0, int(room)))
 
     @property
     def _deadline(self) -> float:
-        return min((part.deadline for part in self._parts.values()), default=inf) if self._clocked else inf
+        queue = self._queue
+        while queue and self._due.get(queue[0][2]) != queue[0][0]:
+            heappop(queue)
+        return queue[0][0] if queue else inf
 
     @override
     def wait(self) -> Awaitable[None]:
@@ -138,7 +152,12 @@ class Gather(Notified, Inline):
     def _elapse(self) -> None:
         """Call the parts whose deadline has passed."""
         now = trio.current_time()
-        for time, part in [(time, part) for time, part in self._parts.items() if part.deadline <= now]:
+        due: list[Hashable] = []
+        while self._deadline <= now:
+            due.append(heappop(self._queue)[2])
+            del self._due[due[-1]]
+        for time in due:
+            part = self._parts[time]
             before = len(part)
             out: list[Any] = []
             part.elapse(out)
@@ -147,6 +166,12 @@ class Gather(Notified, Inline):
     def _give(self, time: Hashable, part: Part, before: int, out: list[Any]) -> None:
         """Emit the results of a part that kept `before` values until now, and hold its time while it keeps any."""
         self._kept.change(before or None, len(part) or None)
+        self._total += len(part) - before
+        if part.deadline != self._due.get(time, inf) or not len(part):
+            self._due.pop(time, None)
+            if len(part) and part.deadline < inf:
+                self._due[time] = part.deadline
+                heappush(self._queue, (part.deadline, next(self._number), time))
         self.give(time, out)
         if len(part) and time not in self._parts:
             self._parts[time] = part
