@@ -47,10 +47,10 @@ class LakeTable(TargetTable):
         if self.plan.mode != "upsert":
             return pa.RecordBatchReader.from_batches(schema, batches)
         rows = pa.Table.from_batches(batches, schema)
-        for at, name in enumerate(schema.names):
-            if name in self.plan.keys and pa.types.is_floating(schema.field(at).type):
+        for at, field in enumerate(schema):
+            if field.name in self.plan.keys and pa.types.is_floating(field.type):
                 # 0.0 and -0.0 are one key, but not to the drivers, which would keep both rows or lose the later one.
-                rows = rows.set_column(at, schema.field(at), pa.compute.add(rows.column(at), 0.0))
+                rows = rows.set_column(at, field, pa.compute.add(rows.column(at), pa.scalar(0.0, field.type)))
         numbered = rows.select(self.plan.keys).append_column(_ORDER, pa.array(range(rows.num_rows), pa.int64()))
         last = numbered.group_by(list(self.plan.keys)).aggregate([(_ORDER, "max")])
         return rows.take(last.column(f"{_ORDER}_max").combine_chunks().sort())

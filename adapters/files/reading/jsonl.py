@@ -1,6 +1,7 @@
 """`read_jsonl`."""
 
 import json
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from importlib import import_module
@@ -26,6 +27,8 @@ BLANK: Final = b" \t\r\n"
 
 _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
 """The scanner inside `json.loads`, without the checks that `loads` repeats for each line."""
+
+_NULL: Final = re.compile(rb"\n[ \t\r]*null")
 
 
 def _values(columns: tuple[str, ...] | None, file: File, block: Block, start: Start | None) -> Iterator[Values | Bad]:
@@ -164,9 +167,6 @@ class JsonTableFormat(TableFormat):
         return json.dumps({name: members[name] for name in wanted if name in members and name not in given}).encode()
 
     def _parse(self, agreed: Agreed, data: bytes) -> Any:
-        if data.startswith(b"null") or b"\nnull" in data:
-            # pyarrow makes a row of it.
-            raise ValueError("is null, and not an object")
         # Without a schema no line so far was an object, and neither is this one.
         schema = pyarrow().schema([]) if agreed.schema is None else agreed.schema
         table = _read_json(data, schema, "error" if self.columns is None else "ignore")
@@ -175,6 +175,9 @@ class JsonTableFormat(TableFormat):
 
 def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
     pa = pyarrow()
+    if _NULL.search(b"\n" + data):
+        # pyarrow makes a row of it, or crashes if it is first.
+        raise pa.ArrowInvalid("is null, and not an object")
     arrow_json = import_module("pyarrow.json")
     parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
     # Parse the data as one piece, so a line may have any length; several blocks are parsed in parallel.

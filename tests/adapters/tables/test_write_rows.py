@@ -69,10 +69,11 @@ def test_upsert_keeps_the_last_row_of_a_key(base):
     assert found == [("item 0", 8), ("item 1", 9), ("item 2", 6), ("item 3", 7)]
 
 
-def test_upsert_by_a_float_has_one_zero(base):
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_upsert_by_a_float_has_one_zero(kind, base):
     rows = [(1, 0.0, 1), (2, -0.0, 2), (3, 0.0, 3), (3, -0.0, 4)]
     values = ps.pipe(ps.values(rows, time=lambda row: row[0]), ps.map(lambda row: {"item": row[1], "sold": row[2]}))
-    write(values, base, mode="upsert", key="item")
+    write(values, base, mode="upsert", key="item", schema={"item": kind, "sold": "int64"})
     assert base.query("SELECT item, sold FROM sales") == [(0.0, 4)]
 
 

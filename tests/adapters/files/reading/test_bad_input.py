@@ -65,7 +65,8 @@ MESSAGES = [
     ("jsonl", '{"x": 1}\n' * 500 + '{"x": "1"}\n', {**TUPLES, **INT_X}, [(1,)] * 500, 501, f":501: {CHANGED}"),
     ("jsonl", '{"x": 1}\n{"x": "1"}\n', TUPLES, [], None, f"types do not match: {CHANGED}give schema="),
     ("jsonl", '{"a": 1}\nnothing\n', {}, [{"a": 1}], 2, "is not valid JSON: Expecting value, at column 1"),
-    ("jsonl", '{"x": 1}\nnull\n', {**TUPLES, **INT_X}, [(1,)], 2, "is null, and not an object"),
+    ("jsonl", '{"x": 1}\n null\n', {**TUPLES, **INT_X}, [(1,)], 2, "is null, and not an object"),
+    ("jsonl", ' null\n{"x": 1}\n', TUPLES, [], 1, "is null, and not an object"),
     ("jsonl", '{"x": 1}{"x": 2}\n', TUPLES, [], 1, "the row does not end at the end of its line"),
 ]
 
