@@ -34,7 +34,7 @@ class DuckdbTable(SqlTable):
             if "Could not set lock" in str(exc):
                 path = self.plan.target.shown
                 raise TableBusyError(
-                    f"another process has {path} open, and DuckDB lets one at a time: wait until it ends"
+                    f"another process has {path} open, and DuckDB allows only one: wait until it ends"
                 ) from None
             raise
 

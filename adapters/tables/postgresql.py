@@ -87,11 +87,10 @@ class PostgresqlTable(SqlTable):
         if found := re.fullmatch(r"numeric\((\d+),(\d+)\)", text):
             precision, scale = map(int, found.groups())
             return pa.decimal128(precision, scale) if precision <= 38 else pa.null()
-        if text.startswith("timestamp"):
+        if found := re.fullmatch(r"timestamp(?:\((\d)\))?( with time zone)?(?: without time zone)?", text):
             # The database would round to fewer digits.
-            unit = {"(0)": "s", "(3)": "ms", "": "us", "(6)": "us"}.get("".join(re.findall(r"\(.\)", text)))
-            zone = "UTC" if text.endswith("with time zone") else None
-            return pa.null() if unit is None else pa.timestamp(unit, zone)
+            unit = {"0": "s", "3": "ms", "6": "us", None: "us"}.get(found[1])
+            return pa.null() if unit is None else pa.timestamp(unit, found[2] and "UTC")
         alias = _FORMATS.get(re.sub(r"\(\d+\)", "", text))
         return pa.null() if alias is None else pa.type_for_alias(alias)
 
