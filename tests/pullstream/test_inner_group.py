@@ -4,6 +4,7 @@ The conformance grid tests its endings.
 """
 
 import gc
+from operator import itemgetter
 
 import pytest
 import trio.testing
@@ -45,6 +46,16 @@ def test_a_group_that_is_not_open_may_still_emit_at_an_earlier_time(group, limit
     assert ps.run(counts, limit=limit, check=True) == [(1, ("n", 2)), (2, ("n", 1)), (3, ("n", 2))]
     joined = ps.join(ps.values([1], time=lambda ten: ten), grouped, on=lambda _: 0, how="semi")
     assert ps.run(ps.pipe(joined, ps.collect()), limit=limit, check=True) == [1]
+
+
+STAMP = ps.stamp(itemgetter(1))
+
+
+@pytest.mark.parametrize("group", [STAMP, lambda _: STAMP, ps.pipe(ps.take(9), ps.fork(STAMP))])
+def test_a_group_that_is_not_open_may_assign_any_time(group, limit):
+    given = ps.values([("a", 1), ("a", 2), ("b", 1)], time=lambda value: ord(value[0]))
+    counts = ps.pipe(given, ps.group_by(itemgetter(0), group), ps.count_by_key(lambda _: "n"), ps.collect(timed=True))
+    assert ps.run(counts, limit=limit, check=True) == [(1, ("n", 2)), (2, ("n", 1))]
 
 
 async def test_a_time_is_complete_when_neither_a_group_nor_one_that_opens_later_may_emit_at_it(autojump_clock):

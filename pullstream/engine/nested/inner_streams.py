@@ -4,12 +4,12 @@ To the sidecar the module is one node. An inner stream has a small sidecar of it
 completions, too. In the outer sidecar, the owner holds the times that the inner stream may still emit.
 """
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import Any, Union
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Source
+from pullstream.blueprint import Blueprint, Emits, Sink, Source
 from pullstream.engine.assembly import Assembly, consume_all
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane, first_lane
@@ -18,9 +18,11 @@ from pullstream.engine.nested.inner_sinks import Sides
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.nesting import Mirrored
-from pullstream.timely import Antichain
+from pullstream.timely import BEGINNING, Antichain, Summary
 
 T = TypeVar("T")
+Steps = list[Union[Summary, "list[Steps]", None]]
+"""The effect of modules on times, one after another: a summary, those of parts, or None if any time may follow."""
 
 
 def open_inner(owner: Kernel[Any], source: Source[T]) -> Lane[T]:
@@ -74,6 +76,58 @@ def inner_frontier(lane: Lane[Any]) -> Antichain[Any]:
     """
     location = lane.port.location
     return location.frontier if location.ending is not Ending.RUNNING else lane.edge.scope.sidecar.within(location)
+
+
+class Unopened:
+    """The times that may leave an inner stream that is not open yet; the owner holds them with those that are open.
+
+    A stream whose modules keep the times adds nothing to what may arrive at the owner. Any other may emit at earlier
+    times, and one that is not known yet at any time.
+    """
+
+    def __init__(
+        self, scope: Scope, location: Location, mirrored: Mirrored | None = None, known: Blueprint | None = None
+    ) -> None:
+        self._sidecar, self._location = scope.sidecar, location
+        self._steps = None if known is None else _steps(known)
+        if self._steps != []:
+            # Earlier than any time of a value that goes in before the first read.
+            location.mirror([BEGINNING])
+            self._sidecar.nesting.mirror(location, mirrored or self.times)
+
+    def expect(self, blueprint: Blueprint) -> None:
+        """Expect later streams to be like this one, unless it keeps the times and others did not."""
+        self._steps = _steps(blueprint) or self._steps or []
+
+    def times(self, arriving: Callable[[], Iterable[Hashable]] = lambda: (BEGINNING,)) -> Iterable[Hashable]:
+        """The times that may leave it if only `arriving` may still arrive at the owner."""
+        # In a loop, all modules keep the times.
+        if self._steps == [] or self._sidecar.nesting.in_loop(self._location):
+            return ()
+        return self._after([None] if self._steps is None else self._steps, Antichain(arriving()))
+
+    def _after(self, steps: Steps, times: Antichain[Any]) -> Antichain[Any]:
+        for step in steps:
+            if step is None:
+                return Antichain([BEGINNING] if times else ())
+            if isinstance(step, list):
+                times = Antichain([*times, *(time for part in step for time in self._after(part, times))])
+            else:
+                guarded = self._sidecar.guarded(self._location, step)
+                times = Antichain(later for time in times if (later := guarded.results_in(time)) is not None)
+        return times
+
+
+def _steps(blueprint: Blueprint) -> Steps:
+    """The effect of modules on times, without those that keep them; a source may begin at any time."""
+    steps: Steps = [None] if isinstance(blueprint, Source) else []
+    for module in () if isinstance(blueprint, Sink) else blueprint.modules:
+        if Emits.of(module) is Emits.AT_OTHER_TIMES:
+            row = (*module.made().traits.summaries, None)[0]
+            steps.append(row if isinstance(row, Summary) else None)
+        elif any(parts := [_steps(part) for part in module.parts if isinstance(part, Blueprint)]):
+            steps.append(parts)
+    return steps
 
 
 def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Emits, Key, Positive, Sync, Transformer, advice
+from pullstream.blueprint import Call, Key, Positive, Sync, Transformer, advice
 from pullstream.blueprint.advice import PLAIN
 from pullstream.blueprint.parts import Function, Onward
 from pullstream.blueprint.variables import A, B, K
@@ -16,7 +16,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.nested.inner_inputs import Portion
-from pullstream.engine.nested.inner_streams import follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.inner_streams import Unopened, follow_inner, inner_frontier, open_below
 from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.fused import result_of
@@ -27,21 +27,7 @@ from pullstream.failures import caught
 from pullstream.modules.grouping.inline import InlineRow, Place, members_of
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.protocol import Batch, Done
-from pullstream.timely import BEGINNING, Antichain, Summary
-
-
-def _steps(blueprint: Blueprint) -> list[Summary] | None:
-    """The summaries of modules that may emit at earlier times than they receive; None if these are not known."""
-    steps: list[Summary] = []
-    for module in blueprint.modules:
-        if Emits.of(module) is Emits.AT_OTHER_TIMES:
-            row = (*module.made().traits.summaries, None)[0]
-            if not isinstance(row, Summary):
-                return None
-            steps.append(row)
-        elif any(_steps(part) != [] for part in module.parts if isinstance(part, Blueprint)):
-            return None
-    return steps
+from pullstream.timely import Antichain
 
 
 class _Group(Input):
@@ -78,19 +64,11 @@ class GroupBy(SideBySide[_Group]):
         self._time: Hashable = None
         self._pending: deque[Any] = deque()
         self._pace = WaitingPace()
-        self._steps = _steps(cast("Any", transformer)) if isinstance(transformer, Transformer) else None
-        """The steps of every group; None if they are unknown."""
-        self._keeping = self._steps is None and not isinstance(transformer, Transformer)
-        """Whether every transformer that the function has returned so far keeps the times."""
-        self._least: Iterable[Hashable] = (BEGINNING,)
-        """The times that the groups could still emit when they were last looked at."""
 
     @override
     def placed(self) -> None:
-        if self._steps != []:
-            self._steps = self._steps and [self.scope.sidecar.guarded(self.location, step) for step in self._steps]
-            self.location.mirror(self._least)
-            self.edge.mirror(self.mirrored)
+        known = cast("Any", self._transformer if isinstance(self._transformer, Transformer) else None)
+        self._unopened = Unopened(self.scope, self.location, self.mirrored, known)
 
     @override
     async def acquire(self) -> None:
@@ -100,18 +78,8 @@ class GroupBy(SideBySide[_Group]):
 
     def mirrored(self) -> Iterable[Hashable]:
         """Return the times that may still leave any group, also one that opens later."""
-        times = Antichain(time for lane in self.inner for time in inner_frontier(lane))
-        if times:
-            self._least = times
-        elif self._steps is None:
-            # In a loop, all modules keep the times.
-            kept = (self._groups and self._keeping) or self.scope.sidecar.nesting.in_loop(self.location)
-            return () if kept else self._least
-        elif self._steps:
-            times = cast("Lane[Any]", self.upstream).arriving()
-            for step in self._steps:
-                times = Antichain(later for time in times if (later := step.results_in(time)) is not None)
-        return times
+        later = self._unopened.times(cast("Lane[Any]", self.upstream).arriving)
+        return Antichain([*later, *(time for lane in self.inner for time in inner_frontier(lane))])
 
     @override
     def wanted(self, limit: int) -> int:
@@ -166,7 +134,8 @@ class GroupBy(SideBySide[_Group]):
             raise TypeError(
                 f"group_by needs a transformer for each key, but its function returned {transformer!r} for {key!r}"
             )
-        self._keeping = self._keeping and _steps(cast("Any", transformer)) == []
+        if transformer is not given:
+            self._unopened.expect(cast("Any", transformer))
         feed = Portion(cast("Lane[Any]", self.upstream), self.changed)
         lane = open_below(self, cast("Transformer[Any, Any]", transformer), feed)
         group = _Group(key, feed, lane)

@@ -12,7 +12,7 @@ from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Through
-from pullstream.engine.nested.inner_streams import consume_below, follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.inner_streams import Unopened, consume_below, follow_inner, inner_frontier, open_below
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal
@@ -20,7 +20,6 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import DONE, Batch, Done, Reader
-from pullstream.timely import BEGINNING
 
 
 class Later(Grip):
@@ -74,8 +73,7 @@ class Deferred(Kernel[Any]):
     @override
     def placed(self) -> None:
         if self.inputs:
-            self.location.mirror([BEGINNING])
-            self.edge.mirror(self.mirrored)
+            self._unopened = Unopened(self.scope, self.location, self.mirrored)
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -101,10 +99,7 @@ class Deferred(Kernel[Any]):
 
     def mirrored(self) -> Iterable[Hashable]:
         """Return the times that the inner stream may still emit."""
-        if self._lane is not None:
-            return inner_frontier(self._lane)
-        # A transformer may assign earlier times than those that arrive, except in a loop.
-        return () if self.scope.sidecar.nesting.in_loop(self.location) else (BEGINNING,)
+        return self._unopened.times() if self._lane is None else inner_frontier(self._lane)
 
 
 class _LaterSink(Wiring):
@@ -123,9 +118,8 @@ class _LaterSink(Wiring):
             return await consume_below(assembly.scope, consumer.location, cast("Lane[Any]", reader), blueprint)
 
         consumer = Consumer(assembly.scope, module, body, upstream)
-        # It may assign earlier times, too; `consume_below` mirrors those that it has open.
-        consumer.location.mirror([BEGINNING])
-        assembly.scope.sidecar.nesting.mirror(consumer.location, lambda: [BEGINNING])
+        # `consume_below` mirrors the times that it has open.
+        Unopened(assembly.scope, consumer.location)
         return consumer
 
 
