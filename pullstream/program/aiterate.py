@@ -43,8 +43,8 @@ class Reading(AsyncIterator[T], Generic[T]):
         if self._cancelled:
             raise PullstreamError(
                 f"{cast('Lane[T]', self._reader).port.location}: an earlier wait for a value was cancelled, which "
-                f"aborted the stream, so the values after it are missing. To wait for a limited time and go on, send "
-                f"the stream to_channel(channel), and receive from the channel"
+                f"aborted the stream, so the values after it are missing. To wait for a limited time and continue, run "
+                f"pipe(source, to_channel(channel)), and receive from the channel"
             )
         if self._begun:
             await self._ctx.breathe()

@@ -107,7 +107,7 @@ def _plain(value: Any) -> Sequence[Any]:
         return (value,)
     names: list[str] = getattr(value, "column_names", [])
     if len(set(names)) < len(names):
-        raise SchemaError(f"write_jsonl: the columns {names} are not parts of one object: give each another name")
+        raise SchemaError(f"write_jsonl: the columns {names} are not parts of one object: give each a name of its own")
     return to_pylist()
 
 
