@@ -79,10 +79,8 @@ class Gather(Notified, Inline):
         self._kept.change(None, 0)
         self._total = 0
         """The number of values that all parts keep."""
-        self._due: dict[Hashable, float] = {}
-        """The deadline of each part that has one."""
         self._queue: list[tuple[float, int, Hashable]] = []
-        """A heap of these, in the order of setting if they are equal, among earlier deadlines that no longer hold."""
+        """A heap of the parts' deadlines, in the order of setting if they are equal; some no longer hold."""
         self._number = count()
 
     @override
@@ -90,12 +88,12 @@ class Gather(Notified, Inline):
         for run in (batch,) if batch.uniform else self.apart(batch):
             time = run.time
             part = self._parts[time] if time in self._parts else self._new_part()
-            before = len(part)
+            before, deadline = len(part), part.deadline
             out: list[Any] = []
             try:
                 part.feed(run.values, out)
             finally:
-                self._give(time, part, before, out)
+                self._give(time, part, before, deadline, out)
 
     @override
     def complete(self, time: Hashable) -> None:
@@ -108,7 +106,6 @@ class Gather(Notified, Inline):
         del self._parts[time]
         self._kept.change(before, None)
         self._total -= before
-        self._due.pop(time, None)
 
     @override
     def failed(self) -> None:
@@ -141,9 +138,12 @@ class Gather(Notified, Inline):
     @property
     def _deadline(self) -> float:
         queue = self._queue
-        while queue and self._due.get(queue[0][2]) != queue[0][0]:
+        while queue:
+            deadline, _, time = queue[0]
+            if time in self._parts and self._parts[time].deadline == deadline:
+                return deadline
             heappop(queue)
-        return queue[0][0] if queue else inf
+        return inf
 
     @override
     def wait(self) -> Awaitable[None]:
@@ -152,26 +152,25 @@ class Gather(Notified, Inline):
     def _elapse(self) -> None:
         """Call the parts whose deadline has passed."""
         now = trio.current_time()
-        due: list[Hashable] = []
+        due: dict[Hashable, None] = {}
         while self._deadline <= now:
-            due.append(heappop(self._queue)[2])
-            del self._due[due[-1]]
+            due[heappop(self._queue)[2]] = None
         for time in due:
             part = self._parts[time]
             before = len(part)
             out: list[Any] = []
             part.elapse(out)
-            self._give(time, part, before, out)
+            self._give(time, part, before, inf, out)
 
-    def _give(self, time: Hashable, part: Part, before: int, out: list[Any]) -> None:
-        """Emit the results of a part that kept `before` values until now, and hold its time while it keeps any."""
+    def _give(self, time: Hashable, part: Part, before: int, deadline: float, out: list[Any]) -> None:
+        """Emit the results of a part, and hold its time while it keeps values.
+
+        It kept `before` values until now, and `deadline` is the one that the queue has.
+        """
         self._kept.change(before or None, len(part) or None)
         self._total += len(part) - before
-        if part.deadline != self._due.get(time, inf) or not len(part):
-            self._due.pop(time, None)
-            if len(part) and part.deadline < inf:
-                self._due[time] = part.deadline
-                heappush(self._queue, (part.deadline, next(self._number), time))
+        if len(part) and part.deadline != deadline:
+            heappush(self._queue, (part.deadline, next(self._number), time))
         self.give(time, out)
         if len(part) and time not in self._parts:
             self._parts[time] = part
