@@ -80,6 +80,7 @@ def read_rows(
     Raises:
         CompositionError: an argument is invalid; when composing.
         NullTimeError: at an ask; a row has no time, or no `key`.
+        TableBusyError: at an ask; another process has the DuckDB file open.
         TableError: at an ask; the database refused the query, or the time column is not in its result.
         ArrowMissing: at an ask; the driver is not installed.
     """

@@ -85,7 +85,7 @@ def write_rows(
 
     Raises:
         CompositionError: the target, the table's name, the mode or the schema is invalid; when composing.
-        TableBusyError: another run, or another sink of this run, is writing there.
+        TableBusyError: another run or sink writes there, or another process has the DuckDB file open.
         SchemaError: a value does not match its column.
         TableError: the table belongs to another journal, or the database refused something.
         ArrowMissing: the driver is not installed.
