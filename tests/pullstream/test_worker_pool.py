@@ -60,6 +60,10 @@ def test_workers_that_end_or_give_too_much():
     values = ps.values(range(5))
     assert ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.map(str)), ps.map(int), ps.collect())) == list(range(5))
     assert ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.take(3)), ps.collect())) == list(range(5))
+    ends = ps.worker_pool(tenfold(fails_after=0), ps.pipe(tenfold(), ps.take(5)))
+    assert ps.run(ps.pipe(values, ends, ps.collect())) == [0, 10, 20, 30, 40]
+    with pytest.raises(Unseen):
+        ps.run(ps.pipe(ps.values(range(6)), ends, ps.drain()))
     with pytest.raises(ps.PullstreamError, match="all workers have ended. Values without a result: [12]"):
         ps.run(ps.pipe(values, ps.worker_pool(ps.take(2), ps.take(1)), ps.collect()))
     with pytest.raises(ps.errors.ProtocolError, match="exactly one result for each value"):

@@ -60,6 +60,8 @@ class PoolKernel(PolledAsking[Any]):
         self._ready: deque[_Assignment] = deque()
         self._free: list[_Assignment] = []
         self._outer = Backlog()
+        self._ended = False
+        """Whether a worker has ended by itself."""
         self._last_failure: BaseException | None = None
         self._failed: BaseException | None = None
         if self._pool is not None:
@@ -102,12 +104,12 @@ class PoolKernel(PolledAsking[Any]):
     def _check_active(self) -> None:
         if self._active or (self._pool is not None and self._last_failure is None):
             return
-        if self._last_failure is not None:
-            raise self._last_failure
-        if not self._row:
+        if self._ended and not self._row:
             # The end may come next, and then nothing is missing.
             self.ask_beside(self.upstream, 1)
             return
+        if self._last_failure is not None:
+            raise self._last_failure
         raise PullstreamError(f"{self.location}: all workers have ended. Values without a result: {len(self._row)}")
 
     def _distribute(self, limit: int) -> None:
@@ -176,6 +178,8 @@ class PoolKernel(PolledAsking[Any]):
         self._free = [job for job in self._row if job in free]
         if isinstance(answer, BaseException):
             self._last_failure = answer
+        else:
+            self._ended = True
         if answer is DONE or self._active:
             forget_inner(self, [worker.lane])
 
