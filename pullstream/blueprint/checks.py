@@ -209,7 +209,9 @@ def sources(call: Call, value: Any) -> Any:
             if table := table_advice(cast("object", source)):
                 raise call.refuse(f"needs sources, but got a {type(cast('object', source)).__name__}: {table}")
             raise call.refuse(f"needs sources, but got {source!r}: {hint}")
-    return cast("object", value)
+    # A run must not keep a handle that the program has dropped, so the module gets the handle's own modules.
+    plain = tuple([Source[Any](source.modules) for source in several])
+    return plain if isinstance(value, tuple) else plain[0]
 
 
 @attrs.frozen

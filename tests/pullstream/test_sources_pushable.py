@@ -12,6 +12,12 @@ from tests.pullstream.common import Unseen, finish
 def test_a_pushable_without_a_pusher_is_refused():
     with pytest.raises(ps.StalledError, match=r"made at .*test_sources_pushable\.py.* Keep it in a variable"):
         ps.run(ps.pipe(ps.pushable(4), ps.collect()))
+    sources = ps.dynamic_merge()
+    sources.add(ps.pushable(4))
+    sources.cap()
+    for several in (ps.merge(ps.values("a"), ps.pushable(4)), ps.join(ps.pushable(4), ps.values("a"), on=len), sources):
+        with pytest.raises(ps.StalledError, match="Keep it in a variable"):
+            ps.run(ps.pipe(several, ps.collect()))
 
     def full():
         pushed = ps.pushable(4)

@@ -29,8 +29,7 @@ class DynamicMerge(Handle["Added"], Source[T]):
 
         Raises: Ended: `cap` was called before, or the stream has ended.
         """
-        checks.sources(Call("add"), sources)
-        self._grip.add(sources)
+        self._grip.add(checks.sources(Call("add"), sources))
 
     def cap(self) -> None:
         """Allow no more sources: the stream ends when all of its sources have ended."""
