@@ -142,7 +142,7 @@ class JsonTableFormat(TableFormat):
 
         try:
             return parse(block.data)
-        except pa.ArrowException:
+        except (ValueError, pa.ArrowException):
             # Keep only the columns whose types must be inferred; the others may contain anything.
             good = [line for line in (self._wanted(line, types) for line in block.lines) if line is not None]
         try:
@@ -175,9 +175,10 @@ class JsonTableFormat(TableFormat):
 
 def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
     pa = pyarrow()
+    # pyarrow takes any bytes for text, and makes a row of a null, or crashes if it is first.
+    data.decode()
     if _NULL.search(b"\n" + data):
-        # pyarrow makes a row of it, or crashes if it is first.
-        raise pa.ArrowInvalid("is null, and not an object")
+        raise ValueError("is null, and not an object")
     arrow_json = import_module("pyarrow.json")
     parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
     # Parse the data as one piece, so a line may have any length; several blocks are parsed in parallel.
