@@ -147,15 +147,11 @@ class Cutter:
 
     def _given_up(self, how: str) -> Iterator[Block]:
         """Report the line that the pending bytes begin with, and continue after it."""
-        data = b"".join(self._rest)
+        what = f"a quote is {how}: close it, or" if self._open else f"a line is {how}:"
+        line, ended, behind = b"".join(self._rest).partition(b"\n")
         self._rest, self._open = [], False
-        line, ended, behind = data.partition(b"\n")
-        what = f"a line is {how}: raise block_size="
-        if ended:
-            what = f"a quote is {how}: close it, or raise block_size="
-        yield Overlong(
-            line.removesuffix(b"\r")[:SHOWN], self._line, self._offset, FileReadError(self._path, what, self._line)
-        )
+        error = FileReadError(self._path, f"{what} raise block_size=", self._line)
+        yield Overlong(line.removesuffix(b"\r")[:SHOWN], self._line, self._offset, error)
         self._passed(line + ended)
         while not ended and (data := self._stream.read(self._size)):
             line, ended, behind = data.partition(b"\n")
@@ -185,47 +181,61 @@ class LineByLine(ReadFormat):
 
 
 class Quoting:
-    """The quoting of values that may have line breaks.
+    """The grammar of rows with line breaks in values, by pyarrow's parse options.
 
     A quote opens a value only at the beginning of a field; any other is a part of its value, as in `5" pipe`.
     """
 
-    def __init__(self, char: bytes, delimiter: bytes, *, doubled: bool) -> None:
-        self.char = char
-        quote, before = re.escape(char), b"[^%s\r\n]" % re.escape(delimiter)
-        other = b"[^%s]*+" % quote
-        more = b"(?:%s%s)*+" % (quote * 2, other) if doubled else b""
-        quoted = b"(?<!%s)%s%s%s%s|(?<=%s)%s" % (before, quote, other, more, quote, before, quote)
-        self._row = re.compile(b"(?:[^%s\n]++|%s)*+" % (quote, quoted))
-        """Matches a row, up to its line end or to a quote that is not closed."""
-        self._closed = re.compile(b"%s(?:(?:%s)%s)*+" % (other, quoted, other))
-        """Matches everything up to a quote that is not closed."""
+    def __init__(self, parse: Any) -> None:
+        self.char = (parse.quote_char or "").encode()
+        special = re.escape(self.char + (parse.escape_char or "").encode())
+        never = b"(?!)"
+        quote, escape = (re.escape(char.encode()) if char else never for char in (parse.quote_char, parse.escape_char))
+        delimiter = re.escape(parse.delimiter.encode())
+        before = rb"[^%s\r\n]" % delimiter
+        pairs = b"|".join([quote * 2] * parse.double_quote + [escape + b".?+"] * bool(parse.escape_char))
+        opening = b"%s[^%s]*+(?:(?:%s)[^%s]*+)*+" % (quote, special, pairs, special)
+
+        def up_to(end: bytes, value: bytes) -> bytes:
+            quoted = b"(?<!%s)%s(?:%s%s)*+|(?<=%s)%s" % (before, value, delimiter, value, before, quote)
+            return b"(?:[^%s%s]++|%s|%s.(?:%s)*+)*+" % (special, end, quoted, escape, quote)
+
+        def row(value: bytes) -> re.Pattern[bytes]:
+            return re.compile(rb"%s(?:\n|(?P<open>(?:%s)?\Z))" % (up_to(rb"\n", value), opening), re.DOTALL)
+
+        self._closed = re.compile(up_to(b"", opening + quote), re.DOTALL)
+        """Matches everything up to a quote that is not closed, or to an escape character at the end."""
+        self.row = row(opening + quote)
+        """Matches a row. If its line end is missing, `open` is the value whose quote is not closed, or empty."""
+        self.careful = row(rb"%s%s(?=[%s\r\n]|\Z)" % (opening, quote, delimiter))
+        """Like `row`, if each quote that closes a value is before a delimiter or a line end.
+
+        So a stray quote does not join the lines up to the next quote into one row.
+        """
 
     def end_of_rows(self, data: bytes) -> int:
         """The end of the last whole row."""
-        end = data.rfind(b"\n") + 1
-        while (closed := _end(self._closed, data, 0, end)) < end:
-            end = data.rfind(b"\n", 0, closed) + 1
-        return end
+        end = data.rfind(b"\n")
+        while (found := self._closed.match(data, 0, end)) and found.end() < end:
+            end = data.rfind(b"\n", 0, found.end())
+        return end + 1
 
     def is_open(self, row: bytes) -> bool:
         """Whether a row has a quote that is not closed."""
-        return _end(self._closed, row, 0, len(row)) < len(row)
+        return bool((found := self.row.match(row)) and found["open"])
+
+    def is_whole(self, line: bytes) -> bool:
+        """Whether a line with its line end is a row."""
+        return bool((found := self.row.match(line)) and found["open"] is None)
 
     def rows(self, data: bytes) -> Iterator[bytes]:
         """The rows with their line ends; the last may lack it, or have a quote that is not closed."""
         begin = 0
         while begin < len(data):
-            end = _end(self._row, data, begin, len(data))
-            end = end + 1 if data.startswith(b"\n", end) else len(data)
+            found = self.row.match(data, begin)
+            end = found.end() if found else len(data)
             yield data[begin:end]
             begin = end
-
-
-def _end(pattern: re.Pattern[bytes], data: bytes, begin: int, end: int) -> int:
-    """The end of what a pattern matches, which may be nothing."""
-    found = pattern.match(data, begin, end)
-    return begin if found is None else found.end()
 
 
 def records(block: Block, quoting: Quoting | None) -> list[bytes]:

@@ -1,6 +1,5 @@
 """`read_csv`."""
 
-import re
 from collections.abc import Generator, Iterator, Sequence
 from copy import copy
 from functools import cache, partial
@@ -40,10 +39,13 @@ class CsvFormat(TableFormat):
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
-        quoting = self._quoting()
+        quoting = Quoting(self.parse) if self.parse.quote_char or self.parse.escape_char else None
+        within = quoting if self.parse.newlines_in_values else None
+        # Lines cannot be counted if a row handler may drop rows, or a row may have several lines.
+        strict = self.parse.invalid_row_handler is None and not self.parse.newlines_in_values
         parts = _ParserOptions(self)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
-            cut = Cutter(file.path, stream, self.block_size, Start(), quoting).blocks()
+            cut = Cutter(file.path, stream, self.block_size, Start(), within).blocks()
             rest = self._skipped(file, cut, self.read.skip_rows)
             # A header is not blank; the first row may be.
             given = 2 if self.read.autogenerate_column_names else len(self.read.column_names or ())
@@ -53,20 +55,19 @@ class CsvFormat(TableFormat):
                 return
             if isinstance(head, Overlong):
                 raise head.error
-            names, head = self._head(file, head, parts, quoting, agreed)
+            names, head = self._head(file, head, parts, within, agreed)
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
             parse = partial(self._parse, names, parts, agreed)
             # The user's invalid_row_handler must see rows one at a time, in file order.
             width = WIDTH if self.parse.invalid_row_handler is None else 0
             blank = self._blank(len(names))
-            sieve = Sieve(
-                file, parse, raw.stop.look, quoting, parts.strict, blank, names=names, width=width, row=parts.row
-            )
+            rows = quoting if strict else within
+            sieve = Sieve(file, parse, raw.stop.look, rows, blank, strict=strict, names=names, width=width)
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
-                body = Cutter(file.path, stream, self.block_size, start, quoting).blocks()
+                body = Cutter(file.path, stream, self.block_size, start, within).blocks()
 
             def settle(block: Block) -> None:
                 agreed.settle(file, self._inferred(block.data, names, parts))
@@ -78,13 +79,6 @@ class CsvFormat(TableFormat):
         if columns > 1:
             return b" \t\r\n\v\f".replace(self.parse.delimiter.encode(), b"")
         return b"\r\n" if self.parse.ignore_empty_lines else b""
-
-    def _quoting(self) -> Quoting | None:
-        """The quoting of values if line breaks are allowed in quotes, else None."""
-        parse = self.parse
-        if not (parse.newlines_in_values and parse.quote_char):
-            return None
-        return Quoting(parse.quote_char.encode(), parse.delimiter.encode(), doubled=parse.double_quote)
 
     def _skipped(self, file: File, all_blocks: Iterator[Block], lines: int) -> Iterator[Block]:
         """The blocks without the first `lines` lines."""
@@ -167,11 +161,6 @@ class _ParserOptions:
         self._parse = _anew(format.parse)
         self._convert = format.convert
         self._headless = format.read.autogenerate_column_names
-        # Lines cannot be counted if a row handler may drop rows, or a row may have several lines.
-        self.strict: bytes | None = None
-        if format.parse.invalid_row_handler is None and not format.parse.newlines_in_values:
-            self.strict = (format.parse.quote_char or "").encode()
-        self.row = _row_pattern(format.parse) if self.strict else None
         self._lenient = _anew(format.parse, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
@@ -209,26 +198,6 @@ class _ParserOptions:
             pyarrow().BufferReader(data), read_options=read, parse_options=parse, convert_options=options
         ) as reader:
             return reader.read_all()
-
-
-def _row_pattern(parse: Any) -> re.Pattern[bytes]:
-    """A pattern of a row with line breaks in quotes; its group `open` is the field whose quote is not closed.
-
-    A quote closes a field only before a delimiter or a line end, and opens one only at the beginning of a field. So a
-    stray quote does not join the lines up to the next quote into one row.
-    """
-    quote, delimiter = (re.escape(char.encode()) for char in (parse.quote_char, parse.delimiter))
-    within = [quote + quote] if parse.double_quote else []
-    plain = quote
-    if parse.escape_char:
-        escape = re.escape(parse.escape_char.encode())
-        within.append(escape + b".")
-        plain += escape
-    pairs = b"(?:(?:%s)[^%s]*)*" % (b"|".join(within), plain) if within else b""
-    opening = b"%s[^%s]*%s" % (quote, plain, pairs)
-    field = b"(?:%s%s|(?:[^%s%s\n][^%s\n]*)?)" % (opening, quote, quote, delimiter, delimiter)
-    row = rb"(?:%s%s)*(?:%s\r?(?:\n|\Z)|(?P<open>%s\Z))" % (field, delimiter, field, opening)
-    return re.compile(row, re.DOTALL)
 
 
 def _lone_cr(file: File, line: int) -> FileReadError:
@@ -334,11 +303,6 @@ def read_csv(
     if encoding is not None:
         encoding_argument(name, encoding)
         read = _changed(read, encoding=encoding)
-    if parse.newlines_in_values and parse.escape_char:
-        raise Call(name).refuse(
-            "got newlines_in_values and an escape_char together, which cannot be split into "
-            "blocks: quote such values, and double the quotes inside them"
-        )
 
     format = partial(CsvFormat, read=read, parse=parse, convert=convert, sure=delimiter is not None)
     return tabular_source(name, paths, format, options, on_error, extra={"delimiter": delimiter})

@@ -109,7 +109,7 @@ class JsonTableFormat(TableFormat):
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
         with opened(file, raw, start, self.compression, transcoded(self.encoding)) as stream:
             # One sieve per file: the inferred types depend on what precedes a block.
-            sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, b"", BLANK)
+            sieve = Sieve(file, partial(self._parse, agreed), raw.stop.look, None, BLANK)
             cut = Cutter(file.path, stream, self.block_size, start).blocks()
             yield from sieve.pieces(sieve.settled(cut, agreed, partial(self._settle, file, agreed)), stream)
 

@@ -28,6 +28,8 @@ WIDTH: Final = 2
 HELD: Final = 8
 """The number of blocks that are searched for the end of a quoted value."""
 
+UNENDED: Final = "the row does not end at the end of its line; is a quote or bracket left open?"
+
 MOST: Final = 2**31 - 1
 """The maximum bytes that pyarrow parses in one piece."""
 
@@ -48,14 +50,13 @@ class Sieve:
     _parse: Parse
     _look: Callable[[], None]
     _quoting: Quoting | None
-    _strict: bytes | None
-    """The quote character if every line must be a row, so that a line that swallows the next is found; else None."""
+    """Tells where rows end if a value may have line breaks, or must not have one; else every line ends a row."""
     _blank: bytes
     """The characters that may fill a line that is not a row."""
+    _strict: bool = attrs.field(default=True, kw_only=True, alias="strict")
+    """Whether every line must be a row, so that a line that swallows the next is found."""
     _names: Sequence[str] = attrs.field(default=(), kw_only=True, alias="names")
     _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
-    _row: re.Pattern[bytes] | None = attrs.field(default=None, kw_only=True, alias="row")
-    """Matches a row that may have line breaks in quotes; a part of such a row must not be read as a whole row."""
     _held: list[tuple[Block, Any]] = attrs.field(factory=list[tuple[Block, Any]], init=False)
     """Consecutive blocks with their tables. The first begins with a row whose quote is open to the end of the last."""
     _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
@@ -131,7 +132,7 @@ class Sieve:
             self._held.append((block, table))
             first, _ = self._held[0]
             block = attrs.evolve(first, data=b"".join(held.data for held, _ in self._held))
-            row = self._row.match(block.data) if self._row else None
+            row = self._quoting.careful.match(block.data) if self._quoting else None
             if row is None or not row["open"]:
                 self._held.clear()
                 yield from self._searched(block, stream)
@@ -167,18 +168,17 @@ class Sieve:
             yield from self._of_block(block, table, stream)
 
     def _rows(self, block: Block, *, last: bool) -> list[bytes]:
-        """The rows of a bad block, up to a row whose quote is open at the end of the block."""
-        if self._row is None or not self._strict:
+        """The rows of a bad block, up to a row that has not ended at the end of the block."""
+        if self._quoting is None or not self._strict:
             return records(block, self._quoting)
         data, begin = block.data, 0
         rows: list[bytes] = []
         while begin < len(data):
-            end = data.find(b"\n", begin) + 1 or len(data)
-            row = self._row.match(data, begin) if data.find(self._strict, begin, end) >= 0 else None
-            if row and not row["open"]:
-                end = row.end()
-            elif row and not last:
+            # A part of a row with line breaks must not be read as a whole row.
+            row = self._quoting.careful.match(data, begin)
+            if row and row["open"] is not None and not last:
                 break
+            end = row.end() if row and not row["open"] else data.find(b"\n", begin) + 1 or len(data)
             rows.append(data[begin:end])
             begin = end
         return rows
@@ -195,15 +195,14 @@ class Sieve:
     def _checked(self, data: bytes, lines: int) -> Any:
         self._look()
         table = self._parse(data)
-        if self._strict is not None:
-            rows = (line.strip(self._blank) for line in data.split(b"\n"))
-            if table.num_rows != lines and table.num_rows != sum(map(bool, rows)):
-                raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
+        if self._strict:
+            if table.num_rows != lines:
+                lines = sum(bool(line.strip(self._blank)) for line in data.split(b"\n"))
             # Check the last non-empty line: an open quote swallows empty lines after it, which do not count.
             last = data.rstrip(self._blank or b"\r\n")
             last = last[last.rfind(b"\n") + 1 :] + b"\n"
-            if self._strict and last.count(self._strict) % 2 and self._parse(last * 2).num_rows != 2:
-                raise ValueError("a quote is left open")
+            if table.num_rows != lines or (self._quoting and not self._quoting.is_whole(last)):
+                raise ValueError(UNENDED)
         return table
 
     def _sieved(self, numbered: "_NumberedRows", begin: int, end: int) -> Iterator[Piece]:
@@ -263,7 +262,7 @@ class Sieve:
         data = b"".join(rows)
         table = self._checked(data, count_lines(data))
         if table.num_rows != len(rows):
-            raise ValueError("the row does not end at the end of its line; is a quote or bracket left open?")
+            raise ValueError(UNENDED)
         return pyarrow().RecordBatch.from_arrays([_one(column) for column in table.columns], schema=table.schema)
 
     def _described(self, problem: Exception) -> str:

@@ -137,6 +137,35 @@ def check_row(found, rest, *, quoted):
         assert tuple(row) == found
 
 
+@pytest.mark.parametrize("tries", [15, pytest.param(2000, marks=pytest.mark.slow)])
+def test_rows_with_line_breaks_are_those_of_pyarrow(tries, put):
+    """With any delimiter, quote and escape character, and with the edge of a block at any byte."""
+    chance = random.Random(0)
+
+    def field():
+        # An escape character may be in a quoted value or not; another quote only within an unquoted one.
+        pairs = [escape + char for char in (quote, escape, delimiter, "\n") if escape and char]
+        if quote and chance.random() < 0.5:
+            within = ["a", delimiter, "\n", "\r\n", quote * 2 * doubled, *pairs]
+            return quote + "".join(chance.choices(within, k=3)) + quote
+        return "".join(chance.choices(["", "a", "b7", f"a{quote}", *pairs], k=2))
+
+    for _ in range(tries):
+        quote, escape, delimiter = (chance.choice(each) for each in (['"', "'", "%", ""], ["\\", "^", ""], ",;-"))
+        doubled = chance.random() < 0.5
+        text = "".join(field() + delimiter + field() + chance.choice(["\n", "\r\n"]) for _ in range(4))
+        chosen = {"delimiter": delimiter, "quote_char": quote or False, "escape_char": escape or False}
+        options = {
+            "read_options": pa.csv.ReadOptions(column_names=["a", "b"]),
+            "parse_options": pa.csv.ParseOptions(**chosen, double_quote=doubled, newlines_in_values=True),
+            "convert_options": pa.csv.ConvertOptions(column_types=dict.fromkeys("ab", pa.string())),
+        }
+        path = put("a.csv", text[: chance.choice([None, -1])])
+        rows = pa.csv.read_csv(path, **options).to_pylist()
+        for size in (*chance.sample(range(1, 30), 2), 1 << 20):
+            assert got(files.read_csv(path, as_="dicts", block_size=size, **options)) == rows, (text, size)
+
+
 def through(codec):
     def compress(data):
         out = pa.BufferOutputStream()
@@ -251,9 +280,9 @@ def test_a_quote_that_is_never_closed(opens, put):
     for size in (100, 1 << 20):
         rows = [b"%d,x\n" % number for number in range(1000)]
         rows[opens] = b'%d,"x\n' % opens
-        path = put("a.csv", b"a,b\n" + b"".join(rows))
-        options = {"parse_options": pa.csv.ParseOptions(newlines_in_values=True), "as_": "tuples", "block_size": size}
-        found = outcome(partial(files.read_csv, path, **options))
-        assert len(found) == 1000
+        path = put("a.csv", b"a,b\n" + b"".join(rows) + b"1000,x\\")
+        parse = pa.csv.ParseOptions(newlines_in_values=True, escape_char="\\")
+        found = outcome(partial(files.read_csv, path, parse_options=parse, as_="tuples", block_size=size))
+        assert len(found) == 1001
         assert found[opens].value == rows[opens].rstrip()
         assert f"a.csv:{opens + 2}: a quote is " in str(found[opens].error)

@@ -56,6 +56,10 @@ ODD = '# said by a machine\n1;"x\n""y"\n\n2;z\n'
 ODD_ROWS = [(1, 'x\n"y'), (2, "z")]
 STRAY = 'n;text\n1;5" pipe\n2;"x\n"\n3;end"\n4;"y;"\n5;"""\n""z"""\n'
 STRAY_ROWS = [(1, '5" pipe'), (2, "x\n"), (3, 'end"'), (4, "y;"), (5, '"\n"z"')]
+ESCAPING = pc.ParseOptions(newlines_in_values=True, delimiter=";", escape_char="\\")
+ESCAPED = 'n;text\n1;"x\\"\n"\n2;\\;"y\n3;\\\nz\n'
+ESCAPED_ROWS = [(1, 'x"\n'), (2, ';"y'), (3, "\nz")]
+SINGLE = pc.ParseOptions(newlines_in_values=True, delimiter=";", double_quote=False)
 NAMED = pc.ReadOptions(column_names=["n", "text"], skip_rows=1)
 NUMBERED = pc.ReadOptions(autogenerate_column_names=True, skip_rows=1)
 HEADLESS = pc.ReadOptions(autogenerate_column_names=True)
@@ -79,6 +83,8 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
         ("csv", ODD, {"read_options": NAMED, "parse_options": BROKEN_LINES, "delimiter": ";"}, ODD_ROWS),
         # A quote within a value, or at its end, opens none.
         ("csv", STRAY, {"parse_options": QUOTED}, STRAY_ROWS),
+        ("csv", ESCAPED, {"parse_options": ESCAPING}, ESCAPED_ROWS),
+        ("csv", 'n;text\n1;"a""\n2;b', {"parse_options": SINGLE}, [(1, 'a"'), (2, "b")]),
         ("csv", "skipped\nalso\nn\nunits\n1\n2\n", {"read_options": SKIPPING}, [(1,), (2,)]),
         # The first block makes the column text, for lack of other evidence.
         ("csv", "n,note\n1,\n2,\n3,x\n", {"block_size": 12}, [(1, ""), (2, ""), (3, "x")]),
