@@ -67,21 +67,25 @@ class Sieve:
         Rows of white space have only empty fields, which show no types, so a few such blocks wait for another one.
         """
         waiting: list[Block] = []
-        for block in blocks:
-            if agreed.schema is None and not isinstance(block, Overlong) and block.data.lstrip(self._blank):
-                if block.data.isspace() and len(waiting) < HELD:
-                    waiting.append(block)
-                    continue
-                settle(block)
-            elif waiting:
+
+        def released() -> Iterator[Block]:
+            released, waiting[:] = [*waiting], []
+            rows = [block for block in released if not isinstance(block, Overlong) and block.data.lstrip(self._blank)]
+            if rows and agreed.schema is None:
+                settle(rows[-1])
+            yield from released
+
+        try:
+            for block in blocks:
                 waiting.append(block)
-                continue
-            yield from waiting
-            waiting.clear()
-            yield block
-        if waiting:
-            settle(waiting[0])
-            yield from waiting
+                tells = not isinstance(block, Overlong) and not block.data.isspace()
+                if agreed.schema is not None or tells or len(waiting) > HELD:
+                    yield from released()
+        except Exception:
+            # A reading error comes after everything read before it (R8).
+            yield from released()
+            raise
+        yield from released()
 
     def pieces(self, blocks: Iterable[Block], stream: Stream) -> Iterator[Piece]:
         """Parse blocks, and yield their tables and bad parts in order."""

@@ -7,6 +7,7 @@ import pickle
 import zipfile
 import zlib
 from decimal import Decimal
+from functools import partial
 
 import fsspec
 import pyarrow as pa
@@ -187,15 +188,18 @@ def test_the_first_objects_set_the_columns(front, put, read):
 
 @pytest.mark.parametrize("count", [0, 1, 5_000, 60_000])
 def test_lines_before_broken_gzip_data_arrive(count, put, failing):
+    """Also rows of empty fields, which tell no types, before any other row."""
     lines = [str(n * 7919) for n in range(count)]
-    press = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-    good = press.compress("".join(f"{line}\n" for line in lines).encode()) + press.flush(zlib.Z_FULL_FLUSH)
-    path = put("a.txt.gz", good + b"\xff" * 100)
-
-    got, error = failing(files.read_text(path), files.FileReadError)
-
-    assert got == lines
-    assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
+    for read, head, body, got in (
+        (files.read_text, [], lines, lines),
+        (partial(files.read_csv, delimiter="\t", as_="tuples"), ["x\ty"], ["\t", ""] * count, [("", "")] * count),
+    ):
+        press = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        good = press.compress("".join(f"{line}\n" for line in head + body).encode()) + press.flush(zlib.Z_FULL_FLUSH)
+        path = put("a.gz", good + b"\xff" * 100)
+        before, error = failing(read(path), files.FileReadError)
+        assert before == got
+        assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
 
 
 def test_a_parquet_file_with_a_broken_middle(folder, put, failing):
