@@ -90,7 +90,10 @@ def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
     lonely = table.num_columns == 1 and table.column(0).null_count > 0
     if lonely and _is_text(table.schema.field(0).type):
         table, lonely = table.set_column(0, table.schema.names[0], table.column(0).fill_null("")), False
-    csv.write_csv(table, out, csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384))
+    # pyarrow quotes text that has the delimiter, but not numbers and times.
+    style = "all_valid" if delimiter.isalnum() or delimiter in " +-.:" else "needed"
+    options = csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384, quoting_style=style)
+    csv.write_csv(table, out, options)
     # CSV readers skip empty lines, so quote the null of a single column. Values other than text contain no line ends.
     if not lonely:
         return out.getvalue()

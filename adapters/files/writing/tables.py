@@ -48,8 +48,10 @@ def write_csv(
         SchemaError: a value does not match its column.
     """
     columns = schema_argument("write_csv", schema)
-    if not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '"\r\n':  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise Call("write_csv").refuse(f"got delimiter={delimiter!r}: use one ASCII character, no quote or line end")
+    if not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '"\r\n\0':  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Call("write_csv").refuse(
+            f"got delimiter={delimiter!r}: use one ASCII character, and not a quote, a line end or null"
+        )
     codec = codec_argument("write_csv", target, compression)
     format = _writable(CsvTable("write_csv", codec, columns, _CSV_UNIT, delimiter, header))
     own = {"schema": columns, "delimiter": delimiter, "header": header, "compression": compression}

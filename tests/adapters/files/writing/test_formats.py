@@ -115,6 +115,7 @@ CSV_ROWS = b'"day","key","number","value","text"\n1,"a",1,2.5,"say ""tea"""\n1,,
         (files.write_jsonl, [TABLE.select(["n", "s"])], {}, JSON_TABLE),
         (files.write_csv, [Row(1, "a", 1, 2.5, 'say "tea"'), Row(1, None, 2, None, "")], {}, CSV_ROWS),
         (files.write_csv, [(1, "a")], {"delimiter": ";", "header": False}, b'1;"a"\n'),
+        (files.write_csv, [(-1, None)], {"delimiter": "-", "header": False}, b'"-1"-\n'),
         (files.write_csv, [EMPTY], {}, b'"n"\n'),
     ],
 )

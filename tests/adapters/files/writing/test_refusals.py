@@ -59,7 +59,7 @@ class Sale(NamedTuple):
         (files.write_csv, "{time}", {"schema": {"n": "binary"}}, ""),
         (files.write_csv, "{time}", {"schema": {"n": "integer"}}, "No type alias for integer"),
         (files.write_csv, "{time}", {"schema": {"n": "integer"}}, "{'item': 'string', 'sold': 'int64'"),
-        *((files.write_csv, "{time}", {"delimiter": delimiter}, "") for delimiter in ("||", '"', "\n")),
+        *((files.write_csv, "{time}", {"delimiter": delimiter}, "") for delimiter in ("||", '"', "\n", "\0")),
         (files.write_csv, "{time}", {"rowgroup": 3}, ""),
     ],
 )
