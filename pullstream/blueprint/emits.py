@@ -29,6 +29,7 @@ class Emits(Enum):
     FOREVER = "without an end, as a source"
     AT_ONCE = "each value as it arrives, at its time, until upstream ends"
     AT_OTHER_TIMES = "each value as it arrives, at another time, until upstream ends"
+    AT_ANY_TIME = "unknown, also at times that are not known before it has opened a stream inside"
     PER_TIME = "nothing for a time before it is complete, unless `eager=True`"
     AT_THE_END = "nothing before upstream ends"
 

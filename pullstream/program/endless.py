@@ -27,6 +27,6 @@ def never_gives(pipeline: Blueprint) -> str:
                 f"stamp_epochs(...), or end the stream, for example with take(n)"
             )
         timed = timed or emits is Emits.AT_OTHER_TIMES
-        if emits is Emits.UNKNOWN:
+        if emits in {Emits.UNKNOWN, Emits.AT_ANY_TIME}:
             return ""
     return ""

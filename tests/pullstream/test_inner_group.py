@@ -58,6 +58,31 @@ def test_a_group_that_is_not_open_may_assign_any_time(group, limit):
     assert ps.run(counts, limit=limit, check=True) == [(1, ("n", 2)), (2, ("n", 1))]
 
 
+def by_letter(_):
+    return ps.group_by(itemgetter(0), lambda _: ps.prefetch(1))
+
+
+def known_at_once(_):
+    handle = ps.deferred("transformer")
+    handle.resolve(ps.prefetch(1))
+    return handle
+
+
+@pytest.mark.parametrize("group", [by_letter, by_letter(0), known_at_once], ids=["a function", "given", "deferred"])
+async def test_a_later_group_in_which_a_stream_is_not_open_yet_takes_no_time_back(group, autojump_clock):
+    """A loop would wait forever: it ends when nothing can come round again."""
+    given = ps.pushable(9)
+    async with ps.pipe(
+        given, ps.group_by(itemgetter(0), group), ps.loop(ps.prefetch(1)), ps.collect()
+    ).open() as running:
+        for time, letter in enumerate("ab"):
+            await given.push(letter, time=time)
+            await trio.testing.wait_all_tasks_blocked()
+            running.progress.frontier()
+        given.end()
+        assert len(await running.result()) == 2
+
+
 async def test_a_time_is_complete_when_neither_a_group_nor_one_that_opens_later_may_emit_at_it(autojump_clock):
     given = ps.pushable(9)
     group = ps.group_by(str, ps.pipe(ps.take(1), BY_TEN))

@@ -122,7 +122,10 @@ def _steps(blueprint: Blueprint) -> Steps:
     """The effect of modules on times, without those that keep them; a source may begin at any time."""
     steps: Steps = [None] if isinstance(blueprint, Source) else []
     for module in () if isinstance(blueprint, Sink) else blueprint.modules:
-        if Emits.of(module) is Emits.AT_OTHER_TIMES:
+        emits = Emits.of(module)
+        if emits is Emits.AT_ANY_TIME:
+            steps.append(None)
+        elif emits is Emits.AT_OTHER_TIMES:
             row = (*module.made().traits.summaries, None)[0]
             steps.append(row if isinstance(row, Summary) else None)
         elif any(parts := [_steps(part) for part in module.parts if isinstance(part, Blueprint)]):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Key, Positive, Sync, Transformer, advice
+from pullstream.blueprint import Call, Emits, Key, Positive, Sync, Transformer, advice
 from pullstream.blueprint.advice import PLAIN
 from pullstream.blueprint.parts import Function, Onward
 from pullstream.blueprint.variables import A, B, K
@@ -344,6 +344,7 @@ def _for_keys(call: Call, value: Any) -> Any:
 
 
 @transformer
+@Emits.by(lambda module: Emits.UNKNOWN if isinstance(module.args[1], Transformer) else Emits.AT_ANY_TIME)
 def group_by(
     key: Key[A, K],
     transformer: Annotated[Onward[A, B] | Function[K, Onward[A, B]], _for_keys],

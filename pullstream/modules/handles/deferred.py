@@ -1,12 +1,12 @@
 """`deferred`: a placeholder in a pipeline for a module that is known later."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any, Generic, Literal, cast, overload
+from typing import Any, ClassVar, Generic, Literal, cast, overload
 
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Module, Sink, Site, Source, Transformer, checks
+from pullstream.blueprint import Blueprint, Call, Emits, Module, Sink, Site, Source, Transformer, checks
 from pullstream.blueprint.variables import A, B, R, T
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
@@ -64,6 +64,7 @@ class Deferred(Kernel[Any]):
     """A source or transformer that opens the module it is resolved with inside itself."""
 
     traits = Traits(trusted=True, follows=True)
+    emits: ClassVar = Emits.AT_ANY_TIME
 
     def __init__(self, later: Later) -> None:
         self._later = later
