@@ -133,6 +133,13 @@ async def test_the_last_value_of_a_time_is_emitted_when_it_completes(module, aut
     assert found == [(1, "a3"), (2, "b2"), (3, "c")]
 
 
+async def test_open_times_take_turns(autojump_clock):
+    """One gets a value every moment, which must not leave it behind the others."""
+    script = [(n / 4, (time, n)) for n in range(30) for time in ([0, 1, 2] if n % 4 == 0 else [0])]
+    found = await seen(ps.pipe(at(script), ps.stamp(lambda value: value[0], lateness=2), ps.throttle(1)))
+    assert [time for _, (time, _) in found[:7]] == [0, 1, 2, 0, 1, 2, 0]
+
+
 @pytest.mark.parametrize("module", [ps.throttle, ps.debounce, ps.sample])
 async def test_the_untaken_rest_of_a_batch_is_in_flight(module, edge, autojump_clock):
     source = ps.pipe(ps.values(range(1000), time=lambda n: n), module(0.1))

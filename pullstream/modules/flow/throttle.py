@@ -38,11 +38,10 @@ class _KeepLatest(PolledKernel[Any]):
         self._due = due
         self.arrival = self.answered = -inf
         """The moments of the latest arrival and of the latest answer."""
-        self._kept = OrderedDict[Hashable, tuple[float, Any]]()
-        """The latest value at each logical time, until it is emitted, with the moment of its arrival.
-
-        They are in the order of their arrival, so also of the moments at which they are due.
-        """
+        self._kept: dict[Hashable, tuple[float, Any]] = {}
+        """The latest value at each logical time, until it is emitted, with the moment of its arrival."""
+        self._arrivals = OrderedDict[Hashable, None]()
+        """The same times in the order of these moments, so also of the moments at which the values are due."""
         self._ready = Backlog(self)
         self._wanted = 0
         """The limit of the waiting ask; 0 if none waits."""
@@ -131,7 +130,8 @@ class _KeepLatest(PolledKernel[Any]):
             self.location.hold(time)
             self.events.requests[time] = False
         self._kept[time] = now, value
-        self._kept.move_to_end(time)
+        self._arrivals[time] = None
+        self._arrivals.move_to_end(time)
         if self._wanted and not self._ready and self._due(self, now) <= now:
             self._give(time)
 
@@ -139,6 +139,7 @@ class _KeepLatest(PolledKernel[Any]):
         """Make the value of a time ready; nothing replaces it from now on."""
         self.events.requests.pop(time, None)
         self._ready.put(Batch(time, [self._kept.pop(time)[1]]))
+        del self._arrivals[time]
         self.location.drop(time)
 
     def _give_complete(self) -> None:
@@ -149,11 +150,15 @@ class _KeepLatest(PolledKernel[Any]):
 
     def _give_due(self) -> None:
         """Make the first value that is due now ready, unless another is ready."""
-        if not self._ready and self._next_due() <= trio.current_time():
-            self._give(next(iter(self._kept)))
+        now = trio.current_time()
+        if not self._ready and self._next_due() <= now:
+            # The one that was first kept: by arrival, one that is replaced often would never get its turn.
+            self._give(next(time for time, (at, _) in self._kept.items() if self._due(self, at) <= now))
 
     def _next_due(self) -> float:
-        return next((self._due(self, arrival) for arrival, _ in self._kept.values()), inf)
+        for time in self._arrivals:
+            return self._due(self, self._kept[time][0])
+        return inf
 
 
 def tick_after(moment: float, start: float, every: float) -> int:
