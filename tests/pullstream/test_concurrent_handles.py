@@ -259,11 +259,6 @@ async def test_an_ask_before_a_termination_gets_the_switch_s_end(autojump_clock)
     assert answers == [ps.DONE, ps.DONE]
 
 
-def test_a_reason_is_an_exception():
-    with pytest.raises(TypeError, match="an exception, but got 'enough'"):
-        ps.abortable().abort("enough")
-
-
 # ---- limit
 
 

@@ -306,21 +306,6 @@ def test_unplaceable_times_are_refused(kind, time, caplog):
     assert caplog.messages == []
 
 
-HALF, DAY = timedelta(hours=12), timedelta(days=1)
-
-
-@pytest.mark.parametrize(
-    "windows",
-    [ps.tumbling(3 * HALF), ps.sliding(2 * DAY, HALF), ps.sliding(3 * HALF, DAY), ps.sessions(3 * HALF)],
-    ids=repr,
-)
-def test_half_days_are_not_added_to_dates(windows):
-    """Python drops the half: windows of 36 hours would have one day or two, and count values several times."""
-    days = ps.values([date(2026, 3, 1), date(2026, 3, 2)], time=lambda day: day)
-    with pytest.raises(TimeDomainError, match=r"seconds=43200.*dates with a timedelta of whole days"):
-        ps.run(ps.pipe(days, windows, ps.collect()))
-
-
 @pytest.mark.parametrize("kind", MODULES)
 async def test_the_holder_of_an_unplaceable_time_is_explained(kind, autojump_clock):
     pushed = ps.pushable(1)

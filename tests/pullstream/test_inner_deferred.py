@@ -61,13 +61,6 @@ async def test_it_ends_unresolved(kind, counting, probe, autojump_clock):
     assert probe.acquired == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_must_be_resolved_with_its_kind(kind):
-    for wrong in (7, ps.pipe(ps.integers(), ps.collect())):
-        with pytest.raises(ps.CompositionError, match=f"must be resolved with a {kind}"):
-            ps.deferred(kind).resolve(wrong)
-
-
 @pytest.mark.parametrize("kind", KINDS[1:])
 @pytest.mark.parametrize("early", [True, False], ids=["looked at before", "not looked at before"])
 async def test_what_is_not_known_yet_may_be_at_an_earlier_time(early, kind, autojump_clock):

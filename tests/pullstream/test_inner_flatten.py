@@ -5,38 +5,12 @@ The conformance grid tests their endings.
 
 import tracemalloc
 from collections import Counter
-from itertools import product
 
 import pytest
 import trio
 
 import pullstream as ps
 from tests.pullstream.common import Unseen, script
-
-
-def nested(value):
-    """Four values in each of the forms that `flatten` takes."""
-    numbers = [value * 10 + n for n in range(4)]
-    return {"sources": ps.values(numbers), "lists": numbers, "generators": (n for n in numbers)}
-
-
-@pytest.mark.parametrize("concurrency", [1, 3])
-@pytest.mark.parametrize("form", ["sources", "lists", "generators"])
-def test_values_of_all_forms(form, concurrency, limit):
-    """In every form, at every limit and concurrency, every value arrives once, and those of each stream in order."""
-    values = ps.run(
-        ps.pipe(
-            ps.values(range(5)), ps.map(lambda n: nested(n)[form]), ps.flatten(concurrency=concurrency), ps.collect()
-        ),
-        limit=limit,
-    )
-    everything = [n * 10 + m for n, m in product(range(5), range(4))]
-    if concurrency == 1:
-        assert values == everything
-    else:
-        assert sorted(values) == everything
-        for n in range(5):
-            assert [value for value in values if value // 10 == n] == everything[4 * n : 4 * n + 4]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
@@ -54,31 +28,6 @@ def test_depth(concurrency):
     mixed = [0, "text", [1, [b"bytes"]], None]
     pipeline = ps.pipe(ps.values(mixed), ps.flatten(depth=None, concurrency=concurrency), ps.collect())
     assert sorted(map(str, ps.run(pipeline))) == sorted(["0", "text", "1", "b'bytes'", "None"])
-
-
-async def ticks():
-    yield 1
-
-
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        (7, "neither a source nor"),
-        ("text", "characters"),
-        (ps.map(str), "neither"),
-        (None, "None"),
-        (ticks(), r"map\(from_async_iterable\)"),
-    ],
-)
-@pytest.mark.parametrize("concurrency", [1, 2])
-def test_non_streams_are_refused(value, says, concurrency, counting, probe):
-    given = []
-    stream = [[1, 2], value, [3]]
-    with pytest.raises(TypeError, match=says):
-        source = ps.pipe(counting(probe, 3), ps.map(stream.__getitem__))
-        ps.run(ps.pipe(source, ps.flatten(concurrency=concurrency), ps.drain(given.append)))
-    assert given == [1, 2]
-    assert probe.balanced
 
 
 @pytest.mark.sampled(1)

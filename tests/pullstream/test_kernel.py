@@ -53,39 +53,6 @@ async def test_a_failure_keeps_its_own_context(edge, autojump_clock):
 # ---- R6: release, and its timeout
 
 
-@pytest.mark.parametrize("kind", ["kernel", "generator"])
-async def test_a_release_that_takes_too_long_names_its_module(edge, autojump_clock, kind):
-    """After `release_timeout` seconds the confirmation raises ReleaseTimeout with the module's name and line (R6)."""
-
-    @ps.source
-    class Kernel(ps.authoring.Kernel):
-        async def produce(self, limit):
-            return ps.Batch(0, [0])
-
-        async def release(self):
-            await trio.sleep(60)
-
-    @ps.source
-    async def generator(ctx):
-        try:
-            yield 0
-        finally:
-            with trio.CancelScope(shield=True):
-                await trio.sleep(60)
-
-    made = Kernel() if kind == "kernel" else generator()
-    async with edge(made, release_timeout=2.0) as reader:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(reader.lane().ask)
-            await trio.sleep(1)
-            late = rf"(?i)^{kind}, composed at .*test_kernel.py:\d+.* 2.0 s"
-            with pytest.raises(ps.errors.ReleaseTimeout, match=late):
-                await reader.abort()
-            assert trio.current_time() == pytest.approx(3)
-        assert await reader.abort() is ps.DONE
-        assert await reader.ask() is ps.DONE
-
-
 @pytest.mark.parametrize("way", ["abort", "cancel"])
 async def test_an_abort_never_looks_like_the_end_to_a_generator(edge, autojump_clock, way):
     seen = []
@@ -135,37 +102,6 @@ async def test_acquiring_is_cut_short_by_an_abort(edge, autojump_clock):
 
 
 # ---- R7, R8: endings and failures
-
-
-@pytest.mark.parametrize("way", ["abort", "nowait", "under way", "end"])
-async def test_a_failing_cleanup_of_a_generator_is_raised(edge, autojump_clock, way):
-    """At a yield or in the middle of a wait, it is raised where the stream is ended (R8)."""
-
-    @ps.source
-    async def fragile(ctx):
-        try:
-            yield 0
-            await trio.sleep(0 if way == "end" else 10)
-        finally:
-            raise Unseen
-
-    with pytest.raises(Unseen):
-        async with edge(fragile()) as reader:
-            await reader.ask()
-            if way == "end":
-                await reader.ask()
-            elif way == "abort":
-                await reader.abort()
-            elif way == "nowait":
-                reader.abort_nowait()
-                assert await reader.abort() is ps.DONE
-            else:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(reader.lane().ask)
-                    await trio.sleep(1)
-                    with pytest.raises(Unseen):
-                        await reader.abort()
-                raise Unseen
 
 
 async def test_a_failure_beside_cancellations_is_kept(edge, autojump_clock):

@@ -11,7 +11,7 @@ import signal
 import threading
 import traceback
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from pullstream.blueprint import Emits
 from pullstream.conformance.ready import TRANSFORMERS
 from pullstream.program.endless import never_gives
 from tests.pullstream.common import after, run, script
+from tests.pullstream.edge.test_lanes import OneThenEnough
 from timely import TimelyError
 
 
@@ -187,6 +188,15 @@ async def closes_badly(ctx):
         raise OSError("close")
 
 
+@ps.source
+async def dies_waiting(ctx):
+    try:
+        yield 1
+        await trio.sleep_forever()
+    finally:
+        raise OSError("line is dead")
+
+
 def strikes(value):
     raise KeyError("strike")
 
@@ -218,6 +228,9 @@ ONE = ps.pipe(ps.values([1]), ps.map_async(after(0.01), 1))
         ((ps.values([above(fails_at_last)]), ps.flatten(), ps.take(1), ps.collect()), ["fails_at_last"]),
         ((above(keeps_going), ps.take(1), ps.collect()), ["keeps_going"]),
         ((ps.merge(above(FailsUnderWay), ONE), ps.take(1), ps.collect()), ["FailsUnderWay"]),
+        ((above(fails_at_last), ps.collect()), ["fails_at_last"]),
+        ((closes_badly(), ps.transformer(OneThenEnough)(None), ps.collect()), ["closes_badly"]),
+        ((ps.merge(dies_waiting(), ONE), ps.take(2), ps.collect()), ["dies_waiting"]),
     ],
     ids=str,
 )
@@ -673,6 +686,8 @@ def test_the_traceback_of_a_refused_answer_ends_at_its_yield(source, line):
 # ---- mistakes that only the run can see
 
 THREE = ps.values([3], time=int)
+DAYS, HALF = ps.values([1, 2], time=lambda day: date(2026, 3, day)), timedelta(hours=12)
+"""Python adds no half days to dates: windows of 36 hours would have one day or two, and count values several times."""
 ZONES = [datetime(2026, 1, 1), datetime(2026, 1, 2, tzinfo=UTC)]  # noqa: DTZ001 - the case
 ZONELESS = ps.values(ZONES[:1], time=lambda time: time)
 MICROSECONDS = ps.values([60_000_000, 70_000_000], time=lambda n: n)
@@ -734,6 +749,18 @@ class DropsTooSoon(ps.authoring.Kernel):
         return ps.Batch(3, [1])
 
 
+async def requests_an_earlier_time(upstream, ctx):
+    async for event in ctx.events(upstream):
+        ctx.notify_at(event.time - 1)
+
+
+async def reads_in_two_ways(upstream, ctx):
+    async for _ in ctx.events(upstream):
+        break
+    async for _ in ctx.events(upstream, many=True):
+        pass
+
+
 async def ignores_the_end(upstream, ctx):
     while True:
         (await upstream.ask()).values.index(3)
@@ -762,7 +789,15 @@ MISTAKES = [
     (ps.pipe(ps.values("ab"), ps.split(b";")), "split needs ", "separator of the same kind, but got 'a'"),
     (ps.pipe(ps.once("a"), ps.decode()), "already text"),
     (ps.decode(), "decode needs bytes, but got 3"),
+    (ps.map_time(lambda _: None), "map_time, ", "None"),
     (ps.map_time(lambda day: [day]), "map_time, ", "returned [3] for the time 3, ", "hashable"),
+    (ps.values(["ccc", "b", "aa"], time=len), "answered 'b', at 1, ", " Sort it, or ", " downstream (R12)\n"),
+    (script(ps.Batch(3, "c"), ps.Batch(1, "b")), "answered 'b', at 1, ", "can take ctx.hold(1) before"),
+    (
+        ps.pipe(ps.values(["2026-03-01"]), ps.stamp(str, lateness=1)),
+        "lateness=1 cannot be subtracted from the time '2026-03-01'",
+        "Use numbers, or dates and a timedelta",
+    ),
     (ps.pipe(ZONELESS, ps.tumbling(timedelta(1), origin=ZONES[1])), "Times must be of the type of origin=datetime"),
     (
         ps.pipe(ps.values(["2026-01-01"], time=str), ps.tumbling(timedelta(1))),
@@ -782,6 +817,18 @@ MISTAKES = [
     ),
     (ps.pipe(ps.values([{}]), ps.unique()), "unhashable", "a key must be hashable", "at the value {}"),
     (ps.flat_map(lambda n: n), "for each value, but got 3: put a single value into a list"),
+    *(
+        (ps.pipe(ps.values([[1], value]), ps.flatten(concurrency=number)), "flatten, ", words)
+        for value, words in [
+            (7, "neither a source nor"),
+            ("text", "characters"),
+            (ps.map(str), "neither"),
+            (None, "None"),
+            (yields(), "map(from_async_iterable)"),
+        ]
+        for number in (1, 2)
+    ),
+    (ps.from_awaitable(lambda: 3), "but it returned 3"),
     (ps.flat_map(lambda _: yields()), "got <async_generator object ", "from_async_iterable(...) makes a source"),
     (ps.flat_map(lambda _: CLOSED), "got <coroutine ", "call it with map_async(f, concurrency)"),
     (ps.reduce_by_time(ps.agg.sum(lambda _: CLOSED)), "and 'coroutine'", "call it with map_async"),
@@ -840,6 +887,9 @@ MISTAKES = [
     (does(lambda upstream, ctx: None), "is written without await"),
     (does(lambda upstream, ctx: next(iter([]))), "to end a generator, write return"),
     (does(ignores_the_end), "answered with ps.DONE"),
+    (does(requests_an_earlier_time), "does, ", " 2", "holds nothing", "while a batch at it"),
+    (does(reads_in_two_ways), "does, composed at ", "many=True in one place and without it in another"),
+    (does(lambda upstream, ctx: ctx.abandon()), "does, composed at ", "is not a sink"),
     (answers(list), "write `for value in batch.values`"),
     (answers(len), "write len(batch.values)"),
     (answers(lambda batch: batch.items), "its parts are batch.time and batch.values"),
@@ -860,6 +910,18 @@ MISTAKES = [
             ps.pipe(ps.values([60_000_000]), ps.stamp(lambda n: n, lateness=timedelta(seconds=30))),
         ]
     ),
+    *(
+        (ps.pipe(DAYS, module), "delay" if module.modules[0].name == "delay" else "seconds=43200", "whole days")
+        for module in [
+            ps.tumbling(3 * HALF),
+            ps.sliding(4 * HALF, HALF),
+            ps.sliding(3 * HALF, 2 * HALF),
+            ps.sessions(3 * HALF),
+            ps.delay(HALF),
+            ps.delay(3 * HALF),
+        ]
+    ),
+    (ps.pipe(ps.values([1], time=lambda _: date.max), ps.delay(2 * HALF)), "there is no time ", "later than ", "9999"),
     (ps.pipe(ps.once(1), ps.tumbling(timedelta(minutes=5))), "Values without an assigned time are at 0"),
     (ps.pipe(ps.values([np.float32(3)], time=abs), ps.tumbling(5)), "Put map_time(lambda time: time.item()) upstream"),
     # What a user's function does with a value, or does not return.
@@ -891,7 +953,7 @@ def test_mistakes_in_a_run_say_what_to_write(row):
     """In the exception, or in its notes if Python's own message names things that the user has never seen."""
     stream, *words = row
     with pytest.raises(
-        (TypeError, LookupError, AttributeError, RuntimeError, ps.PullstreamError, TimelyError)
+        (TypeError, ValueError, LookupError, AttributeError, RuntimeError, ps.PullstreamError, TimelyError)
     ) as caught:
         ps.run(ps.pipe(stream if isinstance(stream, ps.Source) else ps.pipe(THREE, stream), ps.drain()))
     text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])

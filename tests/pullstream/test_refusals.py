@@ -12,10 +12,24 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream import files, spark
+from pullstream import files, spark, trace
 
 ONE, TRANSFORMER, SINK = ps.values([1]), ps.map(str), ps.collect()
-WHOLE = ps.pipe(ONE, ps.drain())
+
+
+def unexpected(value):
+    raise AssertionError(f"{value} was read")
+
+
+WHOLE = ps.pipe(ONE, ps.drain(unexpected))
+
+
+async def without_it():
+    """Takes no run."""
+
+
+def made(*, every=10.0):
+    """Returns an observer, as `display` does."""
 
 
 async def half(n):
@@ -263,7 +277,28 @@ CALLS = [
     (lambda: ps.run(WHOLE, release_timeout="5"), "a number of seconds", "got '5'"),
     (lambda: ps.run(WHOLE, trace=True), "trace= at", "test_refusals.py", "needs the path of a file"),
     (lambda: ps.run(WHOLE, trace=5), "trace= at", "test_refusals.py", "but got 5"),
-    (lambda: ps.run(WHOLE, journal=5), "journal= at", "test_refusals.py", "needs the path of a file or a Journal"),
+    *(
+        (
+            lambda given=given: ps.run(WHOLE, journal=given),
+            "journal= at",
+            "needs the path of a file or a Journal, but got",
+        )
+        for given in (5, b"journal", True)
+    ),
+    *(
+        (lambda beside=beside: ps.run(WHOLE, beside=beside), "beside= at", *words)
+        for beside, *words in [
+            (made, "but got made; call it: beside=made()$"),
+            (pytest, "(module): write `from pullstream.display import display`, and beside=display()$"),
+            ("display", "but got 'display' (str)$"),
+            ([half] * 9, "... (list): to run several, ", " nursery.start_soon(display(), running)$"),
+            (
+                without_it,
+                "got without_it, which cannot be called with only the Running: too many positional arguments$",
+            ),
+            (lambda running, console: None, "<lambda>, which cannot be ", " missing a required argument: 'console'$"),
+        ]
+    ),
     (lambda: ps.run(WHOLE, check=3), "check= at", "test_refusals.py", "needs True, False or 'strict', but got 3"),
     (lambda: ps.scan(0, max), "scan() at", "in the wrong order"),
     (lambda: ps.Fold(abs, int), "in the wrong order: write Fold(int, step)"),
@@ -283,6 +318,13 @@ CALLS = [
         "needs an exception, but got 'gone'",
     ),
     (lambda: ps.deferred("source").fail(ONE), "fail() at", "needs an exception, but got values("),
+    (lambda: ps.deferred("source").resolve(WHOLE), "must be resolved with a source"),
+    *(
+        (lambda kind=kind: ps.deferred(kind).resolve(7), f"must be resolved with a {kind}")
+        for kind in ("source", "transformer", "sink")
+    ),
+    (lambda: trace.draw([1]), "draw() at ", "is not a module; values(...) makes a source of it"),
+    (lambda: trace.draw(ps.map), "draw() at ", "is not a module; call it to get the module: map()"),
     (lambda: ps.abortable().abort("gone"), "abort() at", "needs an exception, but got 'gone'"),
     (lambda: ps.catch([1]), "write lambda error: [1]"),
     (lambda: ps.values(3), "use once(3)"),

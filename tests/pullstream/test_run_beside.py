@@ -147,37 +147,6 @@ async def test_it_may_end_early_or_end_the_run(ends, found, autojump_clock):
     assert isinstance(running.failure, ps.errors.Abandoned) == (ends == "abort")
 
 
-async def without_it():
-    """Takes no run."""
-
-
-def made(*, every=10.0):
-    """Returns an observer, as `display` does."""
-    return forever
-
-
-@pytest.mark.parametrize(
-    ("beside", "message"),
-    [
-        (made, r"but got made; call it: beside=made\(\)$"),
-        (pytest, r"\(module\): write `from pullstream\.display import display`, and beside=display\(\)$"),
-        ("display", r"but got 'display' \(str\)$"),
-        ([forever] * 9, r"\.\.\. \(list\): to run several, .* nursery\.start_soon\(display\(\), running\)$"),
-        (
-            without_it,
-            r"but got without_it, which cannot be called with only the Running: too many positional arguments$",
-        ),
-        (lambda running, console: None, r"<lambda>, which cannot be .* missing a required argument: 'console'$"),
-    ],
-)
-def test_unfit_observers_are_refused(beside, message):
-    opened = []
-    with pytest.raises(ps.CompositionError, match=message) as caught:
-        ps.run(ps.pipe(ps.unfold(None, lambda _: (opened.append(1), None)), ps.take(1), ps.collect()), beside=beside)
-    assert f"beside= at {__file__}" in str(caught.value)
-    assert not opened
-
-
 async def test_failures_while_a_run_begins_are_raised(monkeypatch):
     from pullstream.engine.run import Run
 

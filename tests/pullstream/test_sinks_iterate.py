@@ -15,16 +15,6 @@ from tests.programs import python, started
 from tests.pullstream.common import Leaky, Unseen
 
 
-async def test_every_value_is_read(limit):
-    source = ps.pipe(ps.values(range(50), time=lambda n: n // 8), ps.map(str))
-    async with ps.aiterate(source, limit=limit) as values:
-        assert [value async for value in values] == [str(n) for n in range(50)]
-        assert [value async for value in values] == []
-    read = lambda: list(ps.iterate(source, limit=limit))  # noqa: E731
-    for _ in range(2):
-        assert await trio.to_thread.run_sync(read) == [str(n) for n in range(50)]
-
-
 @pytest.mark.parametrize("how", ["break", "raise", "cancel", "unread"])
 async def test_aiterate_may_be_left(how, counting, probe, autojump_clock):
     """The source is released when the block has been left, and times of unread values never look complete."""

@@ -96,11 +96,6 @@ async def test_an_awaitable_is_cancelled(edge, autojump_clock):
         gc.collect()
 
 
-def test_from_awaitable_refuses_other_results():
-    with pytest.raises(TypeError, match="but it returned 3"):
-        ps.run(ps.pipe(ps.from_awaitable(lambda: 3), ps.collect()))
-
-
 async def test_from_channel(limit, autojump_clock):
     send, receive = trio.open_memory_channel(100)
     for n in range(10):

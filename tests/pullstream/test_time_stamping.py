@@ -9,7 +9,6 @@ import pytest
 import trio
 
 import pullstream as ps
-from pullstream import timely
 from tests.pullstream import common
 
 
@@ -123,19 +122,6 @@ async def test_with_lateness_times_complete_behind_the_latest(autojump_clock):
     assert await completions(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}
 
 
-def test_an_unsorted_ready_source_names_the_value():
-    with pytest.raises(ps.errors.CapabilityError, match=r"answered 'b', at 1, .* Sort it, or .* downstream \(R12\)\n"):
-        ps.run(ps.pipe(ps.values(["ccc", "b", "aa"], time=len), ps.drain()))
-
-    @ps.source
-    async def own(ctx):
-        yield ps.Batch(3, ["ccc"])
-        yield ps.Batch(1, ["b"])
-
-    with pytest.raises(ps.errors.CapabilityError, match=r"answered 'b', at 1, .*can take ctx\.hold\(1\) before"):
-        ps.run(ps.pipe(own(), ps.drain()))
-
-
 @pytest.mark.parametrize(
     "source",
     [
@@ -203,26 +189,9 @@ async def test_epochs_of_the_clock_end_without_values(autojump_clock):
     assert await ps.arun(collected) == [(0, "a"), (1, "b"), (3, "c")]
 
 
-def test_restamp_is_monotone_or_fails():
-    source = ps.values([1, 2], time=lambda n: n)
-    with pytest.raises(ps.errors.CapabilityError, match=r"mapped 1 to -1, but the later time 2 to -2"):
-        timed(source, ps.map_time(lambda n: -n))
-    with pytest.raises(ZeroDivisionError):
-        timed(source, ps.map_time(lambda n: 1 // (n - 2)))
-    with pytest.raises(TypeError, match="None"):
-        timed(source, ps.map_time(lambda n: None))
-
-
 def test_restamp_fails_for_a_time_without_values():
     with pytest.raises(ZeroDivisionError):
         timed(moving(ps.Batch(1, "a"), ("to", 2), 0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key())
-
-
-def test_lateness_of_wrong_type_is_refused():
-    pipeline = ps.pipe(ps.values(["2026-03-01"]), ps.stamp(str, lateness=1), ps.collect())
-    words = r"stamp.* lateness=1 cannot be subtracted from the time '2026-03-01'.*Use numbers, or dates and a timedelta"
-    with pytest.raises(TypeError, match=words):
-        ps.run(pipeline)
 
 
 @pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])
@@ -233,22 +202,3 @@ async def test_a_branch_that_goes_back_in_time_holds_its_own_times(others, autoj
     counts = ps.pipe(seconds, minutes, ps.count_by_key(lambda _: "n"), ps.collect(timed=True))
     async with counts.open() as running:
         assert (1, ("n", 3)) in await running.result()
-
-
-@pytest.mark.parametrize(
-    ("day", "hours", "words"),
-    [
-        (dt.date.max, 24, "there is no time .* later than .*9999"),
-        # Python drops parts of days, so a delay of twelve hours would do nothing.
-        (dt.date(2026, 3, 1), 12, r"only whole days to the date datetime.date\(2026, 3, 1\)"),
-        (dt.date(2026, 3, 1), 36, "only whole days"),
-        (dt.date(2026, 3, 1), 24, None),
-    ],
-)
-def test_a_delay_of_dates_is_a_date(day, hours, words):
-    delayed = ps.values([1], time=lambda _: day), ps.delay(dt.timedelta(hours=hours))
-    if words is None:
-        assert timed(*delayed) == [(dt.date(2026, 3, 2), 1)]
-        return
-    with pytest.raises((ValueError, timely.SummaryError), match=f"delay.*{words}"):
-        timed(*delayed)

@@ -393,12 +393,6 @@ def test_non_files_are_refused(path, make, message):
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("given", [5, b"journal", True])
-def test_non_paths_are_refused(given):
-    with pytest.raises(ps.CompositionError, match=r"journal= at .* needs the path of a file or a Journal, but got"):
-        ps.run(ps.pipe(numbers(), ps.drain()), journal=given)
-
-
 def test_a_journal_makes_its_folders(path):
     inside = path / "x" / "y"
     for _ in range(2):

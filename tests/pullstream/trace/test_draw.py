@@ -244,15 +244,6 @@ def test_unknown_picture_formats_are_refused(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("given", "advice"),
-    [([1], r"values\(\.\.\.\) makes a source of it"), (ps.map, r"call it to get the module: map\(\)")],
-)
-def test_non_modules_are_refused(given, advice):
-    with pytest.raises(ps.CompositionError, match=rf"draw\(\) at .*test_draw.py:\d+ .* is not a module; {advice}"):
-        trace.draw(given)
-
-
 def test_text_and_lifelines_stay_apart():
     """All text ends in the drawing, and a lifeline leaves a gap for text on it: of messages, notes and broken rules."""
 
