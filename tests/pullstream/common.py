@@ -4,6 +4,7 @@ import random
 from contextlib import suppress
 from functools import partial
 
+import pytest
 import trio
 from trio._core import _run as trio_scheduler
 from trio.testing import MockClock
@@ -69,6 +70,14 @@ async def finish(reader, how, begun=None):
                     while (batch := await reader.ask(9)) is not ps.DONE:
                         values += batch.values
     return values
+
+
+def until_failure(error, stream, *, match=None, **options):
+    """The values of a stream that fails, and its failure."""
+    values = []
+    with pytest.raises(error, match=match) as caught:
+        ps.run(ps.pipe(stream, ps.drain(values.append)), **options)
+    return values, caught.value
 
 
 def aside(sink, test):

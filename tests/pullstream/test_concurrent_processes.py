@@ -16,7 +16,7 @@ import trio
 
 import pullstream as ps
 from tests.programs import python, started, until
-from tests.pullstream.common import finish
+from tests.pullstream.common import finish, until_failure
 
 HELPERS = """
 import os, signal
@@ -100,11 +100,10 @@ async def test_no_process_starts_before_a_call(helpers):
 
 def test_exceptions_arrive_with_their_traceback_as_a_note(helpers):
     """Earlier results are delivered, and the note says where in the other process it was raised (R8)."""
-    got = []
-    with pytest.raises(ValueError, match="2") as caught:
-        ps.run(ps.pipe(ps.values(range(5)), ps.map_process(helpers.picky, 2), ps.drain(got.append)), check=True)
+    calls = ps.pipe(ps.values(range(5)), ps.map_process(helpers.picky, 2))
+    got, failure = until_failure(ValueError, calls, match="2", check=True)
     assert len(got) == 2
-    notes = "\n".join(caught.value.__notes__)
+    notes = "\n".join(failure.__notes__)
     assert "in the worker process:\nTraceback" in notes
     assert "in picky" in notes
     assert "raised in map_process, composed at" in notes

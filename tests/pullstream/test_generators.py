@@ -8,7 +8,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.engine.parts import context, generator
-from tests.pullstream.common import script
+from tests.pullstream.common import script, until_failure
 
 
 @pytest.fixture(autouse=True)
@@ -136,10 +136,7 @@ async def late(upstream, ctx):
     ids=["fails", "has no right", "goes back", "is empty"],
 )
 def test_a_failure_strikes_at_the_same_value(stream, error, count, limit):
-    found = []
-    with pytest.raises(error):
-        ps.run(ps.pipe(stream, ps.drain(found.append)), limit=limit)
-    assert found == list(range(count))
+    assert until_failure(error, stream, limit=limit)[0] == list(range(count))
 
 
 def test_a_list_changed_after_its_yield():

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, script
+from tests.pullstream.common import Unseen, script, until_failure
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
@@ -75,11 +75,9 @@ def test_a_failing_iterable_gives_its_earlier_values(limit):
         yield 2
         raise Unseen
 
-    given = []
-    with pytest.raises(Unseen) as failed:
-        ps.run(ps.pipe(ps.values([failing()]), ps.flatten(concurrency=2), ps.drain(given.append)), limit=limit)
+    given, failure = until_failure(Unseen, ps.pipe(ps.values([failing()]), ps.flatten(concurrency=2)), limit=limit)
     assert given == [1, 2]
-    assert failed.value.__notes__[0].startswith("raised in flatten")
+    assert failure.__notes__[0].startswith("raised in flatten")
 
 
 def test_an_iterable_that_cannot_be_opened_is_not_retried():
@@ -92,9 +90,7 @@ def test_an_iterable_that_cannot_be_opened_is_not_retried():
                 raise Unseen
             return iter("never")
 
-    given = []
-    with pytest.raises(Unseen):
-        ps.run(ps.pipe(ps.values([ps.values("ab"), Once()]), ps.flatten(concurrency=2), ps.drain(given.append)))
+    given, _ = until_failure(Unseen, ps.pipe(ps.values([ps.values("ab"), Once()]), ps.flatten(concurrency=2)))
     assert (given, len(opened)) == (["a", "b"], 1)
 
 

@@ -12,7 +12,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.incremental import integrate, upserts
 from pullstream.modules.grouping.inline import InlineRow
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, script, until_failure
 from timely import Antichain
 
 
@@ -152,25 +152,21 @@ def test_a_group_equals_a_run_with_its_key_only(name, run, limit):
 
 
 def test_a_failure_in_a_group_follows_all_earlier_values(limit):
-    seen = []
     group = ps.pipe(ps.map(str), ps.map(lambda n: 1 // (int(n) - 7)), ps.batch(1))
-    pipeline = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, group), ps.drain(seen.append))
-    with pytest.raises(ZeroDivisionError) as failed:
-        ps.run(pipeline, limit=limit)
+    stream = ps.pipe(ps.values(range(12)), ps.group_by(lambda n: n % 3, group))
+    seen, failure = until_failure(ZeroDivisionError, stream, limit=limit)
     assert {(n % 3, (1 // (n - 7),)) for n in range(7)} <= {(key, tuple(values)) for key, values in seen}
-    (note,) = failed.value.__notes__
+    (note,) = failure.__notes__
     assert note.startswith("raised in map(")
     assert note.endswith("at the value '7'")
 
 
 @pytest.mark.parametrize("after", [ps.take(9), ps.take(lambda _: True), ps.skip(lambda _: False)], ids=str)
 def test_a_failure_before_a_take_follows_all_earlier_values(after, limit):
-    seen = []
-    group = ps.pipe(ps.map(lambda n: 6 // (3 - n)), after)
-    with pytest.raises(ZeroDivisionError) as failed:
-        ps.run(ps.pipe(ps.values(range(9)), ps.group_by(bool, group, capacity=9), ps.drain(seen.append)), limit=limit)
+    stream = ps.pipe(ps.values(range(9)), ps.group_by(bool, ps.pipe(ps.map(lambda n: 6 // (3 - n)), after), capacity=9))
+    seen, failure = until_failure(ZeroDivisionError, stream, limit=limit)
     assert seen == [(False, 2), (True, 3), (True, 6)]
-    assert failed.value.__notes__[0].startswith("raised in map(")
+    assert failure.__notes__[0].startswith("raised in map(")
 
 
 def test_a_failure_after_a_group_s_last_result_is_ignored(limit):
@@ -179,14 +175,11 @@ def test_a_failure_after_a_group_s_last_result_is_ignored(limit):
     assert ps.run(pipeline, limit=limit) == [(False, (2, 1)), (False, (3, 1))]
 
 
-def test_groups_give_finished_results_when_the_stream_fails(counting, probe):
+def test_groups_give_finished_results_when_the_stream_fails():
     """A batch that is not full is a result; a fold whose time is not complete is not."""
     for inner, expected in ((ps.batch(2), [(0, [0, 2]), (0, [4]), (1, [1, 3])]), (ps.count_by_key(), [])):
-        got = []
-        source = counting(probe, 5, failure=Unseen())
-        with pytest.raises(Unseen):
-            ps.run(ps.pipe(source, ps.group_by(lambda n: n % 2, inner), ps.drain(got.append)))
-        assert sorted(got) == expected
+        stream = ps.pipe(script(*range(5), Unseen()), ps.group_by(lambda n: n % 2, inner))
+        assert sorted(until_failure(Unseen, stream)[0]) == expected
 
 
 @pytest.mark.parametrize("row", [ps.take(2), ps.take(lambda n: n < 2, last=True), ps.pipe(ps.batch(2), ps.take(1))])

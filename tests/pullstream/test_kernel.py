@@ -11,7 +11,7 @@ import trio
 
 import pullstream as ps
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, until_failure
 
 
 @ps.source
@@ -234,11 +234,7 @@ def test_exceptions_of_every_kind_arrive_unchanged(exception, module, probe, cou
             raise given
         return value
 
-    seen = []
-    with pytest.raises(exception) as caught:
-        ps.run(ps.pipe(counting(probe, 9), module(raises), ps.drain(seen.append)))
-    assert caught.value is given
-    assert seen == [0, 1]
+    assert until_failure(exception, ps.pipe(counting(probe, 9), module(raises))) == ([0, 1], given)
     assert probe.balanced
 
 

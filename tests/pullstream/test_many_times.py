@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Together, Unseen
+from tests.pullstream.common import Together, Unseen, until_failure
 
 
 class Stops(BaseException):
@@ -107,10 +107,7 @@ async def test_a_failing_sink_has_processed_earlier_values(sink, limit, failure)
 )
 def test_results_of_earlier_times_precede_a_failure(module, limit, failure):
     """Also if the value that fails is in the same answer (R8)."""
-    got = []
-    with pytest.raises(failure):
-        ps.run(ps.pipe(at_once([1, 1, 2, 2, 3, 4]), module, ps.drain(got.append)), limit=limit)
-    assert len(got) == 2
+    assert len(until_failure(failure, ps.pipe(at_once([1, 1, 2, 2, 3, 4]), module), limit=limit)[0]) == 2
 
 
 @pytest.mark.parametrize("options", [{}, {"within": 0.5}, {"on_error": "skip"}, {"how": "asof", "at": int}], ids=str)
@@ -141,12 +138,9 @@ NESTED = [
 @pytest.mark.parametrize("module", NESTED, ids=str)
 def test_a_time_whose_value_enters_no_stream_never_completes(module, limit):
     """That value and those after it are not counted yet: a sum of those before it would be wrong."""
-    sums = []
     source = ps.values([1, 2, 11, 12, 13, 14, 21], time=lambda n: n // 10)
-    summed = ps.pipe(source, module, ps.reduce_by_time(ps.agg.sum()), ps.drain(sums.append))
-    with pytest.raises((TypeError, ZeroDivisionError)):
-        ps.run(summed, limit=limit, check=True)
-    assert sums == [3]
+    sums = ps.pipe(source, module, ps.reduce_by_time(ps.agg.sum()))
+    assert until_failure((TypeError, ZeroDivisionError), sums, limit=limit, check=True)[0] == [3]
 
 
 # ---- partial acknowledgements

@@ -13,7 +13,7 @@ import trio
 import pullstream as ps
 from pullstream import asyncio_bridge
 from tests.programs import until
-from tests.pullstream.common import Unseen, finish
+from tests.pullstream.common import Unseen, finish, until_failure
 
 
 def bridge_threads():
@@ -67,17 +67,15 @@ async def exits(_):
     [(fails, Unseen), (cancels_itself, asyncio.CancelledError), (exits, SystemExit), (lambda n: n, TypeError)],
 )
 def test_exceptions_arrive_unchanged(function, error, counting, probe):
-    got = []
     function = ps.asyncio_call(function)
 
     async def at_three(n):
         return await function(n) if n == 3 else n
 
-    with pytest.raises(error) as caught:
-        ps.run(ps.pipe(counting(probe, 1000), ps.map_async(at_three, 2), ps.drain(got.append)))
+    got, failure = until_failure(error, ps.pipe(counting(probe, 1000), ps.map_async(at_three, 2)))
     assert got == [0, 1, 2]
-    assert probe.reasons == [caught.value]
-    assert any("test_sources_asyncio" in note for note in caught.value.__notes__)
+    assert probe.reasons == [failure]
+    assert any("test_sources_asyncio" in note for note in failure.__notes__)
 
 
 async def test_a_cancellation_cancels_the_task_and_waits_for_it():

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream import common
+from tests.pullstream.common import completions, script, until_failure
 
 
 def timed(source, *modules, limit=4096):
@@ -17,31 +17,16 @@ def timed(source, *modules, limit=4096):
     return ps.run(ps.pipe(source, *modules, ps.collect(timed=True)), limit=limit)
 
 
-@ps.source
-async def moving(ctx, *steps):
-    """Yields batches, sleeps for numbers of seconds, or advances to a ("to", time)."""
-    for step in steps:
-        if isinstance(step, ps.Batch):
-            yield step
-        elif isinstance(step, tuple):
-            ctx.advance(step[1])
-        else:
-            await trio.sleep(step)
-
-
-async def completions(pipeline, *times):
+async def when_complete(pipeline, *times):
     """When, after the start, each time was complete."""
     async with pipeline.open() as running:
-        return await common.completions(running, times)
+        return await completions(running, times)
 
 
 def test_a_value_that_goes_back_is_named_in_an_error(limit):
-    seen = []
-    pipeline = ps.pipe(ps.values([1, 2, 5, 4]), ps.stamp(lambda n: n).named("clock"), ps.drain(seen.append))
-    with pytest.raises(ps.errors.CapabilityError, match=r"clock.*4 is at 4, but 5 came before.*lateness") as caught:
-        ps.run(pipeline, limit=limit)
-    assert seen == [1, 2, 5]
-    assert "test_time_stamping.py" in str(caught.value)
+    stream = ps.pipe(ps.values([1, 2, 5, 4]), ps.stamp(lambda n: n).named("clock"))
+    words = r"clock, composed at .*test_time_stamping.py.*4 is at 4, but 5 came before.*lateness"
+    assert until_failure(ps.errors.CapabilityError, stream, match=words, limit=limit)[0] == [1, 2, 5]
 
 
 def within(rows, bound):
@@ -117,9 +102,9 @@ def test_the_hour_that_a_zones_clock_shows_twice(stamping):
 
 
 async def test_with_lateness_times_complete_behind_the_latest(autojump_clock):
-    source = moving(ps.Batch(0, [1]), 1, ps.Batch(0, [3]), 1, ps.Batch(0, [2]), 1, ps.Batch(0, [5]), 1)
+    source = script(ps.Batch(0, [1]), 1.0, ps.Batch(0, [3]), 1.0, ps.Batch(0, [2]), 1.0, ps.Batch(0, [5]), 1.0)
     stamped = ps.stamp(lambda n: n, lateness=2)
-    assert await completions(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}
+    assert await when_complete(ps.pipe(source, stamped, ps.drain()), 0, 1, 2, 3, 5) == {0: 1, 1: 3, 2: 3, 3: 4, 5: 4}
 
 
 @pytest.mark.parametrize(
@@ -155,10 +140,11 @@ def test_a_second_time_is_refused_with_advice():
 
 
 async def test_times_complete_upstream_are_complete_when_nested(autojump_clock):
-    source = moving(ps.Batch(1, [3]), 1, ps.Batch(1, [5]), 1, ("to", 2), 1, ("to", 4), 1, ps.Batch(4, [0]), 1)
+    parts = ps.Batch(1, [3]), ps.Batch(1, [5]), ps.Completed(2), ps.Completed(4), ps.Batch(4, [0])
+    source = script(*(step for part in parts for step in (part, 1.0)))
     pipeline = ps.pipe(source, ps.stamp(lambda n: n, nest=True), ps.drain())
     times = (1, 2), (1, 4), (1, 9), (2, 9), (3, 0), (4, 0)
-    assert await completions(pipeline, *times) == dict(zip(times, (0, 1, 2, 3, 3, 5), strict=True))
+    assert await when_complete(pipeline, *times) == dict(zip(times, (0, 1, 2, 3, 3, 5), strict=True))
 
 
 def test_epochs(limit):
@@ -175,29 +161,29 @@ def test_epochs(limit):
 
 
 async def test_an_epoch_is_complete_with_its_last_value(autojump_clock):
-    source = moving(ps.Batch(0, ["a", "b"]), 1, ps.Batch(0, "c"), 1)
-    assert await completions(ps.pipe(source, ps.stamp_epochs(2), ps.drain()), 0, 1) == {0: 0, 1: 2}
+    source = script(ps.Batch(0, ["a", "b"]), 1.0, ps.Batch(0, "c"), 1.0)
+    assert await when_complete(ps.pipe(source, ps.stamp_epochs(2), ps.drain()), 0, 1) == {0: 0, 1: 2}
     by_key = ps.pipe(source, ps.stamp_epochs(key=lambda c: c < "c"), ps.drain())
-    assert await completions(by_key, 0, 1) == {0: 1, 1: 2}
+    assert await when_complete(by_key, 0, 1) == {0: 1, 1: 2}
 
 
 async def test_epochs_of_the_clock_end_without_values(autojump_clock):
-    source = moving(ps.Batch(0, "a"), 1.5, ps.Batch(0, "b"), 2, ps.Batch(0, "c"), 0.25)
+    source = script(ps.Batch(0, "a"), 1.5, ps.Batch(0, "b"), 2.0, ps.Batch(0, "c"), 0.25)
     pipeline = ps.pipe(source, ps.stamp_epochs(seconds=1), ps.drain())
-    assert await completions(pipeline, 0, 1, 2, 3) == {0: 1, 1: 2, 2: 3, 3: 3.75}
+    assert await when_complete(pipeline, 0, 1, 2, 3) == {0: 1, 1: 2, 2: 3, 3: 3.75}
     collected = ps.pipe(source, ps.stamp_epochs(seconds=1), ps.collect(timed=True))
     assert await ps.arun(collected) == [(0, "a"), (1, "b"), (3, "c")]
 
 
 def test_restamp_fails_for_a_time_without_values():
     with pytest.raises(ZeroDivisionError):
-        timed(moving(ps.Batch(1, "a"), ("to", 2), 0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key())
+        timed(script(ps.Batch(1, "a"), ps.Completed(2), 0.0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key())
 
 
 @pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])
 async def test_a_branch_that_goes_back_in_time_holds_its_own_times(others, autojump_clock):
     """Minutes of seconds on one branch of a fork: they complete when the seconds do, not with the other branch."""
-    seconds = moving(*(step for n in (60, 61, 62) for step in (ps.Batch(n, [n]), 1)))
+    seconds = script(*(step for n in (60, 61, 62) for step in (ps.Batch(n, [n]), 1.0)))
     minutes = ps.fork(ps.map_time(lambda second: second // 60), others)
     counts = ps.pipe(seconds, minutes, ps.count_by_key(lambda _: "n"), ps.collect(timed=True))
     async with counts.open() as running:

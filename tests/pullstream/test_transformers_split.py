@@ -8,6 +8,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
+from tests.pullstream.common import script, until_failure
 from tests.sampling import amount
 
 limits = st.sampled_from([1, 2, 7, 4096])
@@ -91,31 +92,20 @@ async def test_a_carriage_return_at_a_piece_s_end_delays_nothing(edge, autojump_
 
 
 def test_a_failure_drops_a_partial_line(limit):
-    @ps.source
-    async def source(ctx):
-        yield "a\nb"
-        raise ValueError("above")
-
-    lines = []
-    with pytest.raises(ValueError, match="above"):
-        ps.run(ps.pipe(source(), ps.split(), ps.drain(lines.append)), limit=limit)
-    assert lines == ["a"]
+    broken = ps.pipe(script("a\nb", ValueError("above")), ps.split())
+    assert until_failure(ValueError, broken, match="above", limit=limit)[0] == ["a"]
 
 
 def test_a_piece_without_end_is_bounded(limit):
-    lines = []
-    with pytest.raises(ValueError, match="capacity"):
-        ps.run(ps.pipe(ps.values(["a\n", "bb", "bb"]), ps.split(capacity=3), ps.drain(lines.append)), limit=limit)
-    assert lines == ["a"]
+    too_long = ps.pipe(ps.values(["a\n", "bb", "bb"]), ps.split(capacity=3))
+    assert until_failure(ValueError, too_long, match="capacity", limit=limit)[0] == ["a"]
     assert through(["bb", "b\n"], ps.split(capacity=3)) == ["bbb"]
 
 
 def test_undecodable_bytes(limit):
     data = [b"ok", b"\xc3", b"\xff"]
     for chunks in data, [b"".join(data)], [b"o", b"k\xc3\xff"], [b"ok\xc3", b"\xff"]:
-        texts = []
-        with pytest.raises(UnicodeDecodeError):
-            ps.run(ps.pipe(ps.values(chunks), ps.decode(), ps.drain(texts.append)), limit=limit)
+        texts, _ = until_failure(UnicodeDecodeError, ps.pipe(ps.values(chunks), ps.decode()), limit=limit)
         assert "".join(texts) == "ok"
     assert "".join(through(data, ps.decode(errors="replace"), limit=limit)) == b"".join(data).decode(errors="replace")
     # A character may be cut in two by the end.

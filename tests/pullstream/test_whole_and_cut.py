@@ -19,7 +19,7 @@ from pullstream.engine.parts.eventful import Eventful
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
-from tests.pullstream.common import Cut, run
+from tests.pullstream.common import Cut, until_failure
 from tests.pullstream.counting import stop_clocks
 from timely import Product, TimeDomainError
 
@@ -114,12 +114,10 @@ padded = functools.partial(ps.zip, mode="padded")
     ],
 )
 def test_rows_before_unjoinable_times_are_answered(module, one, other, joined, limit):
-    log = []
-
     inputs = [Rows([(Corner(parts),) for parts in each]) for each in (one, other)]
-    with pytest.raises(TimeDomainError, match="no join") as caught:
-        run(ps.pipe(module(*inputs), ps.timed(), ps.drain(log.append)), limit)
-    assert any(note.startswith(("raised in zip", "raised in combine_latest")) for note in caught.value.__notes__)
+    joins = ps.pipe(module(*inputs), ps.timed())
+    log, failure = until_failure(TimeDomainError, joins, match="no join", limit=limit, check="strict")
+    assert any(note.startswith(("raised in zip", "raised in combine_latest")) for note in failure.__notes__)
     assert [time.parts for time, _ in log] == joined
 
 
