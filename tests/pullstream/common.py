@@ -174,6 +174,21 @@ class Together(ps.authoring.Kernel):
 
 
 @ps.source
+async def endless(ctx, log, failure=None):
+    """Emit 1, and wait for ever; log the beginning, and the release, which takes a moment or fails at once."""
+    log.append("begun")
+    try:
+        yield 1
+        await trio.sleep_forever()
+    finally:
+        if failure is not None:
+            raise failure
+        with trio.CancelScope(shield=True):
+            await trio.sleep(0.01)
+        log.append("released")
+
+
+@ps.source
 class Leaky(ps.authoring.Kernel):
     """Gives ones; its release fails."""
 

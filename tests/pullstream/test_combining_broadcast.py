@@ -5,18 +5,13 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 import pullstream as ps
-from tests.pullstream.common import answer
+from tests.pullstream.common import answer, kept
 
 pytestmark = [pytest.mark.usefixtures("schedule"), pytest.mark.sampled(8)]
 
 
-@ps.sink
-async def slowly(upstream, ctx, pause=1.0):
-    seen = []
-    async for batch in ctx.batches(upstream):
-        await trio.sleep(pause)
-        seen.extend(batch.values)
-    return seen
+def slowly(source, pause=1.0):
+    return ps.pipe(source, kept([], pause=pause))
 
 
 def listening(source, *parts, limit):
@@ -29,7 +24,7 @@ async def test_send_awaits_slowest(limit, autojump_clock):
     sent = []
 
     async with (
-        ps.pipe(news.listen(), slowly()).open(limit=limit) as slow,
+        slowly(news.listen()).open(limit=limit) as slow,
         listening(news.listen(), limit=limit) as fast,
     ):
         await wait_all_tasks_blocked()
@@ -37,7 +32,7 @@ async def test_send_awaits_slowest(limit, autojump_clock):
             await news.send(n, n // 3)
             sent.append((trio.current_time(), n))
         news.end()
-        assert await slow.result() == [*range(12)]
+        assert await slow.result() == [*range(12), "done"]
         assert await fast.result() == [(n // 3, n) for n in range(12)]
     # It takes a second for each batch, and a batch holds at most the capacity.
     assert sent[-1][0] - sent[0][0] >= (12 - 2 * 4) / min(limit, 4)
@@ -47,7 +42,7 @@ async def test_slow_listeners_lose_oldest(limit, autojump_clock):
     """No one waits; a slow listener gets the latest values, and its counter says how many it lost."""
     news = ps.broadcast(4, overflow="drop_oldest")
 
-    async with ps.pipe(news.listen(), slowly()).open(limit=limit) as slow:
+    async with slowly(news.listen()).open(limit=limit) as slow:
         await wait_all_tasks_blocked()
         await news.send(-1)
         await trio.sleep(0.5)
@@ -56,7 +51,7 @@ async def test_slow_listeners_lose_oldest(limit, autojump_clock):
             await news.send(n)
         assert trio.current_time() == began
         news.end()
-        assert await slow.result() == [-1, 8, 9, 10, 11]
+        assert await slow.result() == [-1, 8, 9, 10, 11, "done"]
         assert slow.counters()[0].skipped == 8
 
 
@@ -65,7 +60,7 @@ async def test_a_listener_that_leaves_is_forgotten(limit, autojump_clock):
     news = ps.broadcast(2)
 
     async with listening(news.listen(), ps.take(3), limit=limit) as taking:
-        async with ps.pipe(news.listen(), slowly(1e6)).open(limit=limit) as stuck:
+        async with slowly(news.listen(), 1e6).open(limit=limit) as stuck:
             await wait_all_tasks_blocked()
             assert news.listeners == 2
             async with trio.open_nursery() as nursery:
@@ -85,13 +80,13 @@ async def test_cancelled_send(limit, autojump_clock):
     """A listener with room does not get a value if its send was cancelled while another had none: all or none."""
     news = ps.broadcast(1)
 
-    async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(10)).open() as slow:
+    async with listening(news.listen(), limit=limit) as fast, slowly(news.listen(), 10).open() as slow:
         await wait_all_tasks_blocked()
         for n in range(10):
             with trio.move_on_after(7):
                 await news.send(n)
         news.end()
-        seen = await slow.result()
+        *seen, _ = await slow.result()
         assert [n for _, n in await fast.result()] == seen
     assert seen[:2] == [0, 1]
     assert len(seen) < 10
@@ -103,7 +98,7 @@ async def test_end_and_fail(limit, waiting, failure, autojump_clock):
     """Values sent before, or waiting to be sent, precede the end or the failure, which is the same for all."""
     news, numbers = ps.broadcast(2), range(2 + waiting * 3)
 
-    async with ps.pipe(news.listen(), slowly()).open(limit=limit) as one, trio.open_nursery() as nursery:
+    async with slowly(news.listen()).open(limit=limit) as one, trio.open_nursery() as nursery:
         await wait_all_tasks_blocked()
         for n in numbers:
             nursery.start_soon(news.send, n)
@@ -112,7 +107,7 @@ async def test_end_and_fail(limit, waiting, failure, autojump_clock):
         news.fail(ValueError("too late"))
         with pytest.raises(ps.errors.Ended, match=r"broadcast, made at .*test_combining_broadcast.py"):
             await news.send(3)
-        assert await answer(one.result) == (failure or [*numbers])
+        assert await answer(one.result) == (failure or [*numbers, "done"])
     async with listening(news.listen(), limit=limit) as late:
         assert await answer(late.result) == (failure or [])
 
@@ -121,7 +116,7 @@ async def test_end_after_a_cancelled_send(limit, autojump_clock):
     """A waiting listener gets the end as soon as no send is pending."""
     news = ps.broadcast(1)
 
-    async with listening(news.listen(), limit=limit) as fast, ps.pipe(news.listen(), slowly(50)).open() as slow:
+    async with listening(news.listen(), limit=limit) as fast, slowly(news.listen(), 50).open() as slow:
         await wait_all_tasks_blocked()
         for n in range(2):
             await news.send(n)
@@ -132,7 +127,7 @@ async def test_end_after_a_cancelled_send(limit, autojump_clock):
                 news.end()
         with trio.fail_after(1):
             assert [n for _, n in await fast.result()] == [0, 1]
-        assert await slow.result() == [0, 1]
+        assert await slow.result() == [0, 1, "done"]
 
 
 async def test_the_end_completes_acknowledged_times(autojump_clock):
@@ -160,7 +155,7 @@ async def test_completions(limit, autojump_clock):
     news = ps.broadcast(9)
     completed = []
 
-    async with ps.pipe(news.listen(), slowly()).open(limit=limit, check="strict") as one:
+    async with slowly(news.listen()).open(limit=limit, check="strict") as one:
 
         async def wait(time):
             await one.progress.completed(time)

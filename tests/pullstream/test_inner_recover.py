@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, completions, script, until_failure
+from tests.pullstream.common import Unseen, completions, endless, script, until_failure
 
 # ---- catch
 
@@ -196,15 +196,7 @@ async def test_open_times_stay_open(make, complete, values, autojump_clock):
     ids=["catch", "instead", "retry", "both"],
 )
 async def test_a_release_that_fails_in_an_abort_is_not_caught(recovering, autojump_clock):
-    @ps.source
-    async def broken(ctx):
-        try:
-            yield 1
-            await trio.sleep_forever()
-        finally:
-            raise OSError("line is dead")
-
-    pipeline = ps.pipe(recovering(broken()), ps.collect())
+    pipeline = ps.pipe(recovering(endless([], OSError("line is dead"))), ps.collect())
     with trio.fail_after(100), pytest.raises(OSError, match="line is dead"):
         async with pipeline.open() as running:
             await trio.sleep(1)

@@ -27,7 +27,7 @@ from pullstream.authoring import Notified
 from pullstream.blueprint import Emits
 from pullstream.conformance.ready import TRANSFORMERS
 from pullstream.program.endless import never_gives
-from tests.pullstream.common import after, run, script
+from tests.pullstream.common import after, endless, run, script
 from tests.pullstream.edge.test_lanes import OneThenEnough
 from timely import TimelyError
 
@@ -188,15 +188,6 @@ async def closes_badly(ctx):
         raise OSError("close")
 
 
-@ps.source
-async def dies_waiting(ctx):
-    try:
-        yield 1
-        await trio.sleep_forever()
-    finally:
-        raise OSError("line is dead")
-
-
 def strikes(value):
     raise KeyError("strike")
 
@@ -230,7 +221,7 @@ ONE = ps.pipe(ps.values([1]), ps.map_async(after(0.01), 1))
         ((ps.merge(above(FailsUnderWay), ONE), ps.take(1), ps.collect()), ["FailsUnderWay"]),
         ((above(fails_at_last), ps.collect()), ["fails_at_last"]),
         ((closes_badly(), ps.transformer(OneThenEnough)(None), ps.collect()), ["closes_badly"]),
-        ((ps.merge(dies_waiting(), ONE), ps.take(2), ps.collect()), ["dies_waiting"]),
+        ((ps.merge(endless([], OSError("line is dead")), ONE), ps.take(2), ps.collect()), ["endless"]),
     ],
     ids=str,
 )
@@ -1111,8 +1102,7 @@ def test_an_endless_run_is_logged_when_it_begins(caplog):
     async def aside(running):
         await running.finish()
 
-    endless = ps.pipe(ps.integers(), ps.collect())
-    ps.run(endless, beside=aside)
+    ps.run(ps.pipe(ps.integers(), ps.collect()), beside=aside)
     assert not caplog.messages
     with pytest.raises(OSError):
         ps.run(ps.pipe(ps.integers(), ps.map(fails), ps.collect()))

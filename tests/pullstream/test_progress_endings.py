@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, timed
+from tests.pullstream.common import Unseen, answer, timed
 from timely import BEGINNING
 
 
@@ -18,21 +18,12 @@ def raises_at(bad, failure):
     return function
 
 
-async def outcome(progress, time, at=None):
-    """A waiter's outcome: "complete", or the exception it gets."""
-    try:
-        await progress.completed(time, at)
-    except Exception as exc:
-        return exc
-    return "complete"
-
-
 async def outcomes(progress, *times):
-    """The outcomes of waiters for some times."""
+    """What waiters for some times get: None, or an exception."""
     found = {}
 
     async def wait(time):
-        found[time] = await outcome(progress, time)
+        found[time] = await answer(progress.completed, time)
 
     async with trio.open_nursery() as nursery:
         for time in times:
@@ -114,7 +105,7 @@ async def test_a_failure_is_never_a_completion(kind, limit, asked, autojump_cloc
     assert caught.value is failure
     if asked == "after":
         found = await outcomes(running.progress, 0, 1, 2, 3)
-    assert found == {0: "complete", 1: "complete", 2: failure, 3: failure}
+    assert found == {0: None, 1: None, 2: failure, 3: failure}
     assert running.progress.frontier().less_equal(2)
     with pytest.raises(Unseen) as again:
         await running.result()
@@ -126,11 +117,10 @@ async def test_take_completes_but_abandons_upstream(autojump_clock):
     async with pipeline.open(limit=1) as running:
         progress = running.progress
         assert await running.result() == [1, 2]
-        assert await outcome(progress, 2) == "complete"
-        assert await outcome(progress, 4, at="take") == "complete"
+        assert await answer(progress.completed, 2) is await answer(progress.completed, 4, "take") is None
         for name in ("map", "values"):
-            assert await outcome(progress, 1, at=name) == "complete"
-            assert isinstance(await outcome(progress, 2, at=name), ps.errors.Abandoned)
+            assert await answer(progress.completed, 1, name) is None
+            assert isinstance(await answer(progress.completed, 2, name), ps.errors.Abandoned)
 
 
 @pytest.mark.parametrize("between", ["filter", "skip", "flat_map", "reduce_by_key", "sort_by_time", "batch"])

@@ -9,16 +9,7 @@ import trio
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
 from tests.programs import started
-from tests.pullstream.common import Unseen, broken
-
-
-@ps.source
-async def endless(ctx, released):
-    try:
-        yield ps.Batch(0, [1])
-        await trio.sleep_forever()
-    finally:
-        released.append(True)
+from tests.pullstream.common import Unseen, broken, endless
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -29,7 +20,7 @@ async def test_an_abort_that_is_not_awaited_stops_the_run(autojump_clock):
         running.abort()
         with pytest.raises(ps.errors.Abandoned):
             await running.result()
-    assert released == [True]
+    assert released == ["begun", "released"]
 
 
 async def test_a_failure_that_ends_the_block_is_shown_alone(autojump_clock):
