@@ -103,6 +103,17 @@ def broken(_):
     raise Unseen
 
 
+def raises_at(bad, failure):
+    """A function that returns its argument, but raises at one."""
+
+    def call(value):
+        if value == bad:
+            raise failure
+        return value
+
+    return call
+
+
 def after(seconds):
     """An async function that returns its argument after so many seconds."""
 

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, completions, endless, script, until_failure
+from tests.pullstream.common import Unseen, completions, endless, raises_at, script, until_failure
 
 # ---- catch
 
@@ -40,15 +40,10 @@ def test_catch_ends_or_resumes(limit):
 def test_catch_after_a_module_with_a_side_sink(above, limit):
     """The sink of an `on_error` gets the failure, too, from upstream or downstream, and handles it with a `catch`."""
 
-    def fails_at(n):
-        if n == "3":
-            raise Unseen
-        return n
-
     def caught(*handler):
         failed = []
         sink = ps.pipe(*handler, ps.tap(lambda failure: failed.append(failure.value)), ps.drain())
-        stages = [ps.map(fails_at), ps.tap(int, on_error=sink)]
+        stages = [ps.map(raises_at("3", Unseen)), ps.tap(int, on_error=sink)]
         parts = stages if above else stages[::-1]
         stream = ps.pipe(ps.values("1x23"), *parts, ps.catch(lambda _: ["instead"]), ps.collect())
         return ps.run(stream, limit=limit), failed

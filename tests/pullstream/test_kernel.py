@@ -11,7 +11,7 @@ import trio
 
 import pullstream as ps
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
-from tests.pullstream.common import Unseen, until_failure
+from tests.pullstream.common import Unseen, raises_at, until_failure
 
 
 @ps.source
@@ -229,12 +229,7 @@ def test_exceptions_of_every_kind_arrive_unchanged(exception, module, probe, cou
     """A BaseException ends the stream in order, too, whatever `on_error` says, and reaches the caller (R8)."""
     given = exception()
 
-    def raises(value):
-        if value == 2:
-            raise given
-        return value
-
-    assert until_failure(exception, ps.pipe(counting(probe, 9), module(raises))) == ([0, 1], given)
+    assert until_failure(exception, ps.pipe(counting(probe, 9), module(raises_at(2, given)))) == ([0, 1], given)
     assert probe.balanced
 
 

@@ -22,6 +22,7 @@ from pullstream.conformance.ready import COMBINING, SINKS, SOURCES, TRANSFORMERS
 from pullstream.engine.edge.edge import End
 from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Claim, Ending
+from tests.pullstream.common import raises_at
 from tests.sampling import amount
 from timely import BEGINNING, less_equal
 
@@ -330,12 +331,6 @@ def test_all_modules_listed_as_later_exist():
 # ---- and no earlier: a failure after values that were not asked for yet
 
 
-def fails_at_two(value):
-    if value == 2:
-        raise ValueError(value)
-    return value
-
-
 FAILING = {
     **{row.name: row.make for row in TRANSFORMERS if row.around and not (row.absorbs or row.flushes or row.silent)},
     "map_batches": lambda function: ps.map_batches(lambda values: map(function, values)),
@@ -362,7 +357,7 @@ async def test_the_time_of_a_waiting_failure_is_not_complete(name, autojump_cloc
     for value in (1, 2, 3):
         handle.push_nowait(value, time=0)
     with pytest.raises(ValueError, match="2"):
-        async with ps.pipe(handle, FAILING[name](fails_at_two), one_only()).open(limit=4) as running:
+        async with ps.pipe(handle, FAILING[name](raises_at(2, ValueError(2))), one_only()).open(limit=4) as running:
             await taken.wait()
             handle.advance(1)
             with trio.move_on_after(1) as scope:

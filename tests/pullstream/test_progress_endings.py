@@ -5,17 +5,8 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, answer, timed
+from tests.pullstream.common import Unseen, answer, raises_at, timed
 from timely import BEGINNING
-
-
-def raises_at(bad, failure):
-    def function(value):
-        if value == bad:
-            raise failure
-        return value
-
-    return function
 
 
 async def outcomes(progress, *times):

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 import pullstream as ps
 from pullstream.engine.edge.lane import Lane
 from tests.programs import python, started
-from tests.pullstream.common import Leaky, Unseen
+from tests.pullstream.common import Leaky, Unseen, raises_at
 
 
 @pytest.mark.parametrize("how", ["break", "raise", "cancel", "unread"])
@@ -93,12 +93,7 @@ def test_iterate_is_lazy(counting, probe):
 def test_reading_fails_as_the_stream_does(read):
     failure, got = Unseen(), []
 
-    def broken(n):
-        if n == 3:
-            raise failure
-        return n
-
-    source = ps.pipe(ps.integers(), ps.map(broken))
+    source = ps.pipe(ps.integers(), ps.map(raises_at(3, failure)))
 
     async def main():
         async with ps.aiterate(source) as values:
