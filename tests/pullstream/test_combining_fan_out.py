@@ -237,10 +237,6 @@ async def test_the_last_branch_leaves_while_upstream_ends(enough, autojump_clock
 # ---- side sinks
 
 
-def odd(n):
-    return n % 2
-
-
 @pytest.mark.sampled(8)
 @pytest.mark.usefixtures("schedule")
 async def test_the_main_branch_waits_only_for_side_values(limit, counting, probe, autojump_clock):
@@ -252,18 +248,3 @@ async def test_the_main_branch_waits_only_for_side_values(limit, counting, probe
         assert main[-1] >= 29
         await running.result()
     assert main == [*(n for n in range(60) if n not in (1, 30)), "done"]
-
-
-@pytest.mark.sampled(8)
-@pytest.mark.usefixtures("schedule")
-def test_inner_side_sinks(limit):
-    """Work of a side sink after an inner stream's last value belongs to that stream, and so does its failure."""
-    side = []
-
-    def inner(failing):
-        return lambda n: ps.pipe(ps.values(range(n)), aside(kept(side, pause=1, failing=failing), odd))
-
-    run(ps.pipe(ps.values([9]), ps.map(inner(None)), ps.flatten(), ps.collect()), limit, check=False)
-    assert side == [1, 3, 5, 7, "done"]
-    with pytest.raises(Unseen):
-        run(ps.pipe(ps.values([9, 3]), ps.map(inner(5)), ps.flatten(), ps.collect()), limit, check=False)

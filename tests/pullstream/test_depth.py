@@ -29,9 +29,9 @@ class Asks(ps.authoring.Kernel):
         return await self.upstream.ask(limit)
 
 
-async def aborted(source):
+async def aborted(source, seconds=0.0):
     async with ps.pipe(source, ps.drain()).open() as running:
-        await trio.sleep(1)
+        await trio.sleep(seconds)
         await running.abort()
 
 
@@ -60,7 +60,7 @@ def test_many_modules_that_ask_in_tasks(make, count):
 
 
 async def test_an_abort_reaches_the_end_of_a_long_row(counting, probe, autojump_clock):
-    await aborted(ps.pipe(counting(probe, 10**9, delay=0.1), row(lambda: ps.prefetch(2), 300)))
+    await aborted(ps.pipe(counting(probe, 10**9, delay=0.1), row(lambda: ps.prefetch(2), 300)), seconds=1)
     assert probe.balanced
     assert probe.reasons == [None]
 
@@ -92,7 +92,7 @@ def test_the_longest_allowed_row_ends_in_every_way(make, counting, new_probe):
     most = 1
     while True:
         try:
-            trio.run(aborted_at_once, ps.pipe(ps.values([1]), row(make, most + 20)))
+            trio.run(aborted, ps.pipe(ps.values([1]), row(make, most + 20)))
         except ps.CompositionError as exc:
             assert "recursion limit" in str(exc)  # noqa: PT017 - the test looks for the limit
             break
@@ -102,11 +102,5 @@ def test_the_longest_allowed_row_ends_in_every_way(make, counting, new_probe):
         assert len(ps.run(ps.pipe(source, row(make, most), ps.collect()))) == 3
     failed(ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), row(make, most)))
     probe = new_probe()
-    trio.run(aborted_at_once, ps.pipe(counting(probe, 10**9), row(make, most)))
+    trio.run(aborted, ps.pipe(counting(probe, 10**9), row(make, most)))
     assert probe.balanced
-
-
-async def aborted_at_once(source):
-    async with ps.pipe(source, ps.drain()).open() as running:
-        await trio.lowlevel.checkpoint()
-        await running.abort()

@@ -9,7 +9,7 @@ import trio
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
 from tests.programs import started
-from tests.pullstream.common import Unseen, broken, endless
+from tests.pullstream.common import Unseen, broken, endless, script
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -106,17 +106,11 @@ async def writer(upstream, ctx, written):
                 written.append(time)
 
 
-@ps.source
-async def slowly(ctx):
-    for n in range(20):
-        await trio.sleep(0.05)
-        yield ps.Batch(n // 4, [n])
-
-
 @pytest.mark.parametrize("deadline", [0.02, 0.1, 0.3, 0.55])
 async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_clock):
     written = []
-    running = ps.pipe(slowly(), writer(written)).open()
+    slowly = script(*(part for n in range(20) for part in (0.05, ps.Batch(n // 4, [n]))))
+    running = ps.pipe(slowly, writer(written)).open()
 
     with trio.move_on_after(deadline) as scope:
         async with running:
