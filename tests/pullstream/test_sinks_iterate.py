@@ -64,7 +64,7 @@ def test_reading_asks_for_many_times_at_once(read, monkeypatch):
     asks = []
     ask = Lane.ask
     monkeypatch.setattr(Lane, "ask", lambda *args, **options: asks.append(args) or ask(*args, **options))
-    source = ps.values(range(1000), time=lambda n: n)
+    source = ps.values(range(1000), time=lambda n: n // 2)
 
     async def main():
         async with ps.aiterate(source) as values:
