@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+import trio
 
 import pullstream as ps
 
@@ -20,12 +21,31 @@ def test_whole_numbers_may_be_of_any_type():
     assert ps.run(batches) == ps.run(ps.pipe(ps.values(range(3)), *windows, ps.collect())) == [[0, 1], [2]]
 
 
-def test_an_iterator_is_read_by_one_run():
-    pipeline = ps.pipe(ps.values(iter([1, 2])), ps.collect())
-    assert ps.run(pipeline) == [1, 2]
-    with pytest.raises(
-        ps.errors.ReuseError, match=r"values\(.*test_pipe.py:\d+, was opened a second time.*compose it again"
-    ):
+async def one():
+    return 1
+
+
+async def ones():
+    yield 1
+
+
+READ_ONCE = {
+    "values": lambda: ps.values(iter([1])),
+    "from_awaitable": lambda: ps.from_awaitable(one()),
+    "from_async_iterable": lambda: ps.from_async_iterable(ones()),
+    "from_asyncio": lambda: ps.from_asyncio(ones()),
+    "from_asyncio, a coroutine": lambda: ps.from_asyncio(one()),
+    "to_channel": lambda: ps.pipe(ps.values([1]), ps.to_channel(trio.open_memory_channel(9)[0])),
+}
+
+
+@pytest.mark.parametrize("name", READ_ONCE)
+def test_what_can_be_read_once_is_read_by_one_run(name):
+    made = READ_ONCE[name]()
+    pipeline = made if isinstance(made, ps.Pipeline) else ps.pipe(made, ps.collect())
+    assert ps.run(pipeline) == (None if pipeline is made else [1])
+    words = rf"{name.partition(',')[0]}\(.*test_pipe.py:\d+, was opened a second time.*compose it again"
+    with pytest.raises(ps.errors.ReuseError, match=words):
         ps.run(pipeline)
 
 

@@ -165,16 +165,6 @@ async def test_the_channel_is_closed_in_every_ending(how, counting, probe, autoj
     assert [value async for value in receive] == ([0, 1, 2] if how == "failure" else [0])
 
 
-async def test_a_second_run_is_refused():
-    send, _ = trio.open_memory_channel(9)
-    pipeline = ps.pipe(ps.values([1]), ps.to_channel(send))
-    async with pipeline.open():
-        pass
-    with pytest.raises(ps.errors.ReuseError, match="to_channel"):
-        async with pipeline.open():
-            pass
-
-
 @pytest.mark.parametrize("both", [ps.tee, lambda *sinks: ps.partition(str, dict(zip("ab", sinks, strict=True)))])
 def test_two_sinks_of_one_channel_are_refused(both):
     """Before anything runs: the first of them to end would close it for the other."""

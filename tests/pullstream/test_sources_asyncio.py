@@ -165,21 +165,16 @@ def test_a_custom_loop():
         ps.run(ps.pipe(ps.values([1]), calls, ps.collect()))
 
 
-async def numbers(count=5):
-    for n in range(count):
+async def numbers():
+    for n in range(5):
         yield n
         await asyncio.sleep(0)
 
 
 def test_a_generator_as_source(limit):
-    collect = ps.collect(timed=True)
-    pipeline = ps.pipe(ps.from_asyncio(numbers, time=lambda n: n // 2), collect)
+    pipeline = ps.pipe(ps.from_asyncio(numbers, time=lambda n: n // 2), ps.collect(timed=True))
     for _ in range(2):
         assert ps.run(pipeline, limit=limit, check="strict") == [(n // 2, n) for n in range(5)]
-    pipeline = ps.pipe(ps.from_asyncio(numbers(3)), collect)
-    assert ps.run(pipeline, limit=limit) == [(0, n) for n in range(3)]
-    with pytest.raises(ps.errors.ReuseError, match="from_asyncio"):
-        ps.run(pipeline)
 
 
 @pytest.mark.parametrize("how", ["end", "failure", "abort", "error", "abort under way", "cancel", "never asked"])
@@ -215,10 +210,6 @@ async def test_closed_once_in_every_ending(how, edge):
 def test_awaitables_as_source():
     pipeline = ps.pipe(ps.from_asyncio(functools.partial(double, 4)), ps.collect())
     assert [ps.run(pipeline), ps.run(pipeline)] == [[8], [8]]
-    pipeline = ps.pipe(ps.from_asyncio(double(5)), ps.collect())
-    assert ps.run(pipeline) == [10]
-    with pytest.raises(ps.errors.ReuseError):
-        ps.run(pipeline)
     with pytest.raises(Unseen):
         ps.run(ps.pipe(ps.from_asyncio(functools.partial(fails, 1)), ps.collect()))
     with pytest.raises(TypeError, match="returns an awaitable or an async iterable"):
