@@ -212,6 +212,12 @@ class Leaky(ps.authoring.Kernel):
 
 
 @ps.transformer
+async def passing(upstream, ctx):
+    async for batch in ctx.batches(upstream):
+        yield batch
+
+
+@ps.transformer
 class Cut(ps.authoring.Kernel):
     """Passes its input on, one time after another."""
 

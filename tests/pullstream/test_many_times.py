@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Together, Unseen, until_failure
+from tests.pullstream.common import Together, Unseen, passing, until_failure
 
 
 class Stops(BaseException):
@@ -120,18 +120,12 @@ def test_pairs_precede_a_failure(options, limit, failure):
     assert sorted(got) == [(n, n) for n in (1, 2, 4) if n < 3 or caught]
 
 
-@ps.transformer
-async def as_they_are(upstream, ctx):
-    async for batch in ctx.batches(upstream):
-        yield batch
-
-
 LISTS = ps.map(lambda n: n if n == 13 else [n])
 NESTED = [
     ps.pipe(LISTS, ps.flatten()),
     ps.pipe(LISTS, ps.flatten(concurrency=3)),
     ps.pipe(ps.group_by(lambda n: n % 2 + 0 // (n - 13), ps.map(abs)), ps.map(operator.itemgetter(1))),
-    ps.pipe(ps.group_by(lambda n: n % 2 + 0 // (n - 13), as_they_are()), ps.map(operator.itemgetter(1))),
+    ps.pipe(ps.group_by(lambda n: n % 2 + 0 // (n - 13), passing()), ps.map(operator.itemgetter(1))),
 ]
 
 

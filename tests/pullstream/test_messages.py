@@ -29,6 +29,7 @@ from pullstream.conformance.ready import TRANSFORMERS
 from pullstream.program.endless import never_gives
 from tests.pullstream.common import after, endless, run, script
 from tests.pullstream.edge.test_lanes import OneThenEnough
+from tests.pullstream.test_conformance import swallows
 from timely import TimelyError
 
 
@@ -988,15 +989,6 @@ async def retries(upstream, ctx):
 
 def fails(n):
     raise OSError(n)
-
-
-@ps.transformer
-async def swallows(upstream, ctx):
-    try:
-        async for batch in ctx.batches(upstream):
-            yield batch
-    except OSError:
-        pass
 
 
 WINDOWS = [ps.tumbling(60), ps.sliding(60, 30), ps.sessions(60)]

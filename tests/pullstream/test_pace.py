@@ -10,7 +10,7 @@ import pullstream as ps
 from pullstream.engine.parts.pace import Size
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.busy import BREATH
-from tests.pullstream.common import per_time
+from tests.pullstream.common import passing, per_time
 from tests.pullstream.edge.test_times_raise import until_complete
 
 
@@ -183,12 +183,6 @@ async def dozing_sink(upstream, ctx):
     async for batch in ctx.batches(upstream):
         for _ in batch.values:
             doze()
-
-
-@ps.transformer
-async def passing(upstream, ctx):
-    async for batch in ctx.batches(upstream):
-        yield batch
 
 
 def noting(lengths):
