@@ -9,7 +9,7 @@ from typing import Any, Union
 
 from typing_extensions import TypeVar
 
-from pullstream.blueprint import Blueprint, Emits, Sink, Source
+from pullstream.blueprint import Blueprint, Emits, OfOneRun, Sink, Source
 from pullstream.engine.assembly import Assembly, consume_all
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane, first_lane
@@ -18,6 +18,7 @@ from pullstream.engine.nested.inner_sinks import Sides
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.nesting import Mirrored
+from pullstream.engine.traits import PLAIN
 from pullstream.timely import BEGINNING, Antichain, Summary
 
 T = TypeVar("T")
@@ -122,11 +123,13 @@ def _steps(blueprint: Blueprint) -> Steps:
     """The effect of modules on times, without those that keep them; a source may begin at any time."""
     steps: Steps = [None] if isinstance(blueprint, Source) else []
     for module in () if isinstance(blueprint, Sink) else blueprint.modules:
-        emits = Emits.of(module)
-        if emits is Emits.AT_ANY_TIME:
+        emits, traits = Emits.of(module), PLAIN
+        if emits in (Emits.AT_OTHER_TIMES, Emits.UNKNOWN) and not any(isinstance(arg, OfOneRun) for arg in module.args):
+            traits = getattr(module.made(), "traits", PLAIN)
+        if emits is Emits.AT_ANY_TIME or traits.sources:
             steps.append(None)
-        elif emits is Emits.AT_OTHER_TIMES:
-            row = (*module.made().traits.summaries, None)[0]
+        elif emits is Emits.AT_OTHER_TIMES or traits.summaries:
+            row = (*traits.summaries, None)[0]
             steps.append(row if isinstance(row, Summary) else None)
         elif any(parts := [_steps(part) for part in module.parts if isinstance(part, Blueprint)]):
             steps.append(parts)
