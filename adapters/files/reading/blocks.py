@@ -112,10 +112,13 @@ class Cutter:
             # The whole file, or the whole part that can be decoded.
             yield from self._taken(begin)
             begin = b""
-        while data := begin + self._stream.read(step):
+        ended = False
+        while not ended and (data := begin + self._stream.fill(step)):
+            # A last line without a line end belongs to the block before it, which may set the types.
+            ended = len(data) < len(begin) + step and self._stream.failure is None
             begin = b""
             step = min(self._size, step * 2)
-            yield from self._taken(data)
+            yield from self._taken(data, ended=ended)
             while sum(map(len, self._rest)) > LONGEST * self._size:
                 yield from self._given_up(f"longer than {LONGEST * self._size:,} bytes")
         while self._open:
@@ -123,10 +126,10 @@ class Cutter:
         if last := b"".join(self._rest):
             yield Block(last, self._line, self._offset)
 
-    def _taken(self, data: bytes) -> Iterator[Block]:
+    def _taken(self, data: bytes, *, ended: bool = False) -> Iterator[Block]:
         quoting = self._quoting
         if quoting is None:
-            end = data.rfind(b"\n") + 1
+            end = len(data) if ended else data.rfind(b"\n") + 1
         elif self._open and quoting.char not in data:
             end = 0
         else:
@@ -134,6 +137,8 @@ class Cutter:
             data, self._rest = b"".join([*self._rest, data]), []
             end = quoting.end_of_rows(data)
             self._open = quoting.is_open(data[end:])
+            if ended and not self._open:
+                end = len(data)
         self._rest.append(data[:end] if end else data)
         if end:
             block = Block(b"".join(self._rest), self._line, self._offset)

@@ -244,7 +244,8 @@ class Stream:
             raw.read_in_order(raw.size)
         self._passed = 0
         self._compressed = compression is not None
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
+        """An error that the next read raises, after the data before it."""
         self._layers: list[Any] = [raw]
         decoder = None if compression is None else _DECODERS.get(compression)
         if decoder is not None:
@@ -261,6 +262,8 @@ class Stream:
 
     def read(self, size: int) -> bytes:
         """Read at most `size` bytes; empty at the end."""
+        if self.failure is not None:
+            raise self.failure
         if self.plain:
             data = self.raw.read(size)
             if not data:
@@ -268,8 +271,6 @@ class Stream:
             return data
         # In small steps, so that the data before an undecodable position is not lost.
         parts: list[bytes] = []
-        if self._failure is not None:
-            raise self._failure
         try:
             while size > 0 and (part := self.arrow.read(min(size, STEP))):
                 parts.append(part)
@@ -280,7 +281,7 @@ class Stream:
         except Exception as exc:
             if not parts:
                 raise
-            self._failure = exc
+            self.failure = exc
         data = b"".join(parts)
         self._passed += len(data)
         if size > 0:
@@ -289,11 +290,13 @@ class Stream:
         return data
 
     def fill(self, size: int) -> bytes:
-        """Read `size` bytes; fewer only at the end."""
+        """Read `size` bytes; fewer only at the end or before a failure."""
         data = self.read(size)
-        # The next call reports data that cannot be decoded, after the data before it.
-        while data and len(data) < size and self._failure is None and (more := self.read(size - len(data))):
-            data += more
+        try:
+            while data and len(data) < size and self.failure is None and (more := self.read(size - len(data))):
+                data += more
+        except Exception as exc:  # noqa: BLE001 - the next read raises it
+            self.failure = exc
         return data
 
     def skip(self, size: int) -> None:

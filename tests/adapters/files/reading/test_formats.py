@@ -88,6 +88,10 @@ MEMBERS = '{"a": 1, "n": [1]}\n{"a": 2, "n": "x"}\n{"n": 3}\n'
         ("csv", "skipped\nalso\nn\nunits\n1\n2\n", {"read_options": SKIPPING}, [(1,), (2,)]),
         # The first block makes the column text, for lack of other evidence.
         ("csv", "n,note\n1,\n2,\n3,x\n", {"block_size": 12}, [(1, ""), (2, ""), (3, "x")]),
+        # The last line, without a line end, is a part of the first block.
+        ("csv", "x\n1\n2.5", {"block_size": 99}, [(1.0,), (2.5,)]),
+        ("csv", 'x\n1\n"a\nb"', {"block_size": 99, "parse_options": BROKEN_LINES}, [("1",), ("a\nb",)]),
+        ("jsonl", '{"x": 1}\n{"x": 2, "y": 3}', {"block_size": 99}, [(1, None), (2, 3)]),
         # Members that are not selected may have any types; a missing one is null.
         ("jsonl", MEMBERS, {"columns": ["a"]}, [(1,), (2,), (None,)]),
         ("jsonl", MEMBERS, {"columns": ["a"], "as_": "dicts"}, [{"a": 1}, {"a": 2}, {"a": None}]),
