@@ -24,6 +24,7 @@ from .package import (
     DataType as DataType,
     RecordBatch as RecordBatch,
     Schema as Schema,
+    pa as pa,
     pyarrow as pyarrow,
     schema_argument as schema_argument,
     serialized as serialized,

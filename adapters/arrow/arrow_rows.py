@@ -12,7 +12,7 @@ import attrs
 from typing_extensions import override
 
 from .columns import converted, values
-from .package import RecordBatch, pyarrow, serialized
+from .package import RecordBatch, pa, serialized
 from .row_types import row_type
 
 RowForm: TypeAlias = Literal["rows", "tuples", "dicts"]
@@ -169,7 +169,7 @@ class ArrowRows(Sequence[Any]):
         """The rows for which a mask, a NumPy array, is true."""
         origin = self.origin
         origin = origin and origin.chosen(mask.nonzero()[0])
-        return type(self)(self.batch.filter(pyarrow().array(mask)), self.form, origin=origin)
+        return type(self)(self.batch.filter(pa.array(mask)), self.form, origin=origin)
 
     def with_batch(self, batch: RecordBatch) -> "ArrowRows":
         """Rows of the same form with other columns."""
@@ -185,9 +185,9 @@ class ArrowRows(Sequence[Any]):
         if any(part.form != first.form or not part.schema.equals(first.schema) for part in parts):
             return None
         if any(part.table.encoded.schema != first.table.encoded.schema for part in parts):
-            return cls(pyarrow().concat_batches([part.batch for part in parts]), first.form)
+            return cls(pa.concat_batches([part.batch for part in parts]), first.form)
         # Arrow gives several dictionaries one numbering.
-        return cls(pyarrow().concat_batches([part.encoded for part in parts]), first.form, schema=first.schema)
+        return cls(pa.concat_batches([part.encoded for part in parts]), first.form, schema=first.schema)
 
     @override
     def __len__(self) -> int:
@@ -206,7 +206,7 @@ class ArrowRows(Sequence[Any]):
             return self.table.rows(at, at + 1)[0]
         chosen = self.place[place]
         if chosen.step != 1:
-            return self.with_batch(self.table.batch.take(pyarrow().array(chosen, pyarrow().int64())))
+            return self.with_batch(self.table.batch.take(pa.array(chosen, pa.int64())))
         return self._part(range(chosen.start, max(chosen.start, chosen.stop)))
 
     @override
@@ -246,7 +246,7 @@ def plain(batch: RecordBatch, schema: Any) -> RecordBatch:
         column if column.type == field.type else column.dictionary_decode()
         for column, field in zip(batch.columns, schema, strict=True)
     ]
-    return pyarrow().RecordBatch.from_arrays(columns, schema=schema) if columns else batch
+    return pa.RecordBatch.from_arrays(columns, schema=schema) if columns else batch
 
 
 def joined_rows(parts: Sequence[ArrowRows]) -> Sequence[Any]:
@@ -256,7 +256,7 @@ def joined_rows(parts: Sequence[ArrowRows]) -> Sequence[Any]:
 
 
 def _restored(kind: type[ArrowRows], data: bytes, form: RowForm) -> ArrowRows:
-    with pyarrow().ipc.open_stream(data) as stream:
+    with pa.ipc.open_stream(data) as stream:
         return kind(stream.read_next_batch(), form)
 
 

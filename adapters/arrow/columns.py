@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pullstream.authoring import ascending
 
-from .package import Array, DataType, RecordBatch, numpy, pyarrow
+from .package import Array, DataType, RecordBatch, np, pa
 
 
 def values(column: Array) -> list[Any]:
@@ -20,7 +20,6 @@ def values(column: Array) -> list[Any]:
     a zone counts as UTC. Fractions of a microsecond are cut off, also in durations. All other values are those of
     `to_pylist`.
     """
-    pa = pyarrow()
     types = pa.types
     if _holds(column.type):
         column = _in_microseconds(column)
@@ -29,8 +28,7 @@ def values(column: Array) -> list[Any]:
     if types.is_date32(kind):
         check(column)
     elif types.is_decimal(kind):
-        numpy()
-        return column.to_numpy(zero_copy_only=False).tolist()
+        return np.asarray(column).tolist()
     elif column.null_count or not (_is_number(kind) or types.is_duration(kind)):
         return column.to_pylist()
     # Through NumPy: thirty times faster for dates, and a missing date is still None.
@@ -42,7 +40,6 @@ def _numpy(column: Array) -> Any:
 
     `to_numpy` does the same, but also imports pandas if installed, which takes longer than reading a small file.
     """
-    pa, np = pyarrow(), numpy()
     types, dates = pa.types, pa.types.is_date32(column.type)
     if types.is_boolean(column.type):
         return _numpy(column.cast(pa.uint8())).astype(bool)
@@ -60,13 +57,13 @@ def _numpy(column: Array) -> Any:
 
 
 def _is_number(kind: DataType) -> bool:
-    types = pyarrow().types
+    types = pa.types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
 def decoded(column: Array) -> Array:
     """The column, decoded if it is dictionary-encoded."""
-    return column.dictionary_decode() if pyarrow().types.is_dictionary(column.type) else column
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def by_column(batch: RecordBatch) -> dict[str, Any]:
@@ -85,7 +82,6 @@ def by_column(batch: RecordBatch) -> dict[str, Any]:
 
 
 def _array(column: Array) -> Any:
-    pa, np = pyarrow(), numpy()
     if pa.types.is_timestamp(column.type):
         column = _in_microseconds(column).cast(pa.int64())
     if column.null_count == 0 and _is_number(column.type):
@@ -98,13 +94,12 @@ def _array(column: Array) -> Any:
 
 def converted(kind: DataType) -> bool:
     """Whether `values` differs from `to_pylist` for a type, or is much faster."""
-    types = pyarrow().types
+    types = pa.types
     return _holds(kind) or types.is_date32(kind) or types.is_decimal(kind)
 
 
 def check(column: Array) -> None:
     """Refuse instants and durations beyond the range of microseconds, and dates that Python lacks."""
-    pa = pyarrow()
     if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
     elif pa.types.is_date32(column.type):
@@ -119,7 +114,6 @@ def check(column: Array) -> None:
 
 def run_starts(*columns: Array) -> Array:
     """The rows where runs of rows with equal values in these columns begin, starting with 0; two nulls are equal."""
-    pa = pyarrow()
     if len(columns[0]) == 0:
         return pa.array([], pa.uint64())
     changes = map(_changes, columns)
@@ -130,7 +124,7 @@ def run_starts(*columns: Array) -> Array:
 
 def _changes(column: Array) -> Array:
     """Whether each value after the first differs from the one before."""
-    compute = pyarrow().compute
+    compute = pa.compute
     this, before = column.slice(1), column.slice(0, len(column) - 1)
     changes = compute.not_equal(this, before)
     if column.null_count:
@@ -140,7 +134,6 @@ def _changes(column: Array) -> Array:
 
 def never_decreases(column: Array) -> bool:
     """Whether the values of a column without nulls never decrease."""
-    pa = pyarrow()
     try:
         # None for a column of one value, which has no successor.
         return (
@@ -226,7 +219,6 @@ class ColumnTimes(Sequence[Hashable]):
 
 def in_utc(batch: RecordBatch) -> RecordBatch:
     """A batch whose zoned timestamps all use UTC; the instants do not change."""
-    pa = pyarrow()
     if not any(_holds(field.type, _elsewhere) for field in batch.schema):
         return batch
     columns = [_in_utc(column) if _holds(column.type, _elsewhere) else column for column in batch.columns]
@@ -235,7 +227,6 @@ def in_utc(batch: RecordBatch) -> RecordBatch:
 
 
 def _in_utc(column: Array) -> Array:
-    pa = pyarrow()
     return column.cast(_mapped(column.type, lambda kind: pa.timestamp(kind.unit, "UTC") if _elsewhere(kind) else kind))
 
 
@@ -244,7 +235,6 @@ def _elsewhere(kind: DataType) -> bool:
 
 
 def _in_microseconds(column: Array) -> Array:
-    pa = pyarrow()
     kind = _mapped(
         column.type, lambda kind: pa.duration("us") if pa.types.is_duration(kind) else pa.timestamp("us", kind.tz)
     )
@@ -253,7 +243,7 @@ def _in_microseconds(column: Array) -> Array:
 
 def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) -> bool:
     """Whether a type contains a timestamp or a duration for which `what` is true."""
-    types = pyarrow().types
+    types = pa.types
     if types.is_timestamp(kind) or types.is_duration(kind):
         return what(kind)
     if types.is_dictionary(kind):
@@ -264,7 +254,6 @@ def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) ->
 
 def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
     """A type with `of` applied to every timestamp and duration in it; a dictionary becomes its value type."""
-    pa = pyarrow()
     types = pa.types
     if types.is_timestamp(kind) or types.is_duration(kind):
         return of(kind)
@@ -276,7 +265,6 @@ def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
 
 def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
     """A type with `of` applied to the fields of a struct, a list or a map; keys are never null."""
-    pa = pyarrow()
     types = pa.types
     if types.is_struct(kind):
         return pa.struct([of(field) for field in kind])
@@ -291,7 +279,6 @@ def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
 
 def without_views(kind: DataType) -> DataType:
     """A type without the text and byte views that polars writes: Arrow cannot `take` rows of views."""
-    pa = pyarrow()
     types = pa.types
     if types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, without_views(kind.value_type), kind.ordered)

@@ -9,7 +9,7 @@ from itertools import chain, compress
 from numbers import Integral, Number
 from typing import Any, Final, TypeAlias, cast
 
-from .package import Array, DataType, pyarrow
+from .package import Array, DataType, pa
 from .rows import blocks
 
 TROUBLE: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError)
@@ -46,7 +46,6 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
         ArithmeticError: a value is too large for the type.
         NotImplementedError: a column of this type cannot be converted to that type.
     """
-    pa = pyarrow()
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         column: Array = values
         return column if kind is None or column.type == kind else _cast(column, kind)
@@ -98,7 +97,7 @@ def first_misfit(
 @lru_cache(maxsize=1024)
 def _check_of(kind: DataType) -> _Check | None:
     """A check that refuses values that a column would change; None if pyarrow itself raises."""
-    types = pyarrow().types
+    types = pa.types
     if types.is_integer(kind):
         return _whole
     if types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
@@ -123,7 +122,7 @@ def _check_of(kind: DataType) -> _Check | None:
 
 def _is(kind: DataType, names: str) -> bool:
     """Whether a type is one of pyarrow's types with these names."""
-    types = pyarrow().types
+    types = pa.types
     return any(getattr(types, f"is_{name}")(kind) for name in names.split())
 
 
@@ -142,16 +141,16 @@ def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
     """Refuse times finer than the type, or in a time zone it lacks."""
     seen = _types(values)
     _whole(values)
-    if pyarrow().types.is_timestamp(kind) and kind.unit != "us" and any(issubclass(of, Number) for of in seen):
+    if pa.types.is_timestamp(kind) and kind.unit != "us" and any(issubclass(of, Number) for of in seen):
         raise TypeError("a number is a timestamp in microseconds: make the type timestamp[us], or give datetimes")
-    if pyarrow().types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
+    if pa.types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
         raise ValueError("the type has no time zone")
     # The time types of pandas have nanoseconds.
     finer = {of for of in seen if hasattr(of, "nanosecond") or hasattr(of, "nanoseconds")}
     if kind.unit != "ns" and finer and any(type(value) in finer and _nanoseconds(value) for value in values):
         raise ValueError("it has nanoseconds")
     if kind.unit in {"s", "ms"}:
-        pyarrow().array([value for value in values if not isinstance(value, (Number, type(None)))]).cast(kind)
+        pa.array([value for value in values if not isinstance(value, (Number, type(None)))]).cast(kind)
 
 
 def _of_one_kind(values: Sequence[Any]) -> None:
@@ -189,13 +188,12 @@ def _floats(values: Sequence[Any], _: Array | None) -> None:
 
 def _small_floats(kind: DataType, values: Sequence[Any], array: Array | None) -> None:
     _floats(values, None)
-    infinities = _infinite(pyarrow().array(values, kind) if array is None else array)
+    infinities = _infinite(pa.array(values, kind) if array is None else array)
     if infinities.true_count and any(abs(value) != float("inf") for value in compress(values, infinities.to_pylist())):
         raise ValueError("it is too large")
 
 
 def _infinite(column: Array) -> Array:
-    pa = pyarrow()
     return pa.compute.is_inf(column.cast(pa.float64()))
 
 
@@ -250,7 +248,7 @@ def _lists(check: _Check | None, kind: DataType, values: Sequence[Any], _: Array
 def _is_like(value: Any, kind: DataType) -> bool:
     """Whether a value is a NumPy array of the column's type."""
     dtype: Any = getattr(value, "dtype", None)
-    return dtype is not None and dtype.kind in "iuf" and pyarrow().from_numpy_dtype(dtype) == kind
+    return dtype is not None and dtype.kind in "iuf" and pa.from_numpy_dtype(dtype) == kind
 
 
 def _cast(column: Array, kind: DataType) -> Array:

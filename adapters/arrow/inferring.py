@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from .exact import TROUBLE, exact_array
-from .package import DataType, RecordBatch, Schema, pyarrow
+from .package import DataType, RecordBatch, Schema, pa
 from .packing import Packing, SchemaError, batch_of, misfit, numbered, shown
 from .rows import KINDS, RowBlock, blocks
 
@@ -47,7 +47,7 @@ class Columns:
     def fix(self) -> Schema:
         """Fix the file's schema."""
         if self._packing is None:
-            self.schema = pyarrow().schema(map(self._widest, () if self.schema is None else self.schema))
+            self.schema = pa.schema(map(self._widest, () if self.schema is None else self.schema))
             if why := self._refuse(self.schema):
                 raise self._refusal(why)
             self._packing = Packing(self.schema, self._refusal, advice=self.advice, rows=self._rows)
@@ -67,12 +67,10 @@ class Columns:
     # ---- without a given schema
 
     def _widest(self, field: Any) -> Any:
-        pa = pyarrow()
         wide = pa.types.is_decimal128(field.type) and field.name in self._python
         return field.with_type(pa.decimal128(38, field.type.scale)) if wide else field
 
     def _found(self, block: RowBlock) -> RecordBatch:
-        pa = pyarrow()
         names: Sequence[Any] = self._by_position(block) if block.names is None else block.names
         for name in names:
             if not isinstance(name, str):
@@ -110,7 +108,6 @@ class Columns:
         raise self._refusal(f"{self._named(0)}, {shown(block.values[0])}, is not a row: {why}")
 
     def _united(self, found: Schema, columns: Sequence[Any]) -> Schema:
-        pa = pyarrow()
         try:
             return _united(self.schema, found)
         except TROUBLE as exc:
@@ -134,7 +131,6 @@ class Columns:
 
 def _beside(name: str, column: Sequence[Any], kind: Any) -> Any:
     """Convert values for a column that already has values of type `kind`."""
-    pa = pyarrow()
     exact_array(column, kind)
     made = exact_array(column)
     _united(pa.schema([(name, kind)]), pa.schema([(name, made.type)]))
@@ -143,7 +139,6 @@ def _beside(name: str, column: Sequence[Any], kind: Any) -> Any:
 
 def _united(known: Schema, found: Schema) -> Schema:
     """One schema for the rows of both, independent of the batches; raises one of `TROUBLE` if there is none."""
-    pa = pyarrow()
     types = pa.types
     for field in found:
         at = known.get_field_index(field.name)
@@ -160,7 +155,6 @@ def _united(known: Schema, found: Schema) -> Schema:
 
 def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
     """Schemas with integers widened to decimals where another schema has decimals; Arrow refuses most such pairs."""
-    pa = pyarrow()
     kinds: dict[str, dict[DataType, None]] = {}
     for field in chain.from_iterable(schemas):
         kinds.setdefault(field.name, {})[field.type] = None
@@ -173,23 +167,22 @@ def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
 
 def _with_decimals(kind: DataType, other: DataType) -> DataType:
     """A decimal type in place of an integer type beside decimals."""
-    types = pyarrow().types
+    types = pa.types
     if types.is_integer(kind) and types.is_decimal(other):
         # A 64-bit integer has up to 20 digits.
-        return pyarrow().decimal128(min(38, 20 + other.scale), other.scale)
+        return pa.decimal128(min(38, 20 + other.scale), other.scale)
     return kind
 
 
 def _in_zone(kind: DataType, other: DataType) -> DataType:
     """A timestamp type in the zone of another."""
-    is_timestamp = pyarrow().types.is_timestamp
+    is_timestamp = pa.types.is_timestamp
     zones = is_timestamp(kind) and is_timestamp(other) and kind.tz and other.tz
-    return pyarrow().timestamp(kind.unit, other.tz) if zones else kind
+    return pa.timestamp(kind.unit, other.tz) if zones else kind
 
 
 def _matched(of: Callable[[DataType, DataType], DataType], kind: DataType, other: DataType) -> DataType:
     """A type with `of` applied to each of its parts and the matching part of another type."""
-    pa = pyarrow()
     types = pa.types
     if (types.is_list(kind) and types.is_list(other)) or (types.is_large_list(kind) and types.is_large_list(other)):
         value = _matched(of, kind.value_type, other.value_type)

@@ -1,12 +1,12 @@
 """pyarrow and NumPy, loaded on use, and users' schemas. pyarrow has no type hints, so its types have aliases here."""
 
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
 from typing import Any, TypeAlias
 
 from pullstream import PullstreamError
-from pullstream.authoring import Call, of_extra
+from pullstream.authoring import Call
+
+from ..packages import OnUse
 
 Array: TypeAlias = Any
 DataType: TypeAlias = Any
@@ -18,27 +18,23 @@ class ArrowMissing(PullstreamError, ImportError):
     """pyarrow is not installed, or NumPy is not, which pyarrow needs to convert columns to values."""
 
 
-@cache
+pa: Any = OnUse("files", "pyarrow", ArrowMissing)
+np: Any = OnUse("files", "numpy", ArrowMissing, named="NumPy")
+"""NumPy, which pyarrow does not install, but needs to convert columns quickly."""
+
+
 def pyarrow() -> Any:
-    """Import pyarrow with its compute functions; raises `ArrowMissing` if it is not installed."""
-    of_extra("files", "pyarrow.compute", ArrowMissing)
-    return import_module("pyarrow")
+    """Return pyarrow."""
+    return pa
 
 
 def serialized(*batches: RecordBatch) -> Any:
     """Write record batches of one schema as an IPC stream; returns a pyarrow buffer."""
-    pa = pyarrow()
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, batches[0].schema) as stream:
         for batch in batches:
             stream.write_batch(batch)
     return out.getvalue()
-
-
-@cache
-def numpy() -> Any:
-    """Import NumPy, which pyarrow does not install, but needs to convert columns quickly."""
-    return of_extra("files", "numpy", ArrowMissing, named="NumPy")
 
 
 def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") -> Schema | None:
@@ -53,7 +49,6 @@ def schema_argument(module: str, schema: "Schema | Mapping[str, Any] | None") ->
     """
     if schema is None:
         return None
-    pa = pyarrow()
     why = ""
     arrow_schema: Schema = schema
     if isinstance(schema, Mapping):

@@ -11,7 +11,7 @@ from pullstream.authoring import some_of
 
 from .arrow_rows import ArrowRows
 from .exact import TROUBLE, exact_array, first_misfit
-from .package import Array, DataType, RecordBatch, Schema, pyarrow
+from .package import Array, DataType, RecordBatch, Schema, pa
 from .rows import KINDS, RowBlock, blocks
 
 Portion: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
@@ -161,7 +161,7 @@ class Packing:
         return batch_of(self._schema, arrays, rows)
 
     def _array(self, field: Any, column: Any) -> Array:
-        if (bare := self._bared.get(field.name)) is not None and not isinstance(column, pyarrow().Array):
+        if (bare := self._bared.get(field.name)) is not None and not isinstance(column, pa.Array):
             column = [*map(bare, column)]
         convert = partial(self.converted, field.name)
         try:
@@ -210,7 +210,7 @@ def _joined(batches: Iterable[RecordBatch], most: int) -> Iterator[RecordBatch]:
 
 
 def _one(parts: list[RecordBatch]) -> RecordBatch:
-    return pyarrow().concat_batches(parts) if len(parts) > 1 else parts[0]
+    return pa.concat_batches(parts) if len(parts) > 1 else parts[0]
 
 
 def misfit(
@@ -242,7 +242,6 @@ def _short(text: str, most: int) -> str:
 
 def batch_of(schema: Schema, arrays: Sequence[Array], rows: int) -> RecordBatch:
     """Make a batch from columns."""
-    pa = pyarrow()
     if arrays:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
     # Rows without columns are still rows.

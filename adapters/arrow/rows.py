@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from .arrow_rows import ArrowRows
 from .columns import decoded
-from .package import Array, RecordBatch, pyarrow
+from .package import Array, RecordBatch, pa
 from .row_types import tuple_names
 
 KINDS: Final = "dicts, named tuples, tuples, or Arrow record batches"
@@ -70,7 +70,6 @@ def _of_dicts(rows: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Ro
 
 
 def _of_arrow(batch: RecordBatch) -> RowBlock:
-    pa = pyarrow()
     columns: list[Any] = list(batch.columns)
     if isinstance(batch, pa.Table):
         columns = [column.combine_chunks() for column in columns]
@@ -80,5 +79,4 @@ def _of_arrow(batch: RecordBatch) -> RowBlock:
 
 @cache
 def _tables() -> tuple[type, ...]:
-    pa = pyarrow()
     return pa.RecordBatch, pa.Table

@@ -12,7 +12,7 @@ import attrs
 from pullstream import Batch
 
 from .arrow_rows import ArrowRows
-from .package import RecordBatch, pyarrow
+from .package import RecordBatch, pa
 from .packing import Packing, Portion
 
 IN_MEMORY: Final = 64 << 20
@@ -64,7 +64,7 @@ class Spool:
         """Move the rows to a temporary file."""
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until it is written
-            self._writer = pyarrow().ipc.new_stream(self._file, self.schema)
+            self._writer = pa.ipc.new_stream(self._file, self.schema)
         for batch in self._batches:
             self._writer.write_batch(batch)
         self._file.flush()
@@ -80,7 +80,7 @@ class Spool:
         """Yield the batches of a finished spool; the second call yields them again."""
         if self._file is not None:
             self._file.seek(0)
-            with pyarrow().ipc.open_stream(self._file) as reader:
+            with pa.ipc.open_stream(self._file) as reader:
                 yield from reader
         yield from self._batches
 
@@ -263,20 +263,20 @@ class OpenTimes:
             for batch in batches:
                 self._put(runs[0][0], batch)
             return
-        rows = pyarrow().concat_batches(batches)
+        rows = pa.concat_batches(batches)
         counts = Counter[Hashable]()
         for time, count in runs:
             counts[time] += count
         if len(counts) < len(runs):
             numbers = dict(zip(counts, itertools.count(), strict=False))
             places = itertools.chain.from_iterable(itertools.repeat(numbers[time], count) for time, count in runs)
-            rows = rows.take(pyarrow().compute.sort_indices(pyarrow().array(places)))
+            rows = rows.take(pa.compute.sort_indices(pa.array(places)))
         begin = 0
         for time, count in counts.items():
             part = rows.slice(begin, count)
             if part.nbytes * SHARE < rows.nbytes:
                 # A slice would keep all rows in memory, as long as its time is open.
-                part = pyarrow().concat_batches([part])
+                part = pa.concat_batches([part])
             self._put(time, part)
             begin += count
 
@@ -319,7 +319,7 @@ def row_place(
 
 def row_count(values: Sequence[Any]) -> int:
     """Return the number of rows; a value may be an Arrow batch with many."""
-    tables: tuple[type, ...] = (pyarrow().RecordBatch, pyarrow().Table)
+    tables: tuple[type, ...] = (pa.RecordBatch, pa.Table)
     if isinstance(values, ArrowRows) or not any(issubclass(kind, tables) for kind in set(map(type, values))):
         return len(values)
     return sum(value.num_rows if isinstance(value, tables) else 1 for value in values)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pullstream.authoring import Site, of_extra
 
-from ..arrow import pyarrow
+from ..arrow import pa
 from .errors import SparkMissing, distinct, refused
 from .failures import first_line
 from .types import StructType
@@ -27,7 +27,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
         if isinstance(schema, str):
             # Spark accepts DDL without columns only if the program has a session.
             struct = types.StructType.fromDDL(schema) if schema.strip() else None
-        elif isinstance(schema, pyarrow().Schema):
+        elif isinstance(schema, pa.Schema):
             struct = _types().from_arrow_schema(schema, prefer_timestamp_ntz=True)
         else:
             struct = schema
@@ -49,7 +49,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
 
 def whole_arrays(table: Any) -> Any:
     """A copy of a table whose arrays are not slices of larger ones: PySpark refuses a slice with nulls among lists."""
-    return table.take(pyarrow().array(range(table.num_rows), "int64"))
+    return table.take(pa.array(range(table.num_rows), "int64"))
 
 
 def arrow_schema(schema: "StructType", *, large: bool = False) -> Any:

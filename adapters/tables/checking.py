@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import TROUBLE, Array, DataType, OpenTimes, Packing, RecordBatch, Schema, exact_array, pyarrow
+from ..arrow import TROUBLE, Array, DataType, OpenTimes, Packing, RecordBatch, Schema, exact_array, pa
 
 _ZONES: Final = "the type has no time zone, but the value has one", "the type has a time zone, but the value has none"
 
@@ -38,7 +38,6 @@ class CheckedPacking(Packing):
 
     @override
     def converted(self, name: str, column: Sequence[Any] | Array, kind: DataType) -> Array:
-        pa: Any = pyarrow()
         types = pa.types
         array = super().converted(name, column, kind)
         marked, why = self._unkept(array) or (None, "")
@@ -66,7 +65,7 @@ class CheckedPacking(Packing):
 def exact_times(times: Sequence[Hashable], kind: DataType) -> Any:
     """Return times as values of their column's type; raises one of `TROUBLE` if that would change a time."""
     array: Any = exact_array(times, kind)
-    if pyarrow().types.is_floating(kind) and array.to_pylist() != times:
+    if pa.types.is_floating(kind) and array.to_pylist() != times:
         raise ValueError("it would be rounded")
     return array
 
@@ -88,7 +87,7 @@ class CheckedTimes(OpenTimes):
             place, why = 0, f"the time of the row is {given[0]!r}"
             try:
                 exact = exact_times(given, column.type) if len(runs) > 1 else exact_times(given[:1], column.type)[0]
-                place = pyarrow().compute.equal(column, exact).fill_null(False).index(value=False).as_py()  # noqa: FBT003 - pyarrow's own
+                place = pa.compute.equal(column, exact).fill_null(False).index(value=False).as_py()  # noqa: FBT003 - pyarrow's own
             except TROUBLE:
                 why += (
                     f" ({type(given[0]).__name__}), and the column is {column.type}: stamp the rows by the column with "

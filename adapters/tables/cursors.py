@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pullstream.authoring import some_of
 
-from ..arrow import NullTimeError, RecordBatch, pyarrow
+from ..arrow import NullTimeError, RecordBatch, pa
 from .lake import plain
 from .table import TargetTable, table_of
 from .target import Address, Name, RowsPlan, TableError, quoted
@@ -193,6 +193,6 @@ class ChangeCursor(RowCursor):
                 self.floor = self._version
                 return None
             changes = delta.load_cdf(self._version, self._version)
-            self._rows = iter(pyarrow().RecordBatchReader.from_stream(changes))
+            self._rows = iter(pa.RecordBatchReader.from_stream(changes))
             self._version += 1
         return batch.cast(plain(batch.schema))

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import ArrowMissing, Schema, Spool, pyarrow
+from ..arrow import ArrowMissing, Schema, Spool, pa
 from .entries import Entry, Recorded
 from .lake import MARK, LakeTable, plain
 from .target import quoted
@@ -40,7 +40,7 @@ class DeltaTable(LakeTable):
     @override
     def connect(self) -> None:
         self._deltalake = of_extra("delta", "deltalake", ArrowMissing)
-        self.failures = (self._deltalake.exceptions.DeltaError, OSError, pyarrow().ArrowException, ValueError)
+        self.failures = (self._deltalake.exceptions.DeltaError, OSError, pa.ArrowException, ValueError)
         self.path = self.name.folder(self.plan.target.location)
         with suppress(self._deltalake.exceptions.TableNotFoundError):
             self.delta = self._deltalake.DeltaTable(self.path)
@@ -51,7 +51,7 @@ class DeltaTable(LakeTable):
 
     @override
     def schema(self) -> Schema | None:
-        return None if self.delta is None else plain(pyarrow().schema(self.delta.schema().to_arrow()))
+        return None if self.delta is None else plain(pa.schema(self.delta.schema().to_arrow()))
 
     @override
     def recorded(self, journal: str | None) -> Recorded:

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pyarrow
+from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pa
 from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
 from .target import TableBusyError, folded, quoted
@@ -63,7 +63,6 @@ class DuckdbTable(SqlTable):
             return None
         read = self._connection.sql(f"SELECT * FROM {self.name.sql} LIMIT 0").to_arrow_table().schema
         required = {row[0] for row in self.execute(f"DESCRIBE {self.name.sql}") if row[2] == "NO" and row[4] is None}
-        pa = pyarrow()
         return pa.schema([pa.field(field.name, field.type, nullable=field.name not in required) for field in read])
 
     @override
@@ -74,7 +73,7 @@ class DuckdbTable(SqlTable):
     def kind(self, type: Any) -> str | None:
         if (common := COMMON.get(str(type))) is not None:
             return common
-        empty = pyarrow().schema([("c", type)]).empty_table()
+        empty = pa.schema([("c", type)]).empty_table()
         try:
             self._connection.register(_ROWS, empty)
             return self.execute(f"DESCRIBE SELECT * FROM {_ROWS}")[0][1]
@@ -85,7 +84,6 @@ class DuckdbTable(SqlTable):
 
     @override
     def unkept(self, column: Any) -> tuple[Array, str] | None:
-        pa: Any = pyarrow()
         if str(column.type) != "duration[ns]":
             return None
         whole = column.cast(pa.duration("us"), safe=False).cast(column.type)
@@ -93,7 +91,7 @@ class DuckdbTable(SqlTable):
 
     @override
     def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
-        self._connection.register(_ROWS, pyarrow().RecordBatchReader.from_batches(schema, batches))
+        self._connection.register(_ROWS, pa.RecordBatchReader.from_batches(schema, batches))
         names = columns_of(schema.names)
         into = self.name.sql if table is None else quoted(table)
         self.execute(f"INSERT INTO {into} ({names}) SELECT {names} FROM {_ROWS}")

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import ArrowMissing, Schema, Spool, pyarrow
+from ..arrow import ArrowMissing, Schema, Spool, pa
 from .entries import Entry, Recorded
 from .lake import MARK, LakeTable, plain
 from .sqlite import PATIENCE
@@ -38,7 +38,7 @@ class IcebergTable(LakeTable):
         driver, errors = _driver("catalog.sql"), _driver("exceptions")
         sql = of_extra("iceberg", "sqlalchemy.exc", ArrowMissing, named="SQLAlchemy")
         own: list[type[Exception]] = [error for name in dir(errors) if isinstance(error := getattr(errors, name), type)]
-        self.failures = (*own, sql.SQLAlchemyError, OSError, pyarrow().ArrowException, ValueError)
+        self.failures = (*own, sql.SQLAlchemyError, OSError, pa.ArrowException, ValueError)
         folder = Path(self.plan.target.location).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         self._identifier = (self.name.schema or "default", self.name.table)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import Schema, Spool, pyarrow
+from ..arrow import Schema, Spool, pa
 from ..arrow.columns import without_views
 from .entries import Entry
 from .table import COMMON, TargetTable
@@ -24,21 +24,20 @@ class LakeTable(TargetTable):
 
     @override
     def kind(self, type: Any) -> str | None:
-        types = pyarrow().types
+        types = pa.types
         if types.is_decimal128(type) or str(type) in {"binary", "large_binary", "timestamp[us, tz=UTC]"}:
             return str(type)
         return COMMON.get(str(type))
 
     @override
     def stored(self, type: Any) -> Any:
-        return plain([pyarrow().field("c", type)]).field(0).type
+        return plain([pa.field("c", type)]).field(0).type
 
     def rows(self, schema: Schema, spool: Spool) -> Any:
         """Return the rows in batches; for an upsert, the last row of each key, in memory.
 
         They have the table's columns in the table's order, because the drivers match some by position.
         """
-        pa: Any = pyarrow()
         found = schema if self.plan.mode == "upsert" and self.merges else self.schema() or schema
         batches = spool.batches()
         if found.names != schema.names:
@@ -63,7 +62,6 @@ class LakeTable(TargetTable):
 
 def _arranged(batch: Any, schema: Schema) -> Any:
     """Return rows with these columns; missing columns are null."""
-    pa: Any = pyarrow()
     columns = [
         batch.column(each.name) if each.name in batch.schema.names else pa.nulls(batch.num_rows, each.type)
         for each in schema
@@ -73,7 +71,6 @@ def _arranged(batch: Any, schema: Schema) -> Any:
 
 def plain(schema: Iterable[Any]) -> Schema:
     """Return a schema with the Arrow types that rows have, without views, large offsets and metadata."""
-    pa: Any = pyarrow()
     same = {"large_string": pa.string(), "large_binary": pa.binary()}
     types = [same.get(str(each.type)) or without_views(each.type) for each in schema]
     return pa.schema([pa.field(each.name, kind, each.nullable) for each, kind in zip(schema, types, strict=True)])

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pyarrow
+from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pa
 from .sql import FETCHED, SqlTable
 from .table import COMMON
 from .target import Name, TableError, quoted
@@ -62,7 +62,6 @@ class PostgresqlTable(SqlTable):
 
     @override
     def schema(self) -> Schema | None:
-        pa = pyarrow()
         ((there,),) = self.execute("SELECT to_regclass($1) IS NOT NULL", self.name.sql)
         if not there:
             return None
@@ -83,7 +82,6 @@ class PostgresqlTable(SqlTable):
     @override
     def found_type(self, kind: str) -> Any:
         text = kind.lower()
-        pa = pyarrow()
         if found := re.fullmatch(r"numeric\((\d+),(\d+)\)", text):
             precision, scale = map(int, found.groups())
             return pa.decimal128(precision, scale) if precision <= 38 else pa.null()
@@ -96,7 +94,6 @@ class PostgresqlTable(SqlTable):
 
     @override
     def kind(self, type: Any) -> str | None:
-        pa = pyarrow()
         if str(type) in {"binary", "large_binary"}:
             return "BYTEA"
         if str(type) == "timestamp[us, tz=UTC]":
@@ -107,7 +104,7 @@ class PostgresqlTable(SqlTable):
     def unkept(self, column: Any) -> tuple[Array, str] | None:
         if str(column.type) not in {"string", "large_string"}:
             return None
-        return pyarrow().compute.match_substring(column, "\0"), "PostgreSQL cannot store a null character in text"
+        return pa.compute.match_substring(column, "\0"), "PostgreSQL cannot store a null character in text"
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:
@@ -132,7 +129,7 @@ class PostgresqlTable(SqlTable):
 
     @override
     def load(self, table: str | None, schema: Schema, batches: Iterator[RecordBatch]) -> None:
-        reader = pyarrow().RecordBatchReader.from_batches(schema, batches)
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
         place = {"temporary": True} if table else {"db_schema_name": self.name.schema} if self.name.schema else {}
         with self._connection.cursor() as cursor:
             cursor.adbc_ingest(table or self.name.table, reader, mode="append", **place)
@@ -154,7 +151,6 @@ class PostgresqlTable(SqlTable):
 
 def _refuse_infinity(batch: RecordBatch) -> None:
     """Refuse infinite dates and timestamps: they overflow when the driver makes them relative to 1970."""
-    pa = pyarrow()
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):
             bits = field.type.bit_width

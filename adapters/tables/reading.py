@@ -24,7 +24,7 @@ from pullstream.authoring import (
     seconds,
 )
 
-from ..arrow import As, RecordBatch, Shape, pyarrow, run_starts, shape_argument, values
+from ..arrow import As, RecordBatch, Shape, pa, run_starts, shape_argument, values
 from ..stopping import stoppably
 from .cursors import ChangeCursor, RowCursor, SqlCursor
 from .target import Address, Name, TableError
@@ -208,7 +208,7 @@ class RowsSource(Kernel[Any], Outside):
                 return DONE
             else:
                 if self._cursor.floor is not None:
-                    self.location.advance(values(pyarrow().array([self._cursor.floor]))[0])
+                    self.location.advance(values(pa.array([self._cursor.floor]))[0])
                 await trio.sleep(self._plan.every)
         return self._rest.take(limit)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import RecordBatch, Schema, Spool, pyarrow
+from ..arrow import RecordBatch, Schema, Spool, pa
 from .entries import Entry, Recorded
 from .table import TargetTable
 from .target import folded, quoted
@@ -172,7 +172,7 @@ class SqlTable(TargetTable):
         return entry.id
 
     def _write(self, schema: Schema, spool: Spool, batches: Iterator[RecordBatch]) -> None:
-        table, pa = self.name.sql, pyarrow()
+        table = self.name.sql
         if not self.exists:
             self.execute(f"CREATE TABLE {table} ({self._definition(schema, self.plan.keys)})")
         if self.plan.mode == "replace_time":
@@ -242,7 +242,6 @@ def _head(batches: Iterator[RecordBatch], count: int) -> Iterator[RecordBatch]:
 
 
 def _numbered(batches: Iterator[RecordBatch], schema: Schema) -> Iterator[RecordBatch]:
-    pa: Any = pyarrow()
     begin = 0
     for batch in batches:
         numbers = pa.array(range(begin, begin + batch.num_rows), pa.int64())

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import TROUBLE, Array, RecordBatch, Schema, exact_array, pyarrow, values
+from ..arrow import TROUBLE, Array, RecordBatch, Schema, exact_array, pa, values
 from .sql import FETCHED, SqlTable, columns_of
 from .table import COMMON
 from .target import quoted
@@ -89,11 +89,10 @@ class SqliteTable(SqlTable):
                 except TROUBLE as exc:
                     why = f"the column {name!r} has values of several types: {exc}. Use CAST in the query"
                     raise sqlite3.DataError(why) from None
-            yield pyarrow().RecordBatch.from_arrays(arrays, names)
+            yield pa.RecordBatch.from_arrays(arrays, names)
 
     @override
     def schema(self) -> Schema | None:
-        pa = pyarrow()
         fields: list[Any] = []
         for name, declared, required, default, key in self.execute(
             'SELECT name, upper(type), "notnull", dflt_value, pk FROM pragma_table_info($1)', self.name.table
@@ -108,7 +107,7 @@ class SqliteTable(SqlTable):
     def found_type(self, kind: str) -> Any:
         # A column of numbers keeps each float, although SQLite stores 3.0 as 3.
         alias = next((alias for pattern, alias in _AFFINITIES.items() if re.search(pattern, kind)), None)
-        return pyarrow().null() if alias is None else pyarrow().type_for_alias(alias)
+        return pa.null() if alias is None else pa.type_for_alias(alias)
 
     @override
     def kind(self, type: Any) -> str | None:
@@ -134,7 +133,6 @@ class SqliteTable(SqlTable):
 
     @override
     def unkept(self, column: Any) -> tuple[Array, str] | None:
-        pa: Any = pyarrow()
         pc, types = pa.compute, pa.types
         if types.is_floating(column.type):
             return pc.is_nan(column), "SQLite would store NaN as null"
@@ -153,7 +151,7 @@ def _bound(given: Sequence[Any]) -> dict[str, Any]:
     """Return the values of $1, $2, ..., with dates and timestamps as text."""
     bound: dict[str, Any] = {}
     for at, value in enumerate(given, 1):
-        stored = value if type(value) in _STORED else _plain(pyarrow().array([value]))[0]
+        stored = value if type(value) in _STORED else _plain(pa.array([value]))[0]
         if type(stored) not in _STORED or isinstance(value, timedelta):
             raise sqlite3.DataError(f"SQLite has no type for ${at}, {value!r}: give a number or text in parameters=")
         bound[str(at)] = stored
@@ -162,5 +160,5 @@ def _bound(given: Sequence[Any]) -> dict[str, Any]:
 
 def _plain(column: Any) -> list[Any]:
     """Return the values as SQLite stores them, with dates and timestamps as text."""
-    types: Any = pyarrow().types
+    types: Any = pa.types
     return values(column.cast("string") if types.is_temporal(column.type) else column)

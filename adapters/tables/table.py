@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pullstream.authoring import close_locked, locked
 
-from ..arrow import Array, Schema, Spool, pyarrow
+from ..arrow import Array, Schema, Spool, pa
 from .checking import exact_times
 from .entries import Entry, Recorded
 from .target import OWN, RowsPlan, TableBusyError, folded
@@ -74,7 +74,6 @@ class TargetTable(ABC):
 
     def same_instants(self, type: Any) -> Any:
         """Return the type for the same instants in microseconds or in UTC, if the table supports only that."""
-        pa = pyarrow()
         if not pa.types.is_timestamp(type) or self.kind(type) is not None:
             return None
         units = [type.unit, *(["us"] if type.unit in {"s", "ms"} else [])]
@@ -87,7 +86,7 @@ class TargetTable(ABC):
 
     def columns(self, found: Schema | None, derived: Schema | None = None) -> Schema:
         """Return the columns to write, with the types of the existing table."""
-        plan, pa = self.plan, pyarrow()
+        plan = self.plan
         schema: Any = plan.schema or derived or found
         if not schema:
             raise plan.refused("the rows have no columns: give them one, or leave out empty rows with ps.filter")

@@ -21,7 +21,7 @@ from ..arrow import (
     Schema,
     Spool,
     derived_schema,
-    pyarrow,
+    pa,
     row_count,
     row_place,
     schema_argument,
@@ -230,7 +230,7 @@ class RowsCommitter(SpoolCommitter):
 
         Rows at other times do not count: how many of them have arrived depends on the limit of the run.
         """
-        plan, pa = self._plan, pyarrow()
+        plan = self._plan
         head = list(_head(self._first, FIRST_ROWS))
         time: Any = next(iter(Antichain(time for time, _ in head))) if complete is None else complete
         some = [values for each, values in head if each == time]

@@ -9,7 +9,7 @@ from more_itertools import duplicates_everseen
 
 from pullstream.authoring import some_of
 
-from ...arrow import Origin, RecordBatch, pyarrow, with_decimals
+from ...arrow import Origin, RecordBatch, pa, with_decimals
 from .errors import FileReadError, NoColumnError, as_packed
 from .listing import File
 from .streams import RawFile
@@ -109,7 +109,6 @@ class Agreed:
         self._time = time
         self._path = ""
         if saved is not None:
-            pa = pyarrow()
             self.schema = pa.ipc.read_schema(pa.BufferReader(saved))
             self._path = "the files of an earlier run"
 
@@ -146,7 +145,6 @@ class Agreed:
 
     def check_types(self, file: File, schema: Any) -> None:
         """Refuse a file in which a column has another type; null, the type of a column without values, becomes any."""
-        pa = pyarrow()
         agreed = self.schema
         for place, field in enumerate(self.schema):
             other = field.with_type(schema.field(field.name).type)
@@ -168,7 +166,6 @@ class Agreed:
 
 def _one_type(one: Any, other: Any) -> str:
     """Advice on a column of two types: the type that holds the values of both."""
-    pa = pyarrow()
     try:
         schemas = with_decimals([pa.schema([field]) for field in (one, other)])
         wide = pa.unify_schemas(schemas, promote_options="permissive").field(0).type

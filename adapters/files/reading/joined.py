@@ -6,10 +6,10 @@ offsets would silently give rows of the wrong file, or lose some.
 
 import struct
 from collections.abc import Iterator
-from importlib import import_module
 from io import BytesIO
 from typing import Any, Final
 
+from ...arrow import pa
 from .errors import FileReadError
 from .listing import File
 
@@ -64,7 +64,7 @@ def _ends_parquet(raw: Any, end: int) -> bool:
         return False
     raw.seek(end - 8 - size)
     try:
-        import_module("pyarrow.parquet").read_metadata(BytesIO(_PARQUET + raw.read(size + 8)))
+        pa.parquet.read_metadata(BytesIO(_PARQUET + raw.read(size + 8)))
     except (OSError, ValueError):
         return False
     return True

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
-from importlib import import_module
 from typing import Any, Final, Literal, cast, overload
 
 import attrs
@@ -13,7 +12,7 @@ from typing_extensions import Unpack, override
 from pullstream import Failed, Source
 from pullstream.authoring import Call, OnError
 
-from ...arrow import pyarrow
+from ...arrow import pa
 from .blocks import Block, Cutter, LineByLine, one_by_one, opened
 from .errors import FileReadError, by_name
 from .formats import AT_A_TIME, Agreed, Bad, Piece, ReadFormat, Start, TableFormat, Values, arrow_types, decoded
@@ -115,7 +114,6 @@ class JsonTableFormat(TableFormat):
 
     def _settle(self, file: File, agreed: Agreed, block: Block) -> None:
         """Infer the columns and types that were not given from the first block."""
-        pa = pyarrow()
         given = arrow_types(self.schema)
         fields: dict[str, Any] = {}
         if self.columns is None or not set(self.columns) <= set(given):
@@ -135,7 +133,6 @@ class JsonTableFormat(TableFormat):
 
     def _first(self, file: File, block: Block, types: dict[str, Any]) -> Any:
         """A table of the readable lines of the first block; None if there are none."""
-        pa = pyarrow()
 
         def parse(data: bytes) -> Any:
             return _read_json(data, pa.schema(list(types.items())), "infer")
@@ -168,22 +165,20 @@ class JsonTableFormat(TableFormat):
 
     def _parse(self, agreed: Agreed, data: bytes) -> Any:
         # Without a schema no line so far was an object, and neither is this one.
-        schema = pyarrow().schema([]) if agreed.schema is None else agreed.schema
+        schema = pa.schema([]) if agreed.schema is None else agreed.schema
         table = _read_json(data, schema, "error" if self.columns is None else "ignore")
         return table.select(schema.names)
 
 
 def _read_json(data: bytes, schema: Any, unexpected: str) -> Any:
-    pa = pyarrow()
     # pyarrow takes any bytes for text, and makes a row of a null, or crashes if it is first.
     data.decode()
     if _NULL.search(b"\n" + data):
         raise ValueError("is null, and not an object")
-    arrow_json = import_module("pyarrow.json")
-    parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
+    parse = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
     # Parse the data as one piece, so a line may have any length; several blocks are parsed in parallel.
-    read = arrow_json.ReadOptions(block_size=min(max(len(data) + 1, 64), MOST), use_threads=False)
-    return arrow_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
+    read = pa.json.ReadOptions(block_size=min(max(len(data) + 1, 64), MOST), use_threads=False)
+    return pa.json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 
 
 @overload

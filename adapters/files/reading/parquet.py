@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any, Literal, overload
 
 import attrs
@@ -11,7 +10,7 @@ from typing_extensions import Unpack, override
 from pullstream import Failed, Source
 from pullstream.authoring import OnError
 
-from ...arrow import RecordBatch, pyarrow
+from ...arrow import RecordBatch, pa
 from ...arrow.columns import without_views
 from .blocks import opened
 from .errors import FileReadError, by_name
@@ -37,7 +36,6 @@ class _Typed(TableFormat):
 
     def settle(self, file: File, schema: Any, agreed: Agreed) -> None:
         """Take the columns from the first file, and compare other files with it."""
-        pa = pyarrow()
         unique(file, schema.names)
         there, types = arrow_types(schema), arrow_types(self.schema)
         missing_columns(file, schema.names, (*(self.columns or ()), *types))
@@ -53,7 +51,6 @@ class _Typed(TableFormat):
 
     def cast(self, file: File, batch: RecordBatch, agreed: Agreed, texts: Sequence[str] = ()) -> RecordBatch:
         """Select the agreed columns of a batch, cast to the agreed types; `texts` stay dictionaries."""
-        pa = pyarrow()
         schema = agreed.schema
         columns: list[Any] = []
         for field in schema:
@@ -77,17 +74,16 @@ class ParquetFormat(_Typed):
 
     @override
     def pieces(self, file: File, raw: RawFile, start: Start, agreed: Agreed) -> Generator[Piece]:
-        parquet = import_module("pyarrow.parquet")
         with explained(file, raw, f"is not a readable Parquet file{by_name(file.path, 'read_parquet')}"):
             options = {"pre_buffer": False, "buffer_size": BUFFER, **self.options}
             content = raw if start.at else raw.content()
             large = content is raw
-            reader = parquet.ParquetFile(content, **options)
+            reader = pa.parquet.ParquetFile(content, **options)
             refuse_joined_parquet(file, content, reader.metadata)
             schema = reader.schema_arrow
             texts = self._texts(reader, schema)
             if texts:
-                reader = parquet.ParquetFile(content, **options, metadata=reader.metadata, read_dictionary=texts)
+                reader = pa.parquet.ParquetFile(content, **options, metadata=reader.metadata, read_dictionary=texts)
         with reader:
             self.settle(file, schema, agreed)
             row = 1 + sum(reader.metadata.row_group(group).num_rows for group in range(start.at))
@@ -111,7 +107,7 @@ class ParquetFormat(_Typed):
 
     def _texts(self, reader: Any, schema: Any) -> list[str]:
         """The text columns to read as dictionaries, at half the cost: small ones that are stored as dictionaries."""
-        types, found = pyarrow().types, list[str]()
+        types, found = pa.types, list[str]()
         if self.schema is not None or "read_dictionary" in self.options or not reader.num_row_groups:
             return found
         group = reader.metadata.row_group(0)
@@ -150,7 +146,6 @@ class ArrowFormat(_Typed):
 
     def _batches(self, file: File, raw: RawFile, start: Start) -> Iterator[tuple[RecordBatch, bool]]:
         """The batches, and whether each is known to be the last one of a small file."""
-        ipc = import_module("pyarrow.ipc")
         unreadable = f"is not readable Arrow IPC{by_name(file.path, 'read_arrow')}"
         if compression_of(file.path, self.compression) is None:
             with explained(file, raw, unreadable):
@@ -158,7 +153,7 @@ class ArrowFormat(_Typed):
                 raw.seek(0)
                 if begin == b"ARROW1":
                     content = raw if start.at else raw.content()
-                    reader = ipc.open_file(content)
+                    reader = pa.ipc.open_file(content)
                     refuse_joined_arrow(file, content)
                     last = None if content is raw else reader.num_record_batches - 1
                     for number in range(start.at, reader.num_record_batches):
@@ -167,7 +162,7 @@ class ArrowFormat(_Typed):
         with opened(file, raw, Start(), self.compression) as stream, explained(file, raw, unreadable):
             if stream.plain and file.size == 0:
                 raise FileReadError(file.path, "is empty, and so not Arrow IPC")
-            for number, batch in enumerate(ipc.open_stream(stream.arrow)):
+            for number, batch in enumerate(pa.ipc.open_stream(stream.arrow)):
                 if number >= start.at:
                     yield batch, False
             if stream.arrow.read(1):

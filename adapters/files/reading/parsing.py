@@ -12,7 +12,7 @@ from more_itertools import mark_ends, split_when
 
 from pullstream.authoring import start_in_thread
 
-from ...arrow import RecordBatch, pyarrow
+from ...arrow import RecordBatch, pa
 from .blocks import Block, Overlong, Quoting, count_lines, records
 from .errors import FileReadError
 from .formats import Agreed, Bad, Piece, Start, TablePiece, problem_of
@@ -59,7 +59,7 @@ class Sieve:
     _width: int = attrs.field(default=WIDTH, kw_only=True, alias="width")
     _held: list[tuple[Block, Any]] = attrs.field(factory=list[tuple[Block, Any]], init=False)
     """Consecutive blocks with their tables. The first begins with a row whose quote is open to the end of the last."""
-    _unreadable: Any = attrs.field(factory=lambda: (ValueError, pyarrow().ArrowException), init=False)
+    _unreadable: Any = attrs.field(factory=lambda: (ValueError, pa.ArrowException), init=False)
 
     def settled(self, blocks: Iterable[Block], agreed: Agreed, settle: Callable[[Block], None]) -> Iterator[Block]:
         """Yield the blocks; call `settle` with one that has rows if columns and types are not settled yet.
@@ -267,7 +267,7 @@ class Sieve:
         table = self._checked(data, count_lines(data))
         if table.num_rows != len(rows):
             raise ValueError(UNENDED)
-        return pyarrow().RecordBatch.from_arrays([_one(column) for column in table.columns], schema=table.schema)
+        return pa.RecordBatch.from_arrays([_one(column) for column in table.columns], schema=table.schema)
 
     def _described(self, problem: Exception) -> str:
         if isinstance(problem, UnicodeDecodeError):
@@ -292,7 +292,7 @@ def _pieces_of(table: Any, line: int | None, start: Start | None) -> Iterator[Ta
 
 
 def _one(column: Any) -> Any:
-    return column.chunk(0) if column.num_chunks == 1 else pyarrow().concat_arrays(column.chunks)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:

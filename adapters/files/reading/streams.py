@@ -5,7 +5,6 @@ import stat
 from bz2 import BZ2Decompressor
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from io import RawIOBase
 from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
 from pathlib import Path
@@ -20,6 +19,7 @@ from zlib import (
 
 from typing_extensions import override
 
+from ...arrow import pa
 from ..conflicts import kind_of
 from ..names import CODECS
 from .errors import FileChangedError, FileReadError, Stopped
@@ -109,7 +109,7 @@ class RawFile(RawIOBase):
         size = self.size
         data = b"" if size is None or size > SMALL else self.read(size + 1)
         if data and len(data) == size:
-            return import_module("pyarrow").BufferReader(data)
+            return pa.BufferReader(data)
         self.seek(0)
         return self
 
@@ -251,9 +251,8 @@ class Stream:
         if decoder is not None:
             self._layers.append(Streams(raw, decoder))
         elif compression is not None:
-            self._layers.append(import_module("pyarrow").CompressedInputStream(raw, compression))
+            self._layers.append(pa.CompressedInputStream(raw, compression))
         if encoding is not None:
-            pa = import_module("pyarrow")
             top = self._layers[-1]
             native = top if isinstance(top, pa.NativeFile) else pa.PythonFile(top, mode="r")
             self._layers.append(pa.transcoding_input_stream(native, encoding, "utf-8"))
@@ -334,7 +333,7 @@ def explained(file: File, raw: RawFile | None, what: str) -> Generator[None]:
         yield
     except FileReadError:
         raise
-    except (import_module("pyarrow").ArrowException, *UNREADABLE) as exc:
+    except (pa.ArrowException, *UNREADABLE) as exc:
         opening = exc if isinstance(exc, OSError) else None
         failure = opening if raw is None else raw.failure
         if failure is not None:

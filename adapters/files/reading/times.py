@@ -11,7 +11,7 @@ import attrs
 from pullstream import Batch
 from pullstream.authoring import Ascending, Call, Sync, ascending, has_nan, some_of
 
-from ...arrow import Shape, pyarrow
+from ...arrow import Shape, pa
 from .errors import FileReadError, NoColumnError
 from .formats import Bad, TablePiece, Values
 from .listing import File
@@ -116,7 +116,6 @@ class Timing:
         column = batch.column(name)
         if piece.schema is not None and column.type != piece.schema.field(name).type:
             column = column.dictionary_decode()
-        pa = pyarrow()
         if pa.types.is_nested(column.type):
             raise NoColumnError(
                 file.path, f"has no times in the column {name!r}, whose type is {column.type}; check time="

@@ -7,7 +7,6 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, cast
 
@@ -16,7 +15,7 @@ from typing_extensions import Buffer, override
 
 from pullstream.authoring import Call
 
-from ...arrow import Columns, DataType, Schema, SchemaError, pyarrow
+from ...arrow import Columns, DataType, Schema, SchemaError, pa
 from ...arrow.columns import nested
 from ..names import CODECS, compression_argument
 from .disk import Disk, Out
@@ -76,7 +75,6 @@ def encoded(codec: Codec | None, out: Out) -> Encoder:
     if codec is None:
         return Encoder(out, out.write)
     if codec == "zstd":
-        pa = pyarrow()
         stream = pa.CompressedOutputStream(pa.PythonFile(out, "w"), "zstd")
         return Encoder(out, stream.write, stream.close)
     compressor = _COMPRESSORS[codec]()
@@ -85,15 +83,14 @@ def encoded(codec: Codec | None, out: Out) -> Encoder:
 
 def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
     """Encode a table's rows as CSV, or its header."""
-    csv: Any = import_module("pyarrow.csv")
-    out = pyarrow().BufferOutputStream()
+    out = pa.BufferOutputStream()
     lonely = table.num_columns == 1 and table.column(0).null_count > 0
     if lonely and _is_text(table.schema.field(0).type):
         table, lonely = table.set_column(0, table.schema.names[0], table.column(0).fill_null("")), False
     # pyarrow quotes text that has the delimiter, but not numbers and times.
     style = "all_valid" if delimiter.isalnum() or delimiter in " +-.:" else "needed"
-    options = csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384, quoting_style=style)
-    csv.write_csv(table, out, options)
+    options = pa.csv.WriteOptions(include_header=header, delimiter=delimiter, batch_size=16384, quoting_style=style)
+    pa.csv.write_csv(table, out, options)
     # CSV readers skip empty lines, so quote the null of a single column. Values other than text contain no line ends.
     if not lonely:
         return out.getvalue()
@@ -101,7 +98,7 @@ def csv_of(table: Any, delimiter: str, *, header: bool = False) -> Buffer:
 
 
 def _is_text(kind: DataType) -> bool:
-    types = pyarrow().types
+    types = pa.types
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
@@ -112,7 +109,6 @@ _OUT_OF_RANGE: Final = re.compile(rb"<value out of range: (-?\d+)>")
 @lru_cache(maxsize=1024)
 def csv_takes(kind: DataType) -> bool:
     """Whether CSV can represent every value of a type; it cannot represent bytes."""
-    pa = pyarrow()
     if _is_text(kind):
         # Filling the null below would import pandas.
         return True
@@ -126,9 +122,8 @@ def csv_takes(kind: DataType) -> bool:
 @lru_cache(maxsize=1024)
 def parquet_takes(kind: DataType) -> bool:
     """Whether Parquet can store a column of a type."""
-    pa = pyarrow()
     try:
-        import_module("pyarrow.parquet").ParquetWriter(pa.BufferOutputStream(), pa.schema([("column", kind)])).close()
+        pa.parquet.ParquetWriter(pa.BufferOutputStream(), pa.schema([("column", kind)])).close()
     except pa.ArrowException:
         return False
     return True
@@ -229,7 +224,7 @@ class CsvTable(WrittenTable):
 
     @override
     def head(self, raw: Raw) -> Buffer:
-        empty = pyarrow().Table.from_batches([], schema=_fixed(raw))
+        empty = pa.Table.from_batches([], schema=_fixed(raw))
         return csv_of(empty, self.delimiter, header=True) if self.header else b""
 
     @override
@@ -244,7 +239,7 @@ class CsvTable(WrittenTable):
         if _OUT_OF_RANGE.search(text):
             for field in table.schema:
                 wrong = _OUT_OF_RANGE.search(csv_of(table.select([field.name]), self.delimiter))
-                if wrong and pyarrow().types.is_temporal(field.type):
+                if wrong and pa.types.is_temporal(field.type):
                     raise SchemaError(
                         f"{self.module}: the column {field.name!r} is {field.type}, and {wrong[1].decode()} is out of "
                         f"its range. Leave it out, or write it as a number"
@@ -263,8 +258,8 @@ class ParquetTable(WrittenTable):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        schema = pyarrow().schema(map(_lenient, fixed := _fixed(raw)), fixed.metadata)
-        writer = import_module("pyarrow.parquet").ParquetWriter(out, schema, **self.options)
+        schema = pa.schema(map(_lenient, fixed := _fixed(raw)), fixed.metadata)
+        writer = pa.parquet.ParquetWriter(out, schema, **self.options)
 
         def write(table: Any) -> None:
             writer.write_table(self.kept(table).cast(schema), row_group_size=max(1, table.num_rows))
@@ -274,7 +269,7 @@ class ParquetTable(WrittenTable):
 
 def _lenient(field: Any) -> Any:
     """Allow nulls in the parts of structs that may be null: Spark has nulls there, which pyarrow refuses to write."""
-    null = field.nullable and pyarrow().types.is_struct(field.type)
+    null = field.nullable and pa.types.is_struct(field.type)
     return field.with_type(nested(field.type, lambda part: _lenient(part.with_nullable(part.nullable or null))))
 
 
@@ -288,17 +283,15 @@ class ArrowTable(WrittenTable):
 
     @override
     def encoder(self, raw: Raw, out: Out, *, head: bool) -> Encoder:
-        ipc = pyarrow().ipc
-        writer = ipc.new_file(out, _fixed(raw), options=ipc.IpcWriteOptions(**self.options))
+        writer = pa.ipc.new_file(out, _fixed(raw), options=pa.ipc.IpcWriteOptions(**self.options))
 
         def write(table: Any) -> None:
             # Copied buffers have the exact length of their data; the originals may have spare capacity.
             copied = [_copy(column) for column in table.columns]
-            writer.write_table(pyarrow().Table.from_arrays(copied, schema=table.schema) if copied else table)
+            writer.write_table(pa.Table.from_arrays(copied, schema=table.schema) if copied else table)
 
         return Encoder(out, write, writer.close)
 
 
 def _copy(column: Any) -> Any:
-    pa = pyarrow()
     return pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)]) if column.num_chunks else column

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from pullstream import CompositionError
 from pullstream.authoring import Call, Site, Sync
 
-from ...arrow import ArrowRows, SchemaError, decoded, pyarrow, values as python_values
+from ...arrow import ArrowRows, SchemaError, decoded, pa, values as python_values
 from ...arrow.row_types import tuple_names
 
 Key: TypeAlias = str | Callable[[Any], Hashable] | None
@@ -85,7 +85,6 @@ def _split(
     batch: Any, column: str, converted: Callable[[Any], list[Any]] = methodcaller("to_pylist")
 ) -> Iterable[tuple[Hashable, Any]]:
     """Group the rows of a record batch by a column."""
-    pa = pyarrow()
     if not isinstance(batch, (pa.RecordBatch, pa.Table)):
         raise TypeError(f"{batch!r} ({type(batch).__name__}) has no column {column!r}: pass a function as key=")
     _check(batch.schema.names, column)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ...arrow import ArrowRows, Columns, RecordBatch, joined_rows, pyarrow, serialized
+from ...arrow import ArrowRows, Columns, RecordBatch, joined_rows, pa, serialized
 from .disk import BLOCK, Disk
 
 LOOSE = 1024
@@ -108,7 +108,6 @@ class RawRows:
 
     def add(self, values: Sequence[Any]) -> None:
         """Add values."""
-        pa = pyarrow()
         if isinstance(values, ArrowRows):
             if self._loose or (self._columns and not self._columns[0].schema.equals(values.schema)):
                 self.settle()
@@ -174,7 +173,7 @@ class RawRows:
             self.columns.fix()
             yield self._table(min(self._unit, self._waiting))
         if last and not self._given:
-            yield pyarrow().Table.from_batches([], schema=self.columns.fix())
+            yield pa.Table.from_batches([], schema=self.columns.fix())
 
     def _table(self, rows: int) -> Any:
         taken: list[RecordBatch] = []
@@ -197,11 +196,10 @@ class RawRows:
         self._waiting -= rows
         self._given = True
         # A single chunk, so that the file does not depend on how the values were batched.
-        return pyarrow().Table.from_batches(taken).combine_chunks()
+        return pa.Table.from_batches(taken).combine_chunks()
 
     def _unspill(self) -> None:
         """Read back the oldest values on disk."""
-        pa = pyarrow()
         offset, size = self._spilled.popleft()
         with pa.ipc.open_stream(self._disk.part_of(self._path, offset, size)) as stream:
             self._back.extend(stream)

@@ -10,7 +10,7 @@ import pullstream as ps
 from pullstream import CompositionError
 from pullstream.authoring import Call, Count, Site
 
-from ...arrow import Schema, pyarrow, schema_argument
+from ...arrow import Schema, pa, schema_argument
 from ..names import CODECS
 from .committing import WriteOptions, writer
 from .formats import ArrowTable, Compression, CsvTable, ParquetTable, WrittenTable, codec_argument
@@ -138,7 +138,7 @@ def write_arrow(
     _no_suffix("write_arrow", target)
     if compression not in {None, "lz4", "zstd"}:
         raise Call("write_arrow").refuse(f"got compression={compression!r}: use 'lz4' or 'zstd'")
-    if columns is not None and any(map(pyarrow().types.is_dictionary, columns.types)):
+    if columns is not None and any(map(pa.types.is_dictionary, columns.types)):
         raise Call("write_arrow").refuse("cannot write dictionary columns: give plain columns")
     format = ArrowTable("write_arrow", None, columns, batch, {"compression": compression})
     own = {"schema": columns, "batch": None if batch == 65_536 else batch, "compression": compression}

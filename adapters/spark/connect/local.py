@@ -18,7 +18,7 @@ from typing_extensions import override
 from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run, sink
 from pullstream.authoring import Site
 
-from ...arrow import Packing, RecordBatch, Spool, pyarrow
+from ...arrow import Packing, RecordBatch, Spool, pa
 from ..errors import refused
 from ..schemas import arrow_schema, whole_arrays
 from ..types import DataFrame, StructType
@@ -56,7 +56,7 @@ def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: A
 
 
 def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:
-    return pyarrow().Table.from_batches(batches, schema=arrow_schema(schema))
+    return pa.Table.from_batches(batches, schema=arrow_schema(schema))
 
 
 @sink

@@ -14,7 +14,7 @@ import attrs
 from pullstream import Fold
 from pullstream.authoring import Accumulator, Site, blame
 
-from ...arrow import As, RecordBatch, pyarrow
+from ...arrow import As, RecordBatch, pa
 from ..reading.timed import Cutting
 from .partition import Results, shown
 
@@ -70,7 +70,6 @@ def _combined(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Iterator[R
 
 
 def _packed(plan: CombiningPlan, tables: dict[Hashable, dict[Hashable, Any]]) -> RecordBatch:
-    pa = pyarrow()
     # cloudpickle pickles a class that cannot be imported here by value, for example one of the driver's main script. On
     # the driver it becomes the original class.
     dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps

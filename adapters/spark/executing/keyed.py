@@ -23,7 +23,7 @@ import trio.from_thread
 from pullstream import Batch, PullstreamError
 from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments
 
-from ...arrow import NullTimeError, Packing, Shape, pyarrow, values as python_values
+from ...arrow import NullTimeError, Packing, Shape, pa, values as python_values
 from ..types import Row, StatefulProcessorHandle
 from .input import KeyBatch, RowError
 from .partition import NAME, PartitionPlan, shown
@@ -261,7 +261,6 @@ class KeyedStreams:
         """The times and values of rows, in order, and the rows that each value consists of."""
         if not rows:
             return [], [], []
-        pa = pyarrow()
         times, *columns = zip(*rows, strict=True)
         arrays = [pa.array(column, kind) for column, kind in zip(columns, self._kinds, strict=True)]
         batch = pa.RecordBatch.from_arrays(arrays, names=list(self._plan.names))
@@ -274,7 +273,7 @@ class KeyedStreams:
     def _results(self, answers: Sequence[Batch[Any]], marks: Cells) -> list["Row"]:
         from pyspark.sql import Row  # noqa: PLC0415 - present wherever this runs
 
-        pa, plan = pyarrow(), self._plan
+        plan = self._plan
         key = tuple(python_values(pa.array([mark], kind))[0] for mark, kind in zip(marks, self._key_kinds, strict=True))
         portions = (portion for batch in answers for portion in KeyBatch(batch, key).filled(plan.given))
         try:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, Final, cast
 
-from ...arrow import RecordBatch, Schema, pyarrow
+from ...arrow import RecordBatch, Schema, pa
 from ..schemas import arrow_schema
 from ..types import DataFrame, SparkSession
 
@@ -67,7 +67,7 @@ class ArrowRdd:
                 body = stream.read(size)
                 if len(body) < size:
                     raise EOFError("Spark's Java ended in the middle of a batch")
-                batches.append(pyarrow().ipc.read_record_batch(pyarrow().py_buffer(body), self.schema))
+                batches.append(pa.ipc.read_record_batch(pa.py_buffer(body), self.schema))
         # A stream that was cut off looks as if it had ended: this raises the cause.
         server.getResult()
         return [batch for batch in batches if batch.num_rows]

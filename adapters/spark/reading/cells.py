@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, cast
 
-from ...arrow import RecordBatch, pyarrow
+from ...arrow import RecordBatch, pa
 from ..types import DataFrame
 from .arrow_rdd import job_numbers
 from .jobs import Jobs
@@ -36,7 +36,7 @@ class Cells:
             raise changed("the rows already delivered cannot be compared")
         if row is None:
             return None
-        with pyarrow().ipc.open_stream(bytes(row[0])) as reader:
+        with pa.ipc.open_stream(bytes(row[0])) as reader:
             return reader.read_next_batch()
 
     def close(self) -> None:

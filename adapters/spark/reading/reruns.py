@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from typing import Any, Final
 
-from ...arrow import Array, RecordBatch, pyarrow
-from ...arrow.package import numpy
+from ...arrow import Array, RecordBatch, pa
+from ...arrow.package import np
 from ..errors import ShuffleRerunError
 from ..types import SparkSession
 from .arrow_rdd import map_stages
@@ -91,7 +91,6 @@ def _mixed(values: Any) -> Any:
 
 def _of_rows(columns: Iterable[Array], rows: int) -> Any:
     """Hash the values of each row."""
-    np = numpy()
     hashes = np.zeros(rows, np.uint64)
     for column in columns:
         hashes = hashes * np.uint64(_ODD) + _of_values(column)
@@ -100,7 +99,6 @@ def _of_rows(columns: Iterable[Array], rows: int) -> Any:
 
 def _of_values(column: Array) -> Any:
     """Hash each value of a column."""
-    np, pa = numpy(), pyarrow()
     kind, types = column.type, pa.types
     if types.is_struct(kind):
         hashes = _of_rows(column.flatten(), len(column))
@@ -127,7 +125,6 @@ def _of_values(column: Array) -> Any:
 
 def _of_lists(column: Array) -> Any:
     """Hash each list: the sum of its elements' hashes, each with its place, by differences of running sums."""
-    np = numpy()
     lengths = column.value_lengths().fill_null(0).to_numpy().astype(np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths

@@ -9,7 +9,7 @@ import attrs
 from pullstream import Batch
 from pullstream.authoring import of_extra
 
-from ...arrow import As, RecordBatch, Shape, in_utc, pyarrow
+from ...arrow import As, RecordBatch, Shape, in_utc, pa
 from ..columns import check_frame, functions, typed_column
 from ..errors import SparkMissing, distinct, refused
 from ..types import Column, DataFrame
@@ -96,6 +96,6 @@ class Cutting:
     def _timed(self, batch: RecordBatch, shown: str) -> Iterator[Batch[Any]]:
         visible, time = self._visible(batch), batch.column(len(self.names))
         if self.jumbled:
-            order = pyarrow().compute.sort_indices(time)
+            order = pa.compute.sort_indices(time)
             visible, time = visible.take(order), time.take(order)
         return Shape(self.as_, self.names).timed(visible, time, shown)

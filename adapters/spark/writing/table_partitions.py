@@ -15,7 +15,7 @@ from typing_extensions import override
 from pullstream import PullstreamError, values
 from pullstream.authoring import Site
 
-from ...arrow import OpenTimes, RecordBatch, Spool, pyarrow
+from ...arrow import OpenTimes, RecordBatch, Spool, pa
 from ...files.writing.refusals import FileBusyError
 from ..columns import quoted
 from ..errors import refused
@@ -175,12 +175,12 @@ class Partition(Spool):
 
     def __init__(self, schema: Any, time: Hashable) -> None:
         super().__init__(schema, time)
-        self._time = pyarrow().scalar(time, schema[-1].type)
+        self._time = pa.scalar(time, schema[-1].type)
 
     @override
     def add(self, batch: RecordBatch) -> None:
-        columns = [*batch.columns, pyarrow().repeat(self._time, batch.num_rows)]
-        super().add(pyarrow().RecordBatch.from_arrays(columns, schema=self.schema))
+        columns = [*batch.columns, pa.repeat(self._time, batch.num_rows)]
+        super().add(pa.RecordBatch.from_arrays(columns, schema=self.schema))
 
 
 class TablePartitions:
@@ -248,7 +248,7 @@ class TablePartitions:
         batches = itertools.chain.from_iterable(spool.batches() for spool in spools)
         if all(spool.in_memory for spool in spools) and sum(spool.held for spool in spools) <= INLINE_BYTES:
             # Sent with the query, because several Python processes take part in planning the read of a source.
-            table: Any = pyarrow().Table.from_batches(batches, schema=self._arrow)
+            table: Any = pa.Table.from_batches(batches, schema=self._arrow)
             session: Any = self._session
             self._write_frame(session.createDataFrame(whole_arrays(table), self._full).coalesce(1), spools)
             return
