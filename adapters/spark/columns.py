@@ -4,12 +4,10 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import Any, Final
 
-from pullstream.authoring import of_extra
-
-from .errors import SparkMissing, no_frame, refused
+from .errors import no_frame, refused
 from .failures import first_line, unlogged
 from .reading.jobs import STOPPED, is_alive, is_connect
-from .types import Column, DataFrame, StructField
+from .types import Column, DataFrame, StructField, pyspark
 
 TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "string"})
 """The Spark types that a time may have."""
@@ -17,7 +15,7 @@ TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smal
 
 def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None:
     """Refuse, in a module's name, anything but a DataFrame of a running session with columns that PyArrow supports."""
-    if not isinstance(df, of_extra("spark", "pyspark.sql", SparkMissing).DataFrame):
+    if not isinstance(df, pyspark.sql.DataFrame):
         raise refused(module, no_frame(wanted, df))
     if not is_alive(df.sparkSession):
         raise refused(module, f"got a DataFrame, but {STOPPED}")
@@ -42,20 +40,17 @@ def typed_column(
     module: str, df: "DataFrame", option: str, given: Any, more: Collection[str] = ()
 ) -> "tuple[Column, StructField]":
     """Get the column for a name or an expression, and its field; its type must be a time's or one of `more`."""
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 - an optional dependency
-    from pyspark.sql import Column  # noqa: PLC0415
-
     chosen: Column = given
     if isinstance(given, str):
         # A column's own name may contain dots, which otherwise select fields of a struct.
         chosen = functions(df).col(quoted(given) if given in df.columns else given)
-    elif not isinstance(given, Column):
+    elif not isinstance(given, pyspark.sql.Column):
         what = f"needs {option}= to be the name of a column or a column expression, but got {given!r}"
         raise refused(module, what)
     try:
         with unlogged():
             field = df.select("*", chosen).schema[-1]
-    except AnalysisException as exc:
+    except pyspark.errors.AnalysisException as exc:
         why = f"cannot use {option}={given!r}: {first_line(exc)}"
         if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             why = f"has no column for {option}={given!r}; its columns are {', '.join(df.columns)}"

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from .errors import JavaEnded
 from .failures import MORE_MEMORY
-from .types import SparkContext
+from .types import SparkContext, pyspark
 
 DYING_SECONDS = 1.0
 """The seconds to wait for Java to end after its connections break."""
@@ -112,14 +112,10 @@ class _Grave:
 
 
 def _bury(context: Any, gateway: Any) -> None:
-    from pyspark import SparkContext as Contexts  # noqa: PLC0415 - an optional dependency
-    from pyspark.sql import SparkSession as Sessions  # noqa: PLC0415
-
-    pyspark: Any = Contexts
-    sessions: Any = Sessions
+    contexts, sessions = pyspark.SparkContext, pyspark.sql.SparkSession
     context._jsc = _Grave(_graves[context])  # noqa: SLF001
-    if pyspark._gateway is gateway:  # noqa: SLF001
-        pyspark._gateway = pyspark._jvm = pyspark._active_spark_context = None  # noqa: SLF001
+    if contexts._gateway is gateway:  # noqa: SLF001
+        contexts._gateway = contexts._jvm = contexts._active_spark_context = None  # noqa: SLF001
         for session in {sessions._instantiatedSession, sessions._activeSession} - {None}:  # noqa: SLF001
             session._jvm = _Nothing(_graves[context])  # noqa: SLF001
         sessions._instantiatedSession = sessions._activeSession = None  # noqa: SLF001

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from .errors import SparkJobError, SparkStreamError
+from .types import pyspark
 
 _LONGEST_CHAIN = 20
 
@@ -65,14 +66,13 @@ def start_error(exc: BaseException, master: str) -> SparkJobError:
 @contextmanager
 def unlogged() -> Generator[None, None, None]:
     """Keep pyspark from logging errors that it raises in this thread: they are caught and converted here."""
-    from pyspark.logger import PySparkLogger  # noqa: PLC0415 - an optional dependency
-
     thread = threading.get_ident()
 
     def elsewhere(record: logging.LogRecord) -> bool:
         return record.thread != thread
 
-    loggers = [PySparkLogger.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    names = "DataFrameQueryContextLogger", "SQLQueryContextLogger"
+    loggers = [*map(pyspark.logger.PySparkLogger.getLogger, names)]
     for logger in loggers:
         logger.addFilter(elsewhere)
     try:

@@ -6,12 +6,12 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, cast
 
-from pullstream.authoring import Site, of_extra
+from pullstream.authoring import Site
 
 from ..arrow import pa
-from .errors import SparkMissing, distinct, refused
+from .errors import distinct, refused
 from .failures import first_line
-from .types import StructType
+from .types import StructType, pyspark
 
 
 def spark_schema(module: str, schema: object, site: Site | None = None, *, may_be_empty: bool = False) -> "StructType":
@@ -20,8 +20,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
     `site` is where the module was composed, if not at this call. A schema without columns is refused, unless it
     `may_be_empty`; empty DDL is always refused. So are columns of types that Arrow lacks.
     """
-    types: Any = of_extra("spark", "pyspark.sql.types", SparkMissing)
-    errors: Any = of_extra("spark", "pyspark.errors", SparkMissing)
+    types = pyspark.sql.types
     struct: Any
     try:
         if isinstance(schema, str):
@@ -34,7 +33,7 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
         if isinstance(struct, types.StructType):
             # This refuses types that Arrow lacks: intervals of months.
             arrow_schema(struct)
-    except errors.PySparkException as exc:
+    except pyspark.errors.PySparkException as exc:
         raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
     if not isinstance(struct, types.StructType) or not (struct.fields or may_be_empty):
         raise refused(

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import cast
 
 from pullstream import CompositionError
-from pullstream.authoring import Site, bound, of_extra
+from pullstream.authoring import Site, bound
 
 from .connect.session import connect_session, is_meant, match
 from .ended import java_ended
-from .errors import SparkJobError, SparkMissing, refused
+from .errors import SparkJobError, refused
 from .failures import start_error
 from .gateway import guard
 from .java import java_home
 from .reading.jobs import is_alive, is_connect
 from .starting import Starting
-from .types import SparkSession
+from .types import SparkSession, pyspark
 
 LOCAL = "local[*]"
 
@@ -102,14 +102,11 @@ def session(
     flights = spark.session().read.csv("flights.csv", header=True)
     ```
     """
-    sql = of_extra("spark", "pyspark.sql", SparkMissing)
     if is_meant(master):
         servers = {"log_level": log_level, "event_log": event_log, "ui": ui}
         elsewhere = [name for name, value in servers.items() if value is not None]
         return connect_session(master, config or {}, elsewhere)
-    from pyspark import SparkContext  # noqa: PLC0415 - not there where only Spark Connect is installed
-
-    active = SparkContext._active_spark_context  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - known in every thread
+    active = pyspark.SparkContext._active_spark_context  # noqa: SLF001 - known in every thread
     if active is not None and java_ended(active) is not None:
         active = None
     wanted = {**(config or {}), **_asked(log_level, event_log, ui=ui)}
@@ -117,7 +114,8 @@ def session(
         running = _started(app_name, master or LOCAL, wanted)
     else:
         # Without options, the builder does not change a session that it finds.
-        running: SparkSession = sql.SparkSession.getActiveSession() or sql.SparkSession.Builder().getOrCreate()
+        sessions = pyspark.sql.SparkSession
+        running = sessions.getActiveSession() or sessions.Builder().getOrCreate()
         same = master in {None, active.master}
         match(running, wanted, () if same else [f"its master is {active.master!r}, not {master!r}"])
     if log_level is not None:
@@ -162,15 +160,13 @@ def active_session(
 
 
 def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSession":
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - see session()
-
     _check_master(master)
     here = _is_here(master)
     local = _LOCAL if master.startswith("local") else {}
     settings = {**_DEFAULTS, **(_LOOPBACK if here else {}), **local, **wanted}
     # If a property is defined twice, Java takes the later definition, so the user's logging settings win.
     settings[_JAVA_OPTIONS] = f"{_QUIET_OPTIONS} {wanted.get(_JAVA_OPTIONS, '')}".strip()
-    builder = SparkSession.Builder().master(master).appName(app_name).config(map={**settings})
+    builder = pyspark.sql.SparkSession.Builder().master(master).appName(app_name).config(map={**settings})
     with _environment(here=here), Starting(), _signals_kept():
         try:
             session = builder.getOrCreate()

@@ -10,13 +10,14 @@ so meanwhile, through its own pipe, and ends Java together with this process.
 import os
 import subprocess
 from contextlib import suppress
-from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from typing_extensions import override
 
 from pullstream.authoring import Interrupts
+
+from .types import pyspark
 
 
 class Starting(Interrupts):
@@ -36,7 +37,7 @@ class Starting(Interrupts):
     @override
     def __enter__(self) -> Self:
         super().__enter__()
-        gateway: Any = import_module("pyspark.java_gateway")
+        gateway = pyspark.java_gateway
         starting = self
 
         class Launched(subprocess.Popen[bytes]):
@@ -56,8 +57,6 @@ class Starting(Interrupts):
 
     @override
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        from pyspark import SparkContext  # noqa: PLC0415 - an optional dependency
-
         if self._gateway is not None:
             self._gateway.Popen = subprocess.Popen
         for watcher in self._watchers:
@@ -65,7 +64,7 @@ class Starting(Interrupts):
                 watcher.communicate(b"\n")
         if self._ended:
             # PySpark may consider it started already; the next session must start another Java.
-            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            pyspark.SparkContext._gateway = pyspark.SparkContext._jvm = None  # noqa: SLF001
             for process in self._launched:
                 process.wait()
         super().__exit__(kind, exc, tb)
@@ -89,9 +88,7 @@ class Starting(Interrupts):
             )
 
     def _end(self) -> None:
-        from pyspark import SparkContext  # noqa: PLC0415 - see above
-
-        if SparkContext._gateway is None:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        if pyspark.SparkContext._gateway is None:  # noqa: SLF001
             for process in self._launched:
                 # A process whose start was interrupted has no number yet; it is checked again later.
                 if process.pid is not None:  # pyright: ignore[reportUnnecessaryComparison]

@@ -1,6 +1,9 @@
-"""Spark's types, for annotations: pyspark itself is loaded when it is used."""
+"""Spark's types, for annotations, and pyspark itself, which is loaded when it is used."""
 
 from typing import TYPE_CHECKING, Any
+
+from ..packages import OnUse
+from .errors import SparkMissing
 
 if TYPE_CHECKING:
     from pyspark import SparkContext as SparkContext
@@ -18,3 +21,5 @@ if TYPE_CHECKING:
 else:
     Column = DataFrame = DataFrameWriter = DataStreamWriter = Row = SparkContext = SparkSession = Any
     StatefulProcessorHandle = StreamingQuery = StructField = StructType = Any
+
+pyspark: Any = OnUse("spark", "pyspark", SparkMissing)

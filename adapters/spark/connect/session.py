@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pullstream import CompositionError
 
 from ..errors import SessionMismatch, SparkJobError, SparkMissing
-from ..types import SparkSession
+from ..types import SparkSession, pyspark
 
 SCHEME = "sc://"
 
@@ -25,9 +25,8 @@ _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy", "GRPC_PROXY", "HTTPS_PROX
 
 def is_meant(master: str | None) -> bool:
     """Whether Connect is requested: by an address or the environment, or because PySpark already uses it."""
-    from pyspark.sql.utils import is_remote  # noqa: PLC0415 - an optional dependency, and slow to import
-
-    return (master or os.environ.get("SPARK_REMOTE", "")).startswith(SCHEME) or (master is None and is_remote())
+    remote: bool = pyspark.sql.utils.is_remote()
+    return (master or os.environ.get("SPARK_REMOTE", "")).startswith(SCHEME) or (master is None and remote)
 
 
 def connect_session(master: str | None, config: Mapping[str, str], elsewhere: Sequence[str]) -> "SparkSession":
@@ -63,16 +62,13 @@ def connect_session(master: str | None, config: Mapping[str, str], elsewhere: Se
 
 
 def _opened(address: str, config: Mapping[str, str]) -> "SparkSession":
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
     _reach(address)
-    builder = SparkSession.Builder().remote(address).config(map={**config})
+    builder = pyspark.sql.SparkSession.Builder().remote(address).config(map={**config})
     try:
         opened = builder.getOrCreate()
         # The first call shows whether it is a server, and accepts this client.
         opened.version  # noqa: B018
-    except PySparkException as exc:
+    except pyspark.errors.PySparkException as exc:
         if exc.getCondition() == "SESSION_ALREADY_EXIST":
             raise SessionMismatch(
                 f"a classic Spark session is active in this program, but {address} is a Spark Connect server, and a "

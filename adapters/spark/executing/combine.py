@@ -18,7 +18,7 @@ from ..errors import refused
 from ..reading.source import from_dataframe
 from ..reading.timed import TIME, TimedFrame, timed
 from ..schemas import arrow_schema
-from ..types import Column, DataFrame, StructType
+from ..types import Column, DataFrame, StructType, pyspark
 from .combining import CombiningPlan
 from .shipping import pickled, shipped
 
@@ -89,10 +89,9 @@ def _renamed(blueprint: Blueprint, name: str) -> tuple[Module, ...]:
 
 
 def _schema(rows: TimedFrame) -> "StructType":
-    from pyspark.sql.types import BinaryType, StructField, StructType  # noqa: PLC0415 - an optional dependency
-
-    time = [] if rows.time is None else [StructField(TIME, rows.frame.schema[TIME].dataType)]
-    return StructType([*time, StructField(_STATES, BinaryType(), nullable=False)])
+    types = pyspark.sql.types
+    time = [] if rows.time is None else [types.StructField(TIME, rows.frame.schema[TIME].dataType)]
+    return types.StructType([*time, types.StructField(_STATES, types.BinaryType(), nullable=False)])
 
 
 def _pairs(row: tuple[Any, ...]) -> list[tuple[Any, Any]]:

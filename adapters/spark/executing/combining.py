@@ -6,7 +6,6 @@ Rows are folded in the order in which they arrive: Spark need not sort them, and
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
-from importlib import import_module
 from typing import Any, cast
 
 import attrs
@@ -16,6 +15,7 @@ from pullstream.authoring import Accumulator, Site, blame
 
 from ...arrow import As, RecordBatch, pa
 from ..reading.timed import Cutting
+from ..types import pyspark
 from .partition import Results, shown
 
 ROWS = 500_000
@@ -72,7 +72,6 @@ def _combined(plan: CombiningPlan, batches: Iterator[RecordBatch]) -> Iterator[R
 def _packed(plan: CombiningPlan, tables: dict[Hashable, dict[Hashable, Any]]) -> RecordBatch:
     # cloudpickle pickles a class that cannot be imported here by value, for example one of the driver's main script. On
     # the driver it becomes the original class.
-    dumps: Callable[[object], bytes] = import_module("pyspark.cloudpickle").dumps
-    states = pa.array([dumps(list(table.items())) for table in tables.values()], pa.binary())
+    states = pa.array([pyspark.cloudpickle.dumps(list(table.items())) for table in tables.values()], pa.binary())
     times = [] if len(plan.schema) == 1 else [pa.array(list(tables), plan.schema[0].type)]
     return pa.RecordBatch.from_arrays([*times, states], schema=plan.schema)

@@ -24,7 +24,7 @@ from pullstream import Batch, PullstreamError
 from pullstream.authoring import Carryover, Instalment, InstalmentPlan, Instalments, blame, instalments
 
 from ...arrow import NullTimeError, Packing, Shape, pa, values as python_values
-from ..types import Row, StatefulProcessorHandle
+from ..types import Row, StatefulProcessorHandle, pyspark
 from .input import KeyBatch, RowError
 from .partition import NAME, PartitionPlan, shown
 
@@ -271,13 +271,11 @@ class KeyedStreams:
         return [times[span.start] for span in spans], [batch[span] for span in spans], spans
 
     def _results(self, answers: Sequence[Batch[Any]], marks: Cells) -> list["Row"]:
-        from pyspark.sql import Row  # noqa: PLC0415 - present wherever this runs
-
         plan = self._plan
         key = tuple(python_values(pa.array([mark], kind))[0] for mark, kind in zip(marks, self._key_kinds, strict=True))
         portions = (portion for batch in answers for portion in KeyBatch(batch, key).filled(plan.given))
         try:
-            return [Row(**row) for table in self._packing.batches(portions) for row in table.to_pylist()]
+            return [pyspark.sql.Row(**row) for table in self._packing.batches(portions) for row in table.to_pylist()]
         except RowError as exc:
             blame(exc, f"{NAME}, composed at {plan.site}")
             raise

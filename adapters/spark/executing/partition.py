@@ -21,6 +21,7 @@ from pullstream import Context, Reader, Sink, Source, flatten, pipe
 from pullstream.authoring import Module, Site, blame, users_frames
 
 from ...arrow import As, Packing, RecordBatch
+from ..types import pyspark
 from .input import Answers, Cursor, KeyBatch, Keys, RowError, Rows, Splitting
 from .key_rows import KeyRows, runs_in_a_row
 
@@ -202,9 +203,7 @@ def shown(failure: BaseException, names: Sequence[str] = (), key: tuple[Any, ...
 
     The place is the partition, and the key with the `names` of its columns.
     """
-    from pyspark import TaskContext  # noqa: PLC0415 - present on every executor
-
-    task = TaskContext.get()
+    task = pyspark.TaskContext.get()
     place = ["partition ?" if task is None else f"partition {task.partitionId()}"]
     place += [f"{name}={value!r}" for name, value in zip(names, () if key is None else key, strict=False)]
     failure.add_note(f"on an executor, {', '.join(place)}")

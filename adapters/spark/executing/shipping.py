@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pullstream import CompositionError
-from pullstream.authoring import Module, of_extra
+from pullstream.authoring import Module
 from pullstream.timely import Antichain
 
 from ...arrow import RecordBatch
-from ..errors import SparkMissing
-from ..types import SparkSession
+from ..types import SparkSession, pyspark
 
 _PACKAGES = dict.fromkeys(made.partition(".")[0] for made in (Module.__module__, Antichain.__module__, __name__))
 """The packages of the toolkit: one if it is installed, three in a checkout."""
@@ -101,7 +100,7 @@ def _beginning() -> Callable[..., Any]:
 
 def pickled(modules: tuple[Module, ...], what: object) -> bytes:
     """Pickle `what`; functions that cannot be imported are pickled by value. Errors name one of the modules."""
-    dumps: Callable[[object], bytes] = of_extra("spark", "pyspark.cloudpickle", SparkMissing).dumps
+    dumps: Callable[[object], bytes] = pyspark.cloudpickle.dumps
     for module in modules:
         try:
             dumps(module)

@@ -9,12 +9,11 @@ import logging
 import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from typing import Any, Final, cast
 
 from ...arrow import RecordBatch, Schema, pa
 from ..schemas import arrow_schema
-from ..types import DataFrame, SparkSession
+from ..types import DataFrame, SparkSession, pyspark
 
 _log = logging.getLogger("pullstream.spark")
 
@@ -55,7 +54,7 @@ class ArrowRdd:
 
     def _received(self, job: Any, server: Any) -> list[RecordBatch]:
         batches: list[RecordBatch] = []
-        made: Any = import_module("pyspark.util")._create_local_socket(job)  # noqa: SLF001
+        made: Any = pyspark.util._create_local_socket(job)  # noqa: SLF001
         # PySpark 4.1 returns only the stream.
         ends: tuple[Any, ...] = cast("Any", made) if isinstance(made, tuple) else (made,)
         with ExitStack() as stack:

@@ -11,7 +11,7 @@ from pullstream.authoring import chain
 from ..ended import EXITING_SECONDS, again, java_ended
 from ..errors import JavaEnded, JobCancelled, ShuffleRerunError, SparkJobError
 from ..failures import job_error, unlogged
-from ..types import DataFrame, SparkContext, SparkSession
+from ..types import DataFrame, SparkContext, SparkSession, pyspark
 from .arrow_rdd import job_numbers
 from .reruns import changed, refused
 
@@ -201,9 +201,7 @@ def _forget_frames(exc: BaseException) -> None:
 
 def spark_errors() -> tuple[type[BaseException], ...]:
     """The exceptions that pyspark raises when something is wrong with a job, or with the session."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
-
-    errors: list[type[BaseException]] = [PySparkException, OSError, EOFError]
+    errors: list[type[BaseException]] = [pyspark.errors.PySparkException, OSError, EOFError]
     with suppress(ImportError):
         from py4j.protocol import Py4JError  # noqa: PLC0415 - part of pyspark, but not of pyspark-client
 

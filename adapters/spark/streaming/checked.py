@@ -13,7 +13,7 @@ from ..connect.gate import trouble
 from ..errors import distinct, refused
 from ..reading.jobs import is_connect
 from ..reading.timed import check_packages
-from ..types import DataFrame, DataStreamWriter, StreamingQuery
+from ..types import DataFrame, DataStreamWriter, StreamingQuery, pyspark
 
 
 @attrs.define(eq=False)
@@ -167,11 +167,9 @@ def _check_frame(df: Any) -> None:
 
 def _check_trigger(df: "DataFrame", trigger: object) -> None:
     if isinstance(trigger, str):
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
-
         try:
             triggered(df.writeStream, trigger)
-        except (PySparkException, ValueError):
+        except (pyspark.errors.PySparkException, ValueError):
             pass
         else:
             return

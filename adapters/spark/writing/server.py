@@ -11,7 +11,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from typing import Any
 from weakref import WeakSet
 
@@ -19,7 +18,7 @@ import trio
 
 from ..errors import CannotListen
 from ..reading.jobs import in_one_process
-from ..types import SparkContext, SparkSession
+from ..types import SparkContext, SparkSession, pyspark
 from . import frames
 from .filters import RowFilter
 from .reading_task import ReadingTask
@@ -77,16 +76,15 @@ class SourceServer:
         """Register the data source, with this server's address, in a session."""
         if session in self._introduced:
             return
-        cloudpickle: Any = import_module("pyspark.cloudpickle")
 
         from . import remote  # noqa: PLC0415 - needs pyspark
 
         address = (self._host, self._port, self._secret)
-        cloudpickle.register_pickle_by_value(remote)
+        pyspark.cloudpickle.register_pickle_by_value(remote)
         try:
             session.dataSource.register(type("PullSource", (remote.PullSource,), {"address": address}))
         finally:
-            cloudpickle.unregister_pickle_by_value(remote)
+            pyspark.cloudpickle.unregister_pickle_by_value(remote)
         self._introduced.add(session)
 
     def offer(self, served: ServedSource) -> None:
