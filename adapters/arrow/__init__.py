@@ -16,7 +16,7 @@ from .columns import (
     run_starts as run_starts,
     values as values,
 )
-from .exact import TROUBLE as TROUBLE, exact_array as exact_array
+from .exact import TROUBLE as TROUBLE, exact_array as exact_array, first_failure as first_failure
 from .inferring import Columns as Columns, derived_schema as derived_schema, with_decimals as with_decimals
 from .package import (
     Array as Array,

@@ -70,25 +70,34 @@ def first_misfit(
     column: Sequence[Any] | Array, kind: DataType | None, convert: Callable[[Any, Any], Array] = exact_array
 ) -> tuple[int, Any, Exception] | None:
     """The first value that does not match a type or, without one, the values before it: position, value and error."""
-    problems: dict[int, Exception] = {}
-
-    def fails(size: int) -> bool:
-        try:
-            convert(column[:size], kind)
-        except TROUBLE as exc:
-            problems[size] = exc
-        return size in problems
-
-    size = 1 + bisect_left(range(1, len(column) + 1), x=True, key=fails)
-    if size not in problems:
+    sizes = range(1, len(column) + 1)
+    place, problem = first_failure(lambda size: convert(column[:size], kind), sizes, TROUBLE)
+    if problem is None:
         return None
-    value: Any = column[size - 1]
+    value: Any = column[place]
     try:
         value = value.as_py() if hasattr(value, "as_py") else value
     except OverflowError:
         # A date that Python does not have.
         value = value.cast("string").as_py()
-    return size - 1, value, problems[size]
+    return place, value, problem
+
+
+def first_failure(
+    attempt: Callable[[int], object], sizes: Sequence[int], kinds: tuple[type[Exception], ...] = (Exception,)
+) -> tuple[int, Exception | None]:
+    """The place of the first size with which a call fails, and its failure; the number of sizes if none fails."""
+    failures: dict[int, Exception] = {}
+
+    def fails(size: int) -> bool:
+        try:
+            attempt(size)
+        except kinds as exc:
+            failures[size] = exc
+        return size in failures
+
+    place = bisect_left(sizes, x=True, key=fails)
+    return place, failures[sizes[place]] if place < len(sizes) else None
 
 
 # ---- values that pyarrow would change silently

@@ -1,7 +1,6 @@
 """Rows: their kinds, and their conversion to columns."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
@@ -51,7 +50,7 @@ def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Seq
             return [RowBlock(part, names, list(zip(*part, strict=True)), len(part)) for part in parts]
     if issubclass(kind, Mapping):
         return [_of_dicts(values, given)]
-    if issubclass(kind, _tables()):
+    if issubclass(kind, (pa.RecordBatch, pa.Table)):
         return list(map(_of_arrow, values))
     return [RowBlock(values, None, [values], len(values), bare=True)]
 
@@ -75,8 +74,3 @@ def _of_arrow(batch: RecordBatch) -> RowBlock:
         columns = [column.combine_chunks() for column in columns]
     # Dictionary encoding depends on how values were batched, which must not be visible.
     return RowBlock([batch], batch.schema.names, list(map(decoded, columns)), batch.num_rows, is_arrow=True)
-
-
-@cache
-def _tables() -> tuple[type, ...]:
-    return pa.RecordBatch, pa.Table

@@ -1,7 +1,6 @@
 """Conversion of a stream's values to columns, and back to rows that stay in Arrow."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -11,7 +10,7 @@ from more_itertools import duplicates_everseen
 
 from pullstream.authoring import shown, some_of
 
-from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, with_decimals
+from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, first_failure, with_decimals
 from .package import ColumnError, pa, pl
 
 T = TypeVar("T")
@@ -133,24 +132,16 @@ def as_far_as(
     Return the result (None if the first size fails), `most` or the failing size, and the failure. The last of the
     `sizes` must give the same result as `most`.
     """
-    failures: dict[int, Exception] = {}
-
-    def fails(size: int) -> bool:
-        try:
-            compute(size)
-        except Exception as exc:  # noqa: BLE001 - from Arrow, polars, or a Python function in an expression
-            failures[size] = exc
-        return size in failures
-
     try:
         return compute(most), most, None
     except Exception as exc:  # noqa: BLE001 - as above
         failure = exc
     # Outside the handler, or a new error would have the first one as its context, which says the same.
     tried = sizes()
-    place = min(bisect_left(tried, x=True, key=fails), len(tried) - 1)
+    place, later = first_failure(compute, tried)
     # A function in an expression may fail once and not again.
-    return (compute(tried[place - 1]) if place else None), tried[place], failures.get(tried[place], failure)
+    place = min(place, len(tried) - 1)
+    return (compute(tried[place - 1]) if place else None), tried[place], later or failure
 
 
 def frame_from(where: str, batch: RecordBatch) -> Frame:

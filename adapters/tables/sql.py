@@ -2,7 +2,6 @@
 
 import re
 from abc import abstractmethod
-from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from ..arrow import RecordBatch, Schema, Spool, pa
+from ..arrow import RecordBatch, Schema, Spool, first_failure, pa
 from .entries import Entry, Recorded
 from .table import TargetTable
 from .target import folded, quoted
@@ -205,25 +204,22 @@ class SqlTable(TargetTable):
     def refused_row(self, exc: Exception, schema: Schema, spool: Spool) -> str:
         """Find the row by bisection, loading the first rows again and again."""
 
-        def fails(count: int) -> bool:
+        def attempt(count: int) -> None:
             try:
                 self.execute(self.begin)
                 self._write(schema, spool, _head(spool.batches(), count))
-            except self.failures:
-                return True
             finally:
                 with suppress(*self.failures):
                     self.execute("ROLLBACK")
-            return False
 
-        if not self.is_about_rows(exc) or fails(0):
+        if not self.is_about_rows(exc):
             return ""
         try:
-            place = bisect_left(range(1, spool.rows + 1), x=True, key=fails)
-            if place == spool.rows:
+            row, failure = first_failure(attempt, range(spool.rows + 1), self.failures)
+            if failure is None or row == 0:
                 return ""
-            *_, last = _head(spool.batches(), place + 1)
-            return f", in its row {place + 1}, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
+            *_, last = _head(spool.batches(), row)
+            return f", in its row {row}, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
         except Exception:  # noqa: BLE001 - the failure itself is what matters
             return ""
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 
 import attrs
 from typing_extensions import Buffer, override
@@ -57,12 +57,7 @@ class Encoder:
         self._out.finish()
 
 
-class _Compressor(Protocol):
-    def compress(self, data: Buffer, /) -> bytes: ...
-    def flush(self) -> bytes: ...
-
-
-_COMPRESSORS: Mapping[Codec, Callable[[], _Compressor]] = {
+_COMPRESSORS: Mapping[Codec, Callable[[], Any]] = {
     # The gzip header contains neither a time nor a name, so equal values give equal files.
     "gzip": lambda: zlib.compressobj(wbits=zlib.MAX_WBITS | 16),
     "bz2": bz2.BZ2Compressor,

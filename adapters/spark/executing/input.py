@@ -35,10 +35,7 @@ class KeyBatch:
     @property
     def rows(self) -> int:
         """The number of rows that the values will become."""
-        values = self.batch.values
-        if not isinstance(values, arrow.ArrowRows) and hasattr(values[0], "num_rows"):
-            return sum(getattr(value, "num_rows", 1) for value in values)
-        return len(values)
+        return arrow.row_count(self.batch.values)
 
     def filled(self, given: Mapping[str, int]) -> Iterator[arrow.Portion]:
         """The values, and what fills the columns that they lack; `given` has their places in (time, key, key, ...)."""
