@@ -1,47 +1,26 @@
 """Rows of a query in order of time, and the changes of a Delta Lake table in order of its versions."""
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
-
-from typing_extensions import override
 
 from pullstream.authoring import some_of
 
 from ..arrow import NullTimeError, RecordBatch, pa
 from .lake import plain
-from .table import TargetTable, table_of
+from .table import table_of
 from .target import Address, Name, RowsPlan, TableError, quoted
 
 _TABLE: Final = re.compile(r'(\w+|"[^"]+")(\.(\w+|"[^"]+"))*')
 """The name of a table; only SQLite accepts one where a query is expected."""
 
 
-class RowCursor(ABC):
-    """Batches of rows in order of time; all methods block."""
+class SqlCursor:
+    """The rows of a query, in order of time, through the database's cursor; the arguments are those of `read_rows`.
 
-    table: TargetTable
-    """The connection; the caller closes it."""
-    time: str
-    """The column with the time."""
-    what: str
-    """The rows that are read, for messages."""
-    floor: Any = None
-    """The earliest time that may still arrive, once known."""
-
-    @abstractmethod
-    def open(self, last: Any) -> None:
-        """Connect, to continue after the time `last` unless it is None."""
-
-    @abstractmethod
-    def next(self) -> RecordBatch | None:
-        """Return the next rows; None if there are no more for now."""
-
-
-class SqlCursor(RowCursor):
-    """The rows of a query, through the database's cursor; the arguments are those of `read_rows`."""
+    All methods block. The caller closes the `table`. `time` is the column with the time; `what` is read, for messages.
+    """
 
     def __init__(
         self, target: Address, query: str, order: list[str], parameters: Sequence[Any], lateness: Any, *, follow: bool
@@ -62,10 +41,12 @@ class SqlCursor(RowCursor):
         """Whether the query has returned rows."""
         self._ended = False
         self.time = order[0]
+        self.floor: Any = None
+        """The earliest time that may still arrive, once known."""
         self.what = f"{query!r} in {target.shown}"
 
-    @override
     def open(self, last: Any) -> None:
+        """Connect, to continue after the time `last` unless it is None."""
         self._last = () if last is None else (last,)
         where = self.table.plan.target
         if where.kind != "postgresql" and not Path(where.location).exists():
@@ -73,8 +54,8 @@ class SqlCursor(RowCursor):
             raise TableError(f"read_rows() cannot read {self.what}: there is no such file. Correct the path")
         self.table.connect()
 
-    @override
     def next(self) -> RecordBatch | None:
+        """Return the next rows; None if there are no more for now."""
         while self._rows is not None or self._begin():
             for batch in self._rows or ():
                 if batch.num_rows:
@@ -165,10 +146,11 @@ class SqlCursor(RowCursor):
             ) from None
 
 
-class ChangeCursor(RowCursor):
-    """The change feed of a Delta Lake table, one version after another."""
+class ChangeCursor:
+    """The change feed of a Delta Lake table, one version after another; used as a `SqlCursor` is."""
 
     time = "_commit_version"
+    floor: int | None = None
 
     def __init__(self, target: Address, name: Name, begin: int) -> None:
         self.table: Any = table_of(RowsPlan(target, name))
@@ -176,16 +158,16 @@ class ChangeCursor(RowCursor):
         self._rows: Iterator[RecordBatch] = iter(())
         self.what = f"the changes of {self.table.plan.shown}"
 
-    @override
     def open(self, last: Any) -> None:
+        """Connect, to continue after the version `last` unless it is None."""
         self.table.connect()
         if self.table.delta is None:
             raise TableError(f"read_changes() cannot read {self.what}: there is no such table")
         if last is not None:
             self._version = last + 1
 
-    @override
     def next(self) -> RecordBatch | None:
+        """Return the next changes; None if there are no more for now."""
         delta = self.table.delta
         while (batch := next(self._rows, None)) is None:
             delta.update_incremental()

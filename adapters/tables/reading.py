@@ -26,7 +26,7 @@ from pullstream.authoring import (
 
 from ..arrow import As, RecordBatch, Shape, pa, run_starts, shape_argument, values
 from ..stopping import stoppably
-from .cursors import ChangeCursor, RowCursor, SqlCursor
+from .cursors import ChangeCursor, SqlCursor
 from .target import Address, Name, TableError
 
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class ReadingPlan:
 
     emits = staticmethod(Emits.if_following)
     module: str
-    cursor: Callable[[], RowCursor]
+    cursor: Callable[[], SqlCursor | ChangeCursor]
     follow: bool
     every: float
     as_: As
