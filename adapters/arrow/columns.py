@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pullstream.authoring import ascending
 
-from .package import Array, DataType, RecordBatch, np, pa
+from .package import Array, DataType, RecordBatch, np, pa, types
 
 
 def values(column: Array) -> list[Any]:
@@ -20,7 +20,6 @@ def values(column: Array) -> list[Any]:
     a zone counts as UTC. Fractions of a microsecond are cut off, also in durations. All other values are those of
     `to_pylist`.
     """
-    types = pa.types
     if _holds(column.type):
         column = _in_microseconds(column)
         column = column.cast(_mapped(column.type, lambda kind: kind if types.is_duration(kind) else pa.int64()))
@@ -40,7 +39,7 @@ def _numpy(column: Array) -> Any:
 
     `to_numpy` does the same, but also imports pandas if installed, which takes longer than reading a small file.
     """
-    types, dates = pa.types, pa.types.is_date32(column.type)
+    dates = types.is_date32(column.type)
     if types.is_boolean(column.type):
         return _numpy(column.cast(pa.uint8())).astype(bool)
     kind = "int32" if dates else "m8[us]" if types.is_duration(column.type) else column.type.to_pandas_dtype()
@@ -57,13 +56,12 @@ def _numpy(column: Array) -> Any:
 
 
 def _is_number(kind: DataType) -> bool:
-    types = pa.types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
 def decoded(column: Array) -> Array:
     """The column, decoded if it is dictionary-encoded."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return column.dictionary_decode() if types.is_dictionary(column.type) else column
 
 
 def by_column(batch: RecordBatch) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def by_column(batch: RecordBatch) -> dict[str, Any]:
 
 
 def _array(column: Array) -> Any:
-    if pa.types.is_timestamp(column.type):
+    if types.is_timestamp(column.type):
         column = _in_microseconds(column).cast(pa.int64())
     if column.null_count == 0 and _is_number(column.type):
         return _numpy(column)
@@ -94,7 +92,6 @@ def _array(column: Array) -> Any:
 
 def converted(kind: DataType) -> bool:
     """Whether `values` differs from `to_pylist` for a type, or is much faster."""
-    types = pa.types
     return _holds(kind) or types.is_date32(kind) or types.is_decimal(kind)
 
 
@@ -102,7 +99,7 @@ def check(column: Array) -> None:
     """Refuse instants and durations beyond the range of microseconds, and dates that Python lacks."""
     if _holds(column.type, lambda kind: kind.unit in {"s", "ms"}):
         _in_microseconds(column)
-    elif pa.types.is_date32(column.type):
+    elif types.is_date32(column.type):
         # NumPy would turn dates that Python lacks into ints.
         try:
             pa.compute.min_max(column).as_py()
@@ -236,14 +233,13 @@ def _elsewhere(kind: DataType) -> bool:
 
 def _in_microseconds(column: Array) -> Array:
     kind = _mapped(
-        column.type, lambda kind: pa.duration("us") if pa.types.is_duration(kind) else pa.timestamp("us", kind.tz)
+        column.type, lambda kind: pa.duration("us") if types.is_duration(kind) else pa.timestamp("us", kind.tz)
     )
     return column.cast(kind, safe=not _holds(column.type, lambda kind: kind.unit == "ns"))
 
 
 def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) -> bool:
     """Whether a type contains a timestamp or a duration for which `what` is true."""
-    types = pa.types
     if types.is_timestamp(kind) or types.is_duration(kind):
         return what(kind)
     if types.is_dictionary(kind):
@@ -254,7 +250,6 @@ def _holds(kind: DataType, what: Callable[[DataType], bool] = lambda _: True) ->
 
 def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
     """A type with `of` applied to every timestamp and duration in it; a dictionary becomes its value type."""
-    types = pa.types
     if types.is_timestamp(kind) or types.is_duration(kind):
         return of(kind)
     if types.is_dictionary(kind):
@@ -265,7 +260,6 @@ def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
 
 def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
     """A type with `of` applied to the fields of a struct, a list or a map; keys are never null."""
-    types = pa.types
     if types.is_struct(kind):
         return pa.struct([of(field) for field in kind])
     if types.is_map(kind):
@@ -279,7 +273,6 @@ def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
 
 def without_views(kind: DataType) -> DataType:
     """A type without the text and byte views that polars writes: Arrow cannot `take` rows of views."""
-    types = pa.types
     if types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, without_views(kind.value_type), kind.ordered)
     if types.is_string_view(kind):

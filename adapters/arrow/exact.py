@@ -9,7 +9,7 @@ from itertools import chain, compress
 from numbers import Integral, Number
 from typing import Any, Final, TypeAlias, cast
 
-from .package import Array, DataType, pa
+from .package import Array, DataType, pa, types
 from .rows import blocks
 
 TROUBLE: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError)
@@ -58,10 +58,10 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
         pa.array([value for value in values if type(value) is int])
         array = pa.array([Decimal(value) if type(value) is int else value for value in values])
     # If pyarrow infers integers, all values are integers.
-    check = None if kind is None and pa.types.is_integer(array.type) else _check_of(array.type)
+    check = None if kind is None and types.is_integer(array.type) else _check_of(array.type)
     if check is not None:
         check(values, array)
-    if kind is None and pa.types.is_temporal(array.type):
+    if kind is None and types.is_temporal(array.type):
         _of_one_kind(values)
     return array
 
@@ -106,7 +106,6 @@ def first_failure(
 @lru_cache(maxsize=1024)
 def _check_of(kind: DataType) -> _Check | None:
     """A check that refuses values that a column would change; None if pyarrow itself raises."""
-    types = pa.types
     if types.is_integer(kind):
         return _whole
     if types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
@@ -131,7 +130,6 @@ def _check_of(kind: DataType) -> _Check | None:
 
 def _is(kind: DataType, names: str) -> bool:
     """Whether a type is one of pyarrow's types with these names."""
-    types = pa.types
     return any(getattr(types, f"is_{name}")(kind) for name in names.split())
 
 
@@ -150,9 +148,9 @@ def _times(kind: DataType, values: Sequence[Any], _: Array | None) -> None:
     """Refuse times finer than the type, or in a time zone it lacks."""
     seen = _types(values)
     _whole(values)
-    if pa.types.is_timestamp(kind) and kind.unit != "us" and any(issubclass(of, Number) for of in seen):
+    if types.is_timestamp(kind) and kind.unit != "us" and any(issubclass(of, Number) for of in seen):
         raise TypeError("a number is a timestamp in microseconds: make the type timestamp[us], or give datetimes")
-    if pa.types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
+    if types.is_time(kind) and any(getattr(value, "tzinfo", None) is not None for value in values):
         raise ValueError("the type has no time zone")
     # The time types of pandas have nanoseconds.
     finer = {of for of in seen if hasattr(of, "nanosecond") or hasattr(of, "nanoseconds")}

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from .exact import TROUBLE, exact_array
-from .package import DataType, RecordBatch, Schema, pa
+from .package import DataType, RecordBatch, Schema, pa, types
 from .packing import Packing, SchemaError, batch_of, misfit, numbered, shown
 from .rows import KINDS, RowBlock, blocks
 
@@ -67,7 +67,7 @@ class Columns:
     # ---- without a given schema
 
     def _widest(self, field: Any) -> Any:
-        wide = pa.types.is_decimal128(field.type) and field.name in self._python
+        wide = types.is_decimal128(field.type) and field.name in self._python
         return field.with_type(pa.decimal128(38, field.type.scale)) if wide else field
 
     def _found(self, block: RowBlock) -> RecordBatch:
@@ -139,7 +139,6 @@ def _beside(name: str, column: Sequence[Any], kind: Any) -> Any:
 
 def _united(known: Schema, found: Schema) -> Schema:
     """One schema for the rows of both, independent of the batches; raises one of `TROUBLE` if there is none."""
-    types = pa.types
     for field in found:
         at = known.get_field_index(field.name)
         kinds = [field.type, known.field(at).type if at >= 0 else field.type]
@@ -167,7 +166,6 @@ def with_decimals(schemas: Sequence[Schema]) -> list[Schema]:
 
 def _with_decimals(kind: DataType, other: DataType) -> DataType:
     """A decimal type in place of an integer type beside decimals."""
-    types = pa.types
     if types.is_integer(kind) and types.is_decimal(other):
         # A 64-bit integer has up to 20 digits.
         return pa.decimal128(min(38, 20 + other.scale), other.scale)
@@ -176,14 +174,12 @@ def _with_decimals(kind: DataType, other: DataType) -> DataType:
 
 def _in_zone(kind: DataType, other: DataType) -> DataType:
     """A timestamp type in the zone of another."""
-    is_timestamp = pa.types.is_timestamp
-    zones = is_timestamp(kind) and is_timestamp(other) and kind.tz and other.tz
+    zones = types.is_timestamp(kind) and types.is_timestamp(other) and kind.tz and other.tz
     return pa.timestamp(kind.unit, other.tz) if zones else kind
 
 
 def _matched(of: Callable[[DataType, DataType], DataType], kind: DataType, other: DataType) -> DataType:
     """A type with `of` applied to each of its parts and the matching part of another type."""
-    types = pa.types
     if (types.is_list(kind) and types.is_list(other)) or (types.is_large_list(kind) and types.is_large_list(other)):
         value = _matched(of, kind.value_type, other.value_type)
         if value != kind.value_type:

@@ -19,6 +19,7 @@ class ArrowMissing(PullstreamError, ImportError):
 
 
 pa: Any = OnUse("files", "pyarrow", ArrowMissing)
+types: Any = OnUse("files", "pyarrow.types", ArrowMissing)
 np: Any = OnUse("files", "numpy", ArrowMissing, named="NumPy")
 """NumPy, which pyarrow does not install, but needs to convert columns quickly."""
 
