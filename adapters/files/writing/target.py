@@ -20,6 +20,8 @@ from .refusals import FileTargetError
 
 _FIELDS = frozenset({"time", "key"})
 
+_FILLED: Final = "\0"
+"""Marks the places of fields; no target contains it."""
 _ANY: Final[Any] = object()
 """A placeholder for any key."""
 
@@ -65,17 +67,6 @@ def _empty_format(template: str) -> str | None:
     return None
 
 
-def _leads_back(template: str) -> bool:
-    """Whether a `..` in the template would undo the separation of times and keys."""
-    parts = list(Formatter().parse(template))
-    first = next((number for number, (_, name, _, _) in enumerate(parts) if name is not None), None)
-    if first is None:
-        return False
-    above = "".join(literal for literal, _, _, _ in parts[: first + 1]).count("/")
-    filled = "".join(literal + ("" if name is None else "x") for literal, name, _, _ in parts)
-    return ".." in filled.split("/")[above:]
-
-
 def is_url(text: str) -> bool:
     """Whether a target is a URL for fsspec."""
     return "://" in text or "::" in text
@@ -110,7 +101,10 @@ class Target:
                 f"{where}, target {text!r}: the format of {wrong} has an empty part beside a /; each part of a "
                 f"format must give the name of a folder or of the file, as in {{time:%Y/%m}}"
             )
-        if _leads_back(text):
+        sample = _sample(text, _FILLED)
+        above = sample.partition(_FILLED)[0].count("/")
+        # It would undo the separation of times and keys.
+        if fields and ".." in sample.split("/")[above:]:
             raise CompositionError(
                 f"{where}, target {text!r}: .. after a field leads out of the folder that the field names; write the "
                 f"target without it"
@@ -130,11 +124,7 @@ class Target:
     @property
     def root(self) -> str:
         """The folder that contains all files, directly or in subfolders."""
-        first = ""
-        for literal, name, _, _ in Formatter().parse(self.template):
-            first += literal
-            if name is not None:
-                break
+        first = _sample(self.template, _FILLED).partition(_FILLED)[0]
         if first.endswith("://"):
             return first
         folder, slash, _ = first.rpartition("/")
