@@ -4,7 +4,7 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import Any, Final
 
-from .errors import no_frame, refused
+from .errors import Refusal, no_frame
 from .failures import first_line, unlogged
 from .reading.jobs import STOPPED, is_alive, is_connect
 from .types import Column, DataFrame, StructField, pyspark
@@ -13,17 +13,16 @@ TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smal
 """The Spark types that a time may have."""
 
 
-def check_frame(module: str, df: Any, wanted: str = "a Spark DataFrame") -> None:
-    """Refuse, in a module's name, anything but a DataFrame of a running session with columns that PyArrow supports."""
+def check_frame(refusal: Refusal, df: Any, wanted: str = "a Spark DataFrame") -> None:
+    """Refuse anything but a DataFrame of a running session with columns that PyArrow supports."""
     if not isinstance(df, pyspark.sql.DataFrame):
-        raise refused(module, no_frame(wanted, df))
+        raise refusal(no_frame(wanted, df))
     if not is_alive(df.sparkSession):
-        raise refused(module, f"got a DataFrame, but {STOPPED}")
+        raise refusal(f"got a DataFrame, but {STOPPED}")
     kinds = {field.name: field.dataType.simpleString() for field in df.schema}
-    months = [name for name, kind in kinds.items() if "interval year" in kind or "interval month" in kind]
+    months = ", ".join(name for name, kind in kinds.items() if "interval year" in kind or "interval month" in kind)
     if months:
-        why = f"cannot read {', '.join(months)}, as PyArrow has no intervals of months: cast them to STRING or INT"
-        raise refused(module, why)
+        raise refusal(f"cannot read {months}, as PyArrow has no intervals of months: cast them to STRING or INT")
 
 
 def functions(df: "DataFrame") -> Any:
@@ -37,7 +36,7 @@ def quoted(name: str) -> str:
 
 
 def typed_column(
-    module: str, df: "DataFrame", option: str, given: Any, more: Collection[str] = ()
+    refusal: Refusal, df: "DataFrame", option: str, given: Any, more: Collection[str] = ()
 ) -> "tuple[Column, StructField]":
     """Get the column for a name or an expression, and its field; its type must be a time's or one of `more`."""
     chosen: Column = given
@@ -45,8 +44,7 @@ def typed_column(
         # A column's own name may contain dots, which otherwise select fields of a struct.
         chosen = functions(df).col(quoted(given) if given in df.columns else given)
     elif not isinstance(given, pyspark.sql.Column):
-        what = f"needs {option}= to be the name of a column or a column expression, but got {given!r}"
-        raise refused(module, what)
+        raise refusal(f"needs {option}= to be the name of a column or a column expression, but got {given!r}")
     try:
         with unlogged():
             field = df.select("*", chosen).schema[-1]
@@ -54,9 +52,9 @@ def typed_column(
         why = f"cannot use {option}={given!r}: {first_line(exc)}"
         if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             why = f"has no column for {option}={given!r}; its columns are {', '.join(df.columns)}"
-        raise refused(module, why) from None
+        raise refusal(why) from None
     kind = field.dataType.simpleString()
     if kind.partition("(")[0] not in {*TIMES, *more}:
         names = ", ".join(["a DATE, a TIMESTAMP, a whole number or a STRING", *map(str.upper, more)])
-        raise refused(module, f"cannot use {option}={given!r}, which is of type {kind}: cast it to {names}")
+        raise refusal(f"cannot use {option}={given!r}, which is of type {kind}: cast it to {names}")
     return chosen, field

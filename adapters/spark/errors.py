@@ -1,7 +1,8 @@
 """Errors between the toolkit and Spark, each with its own name, and refusals of DataFrames and their options."""
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from more_itertools import duplicates_everseen
 
@@ -64,12 +65,15 @@ def refused(module: str, what: str, site: Site | None = None) -> CompositionErro
     return CompositionError(f"{module}() at {site or Site.here()} {what}")
 
 
-def distinct(module: str, names: Sequence[str], site: Site | None = None) -> None:
-    """Refuse columns that share a name; `site` as in `refused`."""
+Refusal: TypeAlias = Callable[[str], CompositionError]
+"""`refused` for one module and, if needed, one place."""
+
+
+def distinct(refusal: Refusal, names: Sequence[str]) -> None:
+    """Refuse columns that share a name."""
     doubled = sorted({*duplicates_everseen(names)})
     if doubled:
-        what = f"needs distinct column names, and has several columns named {', '.join(doubled)}"
-        raise refused(module, what, site)
+        raise refusal(f"needs distinct column names, and has several columns named {', '.join(doubled)}")
 
 
 def no_frame(wanted: str, value: object) -> str:

@@ -6,19 +6,17 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, cast
 
-from pullstream.authoring import Site
-
 from ..arrow import pa
-from .errors import distinct, refused
+from .errors import Refusal, distinct
 from .failures import first_line
 from .types import StructType, pyspark
 
 
-def spark_schema(module: str, schema: object, site: Site | None = None, *, may_be_empty: bool = False) -> "StructType":
+def spark_schema(refusal: Refusal, schema: object, *, may_be_empty: bool = False) -> "StructType":
     """Convert a schema to Spark's: from DDL ("id BIGINT, name STRING"), a StructType, or a pyarrow.Schema.
 
-    `site` is where the module was composed, if not at this call. A schema without columns is refused, unless it
-    `may_be_empty`; empty DDL is always refused. So are columns of types that Arrow lacks.
+    A schema without columns is refused, unless it `may_be_empty`; empty DDL is always refused. So are columns of types
+    that Arrow lacks.
     """
     types = pyspark.sql.types
     struct: Any
@@ -34,15 +32,13 @@ def spark_schema(module: str, schema: object, site: Site | None = None, *, may_b
             # This refuses types that Arrow lacks: intervals of months.
             arrow_schema(struct)
     except pyspark.errors.PySparkException as exc:
-        raise refused(module, f"cannot read the schema {schema!r}: {first_line(exc)}", site) from None
+        raise refusal(f"cannot read the schema {schema!r}: {first_line(exc)}") from None
     if not isinstance(struct, types.StructType) or not (struct.fields or may_be_empty):
-        raise refused(
-            module,
+        raise refusal(
             f"needs its columns as a schema ('id BIGINT, name STRING', a StructType or a pyarrow.Schema), but got "
-            f"{schema!r}",
-            site,
+            f"{schema!r}"
         )
-    distinct(module, struct.names, site)
+    distinct(refusal, struct.names)
     return struct
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import cast
 
 from pullstream import CompositionError
-from pullstream.authoring import Site, bound
+from pullstream.authoring import bound
 
 from .connect.session import connect_session, is_meant, match
 from .ended import java_ended
-from .errors import SparkJobError, refused
+from .errors import Refusal, SparkJobError
 from .failures import start_error
 from .gateway import guard
 from .java import java_home
@@ -139,23 +139,19 @@ def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, u
     return asked
 
 
-def active_session(
-    module: str, given: "SparkSession | None", site: Site | None = None, *, connect: bool = False
-) -> "SparkSession":
-    """The given session, the active one or a new one; of Spark Connect only with `connect`. `site` as in `refused`."""
+def active_session(refusal: Refusal, given: "SparkSession | None", *, connect: bool = False) -> "SparkSession":
+    """The given session, the active one or a new one; of Spark Connect only with `connect`."""
     chosen = session() if given is None else given
     if is_connect(chosen) and not connect:
-        raise refused(
-            module,
+        raise refusal(
             "needs a classic session: with Spark Connect, the executors belong to another program and cannot reach "
             "this one; use write_table to write a table that Spark can read, also as a stream, or to_dataframe for "
-            "small amounts of data",
-            site,
+            "small amounts of data"
         )
     if not is_connect(chosen) and not hasattr(chosen, "sparkContext"):
-        raise refused(module, f"needs a Spark session, for example spark.session(), but got {chosen!r}", site)
+        raise refusal(f"needs a Spark session, for example spark.session(), but got {chosen!r}")
     if not is_alive(chosen):
-        raise refused(module, "got a session that was stopped: use another, for example spark.session()", site)
+        raise refusal("got a session that was stopped: use another, for example spark.session()")
     return chosen
 
 

@@ -16,10 +16,9 @@ import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run, sink
-from pullstream.authoring import Site
 
 from ...arrow import Packing, RecordBatch, Spool, pa
-from ..errors import refused
+from ..errors import Refusal
 from ..schemas import arrow_schema, whole_arrays
 from ..types import DataFrame, StructType
 from ..writing.table_partitions import TablePartitions, TableTargetError
@@ -34,10 +33,10 @@ _THRESHOLD = "spark.sql.session.localRelationCacheThreshold"
 
 
 def local_dataframe(
-    source: Source[Any], schema: "StructType", packing: Packing, session: Any, site: Site
+    source: Source[Any], schema: "StructType", packing: Packing, session: Any, refusal: Refusal
 ) -> "DataFrame":
     """Make a DataFrame of all values of a source. The source is read now, the DataFrame any number of times."""
-    return session.createDataFrame(_table(_ran(pipe(source, _kept(packing, site))), schema), schema)
+    return session.createDataFrame(_table(_ran(pipe(source, _kept(packing, refusal))), schema), schema)
 
 
 def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: Any) -> "DataFrame":
@@ -60,7 +59,7 @@ def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:
 
 
 @sink
-async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, site: Site) -> list[RecordBatch]:
+async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, refusal: Refusal) -> list[RecordBatch]:
     """Collect all values as Arrow."""
     batches: list[RecordBatch] = []
     size = 0
@@ -70,11 +69,9 @@ async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, site: Sit
             batches.append(batch)
             size += batch.nbytes
         if size > MOST_BYTES:
-            raise refused(
-                "to_dataframe",
+            raise refusal(
                 f"got more than {MOST_BYTES >> 20} MB, and with Spark Connect all data is sent before Spark can "
-                f"begin: write it with write_table or to files that Spark can read, or use a classic session",
-                site,
+                f"begin: write it with write_table or to files that Spark can read, or use a classic session"
             )
     return batches
 

@@ -26,6 +26,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 _NAME = "reduce_by_key"
+_refusal = partial(refused, _NAME)
 _STATES = "__pullstream_states__"
 
 
@@ -62,13 +63,12 @@ def reduce_by_key(
     Sync("a key is computed at once")(Call(_NAME, name="key"), key)
     a_fold(Call(_NAME), fold)
     if fold.merge is None:
-        raise refused(
-            _NAME,
+        raise _refusal(
             "got a fold without merge=, which combines the states of two parts: use Fold(..., merge=lambda "
-            "state, other: ...)",
+            "state, other: ...)"
         )
     merging = fold.merging()
-    rows = timed(df, time, _NAME)
+    rows = timed(df, time, _refusal)
     (reducing,) = reduced(fold.partial(), key=key).modules
     schema = _schema(rows)
     plan = CombiningPlan(fold.partial(), key, as_, rows.names, rows.time, arrow_schema(schema), Site.here())

@@ -20,8 +20,7 @@ from .keyed import KeyedPlan
 from .partition import PartitionPlan
 from .shipping import keyed, pickled, shipped
 
-_NAME = "on_executors"
-_refusal = partial(refused, _NAME)
+_refusal = partial(refused, "on_executors")
 
 _KEYS = ("boolean", "binary", "decimal")
 """The Spark types that a key may have and a time may not."""
@@ -56,12 +55,12 @@ class OnExecutors:
             CompositionError: the schema, the time or a key is invalid for this DataFrame; or, for streams of keys, the
                 session or a module does not support them.
         """
-        check_frame(_NAME, df)
-        schema = spark_schema(_NAME, self.schema)
+        check_frame(_refusal, df)
+        schema = spark_schema(_refusal, self.schema)
         if df.isStreaming and (self.by or self.time is not None):
             return self._streams(df, schema)
         keys, names = self._keys(df)
-        times = [] if self.time is None else [typed_column(_NAME, df, "time", self.time)]
+        times = [] if self.time is None else [typed_column(_refusal, df, "time", self.time)]
         plan = PartitionPlan(*self._plan(df, names, times[0][1].name if times else None, schema))
         marks = [*keys, *(column for column, _ in times)]
         if keys:
@@ -72,7 +71,7 @@ class OnExecutors:
 
     def _keys(self, df: "DataFrame") -> "tuple[list[Column], tuple[str, ...]]":
         """The columns of the keys, and their names."""
-        keys = [typed_column(_NAME, df, "by", key, _KEYS) for key in self.by]
+        keys = [typed_column(_refusal, df, "by", key, _KEYS) for key in self.by]
         return [column for column, _ in keys], tuple(field.name for _, field in keys)
 
     def _plan(self, df: "DataFrame", names: tuple[str, ...], time: str | None, schema: "StructType") -> tuple[Any, ...]:
@@ -90,7 +89,7 @@ class OnExecutors:
                 "runs a stream for each key of a streaming DataFrame, at the times of its watermark: give both by= and "
                 "time=, or neither to process rows as they arrive"
             )
-        _, field = typed_column(_NAME, df, "time", self.time)
+        _, field = typed_column(_refusal, df, "time", self.time)
         if _WATERMARK not in field.metadata or df.columns.count(field.name) != 1:
             raise _refusal(
                 f"uses the watermark of a streaming DataFrame, but time={self.time!r} is not its column: "

@@ -82,7 +82,7 @@ def from_dataframe(
         JavaEnded: at an ask; Spark's Java was killed, ran out of memory, or crashed.
     """
     shape_argument("from_dataframe", as_)
-    frame = timed(df, time)
+    frame = timed(df, time, refusal)
     if late != "error":
         _LATE(Call("from_dataframe", {"lateness": lateness}, name="late"), late)
     allowed = None if lateness is None else _lateness(frame, lateness)

@@ -11,7 +11,7 @@ from pullstream.authoring import of_extra
 
 from ...arrow import As, RecordBatch, Shape, in_utc, pa
 from ..columns import check_frame, functions, typed_column
-from ..errors import SparkMissing, distinct, refused
+from ..errors import Refusal, SparkMissing, distinct
 from ..types import Column, DataFrame
 
 TIME = "__pullstream_time__"
@@ -44,20 +44,20 @@ class TimedFrame:
         return attrs.evolve(self, frame=self.frame.sort(functions(self.frame).col(TIME).asc_nulls_first()))
 
 
-def timed(df: "DataFrame", time: "str | Column | None" = None, module: str = "from_dataframe") -> TimedFrame:
-    """Check a DataFrame and its time; no job is started, and errors are those of a module."""
+def timed(df: "DataFrame", time: "str | Column | None", refusal: Refusal) -> TimedFrame:
+    """Check a DataFrame and its time; no job is started."""
     check_packages()
-    check_frame(module, df)
+    check_frame(refusal, df)
     if df.isStreaming:
-        raise refused(module, "reads a DataFrame that is not a stream, but got a streaming one: use from_streaming")
-    distinct(module, df.columns)
+        raise refusal("reads a DataFrame that is not a stream, but got a streaming one: use from_streaming")
+    distinct(refusal, df.columns)
     # Spark resolves column names again, and fails for names with dots, so the columns are renamed by position.
     plain = [f"c{position}" for position in range(len(df.columns))]
     if time is None:
         # Rows without columns would be lost.
         frame = df.toDF(*plain) if plain else df.select(functions(df).lit(0).alias(TIME))
         return TimedFrame(frame, tuple(df.columns))
-    chosen, field = typed_column(module, df, "time", time)
+    chosen, field = typed_column(refusal, df, "time", time)
     frame = df.select("*", chosen).toDF(*plain, TIME)
     return TimedFrame(frame, tuple(df.columns), repr(time), field.dataType.simpleString())
 

@@ -153,10 +153,10 @@ def checked(spec: StreamingFrame) -> StreamingFrame:
 
 
 def _check_frame(df: Any) -> None:
-    check_frame("from_streaming", df, "a streaming Spark DataFrame")
+    check_frame(_refusal, df, "a streaming Spark DataFrame")
     if not df.isStreaming:
         raise _refusal("needs a streaming DataFrame, but got one that is not a stream: use from_dataframe")
-    distinct("from_streaming", df.columns)
+    distinct(_refusal, df.columns)
     if is_connect(df) and (why := trouble(df.sparkSession)) is not None:
         raise _refusal(
             f"got a DataFrame of Spark Connect, whose micro-batches are passed through global temporary views, but its "

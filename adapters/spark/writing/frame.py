@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from functools import partial
 from typing import Any, Self
 
 from pullstream import CompositionError, Source
@@ -82,15 +83,16 @@ def to_dataframe(
     ```
     """
     READS(Call("to_dataframe"), source)
+    refusal = partial(refused, "to_dataframe", site=Site.here())
     if replay is not None and (type(replay) is not int or replay < 1):
-        raise refused("to_dataframe", f"needs replay= to be a number of bytes, at least 1, but got {replay!r}")
+        raise refusal(f"needs replay= to be a number of bytes, at least 1, but got {replay!r}")
     if replay is not None and prune is not None:
-        raise refused("to_dataframe", "got replay=, for all actions, and prune=, for one: use only one")
-    session = active_session("to_dataframe", session, connect=True)
-    struct = spark_schema("to_dataframe", schema, may_be_empty=True)
+        raise refusal("got replay=, for all actions, and prune=, for one: use only one")
+    session = active_session(refusal, session, connect=True)
+    struct = spark_schema(refusal, schema, may_be_empty=True)
     shown = f"to_dataframe({source!r})"
     if is_connect(session):
-        return local_dataframe(source, struct, row_packing(shown, struct), session, Site.here())
+        return local_dataframe(source, struct, row_packing(shown, struct), session, refusal)
     name = f"to_dataframe-{next(_numbers)}"
     _serve(session, ServedSource(name, source, struct, prune=prune, replay=replay, shown=shown))
     return session.read.format("pullstream").load(name)
@@ -147,15 +149,15 @@ def register_source(
     ```
     """
     READS(Call("register_source"), source)
+    refusal = partial(refused, "register_source")
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise refused("register_source", f"needs a name without a slash, but got {name!r}")
+        raise refusal(f"needs a name without a slash, but got {name!r}")
     if offsets not in ("values", "times"):
-        raise refused("register_source", f"got offsets={offsets!r}: use 'values' or 'times'")
+        raise refusal(f"got offsets={offsets!r}: use 'values' or 'times'")
     if journal is not None and offsets != "times":
-        what = "got a journal, which records times, not numbers of values: add offsets='times'"
-        raise refused("register_source", what)
-    session = active_session("register_source", session)
-    struct = spark_schema("register_source", schema, may_be_empty=True)
+        raise refusal("got a journal, which records times, not numbers of values: add offsets='times'")
+    session = active_session(refusal, session)
+    struct = spark_schema(refusal, schema, may_be_empty=True)
     return _serve(
         session, ServedSource(name, source, struct, offsets, journal, prune=prune, shown=f"the pull source {name!r}")
     )

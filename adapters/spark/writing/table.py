@@ -77,8 +77,7 @@ def write_table(
     ps.run(ps.pipe(delays, spark.write_table("delays/", "carrier STRING, minutes DOUBLE", time="day")))
     ```
     """
-    site = Site.here()
-    refusal = partial(refused, "write_table", site=site)
+    refusal = partial(refused, "write_table", site=Site.here())
     if format not in _FORMATS:
         raise refusal(f"got format={format!r}: use one of {', '.join(_FORMATS)}")
     if format == "delta" and importlib.util.find_spec("delta") is None:
@@ -98,10 +97,10 @@ def write_table(
     if not isinstance(time, str) or not time:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refusal(f"needs time= to be a column name, but got {time!r}")
     if not isinstance(schema, str):
-        check_time(time, getattr(schema, "names", ()), site)
+        check_time(refusal, time, getattr(schema, "names", ()))
     if session is not None:
-        active_session("write_table", session, connect=True)
-    plan = TablePlan(text, catalog, schema, format, time, dict(options or {}), session, site)
+        active_session(refusal, session, connect=True)
+    plan = TablePlan(text, catalog, schema, format, time, dict(options or {}), session, refusal)
     shown = (("format", format), ("time", time), *((("catalog", True),) if catalog else ()))
     return Sink((Module("write_table", SinkBody(TableCommitter, plan), (text,), shown),))
 
@@ -135,5 +134,5 @@ class TableCommitter(SpoolCommitter):
             self._partitions.close()
 
     def _begin(self) -> TablePartitions:
-        session = active_session("write_table", self._plan.session, self._plan.site, connect=True)
+        session = active_session(self._plan.refusal, self._plan.session, connect=True)
         return (ConnectTable if is_connect(session) else TablePartitions)(session, self._plan)

@@ -13,12 +13,11 @@ import attrs
 from typing_extensions import override
 
 from pullstream import PullstreamError, values
-from pullstream.authoring import Site
 
 from ...arrow import OpenTimes, RecordBatch, Spool, pa
 from ...files.writing.refusals import FileBusyError
 from ..columns import quoted
-from ..errors import refused
+from ..errors import Refusal
 from ..reading.jobs import Jobs
 from ..schemas import arrow_schema, spark_schema, whole_arrays
 from ..types import DataFrame, DataFrameWriter, SparkSession, StructField, StructType
@@ -155,18 +154,16 @@ class TablePlan:
     time: str
     options: Mapping[str, str]
     session: "SparkSession | None"
-    site: Site
+    refusal: Refusal
 
 
-def check_time(time: str, names: Sequence[str], site: Site, same: Callable[[str], str] = str) -> None:
+def check_time(refusal: Refusal, time: str, names: Sequence[str], same: Callable[[str], str] = str) -> None:
     """Refuse a name for the time's column that is already in the schema; `same` maps equal names to one string."""
     for name in names:
         if same(name) == same(time):
-            raise refused(
-                "write_table",
+            raise refusal(
                 f"got a schema that already has a column {name!r}, which is for the time: omit it from the schema, or "
-                f"choose another name for the time with time=",
-                site,
+                f"choose another name for the time with time="
             )
 
 
@@ -189,7 +186,7 @@ class TablePartitions:
     def __init__(self, session: "SparkSession", plan: TablePlan) -> None:
         self._session = session
         self._plan = plan
-        self._schema = spark_schema("write_table", plan.schema, plan.site)
+        self._schema = spark_schema(plan.refusal, plan.schema)
         self._jobs = Jobs(session)
         self._kind: type | None = None
         self._full: StructType
@@ -198,7 +195,7 @@ class TablePartitions:
         self._claimed: str | None = None
         self._packing = row_packing("write_table", self._schema)
         cases_differ = session.conf.get("spark.sql.caseSensitive") == "true"
-        check_time(plan.time, self._schema.names, plan.site, str if cases_differ else str.casefold)
+        check_time(plan.refusal, plan.time, self._schema.names, str if cases_differ else str.casefold)
 
     # ---- in the run's thread
 
