@@ -120,18 +120,18 @@ class Timing:
             raise NoColumnError(
                 file.path, f"has no times in the column {name!r}, whose type is {column.type}; check time="
             )
+        bad: list[int] = []
         if column.null_count or pa.types.is_floating(column.type):
-            for row in pa.compute.indices_nonzero(column.is_null(nan_is_null=True)).to_pylist():
-                part = batch.slice(begin, row - begin)
-                origin = piece.rest(begin).origin(file)
-                yield from self._shape.timed(part, column.slice(begin, row - begin), origin=origin, schema=piece.schema)
-                begin = row + 1
+            bad = pa.compute.indices_nonzero(column.is_null(nan_is_null=True)).to_pylist()
+        for row in (*bad, len(batch)):
+            part, times = batch.slice(begin, row - begin), column.slice(begin, row - begin)
+            origin = piece.rest(begin).origin(file)
+            yield from self._shape.timed(part, times, origin=origin, schema=piece.schema)
+            if row < len(batch):
                 line = None if piece.line is None else piece.line + row
                 value = batch.slice(row, 1).to_pylist()[0]
                 yield Bad(value, _timeless(file, name, value, line))
-        rest = batch.slice(begin)
-        origin = piece.rest(begin).origin(file)
-        yield from self._shape.timed(rest, column.slice(begin), origin=origin, schema=piece.schema)
+            begin = row + 1
 
     def _by_function(
         self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]

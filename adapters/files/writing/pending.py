@@ -5,6 +5,8 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, ParamSpec
 
+from more_itertools import mark_ends
+
 from pullstream.authoring import start_in_thread
 
 from .disk import Disk, Out
@@ -73,14 +75,13 @@ class PendingFile:
 
     def finish(self, behind: WriteBehind) -> None:
         """Encode the rest."""
-        waiting: list[Any] = []
-        for unit in self.raw.units(last=True):
-            for before in waiting:
-                behind.put(self._begun().write, before)
-            waiting = [unit]
+        for _, last, unit in mark_ends(self.raw.units(last=True)):
+            if last:
+                behind.done()
+                self._begun().write(unit)
+            else:
+                behind.put(self._begun().write, unit)
         behind.done()
-        for unit in waiting:
-            self._begun().write(unit)
         self._begun().finish()
         self._encoder = None
         self.size = self.out.size

@@ -48,48 +48,39 @@ class KeyBatch:
 class Splitting:
     """Splits Arrow batches by key and time, which are in their last columns."""
 
-    def __init__(self, as_: As, names: Sequence[str], keys: int, *, timed: bool, time: str) -> None:
+    def __init__(self, as_: As, names: Sequence[str], keys: int, time: str | None) -> None:
+        """Make a splitting; `time` names the time in messages, and is None if rows have none."""
         self._shape = Shape(as_, names)
         self._whole = as_ == "batches"
         self._keys = keys
-        self._timed = timed
         self._time = time
 
     def __call__(self, batch: RecordBatch) -> list[KeyBatch]:
         """Split a batch into stretches, in order."""
-        extra = self._keys + self._timed
-        width = batch.num_columns - extra
+        timed = self._time is not None
+        width = batch.num_columns - self._keys - timed
         if not len(batch):
             return []
-        if not extra:
-            return [KeyBatch(Batch(0, self._shape.of(batch)))]
-        marks = batch.columns[width:]
-        if self._timed and marks[-1].null_count:
+        values, marks = self._shape.of(batch.select(list(range(width)))), batch.columns[width:]
+        if not marks:
+            return [KeyBatch(Batch(0, values))]
+        if self._time is not None and marks[-1].null_count:
             raise NullTimeError.of(marks[-1].null_count, len(batch), self._time)
         starts = run_starts(*marks)
-        changes = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
+        heads = zip(*(python_values(column.take(starts)) for column in marks), strict=True)
+        changes = [(head[:-1], head[-1]) if timed else (head, 0) for head in heads]
         bounds: list[int] = [*starts.to_pylist(), len(batch)]
-        values = self._shape.of(batch.select(list(range(width))))
         runs = zip(changes, bounds, bounds[1:], strict=False)
         if self._whole:
             # Arrow batches, cut wherever the key or the time changes.
-            return [self._stretch(mark, [values[0].slice(start, end - start)]) for mark, start, end in runs]
-        if not self._timed:
-            return [self._stretch(mark, values[start:end]) for mark, start, end in runs]
+            return [KeyBatch(Batch(at, [values[0].slice(start, end - start)]), key) for (key, at), start, end in runs]
         stretches: list[KeyBatch] = []
-        for key, same in groupby(runs, lambda run: run[0][:-1]):
+        for key, same in groupby(runs, lambda run: run[0][0]):
             parts = list(same)
-            begin, end = parts[0][1], parts[-1][2]
-            if len(parts) == 1:
-                stretches.append(self._stretch(parts[0][0], values[begin:end]))
-                continue
-            times = list(chain.from_iterable(repeat(mark[-1], stop - start) for mark, start, stop in parts))
-            stretches.append(KeyBatch(Batch.of(times, values[begin:end]), key))
+            part = values[parts[0][1] : parts[-1][2]]
+            times = list(chain.from_iterable(repeat(at, end - start) for (_, at), start, end in parts))
+            stretches.append(KeyBatch(Batch(times[0], part) if len(parts) == 1 else Batch.of(times, part), key))
         return stretches
-
-    def _stretch(self, mark: tuple[Any, ...], values: Sequence[Any]) -> KeyBatch:
-        key, time = (mark[:-1], mark[-1]) if self._timed else (mark, 0)
-        return KeyBatch(Batch(time, values), key)
 
 
 class Cursor:

@@ -116,10 +116,7 @@ class PartitionRun:
 
     def __init__(self, plan: PartitionPlan, batches: Iterator[RecordBatch]) -> None:
         self._plan = plan
-        split = Splitting(
-            plan.as_, plan.names, len(plan.keys), timed=plan.time is not None, time=plan.time or "their time"
-        )
-        self._cursor = Cursor(batches, split)
+        self._cursor = Cursor(batches, Splitting(plan.as_, plan.names, len(plan.keys), plan.time))
         self._handover = ResultQueue()
         self._packing = Packing(plan.schema, RowError, plan.given, most=ROWS)
         self._failure: BaseException | None = None

@@ -196,7 +196,7 @@ keyed = st.lists(
 def test_every_key_has_its_own_stream_and_times(rows, size, as_):
     """Each key and time has a per-time result, including nulls, wherever the batches are cut."""
     rows = sorted(rows, key=lambda row: (row[0] is not None, row[0] or "", row[1]))
-    split = Splitting(as_, ["n"], 1, timed=True, time="t")
+    split = Splitting(as_, ["n"], 1, "t")
     expected = {}
     for key, at, number in rows:
         expected.setdefault((key, at), []).append(number)
