@@ -5,6 +5,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Annotated, Any, Final, get_args
 
+from more_itertools import constrained_batches
 from typing_extensions import override
 
 from pullstream import Source, source
@@ -70,16 +71,13 @@ class _Joining(JoinByTime):
 
     @override
     def all_joined(self, times: Sequence[Hashable]) -> Iterator[Sequence[Any]]:
-        some: list[tuple[Hashable, tuple[Any, Any]]] = []
-        size = 0
-        for time in times:
-            both = self.take(time)
-            size += (more := sum(map(len, chain(*both))))
-            if size > self.most():
-                yield from self._together(some)
-                some, size = [], more
-            some.append((time, both))
-        yield from self._together(some)
+        def size(one: tuple[Hashable, tuple[Any, Any]]) -> int:
+            left, right = one[1]
+            return sum(map(len, (*left, *right)))
+
+        taken = ((time, self.take(time)) for time in times)
+        for some in constrained_batches(taken, self.most(), get_len=size, strict=False):
+            yield from self._together(some)
 
     def _together(self, some: Sequence[tuple[Hashable, tuple[Any, Any]]]) -> Iterable[Sequence[Any]]:
         """The results of some times, computed together if all rows have the types of their source's first row."""

@@ -3,12 +3,13 @@
 import errno
 import secrets
 import stat
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
+
+from more_itertools import map_reduce
 
 from pullstream.authoring import start_in_thread
 
@@ -21,11 +22,8 @@ from .target import Target
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "tos", "cos"})
 """Object stores: an object appears only when its upload is complete, and a rename would copy it."""
 
-T = TypeVar("T")
-
 SYNCS: Final = 4
 """The number of files that are synced at once."""
-
 
 UPLOADS: Final = 3
 """The number of times that a file is uploaded if its upload disappears before it is moved."""
@@ -87,7 +85,8 @@ class Local:
         """Make files appear at their targets, whole."""
         if self._disk.durable:
             self._sync([path for path, _ in made])
-        for folder, some in _by_folder(made, itemgetter(1)):
+        # Each folder is opened and synced once.
+        for folder, some in map_reduce(made, lambda each: Path(each[1]).parent).items():
             with self.beside(some[0][1]):
                 for path, target in some:
                     self._rename(path, target)
@@ -96,7 +95,8 @@ class Local:
 
     def sync(self, targets: Iterable[str]) -> None:
         """Sync files that have appeared before."""
-        for _, some in _by_folder(targets, str) if self._disk.durable else ():
+        folders = map_reduce(targets, lambda target: Path(target).parent)
+        for some in folders.values() if self._disk.durable else ():
             with self.beside(some[0]):
                 self._sync([*map(Path, some)])
 
@@ -128,14 +128,6 @@ class Local:
     def shown(self, target: str) -> Path:
         """A target as the caller sees it."""
         return Path(target)
-
-
-def _by_folder(made: Iterable[T], target: Callable[[T], str]) -> Iterable[tuple[Path, list[T]]]:
-    """Group by the folder of the target, as each one is opened and synced once."""
-    folders: dict[Path, list[T]] = {}
-    for each in made:
-        folders.setdefault(Path(target(each)).parent, []).append(each)
-    return folders.items()
 
 
 class Remote:
