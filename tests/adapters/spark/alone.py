@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -209,6 +210,18 @@ def stopped(session):
     return {"error": error, "released": released.wait(30), "left": left()}
 
 
+ROOT = Path(__file__).parents[3]
+WITHOUT_PYSPARK = """
+import json, sys
+sys.modules["pyspark"] = None
+from adapters import spark
+try:
+    spark.session()
+except Exception as exc:
+    print(json.dumps([type(exc).__name__, str(exc)]))
+"""
+
+
 def failed_starts(_):
     """Start sessions that fail: a used port, a wrong setting, and a missing package."""
     found = {}
@@ -224,8 +237,8 @@ def failed_starts(_):
         attempt("a port of Spark's is in use", master="local[1]", config=used)
     wrong = {"spark.executor.memory": "1m", "spark.driver.port": "0"}
     attempt("a setting is wrong", master="local[1]", config=wrong)
-    sys.modules["pyspark.sql"] = sys.modules["pyspark"] = None
-    attempt("a package is missing")
+    printed = subprocess.run([sys.executable, "-c", WITHOUT_PYSPARK], cwd=ROOT, capture_output=True, check=True).stdout
+    found["a package is missing"] = json.loads(printed)
     return found
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from adapters import spark
 from adapters.spark.reading import arrow_rdd
+from adapters.spark.reading.source import refusal
 from adapters.spark.reading.timed import timed
 
 pytestmark = pytest.mark.spark
@@ -36,7 +37,7 @@ def read(batches):
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
 def test_close_ends_a_blocked_read_at_once_and_no_other_job(slow, wait, until_idle):
     """However early it is called, `close` ends the current call and the job for good; a second `close` is allowed."""
-    batches = spark.OrderedBatches(timed(slow(1_000_000), "slow").sorted().frame)
+    batches = spark.OrderedBatches(timed(slow(1_000_000), "slow", refusal).sorted().frame)
     outcome, counts = [], []
 
     def ask():
@@ -64,7 +65,7 @@ def test_close_ends_a_blocked_read_at_once_and_no_other_job(slow, wait, until_id
 def test_the_submitting_thread_keeps_no_tag(session):
     """The thread returns to its pool, and its next jobs must not be cancelled along with these."""
     before = session.sparkContext.getJobTags()
-    batches = spark.OrderedBatches(timed(session.range(3), "id").sorted().frame)
+    batches = spark.OrderedBatches(timed(session.range(3), "id", refusal).sorted().frame)
     batches.next()
     assert session.sparkContext.getJobTags() == before
     batches.close()
@@ -109,7 +110,7 @@ def test_sparks_activity_is_shown_while_no_rows_arrive(slow):
 
 def test_missing_private_calls_are_replaced(session, monkeypatch):
     monkeypatch.setattr(arrow_rdd, "_offered", {})
-    monkeypatch.setattr(arrow_rdd, "import_module", lambda _: SimpleNamespace())
+    monkeypatch.setattr(arrow_rdd, "pyspark", SimpleNamespace(util=SimpleNamespace()))
     assert not arrow_rdd.offered(session)
     frame = session.range(0, 6_000, 1, 8).selectExpr("id", "concat('row', id) AS text")
     for given in frame.repartitionByRange(3, "id").sortWithinPartitions("id"), frame:
