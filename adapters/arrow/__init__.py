@@ -25,7 +25,6 @@ from .package import (
     RecordBatch as RecordBatch,
     Schema as Schema,
     pa as pa,
-    pyarrow as pyarrow,
     schema_argument as schema_argument,
     serialized as serialized,
 )

@@ -24,11 +24,6 @@ np: Any = OnUse("files", "numpy", ArrowMissing, named="NumPy")
 """NumPy, which pyarrow does not install, but needs to convert columns quickly."""
 
 
-def pyarrow() -> Any:
-    """Return pyarrow."""
-    return pa
-
-
 def serialized(*batches: RecordBatch) -> Any:
     """Write record batches of one schema as an IPC stream; returns a pyarrow buffer."""
     out = pa.BufferOutputStream()

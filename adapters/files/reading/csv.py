@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterator, Sequence
 from copy import copy
 from functools import cache, partial
-from importlib import import_module
 from inspect import getmembers, isgetsetdescriptor
 from itertools import chain
 from pathlib import PurePath
@@ -15,7 +14,7 @@ from typing_extensions import Unpack, override
 from pullstream import Failed, Source
 from pullstream.authoring import Call, OnError
 
-from ...arrow import pyarrow
+from ...arrow import pa
 from ..names import CODECS
 from .blocks import BOM, Block, Cutter, Overlong, Quoting, opened, records
 from .errors import FileReadError, as_packed, by_name
@@ -135,7 +134,6 @@ class CsvFormat(TableFormat):
 
     def _inferred(self, data: bytes, names: list[str], parts: "_ParserOptions") -> Any:
         """The columns to read with their types: as given, else inferred from the first block."""
-        pa = pyarrow()
         given = self._given_types()
         wanted = list(self.columns or self.convert.include_columns or names)
         types = {name: given[name] for name in wanted if name in given}
@@ -157,7 +155,6 @@ class _ParserOptions:
     """pyarrow's CSV reader with the options of a format."""
 
     def __init__(self, format: CsvFormat) -> None:
-        self._csv = import_module("pyarrow.csv")
         self._parse = _anew(format.parse)
         self._convert = format.convert
         self._headless = format.read.autogenerate_column_names
@@ -165,13 +162,12 @@ class _ParserOptions:
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
         """The columns that a header names, or f0, f1, ... for a file without a header."""
-        pa = pyarrow()
         try:
             row.decode()
-            read = self._csv.ReadOptions(autogenerate_column_names=self._headless)
+            read = pa.csv.ReadOptions(autogenerate_column_names=self._headless)
             # The last line of a file may lack its line end; pyarrow would take it for a partial block.
             data = pa.BufferReader(row if row.endswith(b"\n") else row + b"\n")
-            table = self._csv.read_csv(data, read_options=read, parse_options=self._parse)
+            table = pa.csv.read_csv(data, read_options=read, parse_options=self._parse)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
             raise FileReadError(file.path, f"has an unreadable header: {uncounted(exc)}", line) from None
         # There must be no rows besides the header.
@@ -189,13 +185,13 @@ class _ParserOptions:
         # Parse the data as one piece, so a row may have any length; several blocks are parsed in parallel. Without
         # threads, pyarrow would pass the user's handler row numbers, which would count within the block.
         threads = parse.invalid_row_handler is not None
-        read = self._csv.ReadOptions(column_names=names, block_size=min(len(data) + 1, MOST), use_threads=threads)
+        read = pa.csv.ReadOptions(column_names=names, block_size=min(len(data) + 1, MOST), use_threads=threads)
         if data.startswith(BOM):
             # pyarrow strips a leading byte order mark; here it is a part of the first value.
             data = BOM + data
         # Not `read_csv`, which starts a thread in each call.
-        with self._csv.open_csv(
-            pyarrow().BufferReader(data), read_options=read, parse_options=parse, convert_options=options
+        with pa.csv.open_csv(
+            pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=options
         ) as reader:
             return reader.read_all()
 
@@ -215,8 +211,7 @@ def _left_out(_row: object) -> str:
 
 def _options(module: str, name: str, kind: str, given: Any) -> Any:
     """The given pyarrow options, or pyarrow's defaults."""
-    pyarrow()
-    expected = getattr(import_module("pyarrow.csv"), kind)
+    expected = getattr(pa.csv, kind)
     if given is None:
         return expected()
     if not isinstance(given, expected):
@@ -320,7 +315,7 @@ def _refuse_json(module: str, paths: Sequence[str]) -> None:
 
 def _anew(parse: Any, **changes: Any) -> Any:
     """New parse options with some changes. A copy would call a handler that is None, and print the error."""
-    kind: Any = import_module("pyarrow.csv").ParseOptions
+    kind: Any = pa.csv.ParseOptions
     return kind(**{name: getattr(parse, name) for name in _names(kind)} | changes)
 
 
