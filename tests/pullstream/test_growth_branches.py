@@ -134,6 +134,17 @@ def test_one_more_costs_the_same_among_many(name):
     assert one_more_costs_the_same(lambda count: [SHAPES[name](count)])
 
 
+def grouped(depth):
+    inner = ps.map(str)
+    for _ in range(depth):
+        inner = ps.group_by(int, inner)
+    return ps.pipe(ps.values([1]), inner)
+
+
+def test_groups_within_groups_do_not_double_the_cost():
+    assert lines(grouped(12)) < 4 * lines(grouped(6))
+
+
 async def waits_for_all(waits, running):
     """Wait for many times, or at many places, at once, each in its own task."""
     async with trio.open_nursery() as nursery:

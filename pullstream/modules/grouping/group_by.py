@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Call, Emits, Key, Positive, Sync, Transformer, advice
+from pullstream.blueprint import Call, Emits, Key, Module, Positive, Sync, Transformer, advice
 from pullstream.blueprint.advice import PLAIN
 from pullstream.blueprint.parts import Function, Onward
 from pullstream.blueprint.variables import A, B, K
@@ -24,7 +24,7 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.pace import Pace, WaitingPace
 from pullstream.errors import blame
 from pullstream.failures import caught
-from pullstream.modules.grouping.inline import InlineRow, Place, members_of
+from pullstream.modules.grouping.inline import InlineRow, Member, Place, members_of
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.protocol import Batch, Done
 from pullstream.timely import Antichain
@@ -189,14 +189,18 @@ class GroupRows(Notified, Inline):
     traits = attrs.evolve(Notified.traits, reorders=True)
 
     def __init__(
-        self, key: Callable[[Any], Hashable], transformer: Transformer[Any, Any], capacity: int | None, on_error: object
+        self,
+        key: Callable[[Any], Hashable],
+        transformer: Transformer[Any, Any],
+        capacity: int | None,
+        on_error: object,
+        members: Sequence[tuple[Member, Module]],
     ) -> None:
         super().__init__()
         self._catches = catches(on_error)
         self._key = key
         self._transformer = transformer
         # Stages answer one value per value; a fold inside consumes more than it emits.
-        members = members_of(transformer) or ()
         self.own_pace = any(isinstance(member, Notified) and member.own_pace for member, _ in members)
         self._capacity = capacity
         self._rows: dict[Hashable, InlineRow] = {}
@@ -376,6 +380,6 @@ def group_by(
     Raises: BaseException: the failure of any group, or of a function (R8).
     """
     row = cast("Transformer[Any, Any]", transformer)
-    if isinstance(transformer, Transformer) and members_of(row) is not None:
-        return opens(GroupRows(key, row, capacity, on_error))
+    if isinstance(transformer, Transformer) and (members := members_of(row)) is not None:
+        return opens(GroupRows(key, row, capacity, on_error, members))
     return opens(GroupBy(key, transformer, capacity, on_error))
