@@ -370,12 +370,13 @@ def group_by(
     ended, emits its remaining results, and is forgotten; if its key returns, it starts a new group.
 
     Times are the same inside: a module that waits for a time to complete, such as `reduce_by_key`, is notified in every
-    group. Results of one key keep their order; those of different keys may change places. A transformer made of stages
-    and folds (`map`, `scan`, `batch`, `reduce_by_key` and the like) costs only the state that it keeps for a key. Any
-    other transformer runs as a stream with tasks of its own. Upstream is then asked again when every group has taken
-    its values, so a slow group delays the others. It is asked for one value at first, and for more while groups take
-    them quickly. Errors in `key`, and keys that cannot be hashed, are handled as in `map`, except that there is no
-    `on_error="result"`.
+    group. If a later group may emit at any time (it contains `stamp`, `deferred`, or a `group_by` with a function),
+    times downstream are complete only at the end. Results of one key keep their order; those of different keys may
+    change places. A transformer made of stages and folds (`map`, `scan`, `batch`, `reduce_by_key` and the like) costs
+    only the state that it keeps for a key. Any other transformer runs as a stream with tasks of its own. Upstream is
+    then asked again when every group has taken its values, so a slow group delays the others. It is asked for one value
+    at first, and for more while groups take them quickly. Errors in `key`, and keys that cannot be hashed, are handled
+    as in `map`, except that there is no `on_error="result"`.
 
     Raises: BaseException: the failure of any group, or of a function (R8).
     """
