@@ -296,8 +296,8 @@ def read_csv(
         except (TypeError, ValueError) as exc:
             raise Call(name).refuse(f"got delimiter={delimiter!r}: {exc}") from None
     if encoding is not None:
-        encoding_argument(name, encoding)
         read = _changed(read, encoding=encoding)
+    encoding_argument(name, read.encoding)
 
     format = partial(CsvFormat, read=read, parse=parse, convert=convert, sure=delimiter is not None)
     return tabular_source(name, paths, format, options, on_error, extra={"delimiter": delimiter})

@@ -12,7 +12,7 @@ from pullstream.authoring import some_of
 from ...arrow import Origin, RecordBatch, pa, with_decimals
 from .errors import FileReadError, NoColumnError, as_packed
 from .listing import File
-from .streams import RawFile
+from .streams import INVALID, RawFile
 
 AT_A_TIME: Final = 1024
 """The number of values made at a time. More would survive until a garbage collection, which doubles their cost."""
@@ -224,6 +224,8 @@ def problem_of(exc: Exception) -> str:
     if isinstance(exc, UnicodeDecodeError):
         wrong = exc.object[exc.start]
         advice = as_packed(exc.object) or "; set encoding="
+        if wrong == INVALID:
+            return f"is not valid in its encoding{advice}"
         return f"is not valid UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}{advice}"
     text = str(exc).strip().split("\n")[0]
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."

@@ -1,6 +1,5 @@
 """The options that all file readers share, and the sources built from them."""
 
-import codecs
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict, get_type_hints
@@ -151,9 +150,9 @@ class _Opened:
 def encoding_argument(module: str, encoding: Any) -> None:
     """Refuse, when composing, an encoding that Python does not support."""
     try:
-        codecs.lookup(encoding)
-    except (LookupError, TypeError):
-        raise Call(module).refuse(f"got encoding={encoding!r}, which Python does not support") from None
+        "x".encode(encoding)
+    except (LookupError, TypeError, ValueError):
+        raise Call(module).refuse(f"got encoding={encoding!r}, which Python does not support for text") from None
 
 
 def columns_argument(module: str, columns: Any, time: Any) -> tuple[str, ...] | None:

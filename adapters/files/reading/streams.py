@@ -26,6 +26,17 @@ from .errors import FileChangedError, FileReadError, Stopped
 from .listing import File, is_local, vanished
 from .tree import no_file
 
+INVALID: Final = 0xC0
+"""A byte that UTF-8 never has, in place of what is not valid in another encoding."""
+
+
+def _marked(exc: Any) -> tuple[str, int]:
+    """The replacement of what a decoder found invalid, and the place where it continues."""
+    return chr(0xDC00 + INVALID), exc.end
+
+
+codecs.register_error("pullstream.marked", _marked)
+
 STEP: Final = 64 << 10
 
 SMALL: Final = 64 << 10
@@ -233,6 +244,25 @@ class Streams(RawIOBase):
         return True
 
 
+class Transcoded:
+    """A file's text in UTF-8, in which `INVALID` makes a line bad that was not valid in its encoding."""
+
+    def __init__(self, inner: Any, encoding: str) -> None:
+        self._inner = inner
+        self._decoder = codecs.getincrementaldecoder(encoding)("pullstream.marked")
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        """Read at most `size` bytes; empty at the end."""
+        ended = False
+        while not self._rest and not ended:
+            data: bytes = self._inner.read(size)
+            ended = not data
+            self._rest = self._decoder.decode(data, ended).encode(errors="surrogateescape")
+        decoded, self._rest = self._rest[:size], self._rest[size:]
+        return decoded
+
+
 class Stream:
     """A file's content, read sequentially."""
 
@@ -252,11 +282,8 @@ class Stream:
             self._layers.append(Streams(raw, decoder))
         elif compression is not None:
             self._layers.append(pa.CompressedInputStream(raw, compression))
-        if encoding is not None:
-            top = self._layers[-1]
-            native = top if isinstance(top, pa.NativeFile) else pa.PythonFile(top, mode="r")
-            self._layers.append(pa.transcoding_input_stream(native, encoding, "utf-8"))
-        self.arrow: Any = self._layers[-1]
+        top = self._layers[-1]
+        self.arrow: Any = top if encoding is None else Transcoded(top, encoding)
         """The input for pyarrow's own readers."""
 
     def read(self, size: int) -> bytes:

@@ -129,6 +129,23 @@ def test_bad_rows_are_found_with_their_lines(text, expected, size, put, read):
     assert not [bad for bad in found if isinstance(bad, ps.Failed) and "on_error" in str(bad.error)], "it is set"
 
 
+@pytest.mark.parametrize(("encoding", "bad"), [("cp1252", b"\x81"), ("shift-jis", b"\x81"), ("utf-16", b"\x00\xd8")])
+def test_a_line_that_is_not_valid_in_its_encoding(encoding, bad, put, read):
+    """Only this line is bad: the lines around it arrive."""
+    first, second, third = (
+        text.encode(encoding).removeprefix("".encode(encoding)) for text in ("1\n2\n3", "\n4\n", "\n")
+    )
+    path = put("a", "".encode(encoding) + first + bad + second + bad + third)
+    for size in (2, 1 << 20):
+        options = {"encoding": encoding, "block_size": size, "on_error": "result"}
+        got = read(files.read_text(path, **options))
+        assert parts(got) == ["1", "2", (b"3\xc0", 3), "4", (b"\xc0", 5)]
+        assert "a:3: is not valid in its encoding; set encoding=" in str(got[2].error)
+        assert parts(read(files.read_jsonl(path, **options))) == [1, 2, (b"3\xc0", 3), 4, (b"\xc0", 5)]
+        options |= {"as_": "tuples", "schema": {"1": "int64"}}
+        assert parts(read(files.read_csv(path, **options))) == [(2,), (b"3\xc0", 3), (4,), (b"\xc0", 5)]
+
+
 @pytest.mark.parametrize(("within", "whole"), [(20, True), (40, False)])
 def test_a_value_of_many_lines_longer_than_eight_blocks(within, whole, put, read):
     """The search for its end stops, so each of its lines is a row, unless values may have line breaks."""
@@ -536,6 +553,8 @@ def test_urls(read):
         (files.read_text, "", {}, "got '', which is not a path"),
         (files.read_text, "nosuch://x", {}, "fsspec has no file system for nosuch://"),
         (files.read_text, "x", {"encoding": "utf-9"}, "got encoding='utf-9', which Python does not support"),
+        (files.read_text, "x", {"encoding": "rot13"}, "got encoding='rot13', which Python does not support for text"),
+        (files.read_csv, "x", {"read_options": pc.ReadOptions(encoding="?")}, "got encoding='?', which Python does"),
         (files.read_text, "x", {"compression": "rar"}, "got compression='rar': it must be 'infer' (by the suffix)"),
         (files.read_text, "x", {"folow": True}, "does not have the option folow="),
         (files.read_text, "x", {"every": 3}, "got every=3, which needs follow=True or available=True"),
