@@ -7,13 +7,16 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.handover import may_answer
 from pullstream.engine.parts.notified import Notified
 from pullstream.protocol import Batch
+from pullstream.timely import BEGINNING
 
 WATCHED: Final = "__watched__"
 """The mark of the classes made here."""
 
 
 def watch(module: Any) -> None:
-    """Verify a module's acquisitions and releases, and the times at which a `Notified` holds or gives results."""
+    """Verify a module's acquisitions and releases, its holds, and the times at which a `Notified` gives results."""
+    if module.location.ports and not module.traits.trusted:
+        _override(module.location, hold=_hold, freeze=_freeze)
     if isinstance(module, Notified):
         _override(module, acquire=_acquire, release=_release, notify=_notify)
         _override(module.ready, put=_put)
@@ -56,6 +59,19 @@ def _notify(module: Any, time: Hashable, owed: Hashable, *, before: bool = False
     how = "call it in `receive`, while a batch at that time is in flight"
     _verify(module, owed, f"called notify({time!r}, {owed!r}) and so held", how)
     _plain(module).notify(time, owed, before=before)
+
+
+def _hold(location: Any, time: Hashable) -> None:
+    if time is not BEGINNING:
+        how = "call location.hold(time) while a batch at that time is in flight: before the next ask"
+        _verify(location.edge.module, time, "held", how)
+    _plain(location).hold(time)
+
+
+def _freeze(location: Any, lost: Callable[[], object] | None = None) -> None:
+    # It holds what the module might still have answered. From now on, the module's own calls have no effect.
+    location.__class__ = type(location).__base__
+    location.freeze(lost)
 
 
 def _verify(module: Any, time: Hashable, what: str, how: str) -> None:

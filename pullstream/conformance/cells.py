@@ -159,6 +159,7 @@ def _quiet() -> Iterator[Cell]:
     """Yield cells with a quiet end, before which all work ends."""
     for values, limit in product((2, 3, 5), LIMITS):
         yield Cell(values, timed=True, limit=limit, quiet=True)
+        yield Cell(values, limit=limit, many="in-order", quiet=True)  # several batches at a time
 
 
 def _alike() -> Iterator[Cell]:

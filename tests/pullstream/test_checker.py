@@ -269,6 +269,17 @@ class HoldsLate(ps.authoring.Notified):
         self.notify(time + 1, time)
 
 
+@ps.transformer
+class HoldsTooLate(ps.authoring.Kernel):
+    """Holds the time of a batch after the next ask."""
+
+    async def produce(self, limit):
+        first = await self.upstream.ask(limit)
+        await self.upstream.ask(limit)
+        self.location.hold(first.time)
+        return first
+
+
 @ps.sink
 async def refusing(upstream, ctx):
     await upstream.abort()
@@ -306,6 +317,7 @@ MODULES = [
     ("R12", GoesBack, ps.collect),
     ("R12", Reminded, ps.collect),
     ("R12", HoldsLate, ps.collect),
+    ("R12", HoldsTooLate, ps.collect),
     ("R9", AsksAgain, ps.collect),
 ]
 

@@ -43,6 +43,18 @@ def test_a_wrong_module_is_caught_by_name(subject, rules):
         assert not PRIVATE.search(str(first)), first
 
 
+def test_a_second_request_for_a_time_replaces_the_first():
+    @ps.transformer
+    class Counts(ps.authoring.Notified):
+        def receive(self, batch):
+            self.notify(batch.time, batch.time)
+
+        def complete(self, time):
+            self.give(time, ["result"])
+
+    conformance(Counts, flushes=True, replay="values=5 limit=1 many=in-order quiet=True").check()
+
+
 # ---- what a finding says
 
 

@@ -129,6 +129,8 @@ class Notified(PolledKernel[Any]):
         With `before`, it is called as soon as everything before `time` is complete, even if more may come at `time`.
         """
         self.location.hold(owed)
+        if time in self._holds:
+            self._drop_hold(time)
         if self.location.requesting is not None:
             self.location.requesting(owed)
         self._holds[time] = owed

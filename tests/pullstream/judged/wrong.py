@@ -141,6 +141,23 @@ async def forgets_the_hold(upstream, ctx):
 
 
 @ps.transformer
+class HoldsEachBatch(ps.authoring.Kernel):
+    """Holds a time once for each of its batches, and drops one hold."""
+
+    held = None
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        if batch is ps.DONE:
+            return ps.DONE
+        if self.held not in (None, batch.time):
+            self.location.drop(self.held)
+        self.location.hold(batch.time)
+        self.held = batch.time
+        return batch
+
+
+@ps.transformer
 async def at_an_earlier_time(upstream, ctx):
     """Answers at the time before its batch's."""
     async for batch in ctx.batches(upstream):
@@ -226,6 +243,7 @@ WRONG = (
     (Subject("leaves the program", leaves_the_program), {"crash"}),
     (Subject("crashes hard", CrashesHard), {"crash"}),
     (Subject("forgets the hold", forgets_the_hold), {"R12"}),
+    (Subject("holds each batch", HoldsEachBatch), {"holding"}),
     (Subject("at an earlier time", at_an_earlier_time), {"R12"}),
     (Subject("again at the end", again_at_the_end, flushes=True, per_time=True), {"R12"}),
     (Subject("changes its batch", changes_its_batch), {"sharing"}),
