@@ -121,8 +121,8 @@ def test_start_and_reset_lose_nothing(tutorials, tmp_path):
 
 def test_verdicts_are_json_for_programs(tutorials, tmp_path):
     assert "learn watch --folder mine " in tutorials("start", "mine").stdout
-    for elsewhere in ("check", "next", "watch"):
-        assert "answers/ has no answers: " in tutorials(elsewhere).stderr
+    for elsewhere in (["check"], ["next"], ["watch"], ["reset", "take_while"]):
+        assert "answers/ has no answers: " in tutorials(*elsewhere).stderr
     (tmp_path / "mine" / "take_while.py").write_text(TEMPLATE + "\n")
     done = tutorials("check", "--all", "--json", "--folder", "mine")
     (verdict,) = map(json.loads, done.stdout.splitlines())

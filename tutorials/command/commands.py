@@ -144,6 +144,7 @@ def trace(folder: Folder, name: str | None = None) -> int:
 
 def reset(folder: Folder, name: str) -> int:
     """Restore a template."""
+    folder.expect()
     exercise = _exercise(folder, name)
     show(f"{folder.answer(exercise)} is the template again; your answer is in {folder.reset(exercise)}")
     return 0
