@@ -209,6 +209,9 @@ def catch(
     complete at the failure, neither may have values. If it raises, that failure goes downstream. Failures of types
     other than `on` (a type, or a tuple of types; by default `Exception`) pass, and so do later failures.
 
+    To open a source again each time it fails, use `retry`. A handler that returns a source with another `catch` opens
+    each one inside the one before, which costs more each time and ends at Python's recursion limit.
+
     A time that was open at the failure stays open until the replacement has passed it or ended.
 
     A sink upstream that an option has added, as in `map(f, on_error=sink)`, gets the failure as well, and fails the run
