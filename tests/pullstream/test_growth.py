@@ -249,6 +249,29 @@ async def test_a_waiting_task_keeps_no_processed_values(module, asks, edge, auto
         await reader.abort()
 
 
+def test_an_ended_inner_source_keeps_no_collection():
+    """Its stream is a cycle, which only the garbage collector removes, perhaps much later."""
+    made = []
+
+    class Page(list):
+        """A list with weak references."""
+
+    def page(number):
+        values = Page([number])
+        made.append(weakref.ref(values))
+        return ps.values(values)
+
+    def there(_):
+        return sum(page() is not None for page in made)
+
+    gc.disable()
+    try:
+        pages = ps.pipe(ps.values(range(9)), ps.map(page), ps.flatten(), ps.map(there), ps.collect())
+        assert max(ps.run(pages, limit=1)) == 1
+    finally:
+        gc.enable()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READY)
 def test_values_leave_no_memory(name):

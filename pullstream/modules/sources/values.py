@@ -64,6 +64,8 @@ class Values(PolledKernel[Any]):
         # Generators hold resources, including one made by a collection's own `__iter__`.
         if isinstance(self._iterable, Iterator) or isinstance(cast("object", self._iterator), Generator):
             _close(self._iterator)
+        # An ended stream is a cycle, which the garbage collector may find late: it must not keep a large collection.
+        del self._iterable, self._iterator, self._sequence
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
