@@ -809,6 +809,7 @@ MISTAKES = [
     ),
     (ps.pipe(ps.values([{}]), ps.unique()), "unhashable", "a key must be hashable", "at the value {}"),
     (ps.flat_map(lambda n: n), "for each value, but got 3: put a single value into a list"),
+    (ps.flat_map(lambda _: ps.map(str)), "flat_map, ", "for each value, but got map(str): "),
     *(
         (ps.pipe(ps.values([[1], value]), ps.flatten(concurrency=number)), "flatten, ", words)
         for value, words in [

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Source, table_advice
+from pullstream.blueprint import Blueprint, Source, table_advice
 from pullstream.engine.edge.backlog import of_runs
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
@@ -178,9 +178,11 @@ class Expand(PolledKernel[Any]):
                 try:
                     inner = iter(cast("Iterable[Any]", stream))
                 except TypeError:
-                    if hasattr(kind, "__iter__"):
+                    # Both methods of a blueprint only raise.
+                    blueprint = isinstance(stream, Blueprint)
+                    if hasattr(kind, "__iter__") and not blueprint:
                         raise
-                    if hasattr(kind, "__aiter__"):
+                    if hasattr(kind, "__aiter__") and not blueprint:
                         raise TypeError(
                             f"{self.location}, got {shown(stream)}: from_async_iterable(...) makes a source of it"
                         ) from None
