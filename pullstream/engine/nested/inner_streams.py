@@ -124,7 +124,8 @@ def _steps(blueprint: Blueprint) -> Steps:
     steps: Steps = [None] if isinstance(blueprint, Source) else []
     for module in () if isinstance(blueprint, Sink) else blueprint.modules:
         emits, traits = Emits.of(module), PLAIN
-        if emits in (Emits.AT_OTHER_TIMES, Emits.UNKNOWN) and not any(isinstance(arg, OfOneRun) for arg in module.args):
+        given = any(isinstance(part, (OfOneRun, Blueprint)) for part in module.parts)
+        if emits is Emits.AT_OTHER_TIMES or (emits is Emits.UNKNOWN and not given):
             traits = getattr(module.made(), "traits", PLAIN)
         if emits is Emits.AT_ANY_TIME or traits.sources:
             steps.append(None)
