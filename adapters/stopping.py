@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import TypeVarTuple
+from typing import TypeVarTuple, cast
 
 import trio
 from typing_extensions import TypeVar
@@ -22,11 +22,12 @@ async def in_thread(function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 async def stoppably(work: Callable[[*Ts], T], cancel: Callable[[], object], *arguments: *Ts) -> T:
     """Call a function in a thread; a cancellation calls `cancel`, and waits until the function has ended."""
-    # If cancelled before the thread begins, the code below would wait for its end forever.
-    await trio.lowlevel.checkpoint_if_cancelled()
-    finished = threading.Event()
+    turn, finished = threading.Lock(), threading.Event()
 
-    def working() -> T:
+    def working() -> T | None:
+        if not turn.acquire(blocking=False):
+            # Cancelled before this thread began.
+            return None
         try:
             return work(*arguments)
         finally:
@@ -37,8 +38,9 @@ async def stoppably(work: Callable[[*Ts], T], cancel: Callable[[], object], *arg
             cancel()
 
     try:
-        return await in_thread(working)
+        return cast("T", await in_thread(working))
     except trio.Cancelled:
-        with trio.CancelScope(shield=True):
-            await in_thread(stopping)
+        if not turn.acquire(blocking=False):
+            with trio.CancelScope(shield=True):
+                await in_thread(stopping)
         raise

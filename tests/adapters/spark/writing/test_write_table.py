@@ -244,6 +244,22 @@ async def test_an_abort_before_spark_writes():
     assert done == []
 
 
+async def test_a_call_that_is_cancelled_before_its_thread_begins_does_nothing(autojump_clock, monkeypatch):
+    begun, done = [], []
+
+    async def late(function, *arguments, **options):
+        assert not begun, "the call is waited for"
+        begun.append(function)
+        await trio.sleep_forever()
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", late)
+    with trio.move_on_after(1):
+        await stoppably(done.append, lambda: None, 1)
+    [working] = begun
+    working()
+    assert done == []
+
+
 def many():
     return ps.values([(f"item {n}", n) for n in range(20_000)], time=lambda row: row[1] // 1000)
 
