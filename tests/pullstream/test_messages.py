@@ -904,16 +904,13 @@ MISTAKES = [
         ]
     ),
     *(
-        (ps.pipe(DAYS, module), "delay" if module.modules[0].name == "delay" else "seconds=43200", "whole days")
-        for module in [
-            ps.tumbling(3 * HALF),
-            ps.sliding(4 * HALF, HALF),
-            ps.sliding(3 * HALF, 2 * HALF),
-            ps.sessions(3 * HALF),
-            ps.delay(HALF),
-            ps.delay(3 * HALF),
+        (ps.pipe(DAYS, windows), "seconds=43200", "dates with a timedelta of whole days")
+        for windows in [
+            *(ps.tumbling(3 * HALF), ps.sliding(4 * HALF, HALF)),
+            *(ps.sliding(3 * HALF, 2 * HALF), ps.sessions(3 * HALF)),
         ]
     ),
+    *((ps.pipe(DAYS, ps.delay(halves * HALF)), "delay", "only whole days to the date") for halves in (1, 3)),
     (ps.pipe(ps.values([1], time=lambda _: date.max), ps.delay(2 * HALF)), "there is no time ", "later than ", "9999"),
     (ps.pipe(ps.once(1), ps.tumbling(timedelta(minutes=5))), "Values without an assigned time are at 0"),
     (ps.pipe(ps.values([np.float32(3)], time=abs), ps.tumbling(5)), "Put map_time(lambda time: time.item()) upstream"),

@@ -29,7 +29,7 @@ async def without_it():
 
 
 def made(*, every=10.0):
-    """Returns an observer, as `display` does."""
+    """A function that makes an observer, as `display` does."""
 
 
 async def half(n):
