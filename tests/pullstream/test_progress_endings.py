@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, answer, raises_at, timed
+from tests.pullstream.common import Unseen, answer, raises_at, script, timed
 from timely import BEGINNING
 
 
@@ -26,18 +26,8 @@ def failing(kind, failure):
     """A pipeline that fails at 2 of the times 1, 2 and 3, each kind in another module."""
     bad = raises_at(2, failure)
 
-    @ps.source
-    async def source(ctx):
-        await trio.sleep(1)
-        yield ps.Batch(1, [1])
-        yield ps.Batch(2, [0])
-        raise failure
-
-    @ps.source
-    async def timed(ctx, *times):
-        await trio.sleep(1)  # until all waiters wait
-        for time in times:
-            yield ps.Batch(time, [time])
+    # After all waiters wait.
+    days = script(1.0, *(ps.Batch(time, [time]) for time in (1, 2, 3)))
 
     @ps.transformer
     async def generator(upstream, ctx):
@@ -66,16 +56,16 @@ def failing(kind, failure):
             raise failure
 
     return {
-        "source": lambda: ps.pipe(source(), ps.collect()),
-        "map": lambda: ps.pipe(timed(1, 2, 3), ps.map(bad), ps.collect()),
-        "map_async": lambda: ps.pipe(timed(1, 2, 3), ps.map_async(call, 2), ps.collect()),
-        "generator": lambda: ps.pipe(timed(1, 2, 3), generator(), ps.map(str), ps.collect()),
+        "source": lambda: ps.pipe(script(1.0, ps.Batch(1, [1]), ps.Batch(2, [0]), failure), ps.collect()),
+        "map": lambda: ps.pipe(days, ps.map(bad), ps.collect()),
+        "map_async": lambda: ps.pipe(days, ps.map_async(call, 2), ps.collect()),
+        "generator": lambda: ps.pipe(days, generator(), ps.map(str), ps.collect()),
         "group": lambda: ps.pipe(
-            timed(1, 2, 3), ps.map(raises_at(3, failure)), ps.skip(1), ps.group_by(str, holding()), ps.collect()
+            days, ps.map(raises_at(3, failure)), ps.skip(1), ps.group_by(str, holding()), ps.collect()
         ),
-        "sink": lambda: ps.pipe(timed(1, 2, 3), ps.map(lambda n: n), ps.drain(bad)),
-        "key": lambda: ps.pipe(timed(1, 2, 3), ps.partition(bad, {1: ps.collect()}, other=ps.drain())),
-        "branch": lambda: ps.pipe(timed(1, 2, 3), ps.tee(ps.collect(), ps.drain(bad))),
+        "sink": lambda: ps.pipe(days, ps.map(lambda n: n), ps.drain(bad)),
+        "key": lambda: ps.pipe(days, ps.partition(bad, {1: ps.collect()}, other=ps.drain())),
+        "branch": lambda: ps.pipe(days, ps.tee(ps.collect(), ps.drain(bad))),
         "release": lambda: ps.pipe(ps.values(closed(), time=int), ps.take(2), ps.map(str), late()),
     }[kind]()
 

@@ -13,7 +13,7 @@ from pullstream.engine.observer import Observer
 from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Claim
 from pullstream.engine.sidecar.sidecar import Sidecar
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, script
 from timely import BEGINNING, Antichain
 
 
@@ -50,13 +50,8 @@ async def test_modules_are_found_by_their_names(autojump_clock):
 
 
 async def test_a_frontier_is_watched_until_the_end(autojump_clock):
-    @ps.source
-    async def slow(ctx):
-        for day in (3, 5, 9):
-            yield ps.Batch(day, [day])
-            await trio.sleep(1)
-
-    async with ps.pipe(slow(), ps.map(str).named("parse"), ps.drain()).open() as running:
+    slow = script(*(part for day in (3, 5, 9) for part in (ps.Batch(day, [day]), 1.0)))
+    async with ps.pipe(slow, ps.map(str).named("parse"), ps.drain()).open() as running:
         seen = [list(frontier) async for frontier in running.progress.watch("parse")]
     assert seen[-1] == []
     assert [frontier for frontier in seen if frontier and frontier != [BEGINNING]] == [[3], [5], [9]]

@@ -14,7 +14,7 @@ import trio.testing
 import pullstream as ps
 from pullstream.engine.runtime import blocked, rounds
 from pullstream.logger import LOG
-from tests.pullstream.common import after, timed
+from tests.pullstream.common import after, script, timed
 from tests.pullstream.test_stalls_scenes import awaiting, dead_end, result
 
 
@@ -28,17 +28,11 @@ async def test_the_classic_is_named(autojump_clock):
     assert "awaiting has not acknowledged a batch at 1, and is the module that waits" in text
 
 
-@ps.source
-async def after_a_wait(ctx):
-    await trio.sleep(1)
-    yield 1
-
-
 async def test_a_stopped_clock_moves_nothing(autojump_clock):
     """The timeout has had its answer, so its clock no longer runs."""
     box = []
     with pytest.raises(ps.StalledError):
-        await result(ps.pipe(after_a_wait(), ps.timeout(20), awaiting(box)), box)
+        await result(ps.pipe(script(1.0, 1), ps.timeout(20), awaiting(box)), box)
     assert trio.current_time() < 20
 
 

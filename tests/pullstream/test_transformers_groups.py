@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from pullstream.modules.grouping.batch import _Row
+from tests.pullstream.common import script
 from tests.sampling import amount
 
 limits = st.sampled_from([1, 2, 7, 4096])
@@ -75,20 +76,6 @@ def test_groups_of_each_time_equal_more_itertools(given, count, step, limit):
 # ---- by the clock
 
 
-@ps.source
-async def together(ctx):
-    yield ps.Batch(0, ["a", "b"])
-    await trio.sleep(4)
-    yield ps.Batch(0, ["c", "d"])
-    await trio.sleep(50)
-
-
-@ps.source
-async def ending(ctx):
-    yield ps.Batch(0, ["a"])
-    await trio.sleep(5)
-
-
 def letters(*clocks, times=None):
     """The letters a, b, ... at these clocks."""
     return at([(clock, times[n] if times else 0, "abcdef"[n]) for n, clock in enumerate(clocks)])
@@ -103,13 +90,17 @@ CLOCKED = {
     ),
     "a slow source inside": (ps.pipe(ps.values([letters(0, 20)]), ps.flatten()), ps.batch(seconds=5), "5 a, 20 b"),
     "only by the clock": (letters(0, 1, 2, 3, 4, 5), ps.batch(seconds=2.5), "2.5 abc, 5 def"),
-    "the rest of a full list starts anew": (together(), ps.batch(3, seconds=5), "4 abc, 9 d"),
+    "the rest of a full list starts anew": (
+        script(ps.Batch(0, ["a", "b"]), 4.0, ps.Batch(0, ["c", "d"]), 50.0),
+        ps.batch(3, seconds=5),
+        "4 abc, 9 d",
+    ),
     "due before what arrives then": (letters(0, 5, 5), ps.batch(seconds=5), "5 a, 5 bc"),
     "a list for each time": (letters(0, 1, 2, 20, times=TWO_TIMES), ps.batch(seconds=5), "5 ac, 6 b at 1, 20 d at 1"),
     "no empty window": (letters(1, 2, 41, 42), ps.windowed(seconds=10), "11 ab, 42 cd"),
     "sliding": (letters(0, 3, 4, 11), ps.windowed(seconds=4, every=2), "2 a, 4 ab, 6 bc, 8 c, 11 d"),
     "with gaps": (letters(0, 3, 4, 9, 11), ps.windowed(seconds=2, every=5), "5 bc, 10 d"),
-    "not shown again at the end": (ending(), ps.windowed(seconds=9, every=2), "2 a, 4 a"),
+    "not shown again at the end": (script("a", 5.0), ps.windowed(seconds=9, every=2), "2 a, 4 a"),
     "a window for each time": (
         letters(0, 1, 2, 30, times=TWO_TIMES),
         ps.windowed(seconds=5),

@@ -78,14 +78,8 @@ def test_a_piece_has_one_time(module):
 
 
 async def test_a_carriage_return_at_a_piece_s_end_delays_nothing(edge, autojump_clock):
-    @ps.source
-    async def source(ctx):
-        yield "a\r"
-        await trio.sleep(5)
-        yield "\nb"
-
     start = trio.current_time()
-    async with edge(ps.pipe(source(), ps.split())) as reader:
+    async with edge(ps.pipe(script("a\r", 5.0, "\nb"), ps.split())) as reader:
         assert await reader.ask(9) == ps.Batch(0, ["a"])
         assert trio.current_time() == start
         assert await reader.ask(9) == ps.Batch(0, ["b"])

@@ -2,7 +2,6 @@
 
 import attrs
 import pytest
-import trio
 
 import pullstream as ps
 from pullstream.authoring import Lane, Location, Traits
@@ -14,6 +13,7 @@ from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import Finishing
 from pullstream.engine.run import Run, Scope
 from pullstream.resuming.interfaces import Outside, Resumable
+from tests.pullstream.common import script
 
 
 class Mine:
@@ -88,14 +88,6 @@ def through(base, *, begin=(), acquire=()):
     return ps.transformer(type("Setting", (base,), {"__init__": made, "acquire": acquired, method.__name__: method}))()
 
 
-@ps.source
-async def twos(ctx):
-    for value in range(6):
-        ctx.advance(value // 2)
-        await trio.lowlevel.checkpoint()
-        yield ps.Batch(value // 2, [value])
-
-
 def outcome(module, source=None, **options):
     source = source or ps.values(range(6), time=lambda n: n // 2)
     return ps.run(ps.pipe(source, module, ps.count_by_key(), ps.collect(timed=True)), limit=2, **options)
@@ -117,7 +109,8 @@ def test_free_names_change_nothing(check):
         through(PolledKernel, acquire=names - WHILE_IT_RUNS),
     ):
         # After a source that waits, it is first awaited, and later wakes the module downstream, which has requests.
-        source = ps.pipe(twos(), module)
+        twos = script(*(part for n in range(6) for part in (ps.Completed(n // 2), 0.0, ps.Batch(n // 2, [n]))))
+        source = ps.pipe(twos, module)
         assert outcome(ps.map(lambda value: value), source, check=check) == outcome(through(ps.authoring.Kernel))
 
 

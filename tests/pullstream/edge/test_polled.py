@@ -7,14 +7,10 @@ import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, Kernel, Notified, PolledKernel
 from pullstream.engine.traits import PROMPT
 from pullstream.resuming.resuming import drop_in
+from tests.pullstream.common import script
 from tests.pullstream.shake.scenes import slow_to_close
 
-
-@ps.source
-async def soon(ctx):
-    for number in range(3):
-        await trio.sleep(0.01)
-        yield number
+SOON = script(0.01, 0, 0.01, 1, 0.01, 2)
 
 
 class PassesOn(PolledKernel):
@@ -67,7 +63,7 @@ async def test_a_release_may_wait_despite_its_traits(autojump_clock):
 
 
 async def test_a_wait_may_be_an_async_function(autojump_clock):
-    assert await ps.arun(ps.pipe(soon(), WaitsByHand(), ps.collect())) == [0, 1, 2]
+    assert await ps.arun(ps.pipe(SOON, WaitsByHand(), ps.collect())) == [0, 1, 2]
 
 
 async def test_a_module_that_waited_is_polled_again(autojump_clock):
@@ -83,7 +79,7 @@ async def test_a_module_that_waited_is_polled_again(autojump_clock):
             self.turn += 1
             return WAIT if self.turn % 3 == 0 else self.upstream.poll(limit)
 
-    assert sorted(await ps.arun(ps.pipe(ps.merge(soon(), soon()), EverySecond(), ps.collect()))) == [0, 0, 1, 1, 2, 2]
+    assert sorted(await ps.arun(ps.pipe(ps.merge(SOON, SOON), EverySecond(), ps.collect()))) == [0, 0, 1, 1, 2, 2]
 
 
 async def test_finish_interrupts_a_custom_wait(autojump_clock):

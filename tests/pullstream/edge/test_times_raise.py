@@ -4,6 +4,7 @@ Whether a module or the sidecar calls them, the run ends at once with that excep
 acquired is released.
 """
 
+import math
 from itertools import product
 from random import Random
 
@@ -11,7 +12,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, run
+from tests.pullstream.common import Unseen, run, script
 from tests.pullstream.shake.scenes import two_lanes
 from tests.sampling import amount
 
@@ -137,13 +138,6 @@ def test_an_error_in_a_time_ends_the_run(shape, make):
         expect(shape, make, calls, failure, check=check)
 
 
-@ps.source
-async def quiet(ctx):
-    yield ps.Batch(0, ["a"])
-    yield ps.Batch(2, ["b"])
-    await trio.sleep_forever()
-
-
 def test_the_error_is_raised_while_the_source_is_idle():
     """A pending ask raises the error of a function of times at once, and a much later abort still returns."""
     seen = []
@@ -162,7 +156,7 @@ def test_the_error_is_raised_while_the_source_is_idle():
 
     stages = ps.pipe(ps.count_by_key(str), ps.stamp_epochs(2, nest=True), ps.map_time(lambda time: time // 2))
 
-    run(ps.pipe(quiet(), stages, aborts()), check=False)
+    run(ps.pipe(script(ps.Batch(0, ["a"]), ps.Batch(2, ["b"]), math.inf), stages, aborts()), check=False)
     (early, raised), (late, confirmed) = seen
     assert (early, late, confirmed) == (0, 100, ps.DONE)
     assert any(note.startswith("raised in map_time, composed at") for note in raised.__notes__)

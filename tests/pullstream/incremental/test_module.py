@@ -20,7 +20,7 @@ from pullstream.incremental import (
     maintain,
     upserts,
 )
-from tests.pullstream.common import until_failure
+from tests.pullstream.common import script, until_failure
 from tests.pullstream.incremental.programs import run
 
 
@@ -32,15 +32,9 @@ async def test_changes_are_emitted_when_their_time_completes(autojump_clock):
     """Once a time is complete, a sink has all of its changes; incomplete times are not computed."""
     seen = []
 
-    @ps.source
-    async def feed(ctx):
-        for time in range(3):
-            yield ps.Batch(time, [("a", 1)])
-            await trio.sleep(1)
-            yield ps.Batch(time, [("a", 1), ("b", 1)])
-            await trio.sleep(1)
-
-    async with ps.pipe(feed(), maintain(counted), ps.drain(seen.append)).open() as running:
+    twice = [("a", 1)], [("a", 1), ("b", 1)]
+    feed = script(*(part for time in range(3) for changes in twice for part in (ps.Batch(time, changes), 1.0)))
+    async with ps.pipe(feed, maintain(counted), ps.drain(seen.append)).open() as running:
         await trio.sleep(1.5)
         assert seen == []
         await running.progress.completed(0)
@@ -53,15 +47,9 @@ async def test_changes_are_emitted_when_their_time_completes(autojump_clock):
 async def test_explain_names_the_program_s_inputs(autojump_clock):
     seen = []
 
-    @ps.source
-    async def feed(ctx):
-        yield ps.Batch(0, [("left", ("k", 1), 1)])
-        await trio.sleep(1)
-        yield ps.Batch(0, [("right", ("k", 1), 1)])
-        await trio.sleep(1)
-
+    feed = script(*(part for name in ("left", "right") for part in (ps.Batch(0, [(name, ("k", 1), 1)]), 1.0)))
     program = maintain(lambda left, right: left.join(right))
-    async with ps.pipe(feed(), program, ps.drain()).open() as running:
+    async with ps.pipe(feed, program, ps.drain()).open() as running:
         for _ in range(2):
             await trio.sleep(0.6)
             seen.extend(map(str, running.progress.explain(0)))
