@@ -1100,13 +1100,6 @@ def test_an_endless_run_is_logged_when_it_begins(caplog):
     assert "integers() never ends" in message
 
 
-@ps.source
-async def every_second(ctx):
-    while True:
-        yield "tick"
-        await trio.sleep(1)
-
-
 def never_left():
     async def forever(_):
         await trio.sleep_forever()
@@ -1119,7 +1112,7 @@ def never_left():
     [
         never_left(),
         ps.worker_pool(never_left(), never_left(), never_left()),
-        ps.pipe(ps.map(lambda _: every_second()), ps.flatten(concurrency=3)),
+        ps.pipe(ps.map(lambda _: ps.interval(1)), ps.flatten(concurrency=3)),
         ps.group_by(lambda n: n, lambda _: never_left()),
     ],
     ids=["map_async", "worker_pool", "flatten", "group_by"],

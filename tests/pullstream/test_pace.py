@@ -10,7 +10,7 @@ import pullstream as ps
 from pullstream.engine.parts.pace import Size
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.busy import BREATH
-from tests.pullstream.common import passing, per_time
+from tests.pullstream.common import passing, per_time, script
 from tests.pullstream.edge.test_times_raise import until_complete
 
 
@@ -117,19 +117,14 @@ async def test_many_values_after_a_few_slow_ones(merged, hand):
     """A generator that is asked for two values answers one, which does not show how long two take."""
     sizes = []
 
-    @ps.source
-    async def coming(ctx):
-        for number in range(2_000):
-            if number < 10:
-                await trio.sleep(1)
-            yield number
+    coming = script(*(part for number in range(10) for part in (1.0, number)), *range(10, 2_000))
 
     def look(values):
         sizes.append(len(values))
         HAND.work(0.015)
         return values
 
-    rows = ps.pipe(coming(), ps.map_batches(look))
+    rows = ps.pipe(coming, ps.map_batches(look))
     await ps.arun(ps.pipe(ps.merge(rows, ps.empty()) if merged else rows, ps.drain()))
     assert len(sizes) <= 80
     assert max(sizes) >= 256

@@ -1,5 +1,6 @@
 """A run with a journal continues where the last one stopped: done times are dropped, others are redone whole."""
 
+import math
 import os
 import threading
 from contextlib import suppress
@@ -15,7 +16,7 @@ import pullstream as ps
 from pullstream.authoring import Outside
 from pullstream.journal.keeper import Keeper
 from pullstream.journal.store import JournalStore
-from tests.pullstream.common import after
+from tests.pullstream.common import after, script
 
 OVER = (
     " is the journal of a finished run: returning its result again, without reading anything. To process data that "
@@ -406,14 +407,9 @@ def test_unpicklable_times_are_reported(path):
     class Local(int):
         """A time whose class cannot be imported."""
 
-    @ps.source
-    async def two_times(ctx):
-        for time in (1, 2):
-            yield ps.Batch(Local(time), [time])
-        await trio.sleep_forever()
-
+    two_times = script(*(ps.Batch(Local(time), [time]) for time in (1, 2)), math.inf)
     with pytest.raises(ps.errors.JournalError, match="cannot be pickled.*it is a time at drain"):
-        ps.run(ps.pipe(two_times(), ps.drain()), journal=path)
+        ps.run(ps.pipe(two_times, ps.drain()), journal=path)
 
 
 async def test_a_failed_write_ends_the_run(path, monkeypatch, autojump_clock):

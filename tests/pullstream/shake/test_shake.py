@@ -19,6 +19,7 @@ from pullstream.shake.choices import Choices
 from pullstream.shake.lives import Lives
 from pullstream.shake.simulation import Simulation
 from pullstream.trace import Trace, judge
+from tests.pullstream.common import script
 from tests.pullstream.judged import wrong
 from tests.pullstream.shake.scenes import calls, slowly
 from tests.pullstream.test_new import outcome
@@ -62,12 +63,6 @@ def test_correct_pipelines_pass(make):
     assert ("The undisturbed run itself fails" in report.compared) == make.__name__.startswith("failing")
 
 
-@ps.source
-async def generated(ctx):
-    for number in range(3):
-        yield number
-
-
 @pytest.mark.parametrize(
     ("after", "compare"),
     [
@@ -80,7 +75,7 @@ async def generated(ctx):
 )
 def test_order_matters_downstream_of_a_reordering_module(after, compare):
     """The state of a source upstream of `merge` does not depend on it, so values are compared."""
-    merged = ps.pipe(ps.merge(generated(), generated()), ps.map(lambda n: [n]) if compare == "times" else ps.map(abs))
+    merged = ps.pipe(ps.merge(*[script(0, 1, 2)] * 2), ps.map(lambda n: [n]) if compare == "times" else ps.map(abs))
     assert Lives(lambda: ps.pipe(merged, after, ps.collect())).undisturbed("auto", ()).compare == compare
 
 
@@ -263,7 +258,7 @@ def of(*parts):
         # Nothing can be compared with it.
         (of(ps.source(Stuck)(), ps.collect()), "the undisturbed run is wrong, .*: hang: the run did not end"),
         (of(ps.source(Early)(), ps.collect()), "the undisturbed run is wrong, .*: CapabilityError: Early, composed at"),
-        (of(generated(), asks_on()), "the undisturbed run is wrong, .*: R9: asks_on"),
+        (of(script(0, 1, 2), asks_on()), "the undisturbed run is wrong, .*: R9: asks_on"),
         (keeps_state(), "two undisturbed runs differ, .*: collect received 1 .* not 0"),
         (
             of(ps.values(iter("ab")), ps.collect()),
