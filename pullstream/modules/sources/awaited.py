@@ -120,8 +120,12 @@ class _Iterated(GeneratorKernel):
                 try:
                     yield value if time is None else Batch(stamped(value, time), [value])
                 except trio.Cancelled:
-                    # The iterable's own nursery has cancelled the scope around its yield.
-                    await self._close_iterator()
+                    # The iterable's own nursery has cancelled the scope around its yield, and raises its failure now.
+                    try:
+                        await self._close_iterator()
+                    except BaseExceptionGroup as group:
+                        if (failure := raised_by_closing(group)) is not None:
+                            raise failure from None
                     raise
         except GeneratorExit:
             # Close it inside the scopes that it may have opened. After a cancellation there are none, and `closed`
