@@ -62,9 +62,9 @@ def test_endless_iterables_are_read_in_turn(limit):
         seen[name] += 1
         return seen["a"] < 40
 
-    streams = [endless("a"), ps.values("bb"), ["c", "c"], endless("d")]
+    streams = [endless("a"), ps.values("bb"), ["c", "c"], endless("d"), (letter for letter in "ee")]
     ps.run(ps.pipe(ps.values(streams), ps.flatten(concurrency=3), ps.take(going), ps.drain()), limit=limit)
-    assert [seen[name] for name in "bc"] == [2, 2]
+    assert [seen[name] for name in "bce"] == [2, 2, 2]
     assert abs(seen["a"] - seen["d"]) < 20
     assert sorted(closed) == ["a", "d"]
 

@@ -119,7 +119,15 @@ def test_a_release_that_fails_is_raised_by_close():
         async def release(self):
             await trio.sleep_forever()
 
-    for source, error in ((Leaky(), Unseen), (Hanging(), ps.errors.ReleaseTimeout)):
+    @ps.source
+    async def stuck(ctx):
+        try:
+            yield 1
+        finally:
+            await trio.sleep_forever()
+
+    late = ps.errors.ReleaseTimeout
+    for source, error in ((Leaky(), Unseen), (Hanging(), late), (stuck(), late)):
         values = ps.iterate(source, release_timeout=0.05)
         assert next(values) == 1
         with pytest.raises(error):
