@@ -81,6 +81,11 @@ def folds():
     return ps.pipe(ps.count_by_key(), ps.drain())
 
 
+def into_groups(count, group):
+    """Each value at a time of its own, in a group of its own, with a fold below that awaits each time."""
+    return ps.pipe(times(count), ps.group_by(int, group), ps.count_by_key(lambda _: 0))
+
+
 SHAPES = {
     "merge of sources that wait": lambda n: ps.merge(*each(n, waiting)),
     "merge of folds": lambda n: ps.merge(*each(n, lambda i: ps.pipe(waiting(i), ps.count_by_key()))),
@@ -114,6 +119,9 @@ SHAPES = {
     "group_by": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.map(str))),
     "group_by that ends": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.take(1))),
     "group_by of folds": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.count_by_key())),
+    "group_by of streams": lambda n: into_groups(n, ps.prefetch(1)),
+    "group_by of windows that stay open": lambda n: into_groups(n, ps.sessions(10 * n)),
+    "group_by with a function": lambda n: into_groups(n, lambda _: ps.pipe(ps.prefetch(1), ps.tumbling(10 * n))),
 }
 
 

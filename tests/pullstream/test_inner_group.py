@@ -13,8 +13,8 @@ import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.incremental import integrate, upserts
 from pullstream.modules.grouping.inline import InlineRow
-from tests.pullstream.common import Unseen, script, until_failure
-from timely import Antichain
+from tests.pullstream.common import Unseen, after, script, until_failure
+from timely import Antichain, Product
 
 
 def test_capacity_ends_the_group_that_waited_longest(limit):
@@ -111,6 +111,40 @@ async def test_a_time_is_complete_when_neither_a_group_nor_one_that_opens_later_
         await running.progress.completed(1)
         given.end()
         assert await running.result() == [(1, ("14", 14))]
+
+
+async def test_a_group_holds_the_times_of_its_values_and_emits_a_window_when_it_is_complete(autojump_clock):
+    given, out = ps.pushable(9), []
+    group = ps.pipe(ps.map_async(after(5), 1), ps.tumbling(10, ps.agg.count()))
+    async with ps.pipe(
+        given, ps.group_by(str, group), ps.map(lambda each: each[1].end), ps.drain(out.append)
+    ).open() as running:
+        for time in (3, 4, 12):
+            await given.push(time, time=time)
+            await trio.testing.wait_all_tasks_blocked()
+            running.progress.frontier()
+        assert (running.progress.frontier(), out) == (Antichain([10]), [])
+        await trio.sleep(6)
+        assert (running.progress.frontier(), out) == (Antichain([12]), [10, 10])
+        given.advance(20)
+        await trio.testing.wait_all_tasks_blocked()
+        assert out == [10, 10, 20]
+        given.end()
+
+
+async def test_a_group_that_is_busy_holds_the_time_of_a_value_that_waits_for_it(autojump_clock):
+    """Also a time that is neither before nor after that of the value in work."""
+    left, right = ps.pushable(9), ps.pushable(9)
+    group = ps.group_by(lambda _: 0, ps.map_async(after(5), 1))
+    async with ps.pipe(ps.merge(left, right), group, ps.drain()).open() as running:
+        for given, time in (left, Product(1, 0)), (right, Product(0, 1)):
+            await given.push(0, time=time)
+            given.advance(Product(9, 9))
+            await trio.testing.wait_all_tasks_blocked()
+            running.progress.frontier()
+        assert running.progress.frontier() == Antichain([Product(1, 0), Product(0, 1)])
+        left.end()
+        right.end()
 
 
 def test_a_function_makes_the_transformer():

@@ -71,7 +71,17 @@ async def test_looping_values_precede_values_outside(counting, probe, autojump_c
     assert inside == [0, 1]
 
 
-@pytest.mark.parametrize("streams", range(3))
+def grouped(calls):
+    return ps.pipe(ps.group_by(lambda _: 0, calls), ps.map(lambda pair: pair[1]))
+
+
+def later(calls):
+    handle = ps.deferred("transformer")
+    handle.resolve(calls)
+    return handle
+
+
+@pytest.mark.parametrize("streams", [[], [grouped], [grouped, grouped], [later, later]])
 async def test_a_later_time_waits_outside(streams, autojump_clock):
     """While a time goes round, no value at a later one enters, except one that cannot be waited for."""
     order = []
@@ -84,9 +94,9 @@ async def test_a_later_time_waits_outside(streams, autojump_clock):
 
     source = ps.values([(0, 3), (1, 0), (1, 2), (2, 0)], time=lambda value: value[0])
     calls = ps.map_async(body, 4)
-    for _ in range(streams):
+    for stream in streams:
         # In a stream of the body, or in a stream of a stream.
-        calls = ps.pipe(ps.group_by(lambda _: 0, calls), ps.map(lambda pair: pair[1]))
+        calls = stream(calls)
     await ps.arun(ps.pipe(source, ps.loop(calls), ps.drain()))
     assert order == sorted(order)
 

@@ -51,6 +51,8 @@ class Frontiers:
         self.lost = False
         """Whether frontiers can no longer be computed."""
         self._tracker: Tracker | None = None
+        self._partial: Tracker | None = None
+        """The tracker for `_without`, with the counts of its last use."""
         self._expected: dict[int, None] = {}
         """The places to observe as soon as there is a tracker."""
         self._leading: dict[Location, list[Location] | None] = {}
@@ -115,7 +117,7 @@ class Frontiers:
     def stamps(self) -> Sequence[Mapping[Any, int]]:
         """The pointstamps at every place, with their counts."""
         if self._tracker is not None:
-            return self._tracker.stamps
+            return [*map(self._tracker.counts, range(len(self.places)))]
         stamps: list[Counter[Any]] = [Counter() for _ in self.places]
 
         def update(place: int, time: Hashable, delta: int) -> None:
@@ -166,16 +168,26 @@ class Frontiers:
                     return Antichain(times) if len(times) > 1 else Antichain.of_minimal(tuple(times))
                 self.track()
             if self._tracker is not None:
-                return self._tracker.frontier(place) if but is None else self._without(but).frontier(place)
+                if but is None:
+                    return self._tracker.frontier(place)
+                without = self._without(but)
+                without.observe(place)
+                return without.frontier(place)
         except BaseException as exc:  # noqa: BLE001 - as above
             self._report(exc)
         return ANYTHING
 
     def _without(self, mirror: Location) -> Tracker:
         """A tracker of everything except for the holds that a location mirrors."""
-        counts = [dict(stamps) for stamps in self.stamps]
-        counts[mirror.output] = dict.fromkeys(mirror.own, 1)
-        return Tracker(self.graph(), monotone=False, counts=counts)
+        if self._partial is None:
+            self._partial = Tracker(self.graph(), monotone=False)
+        for place, stamps in enumerate(self.stamps):
+            now = dict.fromkeys(mirror.own, 1) if place == mirror.output else stamps
+            before = self._partial.stamps[place]
+            if now != before:
+                for time in {**before, **now}:
+                    self._partial.update(place, time, now.get(time, 0) - before.get(time, 0))
+        return self._partial
 
     def above(self, location: Location, *, arrived: bool = True) -> Sequence[Any] | None:
         """The least times that may still arrive at a module, read where they are held and in flight.
@@ -186,13 +198,17 @@ class Frontiers:
         Raises:
             TypeError: the times are of several domains.
         """
-        if location not in self._leading:
-            found = _leading(location.upstreams, MANY)
-            self._leading[location] = None if len(found) >= MANY or _changing(found) else found
-        leading = self._leading[location]
+        leading = self.leading(location)
         if self.lost or leading is None:
             return None
         return minimal(list(_times(leading, location.ports if arrived else ())))
+
+    def leading(self, location: Location) -> list[Location] | None:
+        """The locations upstream of a module; None if one of them changes times, or if there are many."""
+        if location not in self._leading:
+            found = _leading(location.upstreams, MANY)
+            self._leading[location] = None if len(found) >= MANY or _changing(found) else found
+        return self._leading[location]
 
     def explain(self, place: int, time: Any) -> list[Blocker]:
         """The pointstamps that may still lead to `time` at a place.

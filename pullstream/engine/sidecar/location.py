@@ -433,8 +433,9 @@ class Location(Metered):
 
     @property
     def own(self) -> list[Hashable]:
-        """The times this module holds apart from those that it mirrors."""
-        return [time for time, count in self._held.items() if count > (time in self._mirrored)]
+        """The times this module holds apart from those that it mirrors, or will mirror at the first read."""
+        capability = self._capability
+        return [time for time, count in self._held.items() if count > (time in self._mirrored) + (time is capability)]
 
     def holds(self, time: Hashable) -> bool:
         """Whether a hold gives the right to answer at `time`."""
@@ -600,6 +601,8 @@ class Location(Metered):
             except BaseException as exc:  # noqa: BLE001 - a time whose hash fails must not interrupt an ending halfway
                 self._counts.stop_tracking(exc)
             self._over = True
+            if self._counts.alert:
+                self._counts.activate(self)
         self._lost = lost or self._lost
 
     def complete(self) -> None:

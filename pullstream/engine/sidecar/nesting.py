@@ -12,19 +12,22 @@ This second read outside finds a refresh under way and takes the counts as they 
 upstream are done, and no hold of the module itself, or of anything downstream, arrives at it, except in a loop. There
 the hold of the last read is earlier and so safe, and the next read follows. But a module in a loop must not hold what
 may arrive at it only because of this hold: it would be held forever, round after round. So it leaves out what its
-streams get only from outside (`echoed`), because that leads through it outside, too.
+streams get only from outside (`feed`), because that leads through it outside, too. A module with many streams does so
+everywhere: it then looks only at the streams where something has happened (`changed`).
 
 **News** (`spread`). A dropped hold or an acknowledged batch in one sidecar may complete a time in all that are tied to
 it. The news goes from each sidecar to those outside, at the module that opened it, and to those inside, at modules that
 the news can reach. It stops where earlier news has already reached the same places. Because one module may have
-thousands of streams, they get the news only if they have waiters (`listen`), and only if what may arrive at them has
-changed (`tell`).
+thousands of streams, they get the news only if they have waiters (`listened_to`), and only if what may arrive at them
+has changed (`tell`). Most waiters inside await a time: their streams get the news when that time has passed outside
+(`expect`).
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from pullstream.engine.sidecar.location import Counts, Ending, Location, Port, above
+from pullstream.engine.sidecar.waiting import Requests, Watch
 from pullstream.timely import Antichain
 
 Mirrored = Callable[[], Iterable[Hashable]]
@@ -32,6 +35,8 @@ Mirrored = Callable[[], Iterable[Hashable]]
 
 
 S = TypeVar("S", bound=Counts)
+Expected = Requests[dict[Watch, "Nesting[S]"]]
+"""Waiters inside, by the time that they await, with the ties of their sidecars."""
 
 
 class Nesting(Generic[S]):
@@ -52,9 +57,18 @@ class Nesting(Generic[S]):
         """Locations where what may arrive may have changed since the inner sidecars were last notified."""
         self._arriving: dict[Location | None, list[Antichain[Any]]] = {}
         """The times that could arrive at locations when the inner sidecars were last notified."""
-        self.echoed: Location | None = None
-        """The source that brings what arrives at the module that opened this stream, if that module is in a loop."""
-        self._awaited = False
+        self.feed: Location | None = None
+        """The source that brings what arrives at the module that opened this stream."""
+        self.looped = False
+        """Whether that module is in a loop."""
+        self._changes: Callable[[], object] | None = None
+        """Called at every change of the times that this stream may still emit, apart from those that `feed` brings."""
+        self._expected: dict[Location, tuple[Expected[S], Expected[S]]] = {}
+        """The times awaited inside, keyed by the location that feeds the streams: their ends, and their beginnings."""
+        self._awaited: dict[Watch, None] = {}
+        """The waiters here that need all news from outside."""
+        self._following: dict[Watch, None] = {}
+        """The other waiters here: they are expected outside."""
         self._refreshing = False
 
     # ---- ties
@@ -63,41 +77,102 @@ class Nesting(Generic[S]):
         """Make a location hold the times that `mirrored` returns, until it ends."""
         self.mirrors[location] = mirrored
         location.mirroring = not location.summaries
+        self.changed()
 
-    def report(self, outer: "Nesting[S]", opener: Location) -> None:
-        """Report all news from here to the sidecar outside, at the module that opened this stream."""
+    def report(self, outer: "Nesting[S]", opener: Location, changes: Callable[[], object] | None = None) -> None:
+        """Report all news from here to the sidecar outside, at the module that opened this stream.
+
+        `changes` is called when the times that this stream may still emit may have changed, apart from those that only
+        arrive from outside.
+        """
         self._reports[outer] = opener
+        self._changes = changes
         self._listen()
+
+    def changed(self) -> None:
+        """Note that these times may have changed."""
+        if self._changes is not None:
+            self._changes()
 
     def enter(self, source: Location, mirrored: Mirrored, outer: "Nesting[S]", at: Location | None = None) -> None:
         """Tie what a source may emit here to the sidecar outside: to what arrives at the module `at`, if given."""
         self.mirror(source, mirrored)
         if outer is not self:
             self._entries[outer] = at
-            if at is not None and outer.in_loop(at):
-                self.echoed = source
+            if at is not None:
+                self.feed, self.looped = source, outer.in_loop(at)
             self._listen()
 
     def in_loop(self, location: Location) -> bool:
         """Whether what leaves a module may come back to it, here or around a module outside."""
-        return self.echoed is not None or self._leads(location, location)
+        return self.looped or self._leads(location, location)
+
+    @property
+    def mirroring(self) -> bool:
+        """Whether any location here mirrors, apart from the source that brings what arrives outside."""
+        return len(self.mirrors) > (self.feed in self.mirrors)
 
     @property
     def outside(self) -> list[S]:
         """The sidecars that feed this one."""
         return [outer.sidecar for outer in self._entries]
 
-    def listen(self, *, awaited: bool) -> None:
-        """Notify the sidecars outside whether this one has waiters."""
-        self._awaited = awaited
-        self._listen()
+    def attend(self, waiter: Watch, *, follows: bool) -> None:
+        """Get the news from outside that a waiter needs; `follows` if it awaits a time just as that arrives outside."""
+        (outer, at), *others = self._entries.items() or ((self, None),)
+        follows = follows and at is not None and len(at.ports) == 1 and not others
+        here = self._following if follows else self._awaited
+        here[waiter] = None
+        if len(here) == 1:
+            self._listen()
+        if follows and at is not None:
+            outer.expect(at, waiter, self)
+
+    def leave(self, waiter: Watch) -> None:
+        """Remove a waiter."""
+        here = self._awaited if waiter in self._awaited else self._following
+        del here[waiter]
+        if not here:
+            self._listen()
+        for outer, at in self._entries.items() if here is self._following else ():
+            if at is not None:
+                outer.expect_no_more(at, waiter)
+
+    def expect(self, at: Location, waiter: Watch, inner: "Nesting[S]") -> None:
+        """Notify a sidecar inside when the time that a waiter there awaits has passed at the location that feeds it."""
+        if at not in self._expected:
+            self._expected[at] = Requests(), Requests()
+            self.sidecar.begin_looking()
+            self._listen()
+        expected = self._expected[at][waiter.before]
+        if waiter.time not in expected:
+            expected[waiter.time] = {}
+        expected[waiter.time][waiter] = inner
+
+    def expect_no_more(self, at: Location, waiter: Watch) -> None:
+        """Remove a waiter inside, unless its time has passed."""
+        both = self._expected.get(at)
+        if both is None or waiter not in (waiters := both[waiter.before].get(waiter.time, {})):
+            return
+        del waiters[waiter]
+        if not waiters:
+            del both[waiter.before][waiter.time]
+            if not any(both):
+                del self._expected[at]
+                self._forget(at)
+
+    def _forget(self, at: Location | None) -> None:
+        if at not in self._listening and at not in self._expected:
+            self._arriving.pop(at, None)
+            self._listen()
 
     def _listen(self) -> None:
-        self.sidecar.alert = self._awaited or bool(self._reports) or bool(self._listening)
+        inside = bool(self._listening or self._expected)
+        self.sidecar.alert = bool(self._awaited or self._following or self._reports) or inside
         for outer, at in self._entries.items():
             # A sidecar that feeds this one and also gets its reports would otherwise get its own news back.
             others = len(self._reports) - (outer in self._reports)
-            outer.listened_to(self, at, wants=self._awaited or bool(self._listening) or others > 0)
+            outer.listened_to(self, at, wants=bool(self._awaited) or inside or others > 0)
 
     def listened_to(self, inner: "Nesting[S]", at: Location | None, *, wants: bool) -> None:
         """Add or remove a sidecar inside from those notified of every change of what may arrive at them."""
@@ -112,7 +187,8 @@ class Nesting(Generic[S]):
             del here[inner]
             if not here:
                 del self._listening[at]
-                self._arriving.pop(at, None)
+                self._forget(at)
+                return
         self._listen()
 
     def end(self) -> None:
@@ -145,7 +221,7 @@ class Nesting(Generic[S]):
 
     def spread(self, at: Location | Port | None) -> None:
         """Spread the news that something was dropped at an output or acknowledged at an input, or anywhere if None."""
-        if self._reports or self._listening:
+        if self._reports or self._listening or self._expected:
             _spread([(self, at)], {})
 
     def tell(self) -> None:
@@ -153,21 +229,39 @@ class Nesting(Generic[S]):
         changed, self._changed = self._changed, {}
         for at in changed:
             now = [self.sidecar.arriving(port) for port in at.ports]
-            if at in self._listening and now != self._arriving.get(at):
+            if (at in self._listening or at in self._expected) and now != self._arriving.get(at):
                 self._arriving[at] = now
+                inside = [*self._listening.get(at, ()), *self._reached(at, now[0])]
                 # Their output does not change what arrives at others here.
-                _spread([(inner, None) for inner in self._listening[at]], {self: [None]})
+                _spread([(inner, None) for inner in inside], {self: [None]})
+
+    def _reached(self, at: Location, front: Antichain[Any]) -> "Iterator[Nesting[S]]":
+        """Remove the waiters inside whose times have passed; yield their sidecars."""
+        if at not in self._expected:
+            return
+        ends, beginnings = self._expected[at]
+        for expected, may_come in (ends, front.less_equal), (beginnings, front.less_than):
+            try:
+                over = expected.pop_over(may_come)
+            except Exception:  # noqa: BLE001 - a time that cannot be compared is reported where it is awaited
+                over = dict(expected)
+                expected.clear()
+            for waiters in over.values():
+                yield from waiters.values()
+        if not (ends or beginnings):
+            del self._expected[at]
+            self._forget(at)
 
     def pass_on(self, at: Location | Port | None, todo: "list[tuple[Nesting[S], Location | Port | None]]") -> None:
         """Wake the waiters here, and add to `todo` the ties along which the news travels on."""
         self.sidecar.wake()
         if self._reports:
+            self.changed()
             todo.extend(self._reports.items())
-        for location, inside in self._listening.items():
-            if location is None:
-                todo.extend((inner, None) for inner in inside)
-            elif at is None or self._leads(at, location):
-                self._changed[location] = None
+        todo.extend((inner, None) for inner in self._listening.get(None, ()))
+        for fed in dict.fromkeys([*self._listening, *self._expected]):
+            if fed is not None and (at is None or self._leads(at, fed)):
+                self._changed[fed] = None
                 self.sidecar.wake(to_tell=True)
 
     def _leads(self, at: Location | Port, below: Location) -> bool:

@@ -156,6 +156,8 @@ class Sidecar(Counts):
         example from a comparison of times, belongs to no module: the run ends with it.
         """
         self.frontiers.give_up()
+        if self._nesting is not None:
+            self._nesting.changed()
         if self.summary_failure is not None:
             for waiter in list(self.waiters):
                 waiter.failure = self.summary_failure
@@ -286,10 +288,11 @@ class Sidecar(Counts):
         self.propagate()
         return self.frontiers.frontier(location.output)
 
-    def within(self, location: Location) -> Antichain[Any]:
-        """The times that may leave a module; in a loop, without those that follow only from what arrives outside."""
+    def within(self, location: Location, *, own: bool = False) -> Antichain[Any]:
+        """The times that may leave a module; in a loop, or with `own`, without those that only arrive from outside."""
         self.propagate()
-        return self.frontiers.frontier(location.output, but=None if self._nesting is None else self._nesting.echoed)
+        nesting = self.nesting
+        return self.frontiers.frontier(location.output, but=nesting.feed if own or nesting.looped else None)
 
     @override
     def arriving(self, port: Port) -> Antichain[Any]:
@@ -348,8 +351,7 @@ class Sidecar(Counts):
                 table[key] = {}
             table[key][waiter] = None
         self.waiters[waiter] = self._to_check[waiter] = None
-        if len(self.waiters) == 1:
-            self.nesting.listen(awaited=True)
+        self.nesting.attend(waiter, follows=self.inner and self._follows(waiter))
         self.waits[waiter] = self
         self.begin_looking()
 
@@ -375,8 +377,13 @@ class Sidecar(Counts):
                 del table[key]
                 if waiter.in_turn:
                     self._check_first(place)
-        if not self.waiters:
-            self.nesting.listen(awaited=False)
+        self.nesting.leave(waiter)
+
+    def _follows(self, waiter: Watch) -> bool:
+        """Whether a waiter awaits a time at its module's inputs, where times arrive just as they enter this stream."""
+        ports = {port.place for port in waiter.owner.ports}
+        direct = waiter.time is not None and ports.issuperset(waiter.places) and not self.nesting.mirroring
+        return direct and self.frontiers.leading(waiter.owner) is not None
 
     @override
     def begin_looking(self) -> None:

@@ -30,6 +30,8 @@ class Watch:
     """Returns the rest of the sentence that begins with the owner."""
     time: Hashable = None
     """The time that must become complete at all of the places; None if the wait is for something else."""
+    before: bool = False
+    """Whether it is enough that everything before that time is complete."""
     wanted: Sequence[tuple[int, Hashable]] = ()
     """The times that must become complete, and where; for the explanation of a stall."""
     in_turn: bool = attrs.field(default=False, init=False)
@@ -71,6 +73,7 @@ def completion(owner: Location, places: Sequence[int], time: Hashable, *, before
         complete_before if before else complete,
         lambda: f"waits until {time!r} is complete",
         time,
+        before,
         [(place, time) for place in places],
     )
 

@@ -16,7 +16,8 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.nested.inner_inputs import Portion
-from pullstream.engine.nested.inner_streams import Unopened, follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.inner_streams import open_below
+from pullstream.engine.nested.inner_times import Opened, Unopened, inner_frontier
 from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.fused import result_of
@@ -69,6 +70,7 @@ class GroupBy(SideBySide[_Group]):
     def placed(self) -> None:
         known = cast("Any", self._transformer if isinstance(self._transformer, Transformer) else None)
         self._unopened = Unopened(self.scope, self.location, self.mirrored, known)
+        self._opened = Opened(self, self.mirrored)
 
     @override
     async def acquire(self) -> None:
@@ -79,7 +81,7 @@ class GroupBy(SideBySide[_Group]):
     def mirrored(self) -> Iterable[Hashable]:
         """Return the times that may still leave any group, also one that opens later."""
         later = self._unopened.times(cast("Lane[Any]", self.upstream).arriving)
-        return Antichain([*later, *(time for lane in self.inner for time in inner_frontier(lane))])
+        return Antichain([*later, *self._opened.times()])
 
     @override
     def wanted(self, limit: int) -> int:
@@ -108,6 +110,7 @@ class GroupBy(SideBySide[_Group]):
                     return False
                 value = self._pending.popleft()
                 if group.feed.edge.open:
+                    self._opened.changed(group.lane)
                     group.feed.give(self._time, value)
                     self._dealt.append(group.feed)
         except BaseException as exc:  # noqa: BLE001 - raised when the module answers, after earlier results
@@ -134,13 +137,12 @@ class GroupBy(SideBySide[_Group]):
             raise TypeError(
                 f"group_by needs a transformer for each key, but its function returned {transformer!r} for {key!r}"
             )
-        if transformer is not given:
-            self._unopened.expect(cast("Any", transformer))
+        keeps = transformer is given or self._unopened.expect(cast("Any", transformer))
         feed = Portion(cast("Lane[Any]", self.upstream), self.changed)
         lane = open_below(self, cast("Transformer[Any, Any]", transformer), feed)
         group = _Group(key, feed, lane)
         self.add(group)
-        follow_inner(self, lane, self.mirrored)
+        self._opened.add(lane, whole=not keeps)
         return group
 
     def _make_room(self) -> bool:
@@ -181,6 +183,7 @@ class GroupBy(SideBySide[_Group]):
             # What it held is not complete, while others may still answer before the failure is raised.
             for time in inner_frontier(stream.lane):
                 self.location.hold(time)
+        self._opened.remove(stream.lane)
 
 
 class GroupRows(Notified, Inline):

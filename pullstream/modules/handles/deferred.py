@@ -12,7 +12,8 @@ from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Through
-from pullstream.engine.nested.inner_streams import Unopened, consume_below, follow_inner, inner_frontier, open_below
+from pullstream.engine.nested.inner_streams import consume_below, open_below
+from pullstream.engine.nested.inner_times import Unopened, follow_inner, inner_frontier
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal

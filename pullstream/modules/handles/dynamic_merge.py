@@ -10,7 +10,8 @@ from typing_extensions import override
 from pullstream.blueprint import Call, Module, Source, checks
 from pullstream.blueprint.variables import T
 from pullstream.engine.interfaces import Finishing
-from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.engine.nested.inner_streams import forget_inner, open_inner
+from pullstream.engine.nested.inner_times import Opened
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.traits import Traits
 from pullstream.errors import Ended
@@ -87,6 +88,7 @@ class _DynamicMergeSource(Merge, Finishing):
         await super().acquire()
         # Several sources together are not in order, even if each is, so the times that may still arrive are mirrored.
         self.location.steered = not self._capped
+        self._opened = Opened(self, self.mirrored)
         self.edge.mirror(self.mirrored)
 
     def grew(self) -> None:
@@ -102,10 +104,12 @@ class _DynamicMergeSource(Merge, Finishing):
         if 2 * self.going <= len(self.all):
             over = [each for each in self.all if each.done]
             self.leave(over)
+            for each in over:
+                self._opened.remove(each.lane)
             forget_inner(self, [each.lane for each in over])
         while self._added.waiting and self.failure_above is None:
             lane = open_inner(self, self._added.waiting.popleft())
-            follow_inner(self, lane, self.mirrored)
+            self._opened.add(lane)
             self.enter(Input(lane))
         return super().ask_inputs(limit)
 
@@ -128,7 +132,7 @@ class _DynamicMergeSource(Merge, Finishing):
         """Return the times that may arrive: any until `cap` is called, then those of the sources."""
         if self._added.waiting or not self._capped:
             return [BEGINNING]
-        return [time for each in self.all for time in inner_frontier(each.lane)]
+        return self._opened.times()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

@@ -16,7 +16,8 @@ from pullstream.engine.edge.backlog import at_times
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.interfaces import Finishing
-from pullstream.engine.nested.inner_streams import follow_inner, forget_inner, inner_frontier, open_inner
+from pullstream.engine.nested.inner_streams import forget_inner, open_inner
+from pullstream.engine.nested.inner_times import follow_inner, inner_frontier
 from pullstream.engine.parts.waking import Waking
 from pullstream.engine.traits import Traits
 from pullstream.errors import CapabilityError, ReuseError, raised_when_cancelled

@@ -1,0 +1,160 @@
+"""The times that inner streams may still emit, which their owner holds in the sidecar outside.
+
+An owner with one stream reads its frontier (`inner_frontier`) whenever a frontier is read outside. An owner with many
+keeps what it has read of each, and looks only at those where something has happened (`Opened`). What streams that are
+not open yet may emit follows from what may still arrive at the owner (`Unopened`).
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from typing import Any, Union
+
+from pullstream.blueprint import Blueprint, Emits, OfOneRun, Sink, Source
+from pullstream.engine.edge.kernel import Kernel
+from pullstream.engine.edge.lane import Lane
+from pullstream.engine.run import Scope
+from pullstream.engine.sidecar.location import Ending, Location
+from pullstream.engine.sidecar.nesting import Mirrored
+from pullstream.engine.traits import PLAIN
+from pullstream.timely import BEGINNING, Antichain, MutableAntichain, Summary
+
+Steps = list[Union[Summary, "list[Steps]", None]]
+"""The effect of modules on times, one after another: a summary, those of parts, or None if any time may follow."""
+
+
+def follow_inner(
+    owner: Kernel[Any], lane: Lane[Any], mirrored: Mirrored, changes: Callable[[], object] | None = None
+) -> None:
+    """Make the owner hold, in the outer sidecar, the times that `mirrored` returns whenever a frontier is read.
+
+    This is for an inner stream whose times are outer times; `inner_frontier` gives the times it may still emit.
+    `changes` is called when these may have changed, apart from those that follow from what may arrive at the owner.
+    """
+    outer = owner.scope.sidecar.nesting
+    outer.mirror(owner.location, mirrored)
+    lane.edge.scope.sidecar.nesting.report(outer, owner.location, changes)
+
+
+def inner_frontier(lane: Lane[Any], *, own: bool = False) -> Antichain[Any]:
+    """The times that an inner stream may still emit, including batches that its owner has not acknowledged.
+
+    In a loop, or with `own`, times that follow only from what may still arrive at the owner are left out.
+    """
+    location = lane.port.location
+    if location.ending is not Ending.RUNNING:
+        return location.frontier
+    return lane.edge.scope.sidecar.within(location, own=own)
+
+
+class Opened:
+    """The times that many inner streams may still emit, apart from those that follow from what may arrive at the owner.
+
+    A read costs only the streams where something has happened since the last one.
+    """
+
+    def __init__(self, owner: Kernel[Any], mirrored: Mirrored) -> None:
+        self._owner, self._mirrored = owner, mirrored
+        self._times: dict[Lane[Any], Sequence[Hashable]] = {}
+        """The times of each stream when it was last looked at."""
+        self._least: MutableAntichain[Any] = MutableAntichain()
+        self._changed: dict[Lane[Any], None] = {}
+        self._whole: set[Lane[Any]] = set()
+
+    def add(self, lane: Lane[Any], *, whole: bool = False) -> None:
+        """Add a stream; with `whole`, it is looked at whenever anything is read, with the times that arrive there."""
+        self._times[lane] = ()
+        if whole:
+            self._whole.add(lane)
+        self.changed(lane)
+        follow_inner(self._owner, lane, self._mirrored, partial(self.changed, lane))
+
+    def changed(self, lane: Lane[Any]) -> None:
+        """Look at a stream at the next read: something has happened there, or a value was put in."""
+        if lane in self._times:
+            self._changed[lane] = None
+
+    def remove(self, lane: Lane[Any]) -> None:
+        """Remove a stream that has ended."""
+        self._count(self._times.pop(lane), ())
+        self._changed.pop(lane, None)
+        self._whole.discard(lane)
+
+    def times(self) -> Sequence[Hashable]:
+        """The least times that the streams may still emit."""
+        changed, self._changed = self._changed, {}
+        for lane in changed:
+            # A module inside that mirrors times follows what arrives in a way of its own.
+            whole = lane in self._whole or lane.edge.scope.sidecar.nesting.mirroring
+            before, now = self._times[lane], inner_frontier(lane, own=not whole).elements
+            if now != before:
+                self._times[lane] = now
+                self._count(before, now)
+            if whole:
+                self._changed[lane] = None
+        return self._least.elements
+
+    def _count(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
+        for time in now:
+            self._least.update(time, 1)
+        for time in before:
+            self._least.update(time, -1)
+
+
+class Unopened:
+    """The times that may leave an inner stream that is not open yet; the owner holds them with those that are open.
+
+    A stream whose modules keep the times adds nothing to what may arrive at the owner. Any other may emit at earlier
+    times, and one that is not known yet at any time.
+    """
+
+    def __init__(
+        self, scope: Scope, location: Location, mirrored: Mirrored | None = None, known: Blueprint | None = None
+    ) -> None:
+        self._sidecar, self._location = scope.sidecar, location
+        self._steps = None if known is None else _steps(known)
+        if self._steps != []:
+            # Earlier than any time of a value that goes in before the first read.
+            location.mirror([BEGINNING])
+            self._sidecar.nesting.mirror(location, mirrored or self.times)
+
+    def expect(self, blueprint: Blueprint) -> bool:
+        """Expect later streams to be like this one, unless it keeps the times and others did not; returns whether."""
+        steps = _steps(blueprint)
+        self._steps = steps or self._steps or []
+        return not steps
+
+    def times(self, arriving: Callable[[], Iterable[Hashable]] = lambda: (BEGINNING,)) -> Iterable[Hashable]:
+        """The times that may leave it if only `arriving` may still arrive at the owner."""
+        # In a loop, all modules keep the times.
+        if self._steps == [] or self._sidecar.nesting.in_loop(self._location):
+            return ()
+        return self._after([None] if self._steps is None else self._steps, Antichain(arriving()))
+
+    def _after(self, steps: Steps, times: Antichain[Any]) -> Antichain[Any]:
+        for step in steps:
+            if step is None:
+                return Antichain([BEGINNING] if times else ())
+            if isinstance(step, list):
+                times = Antichain([*times, *(time for part in step for time in self._after(part, times))])
+            else:
+                guarded = self._sidecar.guarded(self._location, step)
+                times = Antichain(later for time in times if (later := guarded.results_in(time)) is not None)
+        return times
+
+
+def _steps(blueprint: Blueprint) -> Steps:
+    """The effect of modules on times, without those that keep them; a source may begin at any time."""
+    steps: Steps = [None] if isinstance(blueprint, Source) else []
+    for module in () if isinstance(blueprint, Sink) else blueprint.modules:
+        emits, traits = Emits.of(module), PLAIN
+        given = any(isinstance(part, (OfOneRun, Blueprint)) for part in module.parts)
+        if emits is Emits.AT_OTHER_TIMES or (emits is Emits.UNKNOWN and not given):
+            traits = getattr(module.made(), "traits", PLAIN)
+        if emits is Emits.AT_ANY_TIME or traits.sources:
+            steps.append(None)
+        elif emits is Emits.AT_OTHER_TIMES or traits.summaries:
+            row = (*traits.summaries, None)[0]
+            steps.append(row if isinstance(row, Summary) else None)
+        elif any(parts := [_steps(part) for part in module.parts if isinstance(part, Blueprint)]):
+            steps.append(parts)
+    return steps
