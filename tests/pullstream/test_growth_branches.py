@@ -121,6 +121,7 @@ SHAPES = {
     "group_by of folds": lambda n: ps.pipe(ps.values(range(n)), ps.group_by(lambda k: k, ps.count_by_key())),
     "group_by of streams": lambda n: into_groups(n, ps.prefetch(1)),
     "group_by of windows that stay open": lambda n: into_groups(n, ps.sessions(10 * n)),
+    "group_by of groups": lambda n: into_groups(n, ps.group_by(str, ps.prefetch(1))),
     "group_by with a function": lambda n: into_groups(n, lambda _: ps.pipe(ps.prefetch(1), ps.tumbling(10 * n))),
 }
 

@@ -31,7 +31,7 @@ def follow_inner(
     `changes` is called when these may have changed, apart from those that follow from what may arrive at the owner.
     """
     outer = owner.scope.sidecar.nesting
-    outer.mirror(owner.location, mirrored)
+    outer.mirror(owner.location, mirrored, bound=False)
     lane.edge.scope.sidecar.nesting.report(outer, owner.location, changes)
 
 
@@ -83,8 +83,7 @@ class Opened:
         """The least times that the streams may still emit."""
         changed, self._changed = self._changed, {}
         for lane in changed:
-            # A module inside that mirrors times follows what arrives in a way of its own.
-            whole = lane in self._whole or lane.edge.scope.sidecar.nesting.mirroring
+            whole = lane in self._whole or lane.edge.scope.sidecar.nesting.bound
             before, now = self._times[lane], inner_frontier(lane, own=not whole).elements
             if now != before:
                 self._times[lane] = now

@@ -46,6 +46,8 @@ class Nesting(Generic[S]):
         self.sidecar = sidecar
         self.mirrors: dict[Location, Mirrored] = {}
         """Locations whose holds follow something else, such as streams opened there."""
+        self._bound: set[Location] = set()
+        """Those whose holds depend on what arrives there, in a way of their own."""
         self._reports: dict[Nesting[S], Location] = {}
         """Sidecars outside that get all news, and the location in each where it arrives."""
         self._entries: dict[Nesting[S], Location | None] = {}
@@ -73,11 +75,20 @@ class Nesting(Generic[S]):
 
     # ---- ties
 
-    def mirror(self, location: Location, mirrored: Mirrored) -> None:
-        """Make a location hold the times that `mirrored` returns, until it ends."""
+    def mirror(self, location: Location, mirrored: Mirrored, *, bound: bool = True) -> None:
+        """Make a location hold the times that `mirrored` returns, until it ends; `bound` is as in `_bound`."""
         self.mirrors[location] = mirrored
         location.mirroring = not location.summaries
-        self.changed()
+        if bound:
+            self.bind(location)
+
+    def bind(self, location: Location) -> None:
+        """Note that the holds of a module depend on what arrives there, in a way of their own: here, or inside it."""
+        if location not in self._bound:
+            self._bound.add(location)
+            self.changed()
+            for outer, opener in self._reports.items():
+                outer.bind(opener)
 
     def report(self, outer: "Nesting[S]", opener: Location, changes: Callable[[], object] | None = None) -> None:
         """Report all news from here to the sidecar outside, at the module that opened this stream.
@@ -87,6 +98,8 @@ class Nesting(Generic[S]):
         """
         self._reports[outer] = opener
         self._changes = changes
+        if self.bound:
+            outer.bind(opener)
         self._listen()
 
     def changed(self) -> None:
@@ -96,7 +109,7 @@ class Nesting(Generic[S]):
 
     def enter(self, source: Location, mirrored: Mirrored, outer: "Nesting[S]", at: Location | None = None) -> None:
         """Tie what a source may emit here to the sidecar outside: to what arrives at the module `at`, if given."""
-        self.mirror(source, mirrored)
+        self.mirror(source, mirrored, bound=False)
         if outer is not self:
             self._entries[outer] = at
             if at is not None:
@@ -108,9 +121,9 @@ class Nesting(Generic[S]):
         return self.looped or self._leads(location, location)
 
     @property
-    def mirroring(self) -> bool:
-        """Whether any location here mirrors, apart from the source that brings what arrives outside."""
-        return len(self.mirrors) > (self.feed in self.mirrors)
+    def bound(self) -> bool:
+        """Whether any holds here depend on what arrives, in a way of their own."""
+        return bool(self._bound)
 
     @property
     def outside(self) -> list[S]:

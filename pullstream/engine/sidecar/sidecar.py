@@ -157,7 +157,7 @@ class Sidecar(Counts):
         """
         self.frontiers.give_up()
         if self._nesting is not None:
-            self._nesting.changed()
+            self._nesting.spread(None)
         if self.summary_failure is not None:
             for waiter in list(self.waiters):
                 waiter.failure = self.summary_failure
@@ -382,7 +382,7 @@ class Sidecar(Counts):
     def _follows(self, waiter: Watch) -> bool:
         """Whether a waiter awaits a time at its module's inputs, where times arrive just as they enter this stream."""
         ports = {port.place for port in waiter.owner.ports}
-        direct = waiter.time is not None and ports.issuperset(waiter.places) and not self.nesting.mirroring
+        direct = waiter.time is not None and ports.issuperset(waiter.places) and not self.nesting.bound
         return direct and self.frontiers.leading(waiter.owner) is not None
 
     @override
