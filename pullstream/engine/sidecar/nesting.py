@@ -47,7 +47,7 @@ class Nesting(Generic[S]):
         self.mirrors: dict[Location, Mirrored] = {}
         """Locations whose holds follow something else, such as streams opened there."""
         self._bound: set[Location] = set()
-        """Those whose holds depend on what arrives there, in a way of their own."""
+        """The locations among them whose holds depend on what arrives there, in a way of their own."""
         self._reports: dict[Nesting[S], Location] = {}
         """Sidecars outside that get all news, and the location in each where it arrives."""
         self._entries: dict[Nesting[S], Location | None] = {}
