@@ -4,9 +4,11 @@ import gc
 
 import pytest
 import trio
+import trio.testing
 
 import pullstream as ps
 from pullstream.engine.run import Scope
+from timely import Antichain
 
 pytestmark = pytest.mark.usefixtures("schedule")
 
@@ -62,3 +64,21 @@ async def test_no_time_is_complete_before_the_cap(limit, autojump_clock):
         assert scope.cancelled_caught
         many.cap()
         await running.progress.completed(3)
+
+
+async def test_the_times_of_a_pair_complete(autojump_clock):
+    given, out = ps.pushable(9), []
+    source, sink = ps.duplex.pair()
+    merged = ps.dynamic_merge()
+    merged.add(source)
+    merged.cap()
+    side = ps.pipe(merged, ps.count_by_key(lambda _: 0), ps.tap(out.append))
+    talk = ps.duplex.connect(ps.duplex.Duplex(given, ps.collect()), ps.duplex.Duplex(side, sink))
+    async with talk.open() as running:
+        await given.push(1, time=1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert (out, running.progress.frontier()) == ([], Antichain([1]))
+        given.advance(5)
+        await trio.testing.wait_all_tasks_blocked()
+        assert (out, running.progress.frontier()) == ([(0, 1)], Antichain([5]))
+        given.end()

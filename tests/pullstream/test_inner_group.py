@@ -4,6 +4,7 @@ The conformance grid tests its endings.
 """
 
 import gc
+from datetime import date
 from operator import itemgetter
 
 import pytest
@@ -129,6 +130,24 @@ async def test_a_group_holds_the_times_of_its_values_and_emits_a_window_when_it_
         given.advance(20)
         await trio.testing.wait_all_tasks_blocked()
         assert out == [10, 10, 20]
+        given.end()
+
+
+async def test_a_group_is_told_that_its_time_is_complete_beside_waits_for_times_of_another_kind(autojump_clock):
+    """The times below `stamp` are dates, and cannot be compared with those outside."""
+    seen = []
+    stamped = ps.pipe(ps.stamp(lambda _: date(2026, 1, 1)), ps.prefetch(1), ps.count_by_key(lambda _: 0))
+    group = ps.pipe(ps.prefetch(1), ps.count_by_key(itemgetter(0)), ps.tap(lambda each: seen.append(each[0])), stamped)
+    given = ps.pushable(9)
+    async with ps.pipe(given, ps.group_by(itemgetter(0), group), ps.drain()).open():
+        for letter, time in zip("abc", (1, 5, 6), strict=True):
+            await given.push((letter, time), time=time)
+            await trio.testing.wait_all_tasks_blocked()
+            given.advance(time)
+            await trio.testing.wait_all_tasks_blocked()
+        given.advance(8)
+        await trio.testing.wait_all_tasks_blocked()
+        assert seen == ["a", "b", "c"]
         given.end()
 
 

@@ -109,7 +109,7 @@ class Nesting(Generic[S]):
 
     def enter(self, source: Location, mirrored: Mirrored, outer: "Nesting[S]", at: Location | None = None) -> None:
         """Tie what a source may emit here to the sidecar outside: to what arrives at the module `at`, if given."""
-        self.mirror(source, mirrored, bound=False)
+        self.mirror(source, mirrored, bound=at is None)
         if outer is not self:
             self._entries[outer] = at
             if at is not None:
@@ -134,12 +134,13 @@ class Nesting(Generic[S]):
         """Get the news from outside that a waiter needs; `follows` if it awaits a time just as that arrives outside."""
         (outer, at), *others = self._entries.items() or ((self, None),)
         follows = follows and at is not None and len(at.ports) == 1 and not others
+        self._following.pop(waiter, None)
+        if follows and at is not None:
+            outer.expect(at, waiter, self)
         here = self._following if follows else self._awaited
         here[waiter] = None
         if len(here) == 1:
             self._listen()
-        if follows and at is not None:
-            outer.expect(at, waiter, self)
 
     def leave(self, waiter: Watch) -> None:
         """Remove a waiter."""
@@ -259,6 +260,8 @@ class Nesting(Generic[S]):
             except Exception:  # noqa: BLE001 - a time that cannot be compared is reported where it is awaited
                 over = dict(expected)
                 expected.clear()
+                for waiter, inner in [pair for waiters in over.values() for pair in waiters.items()]:
+                    inner.attend(waiter, follows=False)
             for waiters in over.values():
                 yield from waiters.values()
         if not (ends or beginnings):

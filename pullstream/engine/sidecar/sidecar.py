@@ -345,13 +345,13 @@ class Sidecar(Counts):
             self._observer.awaited(waiter)
         for place in waiter.places:
             self.frontiers.observe(place)
+        self.nesting.attend(waiter, follows=self.inner and self._follows(waiter))
         for place in waiter.places:
             table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
             if key not in table:
                 table[key] = {}
             table[key][waiter] = None
         self.waiters[waiter] = self._to_check[waiter] = None
-        self.nesting.attend(waiter, follows=self.inner and self._follows(waiter))
         self.waits[waiter] = self
         self.begin_looking()
 
@@ -382,8 +382,10 @@ class Sidecar(Counts):
     def _follows(self, waiter: Watch) -> bool:
         """Whether a waiter awaits a time at its module's inputs, where times arrive just as they enter this stream."""
         ports = {port.place for port in waiter.owner.ports}
-        direct = waiter.time is not None and ports.issuperset(waiter.places) and not self.nesting.bound
-        return direct and self.frontiers.leading(waiter.owner) is not None
+        if waiter.time is None or self.nesting.bound or not ports.issuperset(waiter.places):
+            return False
+        leading = self.frontiers.leading(waiter.owner)
+        return leading is not None and self.nesting.feed in leading and not any(above.cuts for above in leading)
 
     @override
     def begin_looking(self) -> None:

@@ -146,11 +146,16 @@ class Requests(dict[Hashable, W]):
         """Remove the times at which nothing more may come; return them, earlier ones first, with their values."""
         over: dict[Hashable, W] = {}
         before = -1
-        while before < len(over):
-            before = len(over)
-            for time in self.first:
-                if not may_come(time):
-                    over[time] = self.pop(time)
+        try:
+            while before < len(over):
+                before = len(over)
+                for time in self.first:
+                    if not may_come(time):
+                        over[time] = self.pop(time)
+        except BaseException:
+            for time, waiter in over.items():
+                self[time] = waiter
+            raise
         return over
 
     def _minimal(self, minima: MutableAntichain[Any]) -> list[Hashable]:
