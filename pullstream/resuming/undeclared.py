@@ -43,9 +43,9 @@ class ReceivedTimes:
         self._location, self._sidecar = location, sidecar
         self._times: set[Hashable] = set()
         self._early: set[Hashable] = set()
-        """The times at which it asked to be notified before it had received anything there."""
+        """The times that it held before it had received anything there."""
         self._most = FEW
-        location.requesting = self._requested
+        location.holding = self._held
         for port in location.ports:
             port.note = self._arrived
 
@@ -55,7 +55,7 @@ class ReceivedTimes:
             self._most *= 2
             self._sidecar.soon(self._forget)
 
-    def _requested(self, time: Hashable) -> None:
+    def _held(self, time: Hashable) -> None:
         if time not in self._times:
             self._early.add(time)
 
@@ -75,7 +75,7 @@ class ReceivedTimes:
                 if not self._location.traits.trusted:
                     self._location.edge.handover.check_right(time)
                 early = time in self._times
-                nothing = "had received nothing when it asked to be notified" if early else "has received nothing"
+                nothing = "had received nothing when it took a hold of it" if early else "has received nothing"
                 raise JournalError(
                     f"{self._location}, answered at {time!r}, a time at which it {nothing}. When a run is "
                     f"resumed from its journal, or a stream is stored until more rows arrive, that answer can be lost. "

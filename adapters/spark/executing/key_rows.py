@@ -20,8 +20,6 @@ def runs_in_a_row(modules: tuple[Module, ...]) -> bool:
 class _WithoutHolds:
     """A location without holds: each key starts its times anew, and nothing outside observes them."""
 
-    requesting = None
-
     def __init__(self, location: Location) -> None:
         self.leave_out = location.leave_out
 

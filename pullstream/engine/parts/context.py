@@ -296,8 +296,6 @@ class Context:
             raise CapabilityError(f"{account.location}, is a source: it has no input on which a time could complete")
         if time not in account.requests:
             account.take(time)
-            if account.location.requesting is not None:
-                account.location.requesting(time)
             account.notified = True
             account.requests[time] = False
 

@@ -131,8 +131,6 @@ class Notified(PolledKernel[Any]):
         self.location.hold(owed)
         if time in self._holds:
             self._drop_hold(time)
-        if self.location.requesting is not None:
-            self.location.requesting(owed)
         self._holds[time] = owed
         self.requests[time] = before
 

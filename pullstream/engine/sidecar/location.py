@@ -299,8 +299,8 @@ class Location(Metered):
     """The summaries of the traits, guarded against exceptions of functions of times."""
     has_memory = False
     """Whether the module has taken its memory."""
-    requesting: Callable[[Hashable], object] | None = None
-    """Called with the time of every answer that is to follow a notification, when that is requested."""
+    holding: Callable[[Hashable], object] | None = None
+    """Called with every time that it begins to hold."""
     superseded = False
     """Whether another source continues where this one ends, and so brings whatever follows from its data later."""
     cuts = False
@@ -392,6 +392,8 @@ class Location(Metered):
                 f"{time!r} cannot be a time: times must be hashable, as numbers, dates and tuples of them are"
             ) from None
         if count == 0:
+            if self.holding is not None:
+                self.holding(time)
             self._counts.update(self.output, time, 1)
         self._held[time] = count + 1
 

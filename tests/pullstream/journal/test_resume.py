@@ -93,16 +93,28 @@ def test_an_answer_at_a_time_without_input_is_refused(path, monkeypatch, few):
                     ctx.memory.at(event.time)["last"] = event.time
                 ctx.notify_at(event.time + by)
 
+    @ps.transformer
+    async def holding(upstream, ctx, *times):
+        with ctx.hold((await upstream.ask(1)).time) as held:
+            for time in times:
+                held.downgrade(time)
+            async for batch in ctx.batches(upstream):
+                if batch.time == 2:
+                    yield ps.Batch(2, [2])
+
     for by, remembers in ((0, False), (1, True)):
         out = {}
         # `prefetch` no longer holds its batches when they are noted downstream.
         before = ps.pipe(numbers(60), ps.prefetch(9))
         ps.run(storing(out, ahead(by, remembers), source=before), journal=path.with_name(f"by{by}"))
         assert out == {n + by: [n + by] for n in range(0, 30, 3)}
-    for by, nothing in (30, "it has received nothing"), (1, "it had received nothing when it asked to be notified"):
+    for by, nothing in (30, "it has received nothing"), (1, "it had received nothing when it took a hold of it"):
         for name, module in ("itself", ahead(by, False)), ("inside", ps.group_by(lambda _: 0, ahead(by, False))):
             with pytest.raises(ps.errors.JournalError, match=rf"ahead.*answered at \d+, .* {nothing}"):
                 ps.run(storing({}, module, source=numbers(60)), journal=path.with_name(f"{name}{by}"))
+    ps.run(storing({}, holding(), source=numbers(60)), journal=path.with_name("held"))
+    with pytest.raises(ps.errors.JournalError, match=r"holding.*answered at 2, .* had received nothing when it took"):
+        ps.run(storing({}, holding(2), source=numbers(60)), journal=path.with_name("ahead"))
 
 
 class Answers(ps.authoring.Kernel):
