@@ -152,7 +152,8 @@ if TYPE_CHECKING:
     from pullstream.engine.runtime.interrupts import Interrupts as Interrupts
     from pullstream.engine.runtime.threads import start_in_thread as start_in_thread
     from pullstream.engine.sidecar.counters import numbered as numbered
-    from pullstream.engine.sidecar.location import Location as Location, has_nan as has_nan
+    from pullstream.engine.sidecar.location import Location as Location
+    from pullstream.engine.sidecar.order_advice import has_nan as has_nan
     from pullstream.engine.traits import PROMPT as PROMPT, Carries as Carries, Traits as Traits
     from pullstream.errors import blame as blame, of_extra as of_extra, without_cancelled as without_cancelled
     from pullstream.failures import caught as caught

@@ -2,16 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from datetime import datetime
 from enum import Enum
 from time import perf_counter
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.keeping import Keeping
 from pullstream.engine.sidecar.counters import EdgeCount, Metered
+from pullstream.engine.sidecar.order_advice import order_advice
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.frames import shown
@@ -30,40 +30,6 @@ NOTHING: Final = _Nothing.NOTHING
 
 FEW: Final = 64
 """The number of entries kept before it is worth checking which of them can be dropped."""
-
-
-def order_advice(*times: Hashable) -> str:
-    """The advice for a NaN, which is neither before nor after any other time, or for times in a misleading order.
-
-    The latter are strings, and the hour that a zone's clock shows twice. For other times the advice is empty.
-    """
-    if all(isinstance(time, str) for time in times):
-        return (
-            "Sort the values. Strings are compared letter by letter, so '9:00' comes after '10:00': to avoid this, "
-            "convert them to times, for example with datetime.fromisoformat"
-        )
-    before, after = times[0], times[-1]
-    if (
-        isinstance(before, datetime)
-        and isinstance(after, datetime)
-        and None is not before.tzinfo is after.tzinfo
-        and before.timestamp() < after.timestamp()
-    ):
-        return (
-            "When summer time ends, a zone's clock shows an hour twice, and Python compares datetimes of one zone by "
-            "its clock: convert them with time.astimezone(UTC)"
-        )
-    return NO_ORDER if any(map(has_nan, times)) else ""
-
-
-NO_ORDER: Final = "NaN cannot be ordered: give its value another time, or leave the value out"
-
-
-def has_nan(time: Any) -> bool:
-    """Whether a time is NaN, the only value that does not equal itself, or a tuple that contains it."""
-    if isinstance(time, tuple):
-        return any(map(has_nan, cast("tuple[Any, ...]", time)))
-    return time != time  # noqa: PLR0124 - as above
 
 
 class Counts(ABC):

@@ -5,7 +5,7 @@ from itertools import islice
 from types import CoroutineType, NoneType
 from typing import Any, Final
 
-from pullstream.engine.sidecar.location import order_advice
+from pullstream.engine.sidecar.order_advice import order_advice
 from pullstream.errors import CapabilityError
 from pullstream.failures import Unawaited
 from pullstream.protocol import Batch

@@ -13,7 +13,7 @@ from pullstream.blueprint.variables import A, B, V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.sidecar.location import NO_ORDER, has_nan
+from pullstream.engine.sidecar.order_advice import NO_ORDER, has_nan
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import Failed, caught

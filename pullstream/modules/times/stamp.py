@@ -19,7 +19,8 @@ from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.sidecar.location import Location, order_advice
+from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.order_advice import order_advice
 from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError, no_end
 from pullstream.failures import Caught, caught

@@ -1,0 +1,39 @@
+"""Advice about times that cannot be ordered, or whose order misleads, for errors."""
+
+from collections.abc import Hashable
+from datetime import datetime
+from typing import Any, Final, cast
+
+
+def order_advice(*times: Hashable) -> str:
+    """The advice for a NaN, which is neither before nor after any other time, or for times in a misleading order.
+
+    The latter are strings, and the hour that a zone's clock shows twice. For other times the advice is empty.
+    """
+    if all(isinstance(time, str) for time in times):
+        return (
+            "Sort the values. Strings are compared letter by letter, so '9:00' comes after '10:00': to avoid this, "
+            "convert them to times, for example with datetime.fromisoformat"
+        )
+    before, after = times[0], times[-1]
+    if (
+        isinstance(before, datetime)
+        and isinstance(after, datetime)
+        and None is not before.tzinfo is after.tzinfo
+        and before.timestamp() < after.timestamp()
+    ):
+        return (
+            "When summer time ends, a zone's clock shows an hour twice, and Python compares datetimes of one zone by "
+            "its clock: convert them with time.astimezone(UTC)"
+        )
+    return NO_ORDER if any(map(has_nan, times)) else ""
+
+
+NO_ORDER: Final = "NaN cannot be ordered: give its value another time, or leave the value out"
+
+
+def has_nan(time: Any) -> bool:
+    """Whether a time is NaN, the only value that does not equal itself, or a tuple that contains it."""
+    if isinstance(time, tuple):
+        return any(map(has_nan, cast("tuple[Any, ...]", time)))
+    return time != time  # noqa: PLR0124 - as above
