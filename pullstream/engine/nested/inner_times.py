@@ -20,6 +20,8 @@ from pullstream.timely import BEGINNING, Antichain, MutableAntichain, Summary
 
 Steps = list[Union[Summary, "list[Steps]", None]]
 """The effect of modules on times, one after another: a summary, those of parts, or None if any time may follow."""
+Guard = Callable[[Summary], Summary]
+"""Makes a summary whose function, perhaps a user's, fails the owner and not the reader of a frontier."""
 
 
 def follow_inner(
@@ -58,13 +60,10 @@ class Opened:
         """The times of each stream when it was last looked at."""
         self._least: MutableAntichain[Any] = MutableAntichain()
         self._changed: dict[Lane[Any], None] = {}
-        self._whole: set[Lane[Any]] = set()
 
-    def add(self, lane: Lane[Any], *, whole: bool = False) -> None:
-        """Add a stream; with `whole`, it is looked at whenever anything is read, with the times that arrive there."""
+    def add(self, lane: Lane[Any]) -> None:
+        """Add a stream. If its holds depend on what arrives there (`bind`), it is looked at at every read."""
         self._times[lane] = ()
-        if whole:
-            self._whole.add(lane)
         self.changed(lane)
         follow_inner(self._owner, lane, self._mirrored, partial(self.changed, lane))
 
@@ -77,13 +76,12 @@ class Opened:
         """Remove a stream that has ended."""
         self._count(self._times.pop(lane), ())
         self._changed.pop(lane, None)
-        self._whole.discard(lane)
 
     def times(self) -> Sequence[Hashable]:
         """The least times that the streams may still emit."""
         changed, self._changed = self._changed, {}
         for lane in changed:
-            whole = lane in self._whole or lane.edge.scope.sidecar.nesting.bound
+            whole = lane.edge.scope.sidecar.nesting.bound
             before, now = self._times[lane], inner_frontier(lane, own=not whole).elements
             if now != before:
                 self._times[lane] = now
@@ -106,19 +104,16 @@ class Unopened:
     times, and one that is not known yet at any time.
     """
 
-    def __init__(
-        self, scope: Scope, location: Location, mirrored: Mirrored | None = None, known: Blueprint | None = None
-    ) -> None:
+    def __init__(self, scope: Scope, location: Location, mirrored: Mirrored, known: Blueprint | None = None) -> None:
         self._sidecar, self._location = scope.sidecar, location
-        self._steps = None if known is None else _steps(known)
+        self._guard: Guard = partial(scope.sidecar.guarded, location)
+        self._steps = None if known is None else _steps(known, self._guard)
         if self._steps != []:
-            # Earlier than any time of a value that goes in before the first read.
-            location.mirror([BEGINNING])
-            self._sidecar.nesting.mirror(location, mirrored or self.times)
+            scope.sidecar.nesting.await_opening(location, mirrored)
 
     def expect(self, blueprint: Blueprint) -> bool:
         """Expect later streams to be like this one, unless it keeps the times and others did not; returns whether."""
-        steps = _steps(blueprint)
+        steps = _steps(blueprint, self._guard)
         self._steps = steps or self._steps or []
         return not steps
 
@@ -127,21 +122,21 @@ class Unopened:
         # In a loop, all modules keep the times.
         if self._steps == [] or self._sidecar.nesting.in_loop(self._location):
             return ()
-        return self._after([None] if self._steps is None else self._steps, Antichain(arriving()))
-
-    def _after(self, steps: Steps, times: Antichain[Any]) -> Antichain[Any]:
-        for step in steps:
-            if step is None:
-                return Antichain([BEGINNING] if times else ())
-            if isinstance(step, list):
-                times = Antichain([*times, *(time for part in step for time in self._after(part, times))])
-            else:
-                guarded = self._sidecar.guarded(self._location, step)
-                times = Antichain(later for time in times if (later := guarded.results_in(time)) is not None)
-        return times
+        return _after([None] if self._steps is None else self._steps, Antichain(arriving()))
 
 
-def _steps(blueprint: Blueprint) -> Steps:
+def _after(steps: Steps, times: Antichain[Any]) -> Antichain[Any]:
+    for step in steps:
+        if step is None:
+            return Antichain([BEGINNING] if times else ())
+        if isinstance(step, list):
+            times = Antichain([*times, *(time for part in step for time in _after(part, times))])
+        else:
+            times = Antichain(later for time in times if (later := step.results_in(time)) is not None)
+    return times
+
+
+def _steps(blueprint: Blueprint, guard: Guard) -> Steps:
     """The effect of modules on times, without those that keep them; a source may begin at any time."""
     steps: Steps = [None] if isinstance(blueprint, Source) else []
     for module in () if isinstance(blueprint, Sink) else blueprint.modules:
@@ -153,7 +148,7 @@ def _steps(blueprint: Blueprint) -> Steps:
             steps.append(None)
         elif emits is Emits.AT_OTHER_TIMES or traits.summaries:
             row = (*traits.summaries, None)[0]
-            steps.append(row if isinstance(row, Summary) else None)
-        elif any(parts := [_steps(part) for part in module.parts if isinstance(part, Blueprint)]):
+            steps.append(guard(row) if isinstance(row, Summary) else None)
+        elif any(parts := [_steps(part, guard) for part in module.parts if isinstance(part, Blueprint)]):
             steps.append(parts)
     return steps

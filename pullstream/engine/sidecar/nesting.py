@@ -28,15 +28,60 @@ from typing import Any, Generic, TypeVar
 
 from pullstream.engine.sidecar.location import Counts, Ending, Location, Port, above
 from pullstream.engine.sidecar.waiting import Requests, Watch
-from pullstream.timely import Antichain
+from pullstream.timely import BEGINNING, Antichain
 
 Mirrored = Callable[[], Iterable[Hashable]]
 """The times that a location must hold, as of now."""
 
 
 S = TypeVar("S", bound=Counts)
-Expected = Requests[dict[Watch, "Nesting[S]"]]
-"""Waiters inside, by the time that they await, with the ties of their sidecars."""
+
+
+class _Fed(Generic[S]):
+    """The sidecars inside that one location feeds, and what they await."""
+
+    def __init__(self) -> None:
+        self.listening: dict[Nesting[S], None] = {}
+        """Sidecars with a waiter, their own or a nested one's, that needs all news."""
+        self.arriving: list[Antichain[Any]] | None = None
+        """The times that could arrive at the location when they were last notified."""
+        self._ends: Requests[dict[Watch, Nesting[S]]] = Requests()
+        """The other waiters, by the time that they await, with the ties of their sidecars."""
+        self._beginnings: Requests[dict[Watch, Nesting[S]]] = Requests()
+        """The same for waiters for everything before a time."""
+
+    def __bool__(self) -> bool:
+        return bool(self.listening or self._ends or self._beginnings)
+
+    def _expected(self, waiter: Watch) -> "Requests[dict[Watch, Nesting[S]]]":
+        return self._beginnings if waiter.before else self._ends
+
+    def expect(self, waiter: Watch, inner: "Nesting[S]") -> None:
+        """Add a waiter for a time."""
+        expected = self._expected(waiter)
+        if waiter.time not in expected:
+            expected[waiter.time] = {}
+        expected[waiter.time][waiter] = inner
+
+    def expect_no_more(self, waiter: Watch) -> None:
+        """Remove a waiter for a time, unless that has passed."""
+        expected = self._expected(waiter)
+        waiters = expected.get(waiter.time, {})
+        if waiters.pop(waiter, None) is not None and not waiters:
+            del expected[waiter.time]
+
+    def reached(self, front: Antichain[Any]) -> "Iterator[Nesting[S]]":
+        """Remove the waiters whose times have passed; yield their sidecars."""
+        for expected, may_come in (self._ends, front.less_equal), (self._beginnings, front.less_than):
+            try:
+                over = expected.pop_over(may_come)
+            except Exception:  # noqa: BLE001 - a time that cannot be compared is reported where it is awaited
+                over = dict(expected)
+                expected.clear()
+                for waiter, inner in [pair for waiters in over.values() for pair in waiters.items()]:
+                    inner.attend(waiter, follows=False)
+            for waiters in over.values():
+                yield from waiters.values()
 
 
 class Nesting(Generic[S]):
@@ -52,21 +97,17 @@ class Nesting(Generic[S]):
         """Sidecars outside that get all news, and the location in each where it arrives."""
         self._entries: dict[Nesting[S], Location | None] = {}
         """Sidecars outside that feed this one, and where."""
-        self._listening: dict[Location | None, dict[Nesting[S], None]] = {}
-        """Inner sidecars that have a waiter, their own or a nested one's, keyed by the location that feeds them."""
+        self._inside: dict[Location | None, _Fed[S]] = {}
+        """The inner sidecars that await anything, keyed by the location that feeds them."""
         self._ways: dict[tuple[Location, Location], bool] = {}
         self._changed: dict[Location, None] = {}
         """Locations where what may arrive may have changed since the inner sidecars were last notified."""
-        self._arriving: dict[Location | None, list[Antichain[Any]]] = {}
-        """The times that could arrive at locations when the inner sidecars were last notified."""
         self.feed: Location | None = None
         """The source that brings what arrives at the module that opened this stream."""
         self.looped = False
         """Whether that module is in a loop."""
         self._changes: Callable[[], object] | None = None
         """Called at every change of the times that this stream may still emit, apart from those that `feed` brings."""
-        self._expected: dict[Location, tuple[Expected[S], Expected[S]]] = {}
-        """The times awaited inside, keyed by the location that feeds the streams: their ends, and their beginnings."""
         self._awaited: dict[Watch, None] = {}
         """The waiters here that need all news from outside."""
         self._following: dict[Watch, None] = {}
@@ -81,6 +122,12 @@ class Nesting(Generic[S]):
         location.mirroring = not location.summaries
         if bound:
             self.bind(location)
+
+    def await_opening(self, location: Location, mirrored: Mirrored = lambda: (BEGINNING,)) -> None:
+        """Hold every time at a location until the first read: a stream that opens there may emit at any time."""
+        # Earlier than any time of a value that goes in before.
+        location.mirror([BEGINNING])
+        self.mirror(location, mirrored)
 
     def bind(self, location: Location) -> None:
         """Note that the holds of a module depend on what arrives there, in a way of their own: here, or inside it."""
@@ -154,56 +201,41 @@ class Nesting(Generic[S]):
 
     def expect(self, at: Location, waiter: Watch, inner: "Nesting[S]") -> None:
         """Notify a sidecar inside when the time that a waiter there awaits has passed at the location that feeds it."""
-        if at not in self._expected:
-            self._expected[at] = Requests(), Requests()
-            self.sidecar.begin_looking()
-            self._listen()
-        expected = self._expected[at][waiter.before]
-        if waiter.time not in expected:
-            expected[waiter.time] = {}
-        expected[waiter.time][waiter] = inner
+        self._fed(at).expect(waiter, inner)
 
     def expect_no_more(self, at: Location, waiter: Watch) -> None:
         """Remove a waiter inside, unless its time has passed."""
-        both = self._expected.get(at)
-        if both is None or waiter not in (waiters := both[waiter.before].get(waiter.time, {})):
-            return
-        del waiters[waiter]
-        if not waiters:
-            del both[waiter.before][waiter.time]
-            if not any(both):
-                del self._expected[at]
-                self._forget(at)
+        if at in self._inside:
+            self._inside[at].expect_no_more(waiter)
+            self._discard(at)
 
-    def _forget(self, at: Location | None) -> None:
-        if at not in self._listening and at not in self._expected:
-            self._arriving.pop(at, None)
+    def _fed(self, at: Location | None) -> _Fed[S]:
+        if at not in self._inside:
+            self._inside[at] = _Fed()
+            self.sidecar.begin_looking()
+            self._listen()
+        return self._inside[at]
+
+    def _discard(self, at: Location | None) -> None:
+        """Discard the entry of a location if nothing there awaits anything now."""
+        if not self._inside[at]:
+            del self._inside[at]
             self._listen()
 
     def _listen(self) -> None:
-        inside = bool(self._listening or self._expected)
-        self.sidecar.alert = bool(self._awaited or self._following or self._reports) or inside
+        self.sidecar.alert = bool(self._awaited or self._following or self._reports or self._inside)
         for outer, at in self._entries.items():
             # A sidecar that feeds this one and also gets its reports would otherwise get its own news back.
             others = len(self._reports) - (outer in self._reports)
-            outer.listened_to(self, at, wants=bool(self._awaited) or inside or others > 0)
+            outer.listened_to(self, at, wants=bool(self._awaited or self._inside) or others > 0)
 
     def listened_to(self, inner: "Nesting[S]", at: Location | None, *, wants: bool) -> None:
         """Add or remove a sidecar inside from those notified of every change of what may arrive at them."""
-        here = self._listening.get(at, {})
-        if wants is (inner in here):
-            return
         if wants:
-            here[inner] = None
-            self._listening[at] = here
-            self.sidecar.begin_looking()
-        else:
-            del here[inner]
-            if not here:
-                del self._listening[at]
-                self._forget(at)
-                return
-        self._listen()
+            self._fed(at).listening[inner] = None
+        elif at in self._inside:
+            self._inside[at].listening.pop(inner, None)
+            self._discard(at)
 
     def end(self) -> None:
         """Notify the sidecars outside that this one will never have waiters again."""
@@ -235,7 +267,7 @@ class Nesting(Generic[S]):
 
     def spread(self, at: Location | Port | None) -> None:
         """Spread the news that something was dropped at an output or acknowledged at an input, or anywhere if None."""
-        if self._reports or self._listening or self._expected:
+        if self._reports or self._inside:
             _spread([(self, at)], {})
 
     def tell(self) -> None:
@@ -243,30 +275,13 @@ class Nesting(Generic[S]):
         changed, self._changed = self._changed, {}
         for at in changed:
             now = [self.sidecar.arriving(port) for port in at.ports]
-            if (at in self._listening or at in self._expected) and now != self._arriving.get(at):
-                self._arriving[at] = now
-                inside = [*self._listening.get(at, ()), *self._reached(at, now[0])]
+            fed = self._inside.get(at)
+            if fed is not None and now != fed.arriving:
+                fed.arriving = now
+                inside = [*fed.listening, *fed.reached(now[0])]
+                self._discard(at)
                 # Their output does not change what arrives at others here.
                 _spread([(inner, None) for inner in inside], {self: [None]})
-
-    def _reached(self, at: Location, front: Antichain[Any]) -> "Iterator[Nesting[S]]":
-        """Remove the waiters inside whose times have passed; yield their sidecars."""
-        if at not in self._expected:
-            return
-        ends, beginnings = self._expected[at]
-        for expected, may_come in (ends, front.less_equal), (beginnings, front.less_than):
-            try:
-                over = expected.pop_over(may_come)
-            except Exception:  # noqa: BLE001 - a time that cannot be compared is reported where it is awaited
-                over = dict(expected)
-                expected.clear()
-                for waiter, inner in [pair for waiters in over.values() for pair in waiters.items()]:
-                    inner.attend(waiter, follows=False)
-            for waiters in over.values():
-                yield from waiters.values()
-        if not (ends or beginnings):
-            del self._expected[at]
-            self._forget(at)
 
     def pass_on(self, at: Location | Port | None, todo: "list[tuple[Nesting[S], Location | Port | None]]") -> None:
         """Wake the waiters here, and add to `todo` the ties along which the news travels on."""
@@ -274,10 +289,11 @@ class Nesting(Generic[S]):
         if self._reports:
             self.changed()
             todo.extend(self._reports.items())
-        todo.extend((inner, None) for inner in self._listening.get(None, ()))
-        for fed in dict.fromkeys([*self._listening, *self._expected]):
-            if fed is not None and (at is None or self._leads(at, fed)):
-                self._changed[fed] = None
+        for below, fed in self._inside.items():
+            if below is None:
+                todo.extend((inner, None) for inner in fed.listening)
+            elif at is None or self._leads(at, below):
+                self._changed[below] = None
                 self.sidecar.wake(to_tell=True)
 
     def _leads(self, at: Location | Port, below: Location) -> bool:

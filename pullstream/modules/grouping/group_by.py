@@ -142,7 +142,10 @@ class GroupBy(SideBySide[_Group]):
         lane = open_below(self, cast("Transformer[Any, Any]", transformer), feed)
         group = _Group(key, feed, lane)
         self.add(group)
-        self._opened.add(lane, whole=not keeps)
+        if not keeps:
+            # Only the transformer of the latest such group is `expected`: the stream's own times decide.
+            lane.edge.scope.sidecar.nesting.bind(lane.port.location)
+        self._opened.add(lane)
         return group
 
     def _make_room(self) -> bool:

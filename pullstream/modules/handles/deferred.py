@@ -120,8 +120,8 @@ class _LaterSink(Wiring):
             return await consume_below(assembly.scope, consumer.location, cast("Lane[Any]", reader), blueprint)
 
         consumer = Consumer(assembly.scope, module, body, upstream)
-        # `consume_below` mirrors the times that it has open.
-        Unopened(assembly.scope, consumer.location)
+        # Then `consume_below` mirrors the times that the sink has open.
+        assembly.scope.sidecar.nesting.await_opening(consumer.location)
         return consumer
 
 
