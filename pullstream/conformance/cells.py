@@ -29,7 +29,7 @@ DELAY: Final = 1.0
 """Seconds that a delayed source takes per answer; an async callable takes a tenth. The time is virtual."""
 
 SourceEnding = Literal["done", "failure"]
-Many = Literal["", "in-order", "out-of-order", "interleaved", "one-by-one"]
+Many = Literal["", "in-order", "out-of-order", "interleaved", "alone"]
 Way = Literal["end", "abort", "error", "cancel", "raise"]
 
 ENDINGS: Final[tuple[SourceEnding, ...]] = ("done", "failure")
@@ -73,7 +73,7 @@ class Cell:
 
     def time(self, value: int) -> int:
         """Return the time of the value at a position."""
-        if self.many in ("interleaved", "one-by-one"):
+        if self.many in ("interleaved", "alone"):
             # 0 1 0 1 2 3: two values at each of two times that are open at once.
             return value % 2 + 2 * (value // 4)
         if self.many:
@@ -83,9 +83,8 @@ class Cell:
         return value if self.timed else 0
 
     def places(self) -> list[int]:
-        """Return the positions of the values in order of arrival; with `one-by-one`, one time after another."""
-        places = list(range(self.values))
-        return sorted(places, key=self.time) if self.many == "one-by-one" else places
+        """Return the positions of the values in order of arrival; with `alone`, only those at the time `position`."""
+        return [place for place in range(self.values) if self.many != "alone" or self.time(place) == self.position]
 
     @property
     def effort(self) -> tuple[object, ...]:

@@ -214,14 +214,20 @@ class Trial:
 
     async def _of_other_times(self, cell: Cell, outcome: Outcome) -> Trouble | None:
         """Return trouble if the output at a time depends on values at other times."""
-        if not (self.subject.per_time and cell.many == "interleaved" and cell.way == "end" and cell.ending == "done"):
+        undisturbed = cell.many == "interleaved" and cell.way == "end" and cell.ending == "done"
+        if not (self.subject.per_time and undisturbed) or self.driver is SinkDriver:
             return None
-        other = await self._reference(attrs.evolve(cell, many="one-by-one"))
-        if other is None or Counter(map(repr, outcome.values)) == Counter(map(repr, other.values)):
+        others: list[tuple[Any, Any]] = []
+        for time in sorted(set(map(cell.time, cell.places()))):
+            other = await self._reference(attrs.evolve(cell, many="alone", position=time))
+            if other is None:
+                return None
+            others += other.values
+        if Counter(map(repr, outcome.values)) == Counter(map(repr, others)):
             return None
         values: list[tuple[Any, Any]] = outcome.values
-        message = f"it emitted {_pairs(values)}; for the same values, one time after another, {_pairs(other.values)}"
-        once, now = Counter(time for time, _ in other.values), Counter(time for time, _ in values)
+        message = f"it emitted {_pairs(values)}; for the values of each time alone, {_pairs(others)}"
+        once, now = Counter(time for time, _ in others), Counter(time for time, _ in values)
         torn = [time for time in now if now[time] > once[time]]
         if torn:
             return Trouble(
@@ -232,8 +238,8 @@ class Trial:
     async def _reference(self, cell: Cell) -> Outcome | None:
         """Return the outcome for the same values, available at once and asked for one by one, undisturbed."""
         key = Cell(cell.values, cell.ending, timed=cell.timed, many=cell.many, alike=cell.alike)
-        if cell.way == "raise":
-            key = attrs.evolve(key, way="raise", position=cell.position)
+        if cell.way in ("end", "raise"):
+            key = attrs.evolve(key, way=cell.way, position=cell.position)
         if key not in self._undisturbed:
             self._undisturbed[key], _ = await self.drive(key)
         return self._undisturbed[key]

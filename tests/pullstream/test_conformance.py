@@ -388,6 +388,7 @@ PER_TIME = "tests.pullstream.common:per_time"
         ([NAMES, "--values", "lambda n: 1 / n"], 2, "values(0) raised ZeroDivisionError"),
         ([NAMES, "--values", "third"], 2, "not third: name 'third' is not defined"),
         ([PER_TIME, "--flushes", "--per-time"], 0, "ok"),
+        (["pullstream:collect", "--per-time"], 0, "ok"),
         (["own:mixed", "--flushes"], 0, "depends on the values at other times too"),
         (["own:catches"], 2, "It caught IndexError: list index out of range, at own.py:"),
         (["own:forgets", "--flushes"], 2, "so nothing was tested\n  To fix it"),

@@ -232,6 +232,19 @@ async def first_of_each_row(upstream, ctx):
             yield ps.Batch(last, batch.values[:1])
 
 
+@ps.transformer
+async def adds_earlier_times(upstream, ctx):
+    """Answers with the sum of all values up to a time."""
+    sums = {}
+    async for event in ctx.events(upstream):
+        match event:
+            case ps.Batch(time, values):
+                ctx.notify_at(time)
+                sums[time] = sums.get(time, 0) + sum(values)
+            case ps.Completed(time):
+                yield ps.Batch(time, [sum(total for other, total in sums.items() if other <= time)])
+
+
 WRONG = (
     (Subject("one list", OneList), {"sharing"}),
     (Subject("one answer ahead", OneAnswerAhead), {"R2"}),
@@ -246,6 +259,7 @@ WRONG = (
     (Subject("holds each batch", HoldsEachBatch), {"holding"}),
     (Subject("at an earlier time", at_an_earlier_time), {"R12"}),
     (Subject("again at the end", again_at_the_end, flushes=True, per_time=True), {"R12"}),
+    (Subject("adds earlier times", adds_earlier_times, flushes=True, per_time=True), {"times"}),
     (Subject("changes its batch", changes_its_batch), {"sharing"}),
     (Subject("never gives up", never_gives_up), {"spin"}),
     (Subject("one batch, a sink", one_batch), {"batching"}),
