@@ -12,7 +12,7 @@ from ..arrow import TROUBLE, Array, DataType, OpenTimes, Packing, RecordBatch, S
 
 _ZONES: Final = "the type has no time zone, but the value has one", "the type has a time zone, but the value has none"
 
-Unkept = Callable[[Any], tuple[Array, str] | None]
+Unkept = Callable[[str, Any], tuple[Array, str] | None]
 """`TargetTable.unkept`."""
 
 
@@ -40,7 +40,7 @@ class CheckedPacking(Packing):
     def converted(self, name: str, column: Sequence[Any] | Array, kind: DataType) -> Array:
         types = pa.types
         array = super().converted(name, column, kind)
-        marked, why = self._unkept(array) or (None, "")
+        marked, why = self._unkept(name, array) or (None, "")
         if marked is not None and marked.index(value=True).as_py() >= 0:
             raise ValueError(why)
         if not types.is_timestamp(kind):

@@ -83,7 +83,7 @@ class DuckdbTable(SqlTable):
             self._connection.unregister(_ROWS)
 
     @override
-    def unkept(self, column: Any) -> tuple[Array, str] | None:
+    def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:
         if str(column.type) != "duration[ns]":
             return None
         whole = column.cast(pa.duration("us"), safe=False).cast(column.type)

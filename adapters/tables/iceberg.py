@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import ArrowMissing, Schema, Spool, pa
+from ..arrow import Array, ArrowMissing, Schema, Spool, pa
 from .entries import Entry, Recorded
 from .lake import MARK, LakeTable, plain
 from .sqlite import PATIENCE
@@ -73,6 +73,12 @@ class IcebergTable(LakeTable):
     def kind(self, type: Any) -> str | None:
         # Iceberg has no integers of 8 or 16 bits.
         return None if str(type) in {"int8", "int16"} else super().kind(type)
+
+    @override
+    def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:
+        if name not in self.plan.keys or not pa.types.is_floating(column.type):
+            return None
+        return pa.compute.is_nan(column), "the driver finds no row with the key NaN"
 
     @override
     def recorded(self, journal: str | None) -> Recorded:

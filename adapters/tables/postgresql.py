@@ -101,7 +101,7 @@ class PostgresqlTable(SqlTable):
         return f"NUMERIC({type.precision},{type.scale})" if pa.types.is_decimal128(type) else COMMON.get(str(type))
 
     @override
-    def unkept(self, column: Any) -> tuple[Array, str] | None:
+    def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:
         if str(column.type) not in {"string", "large_string"}:
             return None
         return pa.compute.match_substring(column, "\0"), "PostgreSQL cannot store a null character in text"

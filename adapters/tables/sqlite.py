@@ -132,7 +132,7 @@ class SqliteTable(SqlTable):
         return f"{super().text(exc)}: there is no folder {folder}. Create it first"
 
     @override
-    def unkept(self, column: Any) -> tuple[Array, str] | None:
+    def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:
         pc, types = pa.compute, pa.types
         if types.is_floating(column.type):
             return pc.is_nan(column), "SQLite would store NaN as null"

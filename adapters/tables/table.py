@@ -85,7 +85,7 @@ class TargetTable(ABC):
         """Return the type that `schema` reports for a column created for `type`; None if none can be created."""
 
     def columns(self, found: Schema | None, derived: Schema | None = None) -> Schema:
-        """Return the columns to write, with the types of the existing table."""
+        """Return the columns to write. They have the same types whether the table exists or is to be created."""
         plan = self.plan
         schema: Any = plan.schema or derived or found
         if not schema:
@@ -131,8 +131,8 @@ class TargetTable(ABC):
         for name in (*plan.keys, *filter(None, (plan.time,))):
             if name not in schema.names:
                 raise plan.refused(f"there is no column {name!r}; the columns are {', '.join(schema.names)}")
-        fields = ((field if found is None else found.field(field.name)) for field in schema)
-        return pa.schema([(each.name, each.type, each.nullable and each.name not in plan.keys) for each in fields])
+        nullable = {each.name for each in found or schema if each.nullable}.difference(plan.keys)
+        return pa.schema([(field.name, field.type, field.name in nullable) for field in schema])
 
     @abstractmethod
     def recorded(self, journal: str | None) -> Recorded:
@@ -145,7 +145,7 @@ class TargetTable(ABC):
         It creates the table if it does not exist.
         """
 
-    def unkept(self, column: Any) -> tuple[Array, str] | None:  # noqa: ARG002 - for subclasses
+    def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:  # noqa: ARG002 - for subclasses
         """Mark values that the database would change or refuse, and say why; None if it stores all of this type."""
         return None
 

@@ -17,7 +17,7 @@ from tests.adapters.tables.helpers import modes, write
 
 MOMENT = dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)
 VALUES = {
-    "bool": True, "int8": 1, "int16": 1, "int32": 1, "int64": 1, "uint8": 1, "float": 0.5, "double": 0.5, "string": "a",
+    "bool": True, "int8": 1, "int16": 1, "int32": 1, "int64": 1, "uint8": 1, "float": 0.1, "double": 0.1, "string": "a",
     "large_string": "a", "string_view": "a", "binary": b"a", "large_binary": b"a", "date32": dt.date(2020, 1, 1),
     "timestamp[us]": MOMENT.replace(tzinfo=None), "timestamp[ns]": MOMENT.replace(tzinfo=None),
     "timestamp[us, tz=UTC]": MOMENT, "timestamp[us, tz=Europe/Berlin]": MOMENT,
