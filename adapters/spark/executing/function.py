@@ -13,7 +13,7 @@ from pullstream.types import Blueprint
 
 from ...arrow import As, Schema, shape_argument
 from ..columns import check_frame, functions, typed_column
-from ..errors import SparkMissing, refused
+from ..errors import SparkMissing, distinct, refused
 from ..schemas import arrow_schema, spark_schema
 from ..types import Column, DataFrame, StructType
 from .keyed import KeyedPlan
@@ -56,18 +56,22 @@ class OnExecutors:
                 session or a module does not support them.
         """
         check_frame(_refusal, df)
+        if self.as_ == "dicts":
+            distinct(_refusal, df.columns)
         schema = spark_schema(_refusal, self.schema)
         if df.isStreaming and (self.by or self.time is not None):
             return self._streams(df, schema)
         keys, names = self._keys(df)
         times = [] if self.time is None else [typed_column(_refusal, df, "time", self.time)]
         plan = PartitionPlan(*self._plan(df, names, times[0][1].name if times else None, schema))
-        marks = [*keys, *(column for column, _ in times)]
+        # Spark computes each expression once, and sorts by columns: it would take a literal for a column's position.
+        rows: Any = _numbered(df, [*keys, *(column for column, _ in times)])
+        marks = rows.columns[len(df.columns) :]
         if keys:
-            df = df.repartition(*keys)
-        if marks:
-            df = df.sortWithinPartitions(*marks)
-        return cast("Any", _numbered(df, marks)).mapInArrow(shipped(pickled(self.modules, plan)), schema)
+            rows = rows.repartition(*marks[: len(keys)])
+        if keys or times:
+            rows = rows.sortWithinPartitions(*marks)
+        return rows.mapInArrow(shipped(pickled(self.modules, plan)), schema)
 
     def _keys(self, df: "DataFrame") -> "tuple[list[Column], tuple[str, ...]]":
         """The columns of the keys, and their names."""
@@ -112,6 +116,9 @@ class OnExecutors:
 
 def _numbered(df: "DataFrame", marks: "Sequence[Column]") -> "DataFrame":
     """The rows with keys and time in extra columns at the end, all named by their positions: names may repeat."""
+    if not (df.columns or marks):
+        # Rows without columns would be lost.
+        marks = [functions(df).lit(0)]
     names = [*(f"c{place}" for place in range(len(df.columns))), *(f"m{place}" for place in range(len(marks)))]
     return df.select("*", *marks).toDF(*names)
 

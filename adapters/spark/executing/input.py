@@ -17,7 +17,7 @@ from pullstream import DONE, Batch, PullstreamError, Source
 from pullstream.authoring import PROMPT, Backlog, Done, Kernel, Module, Site, Traits
 
 from ... import arrow
-from ...arrow import As, NullTimeError, RecordBatch, Shape, run_starts, values as python_values
+from ...arrow import As, NullTimeError, RecordBatch, Shape, in_utc, run_starts, values as python_values
 from ...stopping import in_thread
 
 
@@ -51,6 +51,7 @@ class Splitting:
     def __init__(self, as_: As, names: Sequence[str], keys: int, time: str | None) -> None:
         """Make a splitting; `time` names the time in messages, and is None if rows have none."""
         self._shape = Shape(as_, names)
+        self._width = len(names)
         self._whole = as_ == "batches"
         self._keys = keys
         self._time = time
@@ -58,11 +59,10 @@ class Splitting:
     def __call__(self, batch: RecordBatch) -> list[KeyBatch]:
         """Split a batch into stretches, in order."""
         timed = self._time is not None
-        width = batch.num_columns - self._keys - timed
         if not len(batch):
             return []
-        values, marks = self._shape.of(batch.select(list(range(width)))), batch.columns[width:]
-        if not marks:
+        values, marks = self._shape.of(in_utc(batch.select(range(self._width)))), batch.columns[self._width :]
+        if not (self._keys or timed):
             return [KeyBatch(Batch(0, values))]
         if self._time is not None and marks[-1].null_count:
             raise NullTimeError.of(marks[-1].null_count, len(batch), self._time)

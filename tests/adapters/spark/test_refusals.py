@@ -115,6 +115,9 @@ MISTAKES = {
         "cannot read span, as PyArrow has no intervals": lambda given: transforming(ps.map(len))(given)(given.spans),
         "needs its columns as a schema": {"schema": 3},
         "several columns named a": {"schema": "a long, a int"},
+        "several columns named id": lambda given: spark.on_executors(ps.map(len), schema="a long", as_="dicts")(
+            given.days.select("id", "id")
+        ),
         "has no column for time='dya'; its columns are id, day, text, real": {"time": "dya"},
         "by='real', which is of type double": {"by": "real"},
         "needs by= to be the name of a column or a column expression, but got 3": {"by": [3]},

@@ -80,6 +80,25 @@ def test_two_keys_and_an_expression(frame):
     assert found(frame.transform(counts)) == found(own)
 
 
+@pytest.mark.parametrize(("name", "argument", "keys"), [("lit", 1, 1), ("rand", 3, 2)])
+def test_an_expression_without_columns_is_a_key(frame, name, argument, keys):
+    """A literal is not the position of a column to sort by, and a random number is drawn once for each row."""
+    from pyspark.sql import functions as sql
+
+    key = getattr(sql, name)(argument)
+    counts = spark.on_executors(
+        ps.reduce_by_time(ps.agg.count()), schema="n long, day int", by=key if keys == 1 else key > 0.5, time="day"
+    )
+    made = frame.transform(counts)
+    assert made.count() == 10 * keys
+    assert found(made.groupBy("day").agg({"n": "sum"})) == found(frame.groupBy("day").count())
+
+
+def test_rows_without_columns_are_processed(session):
+    counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="n long")
+    assert sum(row.n for row in session.range(0, ROWS, 1, 3).select().transform(counts).collect()) == ROWS
+
+
 def test_without_a_key_times_are_per_partition(frame):
     counts = spark.on_executors(ps.reduce_by_time(ps.agg.count()), schema="t timestamp, n long", time="t")
     own = frame.selectExpr("t", "spark_partition_id() AS p").groupBy("p", "t").count().select("t", "count")

@@ -73,6 +73,14 @@ def test_rows_stay_in_columns(partition, monkeypatch):
     assert made == []
 
 
+def test_timestamps_are_in_utc(ran):
+    """As `from_dataframe` gives them, in any time zone of the session."""
+    at = pa.array([0], pa.timestamp("us", "Asia/Tokyo"))
+    of = ps.map(lambda batch: str(batch.schema.field("n").type))
+    rows, _ = ran([pa.record_batch({"c0": at})], of, schema=pa.schema([("zone", pa.string())]), as_="batches")
+    assert rows == [{"zone": "timestamp[us, tz=UTC]"}]
+
+
 @pytest.mark.parametrize("result", [lambda n: n, lambda n: pa.record_batch({"n": [n]})], ids=["values", "batches"])
 def test_small_results_are_joined(partition, numbers, result):
     @ps.transformer
