@@ -18,6 +18,11 @@ HINTS = {
         "You answered at a time that you no longer held.",
         "Enter the hold while the value's own batch is the current one, and leave it after you have emitted the value.",
     ),
+    "early": (
+        "Read the task: when is a value emitted?",
+        "You emitted a value before the next one had come.",
+        "Keep each value, and emit the one that you have kept when another comes.",
+    ),
     "holding": (
         "Read section 8.9; section 5.3.",
         "All values of a time have been emitted, and it is still held.",
@@ -44,11 +49,16 @@ def judge(answer, seeds):
     def made(one_behind):
         return lambda: ps.pipe(rows(), one_behind())
 
+    def heard(one_behind):
+        when = ps.map(lambda value: f"{value}, after {trio.current_time():g} seconds")
+        return lambda: ps.pipe(rows(), one_behind(), when)
+
     def plain(one_behind):
         return lambda: ps.pipe(ps.values([1, 2, 3, 14, 15, 29], time=lambda n: n // 10), one_behind())
 
     one_behind = answer["one_behind"]
     gives_the_same(plain(one_behind), plain(solution.one_behind), limits=(1, 2, 1000))
     gives_the_same(made(one_behind), made(solution.one_behind), times=(0, 1, 3))
+    gives_the_same(heard(one_behind), heard(solution.one_behind), limits=(1,), kind="early")
     subject = Subject("one_behind", one_behind, flushes=True, keeps=True)
     keeps_the_rules(subject, answer.site("one_behind"), seeds)

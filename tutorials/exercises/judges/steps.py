@@ -46,4 +46,6 @@ def judge(answer, seeds):
     gives_the_same(lambda: again, wanted, limits=(1000,))
     gives_the_same(lambda: again, wanted, limits=(1000,), what="in the second run, ", kind="state")
     gives_the_same(lambda: again, wanted, limits=(1, 2, 1000))
+    days = ps.pipe(ps.values(NUMBERS), ps.stamp_epochs(5))
+    gives_the_same(lambda: ps.pipe(days, answer["steps"]()), lambda: ps.pipe(days, solution.steps()), limits=(1000,))
     keeps_the_rules(Subject("steps", answer["steps"]), answer.site("steps"), seeds)

@@ -46,7 +46,7 @@ def judge(answer, seeds):
     async def save(value):
         stored.append(value)
 
-    numbers = [3, 1, 4, 1, 5, 9, 2, 6]
+    numbers = [3, 1, 4, 1, 5, 9, 2, 0]
     for limit in (1, 3, 1000):
         stored.clear()
         ps.run(ps.pipe(ps.values(numbers), answer["store"](save)), limit=limit)

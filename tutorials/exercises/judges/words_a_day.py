@@ -4,12 +4,12 @@ import pullstream as ps
 from tutorials.judging import Wrong
 from tutorials.judging.steps import first_difference, value_at
 
-LINES = [(1, "tea and rice"), (1, "salt"), (2, "tea"), (3, ""), (4, ""), (4, "rice and oil"), (4, "soap")]
+LINES = [(1, "tea and rice"), (1, "salt"), (2, "tea"), (3, ""), (4, ""), (4, "rice and rice"), (4, "soap")]
 WANTED = [(1, 4), (2, 1), (4, 4)]
 
 HINTS = {
     "": (
-        "Read chapter 0; and README's first program, which does nearly the same.",
+        "Read chapter 0 and README's first program, which does nearly the same.",
         "A line's day is its time. Per-time results come out when that time is complete.",
         "`ps.values(lines, time=...)`, `ps.flat_map` for words, `ps.reduce_by_time` with a counting fold of `ps.agg`.",
     ),
