@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         code: int = given.run(given)
-        sys.stdout.flush()
+        print(end="", flush=True)  # noqa: T201 - also with a closed output, for which `sys.stdout` is None
     except BrokenPipeError:
         # The reader of the output, such as `head`, has closed it. Python must not write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -83,7 +83,8 @@ def less_equal(a: Any, b: Any) -> bool:
     try:
         return bool(a <= b)
     except TypeError as error:
-        raise unlike(a, b) from error
+        # An error from the `<=` of the two has a frame of its own; that of Python's types says no more than `unlike`.
+        raise unlike(a, b) from (error if error.__traceback__ and error.__traceback__.tb_next else None)
 
 
 def less_than(a: Any, b: Any) -> bool:
@@ -104,7 +105,7 @@ def unlike(a: object, b: object) -> TimeDomainError:
         )
     return TimeDomainError(
         f"times of two domains cannot be compared: {a!r} ({type(a).__name__}) and {b!r} ({type(b).__name__}); "
-        "keep one domain per edge, or convert one before they meet",
+        "convert one of them, so that all times of a stream are of one type",
     )
 
 

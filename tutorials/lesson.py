@@ -77,7 +77,7 @@ def until_closed() -> Generator[None]:
     """Print until the reader stops reading: a closed pipe, as after `q` in a pager, is no error."""
     try:
         yield
-        sys.stdout.flush()
+        print(end="", flush=True)
     except BrokenPipeError:
         # Otherwise the interpreter would write the rest of the buffer at its end, and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,9 +1,9 @@
 """Spark as a source: pull what Spark computes, and stream with commits that follow completion.
 
-Read this chapter after `when_is_it_done`: `python -m pullstream learn read 15`. It needs
-`pip install 'pullstream[spark]'`. Afterwards you can pull the results of Spark into a Python program, a row or a day at
-a time; have Spark commit a micro-batch when your program has processed it, and not before; and kill that program at the
-worst moment without losing or doubling anything.
+Read this chapter after `when_is_it_done`: `python -m pullstream learn read 15`. It needs the extra `spark`:
+`pip install '.[spark]'` in a checkout. Afterwards you can pull the results of Spark into a Python program, a row or a
+day at a time; have Spark commit a micro-batch when your program has processed it, and not before; and kill that program
+at the worst moment without losing or doubling anything.
 
 Spark is good at large data: reading, joining, sorting, adding up. Where its rows meet Python, a clock and the outside
 world (a file for every day, a call for every order), people write `collect()`, which fetches everything, or

@@ -98,9 +98,9 @@ def url_argument(module: str, path: str) -> None:
         except FsspecMissing:
             raise
         except ImportError as exc:
-            raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from exc
-        except ValueError as exc:
+            raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from None
+        except ValueError:
             raise CompositionError(
                 f"{module}({path!r}) at {Site.here()}: fsspec has no file system for {protocol}://. "
                 f"fsspec.available_protocols() lists those it has"
-            ) from exc
+            ) from None

@@ -144,12 +144,6 @@ class RowsCommitter(SpoolCommitter):
         self._recorded = committed
         times = f"{committed.count} time{'s' * (committed.count != 1)}"
         LOG.info("%s has %s from earlier runs, and no time is written again", self._plan.shown, times)
-        if journal is None and committed.count == 1 and 0 in committed:
-            LOG.warning(
-                "an earlier run has written values at the time 0 to %s, so values at the time 0 are not written again. "
-                "Values without an assigned time are at 0: give each run times of its own, or use mode='replace_time'",
-                self._plan.shown,
-            )
         return committed
 
     def _begin(self, remembered: tuple[str, int] | None) -> tuple[Recorded, Schema | None]:
@@ -181,6 +175,12 @@ class RowsCommitter(SpoolCommitter):
     @override
     def skipped(self, time: Hashable) -> None:
         # A complete time receives no more rows.
+        if time == 0 and self._recorded.count == 1 and self._ctx.journal is None:
+            LOG.warning(
+                "an earlier run has written values at the time 0 to %s, so values at the time 0 are not written again. "
+                "Values without an assigned time are at 0: give each run times of its own, or use mode='replace_time'",
+                self._plan.shown,
+            )
         rows, recorded = self._skipped.pop(time), self._recorded.rows.pop(encoded(time), None)
         if recorded not in {None, rows}:
             LOG.warning(

@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import re
 import signal
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -78,7 +77,7 @@ def _inside(work: Callable[[Send], None], its: Connection, dump: Any, backstop: 
         its.send(("raised", _sendable(exc)))
     finally:
         its.close()
-        sys.stdout.flush()
+        print(end="", flush=True)  # noqa: T201 - `sys.stdout` may be None
         # Do not wait for threads and children that the module has left behind.
         os._exit(0)
 

@@ -165,8 +165,10 @@ class _Aiterating(AbstractAsyncContextManager[AsyncIterator[T]]):
     def __aiter__(self) -> NoReturn:
         raise TypeError(
             "aiterate() needs a block around the loop, which releases everything when it is left: "
-            "async with aiterate(source) as values: async for value in values: ..."
+            "async with aiterate(source) as values: async for value in values: ... A plain `for` is for iterate(source)"
         )
+
+    __iter__ = __aiter__
 
     @override
     async def __aenter__(self) -> AsyncIterator[T]:

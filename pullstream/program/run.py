@@ -71,8 +71,8 @@ def run(
     pipeline_argument("run", pipeline, others)
     if running_program() is not None:
         raise PullstreamError(
-            "run() starts a trio program, and one is running here: use `async with pipeline.open() as running:`. "
-            "For a stream inside a stream, return a source from the function of flat_map"
+            "run() starts a trio program, and one is running here: use `await arun(pipeline)` or `async with "
+            "pipeline.open() as running:`. For a stream inside a stream, return a source from the function of flat_map"
         )
     if current_task() is not None and not hasattr(builtins, "__IPYTHON__"):
         # In a notebook, blocking the loop is expected.

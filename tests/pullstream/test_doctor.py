@@ -1,6 +1,7 @@
 """The doctor: installed packages, files that hide the toolkit's packages, whether Spark starts; each with a fix."""
 
 import re
+import sys
 
 import pytest
 
@@ -90,6 +91,12 @@ def test_spark_needs_an_installed_toolkit(capsys, monkeypatch):
     assert "-- pullstream   not installed, but in " in out
     assert "pip install -e " in out
     assert "spark starts" not in out
+
+
+def test_the_command_needs_no_output(monkeypatch):
+    """With its output closed, as in some services, `sys.stdout` is None."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["doctor", "--no-spark"]) in {0, 1}
 
 
 def test_the_command_says_its_version(capsys):

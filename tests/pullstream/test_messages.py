@@ -97,6 +97,7 @@ async def iterated(module):
         (lambda source: source.nothing_known, "has no attribute 'nothing_known'$"),
         (lambda source: trio.run(awaited, source), r"await ps\.arun\(pipeline\)"),
         (lambda source: trio.run(iterated, source), r"ps\.aiterate\(source\)"),
+        (lambda source: list(ps.aiterate(source)), r"plain `for` is for iterate\(source\)$"),
         (lambda source: ps.pipe(source, ps.drain()).open().__enter__(), r"async with pipeline\.open\(\)"),
     ],
 )

@@ -251,6 +251,7 @@ CALLS = [
     (lambda: ps.reduce_by_time(ps.agg.sum), "reduce_by_time() at", "write agg.sum()"),
     (lambda: ps.reduce_by_time(sum), "write agg.sum()"),
     (lambda: ps.reduce_by_time(len), "write agg.count()"),
+    (lambda: ps.reduce_by_time(half), "write Fold(initial, half)"),
     (lambda: ps.tumbling(10, {"n": ps.agg.count()}), "write agg.several(n=agg.count(), ...)"),
     (lambda: ps.sliding(10, 5, ps.aggregate(n=ps.agg.count())), "for several results, write agg.several("),
     (lambda: ps.catch(ValueError), "catch() at", "write on=ValueError"),

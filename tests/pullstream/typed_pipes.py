@@ -115,6 +115,7 @@ def windows_and_joins() -> None:
     assert_type(inner, ps.Source[tuple[tuple[str, int], str]])
     left = ps.join(pairs, words, on=lambda value: value[0], how="left", on_error="skip")
     assert_type(left, ps.Source[tuple[tuple[str, int], str | None]])
+    assert_type(ps.join(words, words, on=length), ps.Source[tuple[str, str]])
 
 
 async def later(text: str) -> float:

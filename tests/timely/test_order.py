@@ -119,6 +119,19 @@ def test_unlike_times_are_refused_by_name(a, b):
         times.update(b, 1)
 
 
+class Faulty(int):
+    def __le__(self, other):
+        return None + other
+
+
+@pytest.mark.parametrize(("time", "shown"), [(1, False), (Faulty(), True)])
+def test_an_error_within_the_order_of_a_type_is_shown(time, shown):
+    with pytest.raises(TimeDomainError) as caught:
+        less_equal(time, "a")
+    assert caught.value.__suppress_context__
+    assert (caught.value.__cause__ is not None) == shown
+
+
 @every_domain
 @given(data=st.data())
 def test_antichains_keep_minimal_times(domain, data):

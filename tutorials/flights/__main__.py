@@ -70,7 +70,7 @@ def _perform(job: "Job") -> int:
 
 
 def _complain(what: str, code: int = 1) -> int:
-    sys.stdout.flush()
+    print(end="", flush=True)
     print(f"flights: {what}", file=sys.stderr)
     return code
 

@@ -1,7 +1,7 @@
 """`join`: pairs the values of two sources by key and time."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypedDict, Unpack, cast, get_args, overload
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast, get_args, overload
 
 import attrs
 from typing_extensions import override
@@ -240,14 +240,14 @@ def _with_at(call: Call) -> None:
 _On: TypeAlias = Callable[[Any], Hashable] | tuple[Callable[[A], Hashable], Callable[[B], Hashable]]
 
 
-class _Options(TypedDict, Generic[A], total=False):
+class _Options(TypedDict, total=False):
     """The options of every join, except `within`."""
 
     capacity: int
-    on_error: OnError[A]
+    on_error: OnError[Any]  # not of `A | B`: basedpyright would refuse two sources of the same type
 
 
-class _Within(_Options[A], total=False):
+class _Within(_Options, total=False):
     within: Any
 
 
@@ -258,25 +258,25 @@ def join(
     *,
     on: _On[A, B],
     how: Literal["inner"] = "inner",
-    **options: Unpack[_Within[A | B]],
+    **options: Unpack[_Within],
 ) -> Source[tuple[A, B]]: ...
 
 
 @overload
 def join(
-    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["left"], **options: Unpack[_Within[A | B]]
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["left"], **options: Unpack[_Within]
 ) -> Source[tuple[A, B | None]]: ...
 
 
 @overload
 def join(
-    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["full"], **options: Unpack[_Within[A | B]]
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["full"], **options: Unpack[_Within]
 ) -> Source[tuple[A | None, B | None]]: ...
 
 
 @overload
 def join(
-    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["semi", "anti"], **options: Unpack[_Within[A | B]]
+    left: Source[A], right: Source[B], *, on: _On[A, B], how: Literal["semi", "anti"], **options: Unpack[_Within]
 ) -> Source[A]: ...
 
 
@@ -289,7 +289,7 @@ def join(
     how: Literal["asof"],
     at: Callable[[Any], Any] | tuple[Callable[[A], Any], Callable[[B], Any]],
     strategy: Strategy = "backward",
-    **options: Unpack[_Options[A | B]],
+    **options: Unpack[_Options],
 ) -> Source[tuple[A, B | None]]: ...
 
 

@@ -68,8 +68,8 @@ class Grid:
                 number += 1
             if self._end(number) > time:
                 return number
-        except (TypeError, ValueError, OverflowError) as exc:
-            raise refusal(self._module, time, self._size, self._given) from exc
+        except (TypeError, ValueError, OverflowError):
+            raise refusal(self._module, time, self._size, self._given) from None
         raise refusal(self._module, time, self._size, self._given)
 
 

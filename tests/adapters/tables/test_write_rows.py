@@ -35,6 +35,9 @@ def test_a_second_run_without_times_logs_a_hint(base, caplog):
     (message,) = caplog.messages
     assert "times of its own, or use mode='replace_time'" in message
     assert sold(base) == [1]
+    caplog.clear()
+    write(ps.values([{"item": "tea", "sold": 3}], time=lambda _: 1), base)
+    assert (sold(base), caplog.messages) == ([1, 3], [])
 
 
 @pytest.mark.sampled
