@@ -76,12 +76,15 @@ class StagingFolder:
         self.folder = self._root / f"{self.name}-{secrets.token_hex(8)}"
         try:
             disk.make_private(self.folder)
+        except FileExistsError:
+            return None
+        try:
             self._made = self._holding.enter_context(disk.held(self.folder))
             lock = disk.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             self._holding.callback(disk.close, lock)
             disk.lock(lock)
             return lock if disk.look(self.folder / LOCK).st_ino == os.fstat(lock).st_ino else None
-        except (FileNotFoundError, FileExistsError, BlockingIOError):
+        except (FileNotFoundError, BlockingIOError):
             return None
 
     def _give_way(self, other: Path) -> None:

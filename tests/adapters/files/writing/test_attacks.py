@@ -131,6 +131,13 @@ def test_the_exact_name_of_the_workshop(precious, tmp_path, monkeypatch):
     assert next(names, None) is None
 
 
+def test_a_folder_that_is_removed_before_there_is_a_workshop(tmp_path, monkeypatch):
+    out, names = tmp_path / "out", iter([TAIL])
+    monkeypatch.setattr(staging.secrets, "token_hex", lambda _: (out.exists() and out.rmdir(), next(names))[1])
+    with pytest.raises(FileNotFoundError, match="folder or bucket does not exist, or was removed"):
+        written("a", files.write_text(out / "{time}.txt"))
+
+
 def test_a_workshop_is_closed_to_others(tmp_path):
     mask = os.umask(0)
     os.umask(mask)
