@@ -67,7 +67,6 @@ class StreamKeeping(Keeping):
     def memory(self, location: Location) -> Memory:
         if self.loses:
             self._refuse(str(location))
-        location.has_memory = True
         return Memory(location) if self._saving is None else self._saving.memory(location)
 
     def _refuse(self, who: str) -> NoReturn:

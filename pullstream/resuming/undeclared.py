@@ -15,6 +15,7 @@ from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
 from pullstream.protocol import Batch
 from pullstream.resuming.consequences import may_come
+from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.resuming import lanes_of, let_pass
 
 FEW = 1_000
@@ -22,11 +23,10 @@ FEW = 1_000
 
 
 def refuse_undeclared(sidecar: Sidecar) -> None:
-    """Let modules without a memory fail if they answer at a time at which they received nothing."""
-    received = {location: ReceivedTimes(location, sidecar) for location in sidecar.locations if _unknown(location)}
+    """Let a user's own modules fail if they answer at a time at which they received nothing."""
     for edge in dict.fromkeys(lane.edge for lane in lanes_of(sidecar)):
-        if edge.location in received:
-            let_pass(edge, received[edge.location].check)
+        if _unknown(edge.location) and not isinstance(edge.module, Resumable):
+            let_pass(edge, ReceivedTimes(edge.location, sidecar).check)
 
 
 def _unknown(location: Location) -> bool:
@@ -71,7 +71,7 @@ class ReceivedTimes:
         for time in (batch.time,) if batch.uniform else batch.times:
             if time in self._times and time not in self._early:
                 continue
-            if not (self._location.has_memory or mistake(batch, limit)):
+            if not mistake(batch, limit):
                 if not self._location.traits.trusted:
                     self._location.edge.handover.check_right(time)
                 early = time in self._times
@@ -80,6 +80,6 @@ class ReceivedTimes:
                     f"{self._location}, answered at {time!r}, a time at which it {nothing}. When a run is "
                     f"resumed from its journal, or a stream is stored until more rows arrive, that answer can be lost. "
                     f"Answer at the times of the values, and move the results with delay() or map_time() after it; "
-                    f"a kernel may declare the summaries of its inputs instead"
+                    f"a kernel may declare the summaries of its inputs instead, or restore such answers (Resumable)"
                 )
         return batch

@@ -263,8 +263,6 @@ class Location(Metered):
     """Returns the status text of a module written as a function."""
     summaries: Sequence[Summary | Sequence[Summary]] = ()
     """The summaries of the traits, guarded against exceptions of functions of times."""
-    has_memory = False
-    """Whether the module has taken its memory."""
     holding: Callable[[Hashable], object] | None = None
     """Called with every time that it begins to hold."""
     superseded = False
