@@ -48,6 +48,13 @@ def waiting(added):
     return merged
 
 
+def decided(source):
+    """A place for a source that is already known."""
+    later = ps.deferred("source")
+    later.resolve(source)
+    return later
+
+
 @pytest.mark.parametrize(
     ("source", "moment", "found"),
     [
@@ -60,6 +67,8 @@ def waiting(added):
         pytest.param(waiting(2), 2.5, [0, 0, 1, 1], id="a merge of sources"),
         pytest.param(ps.retry(ps.fail(OSError("busy")), delay=100), 2.5, [], id="a delay between attempts"),
         pytest.param(ps.retry(ps.pipe(ps.interval(1), ps.batch(9)), delay=100), 2.5, [[0, 1]], id="an attempt"),
+        pytest.param(ps.deferred("source"), 2.5, [], id="a source that is not known"),
+        pytest.param(decided(ps.pipe(ps.interval(1), ps.batch(9))), 2.5, [[0, 1]], id="a decided source"),
     ],
 )
 async def test_waits_end_at_once(source, moment, found, autojump_clock):

@@ -11,6 +11,7 @@ from pullstream.blueprint.variables import A, B, R, T
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_inputs import Through
 from pullstream.engine.nested.inner_streams import consume_below, open_below
 from pullstream.engine.nested.inner_times import Unopened, follow_inner, inner_frontier
@@ -61,7 +62,7 @@ class Later(Grip):
         return self._known
 
 
-class Deferred(Kernel[Any]):
+class Deferred(Kernel[Any], Finishing):
     """A source or transformer that opens the module it is resolved with inside itself."""
 
     traits = Traits(trusted=True, follows=True)
@@ -89,6 +90,12 @@ class Deferred(Kernel[Any]):
         batch = await self._lane.ask_many(limit)
         self._lane.settle()
         return batch
+
+    @override
+    def finish(self) -> None:
+        # The source that is open inside ends by itself, after its values in flight.
+        if self._lane is None:
+            self.edge.end_here()
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
