@@ -175,5 +175,8 @@ async def test_completions(limit, autojump_clock):
             assert {time for time, _ in completed} == {0, 1, 2}
             with pytest.raises(ps.errors.CapabilityError, match="cannot send 2 after 3"):
                 await news.send("c", 2)
-            news.end()
+            async with ps.pipe(news.listen(), ps.drain()).open(limit=limit) as late:
+                with trio.fail_after(1):
+                    await late.progress.completed(2)
+                news.end()
     assert completed[0][1] - began == 1

@@ -95,7 +95,7 @@ class Broadcast(Held, Generic[T]):
                 self,
             )
         self._listeners.append(listener)
-        listener.stored.last = self.last
+        listener.stored.advance(self.last)
         self._end_all([listener])
 
     def forget(self, listener: "_Listener") -> None:
