@@ -328,6 +328,7 @@ class Running(Generic[R]):
                 self._spared.__enter__()
             await self._start()
         except BaseException as exc:
+            self._run.halt()
             self._shut(exc)
             raise
         return self

@@ -67,6 +67,7 @@ async def test_a_handle_has_one_place(name):
     with pytest.raises(ps.errors.ReuseError, match=name):
         async with ps.pipe(source, handle, ps.collect()).open():
             pass
+    assert await ps.arun(ps.pipe(source, ps.collect())) == [1], "the refused run does not keep it"
 
 
 @pytest.mark.parametrize("name", [*AGAIN, *ONCE, "broadcast", "pair"])

@@ -68,8 +68,8 @@ class Grip(Held, OfOneRun, Generic[K]):
     def alive(self) -> K | None:
         """The kernel of the open run, if there is one."""
         kernel = None if self._kernel is None else self._kernel()
-        # A new kernel gets its edge a little later.
-        if kernel is None or (hasattr(kernel, "edge") and kernel.edge.over):
+        # A new kernel gets its edge a little later. A run that was refused when it was opened never ends its edges.
+        if kernel is None or (hasattr(kernel, "edge") and (kernel.edge.over or kernel.run.halted)):
             return None
         return kernel
 
