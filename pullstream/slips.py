@@ -65,8 +65,8 @@ _IN_OUR_CODE: Final = {
     "+: 'int' and 'str'": "agg.sum adds up numbers: agg.sum(float) reads them from text, and a reader's "
     "schema={'n': 'int64'} the column 'n' of files; concat_values(str) joins text",
     "+: 'int' and 'datetime.timedelta'": "agg.sum starts at 0: for timedeltas, write agg.sum(start=timedelta())",
-    "positional argument": "the function does not take the arguments it is called with: see the signature in the help "
-    "of its module",
+    "+: 'int' and '": "agg.sum adds up numbers: give it the number in a value, as in agg.sum(lambda sale: sale.price)",
+    "positional argument": "the module calls the function with other arguments: see its help, as in help(ps.map)",
 }
 """The same for exceptions that the toolkit's own code raised, on a user's value or while calling a user's function."""
 

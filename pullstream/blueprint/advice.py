@@ -130,5 +130,5 @@ def nearest(name: str, known: Collection[str]) -> str:
     """Return a hint with the most similar known name, or with what to use instead; "" if there is none."""
     if "on" in known and name in _ARGUMENTS:
         return _ARGUMENTS[name]
-    matches = get_close_matches(name, list(known), n=1)
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.7)  # below, `end` is near `append`
     return f"; did you mean {matches[0]}=?" if matches else ""

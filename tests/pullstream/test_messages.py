@@ -920,6 +920,7 @@ MISTAKES = [
     (ps.map_async(ps.asyncio_call(str), 2), "'3'. Use map"),
     (ps.pipe(ps.values("ab"), SUMS), "concat_values(str)"),
     (ps.pipe(ps.values([timedelta(1)]), SUMS), "agg.sum(start=timedelta())"),
+    (ps.pipe(ps.values([("tea", 3)]), SUMS), "agg.sum(lambda sale: sale.price)"),
     (ps.pipe(ps.values([1, None]), SUMS), "is not None"),
     (
         ps.pipe(ps.values([1, 2]), ps.reduce_by_time(ps.Fold(list, lambda found, value: found.append(value)))),

@@ -27,6 +27,7 @@ class Sale(NamedTuple):
         ),
         (files.write_jsonl, "out/", {}, "got the target 'out/', which does not name a file"),
         (files.write_text, "a\0{time}", {}, "which does not name a file"),
+        (files.write_text, "all.txt", {"append": True}, "does not have the option append=. It has compression="),
         (files.write_text, "{time}/../all.txt", {}, "after a field leads out of the folder that the field names"),
         (files.write_text, "{{{time}}}/a{key}/..", {"key": len}, "leads out of the folder that the field names"),
         (files.write_text, "nosuch://{time}", {}, "fsspec has no file system for nosuch://"),
