@@ -205,6 +205,8 @@ class Running(Generic[R]):
 
     def outcome(self) -> R:
         """Return the result, or raise the failure, of an ended run; the failure then counts as reported."""
+        if not self._finished:
+            raise PullstreamError("this run has not ended: use `await running.result()`, which waits for its end")
         if self._failure is not None:
             self._reported = self._reported or not LOOKS_ON.get()
             raise self._failure.with_traceback(self._traceback)

@@ -55,6 +55,8 @@ async def test_a_run_is_entered_once():
     async with ps.pipe(ps.values([1]), ps.collect()).open() as running:
         with pytest.raises(ps.errors.ReuseError, match="open"):
             await running.__aenter__()
+        with pytest.raises(ps.PullstreamError, match="has not ended"):
+            running.outcome()
         assert await running.result() == [1]
     async with (block := ps.aiterate(ps.values([1]))) as values:
         with pytest.raises(ps.errors.ReuseError, match=r"aiterate\(\)"):
