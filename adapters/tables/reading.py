@@ -247,7 +247,5 @@ class RowsSource(Kernel[Any], Outside):
         table = self._cursor.table
         try:
             return await stoppably(work, table.cancel, *arguments)
-        except Exception as exc:
-            if isinstance(exc, TableError) or not isinstance(exc, table.failures):
-                raise
+        except table.failures as exc:
             raise TableError(f"{self._plan.module}() cannot read {self._cursor.what}: {table.text(exc)}") from None

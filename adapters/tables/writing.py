@@ -155,9 +155,7 @@ class RowsCommitter(SpoolCommitter):
             found = table.schema()
             table.exists = found is not None
             return self._records.open(remembered), found
-        except Exception as exc:
-            if not isinstance(exc, table.failures) or isinstance(exc, TableError):
-                raise
+        except table.failures as exc:
             raise TableError(f"write_rows() cannot open {self._plan.shown}: {table.text(exc)}") from None
 
     @override
@@ -207,9 +205,7 @@ class RowsCommitter(SpoolCommitter):
         table = self._table
         try:
             id = table.commit(self._records.entry(time, spool.rows), self._schema, spool)
-        except Exception as exc:
-            if not isinstance(exc, table.failures):
-                raise
+        except table.failures as exc:
             state = "none of it was committed. The next run continues with this time"
             unknown = table.is_unknown(exc)
             if unknown:
