@@ -74,7 +74,8 @@ at a time. Each base class below has one purpose (a subclass with its own constr
   which receives the run's `Assembly`; a sink at run time is a `Consuming`
 - `JoinByTime`, a `FanIn`: joins all values of a time when it is complete in two sources; its options are a `How`, a
   `Strategy` and a place, which `place_of_asof` checks
-- `SideBranch`: diverts some of the values to a second sink; `LateOption`: the option `late=`, which adds one
+- `SideBranch`: diverts some of the values to a second sink; `LateOption`: the option `late=`, which adds one for
+  values marked as `Late`
 - `InlineRow`: modules made by `members_of`, called without edges, for one of many keys, each at its `Place`
 
 `Committer` is the base class of sinks that make a time's values visible together when the time is complete, and
@@ -186,7 +187,11 @@ if TYPE_CHECKING:
         catches as catches,
         with_policy as with_policy,
     )
-    from pullstream.modules.values.side_branch import LateOption as LateOption, SideBranch as SideBranch
+    from pullstream.modules.values.side_branch import (
+        Late as Late,
+        LateOption as LateOption,
+        SideBranch as SideBranch,
+    )
     from pullstream.modules.windows.grid import duration as duration, not_negative as not_negative
     from pullstream.protocol import (
         NOT_YET as NOT_YET,

@@ -10,12 +10,11 @@ from collections import deque
 from contextlib import suppress
 from typing import Any, Final
 
-import attrs
 import trio
 from typing_extensions import override
 
 from pullstream import DONE, Batch
-from pullstream.authoring import Ascending, Backlog, Done, Kernel, Location, Traits
+from pullstream.authoring import Ascending, Backlog, Done, Kernel, Late, Location, Traits
 from pullstream.errors import CapabilityError
 
 from ...arrow import As, RecordBatch
@@ -27,13 +26,6 @@ from .cells import Cells
 from .jobs import Jobs, is_connect, spark_errors
 from .partitions import Partitions
 from .timed import Cutting, TimedFrame
-
-
-@attrs.frozen
-class Late:
-    """Marks a value for the sink of late values."""
-
-    value: Any
 
 
 class Lateness:

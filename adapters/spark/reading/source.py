@@ -2,7 +2,6 @@
 
 import datetime as dt
 from functools import partial
-from operator import attrgetter
 from typing import Any, Final, Literal
 
 import attrs
@@ -13,11 +12,11 @@ from pullstream.authoring import Call, LateOption, Module, bound
 from ...arrow import As, shape_argument
 from ..errors import refused
 from ..types import Column, DataFrame
-from .ordered import Late, OrderedSource
+from .ordered import OrderedSource
 from .timed import TimedFrame, timed
 
 _MICROSECOND = dt.timedelta(microseconds=1)
-_LATE: Final = LateOption(Late, attrgetter("value"))
+_LATE: Final = LateOption()
 
 refusal = partial(refused, "from_dataframe")
 

@@ -26,23 +26,12 @@ from pullstream.errors import CapabilityError, no_end
 from pullstream.failures import Caught, caught
 from pullstream.modules.sources.batcher import known
 from pullstream.modules.values.on_error import OnError, catches
-from pullstream.modules.values.side_branch import LateOption
+from pullstream.modules.values.side_branch import Late, LateOption
 from pullstream.modules.windows.grid import LOOP_TIMES, in_microseconds, not_negative
 from pullstream.protocol import Batch, listed
 from pullstream.resuming.consequences import LAST
 from pullstream.timely import BEGINNING, LoopTime, TimelyError, less_equal
 from pullstream.timely.order import Ascending, in_one_order
-
-
-@attrs.frozen
-class _Late:
-    """The private mark of a late value on its way to the sink for late values."""
-
-    value: Any
-
-
-def _value_of(late: _Late) -> Any:
-    return late.value
 
 
 class Clock(ABC):
@@ -198,7 +187,7 @@ class _WithLateness(_ByFunction):
                 self.location.leave_out()
             else:
                 times.append(late[place])
-                out.append(_Late(value))
+                out.append(Late(value))
 
     def _before(self, time: Any, value: Any) -> Any:
         """Compute the least time that may still be assigned after this value, at `time`, has arrived."""
@@ -327,7 +316,7 @@ def stamp(
     time: Annotated[Function[V, Hashable], Sync("a time cannot be awaited; use map_async first", "a time")],
     *,
     lateness: Annotated[Any, not_negative] = None,
-    late: Annotated[Literal["error", "drop"] | Sink[V, Any], LateOption(_Late, _value_of)] = "error",
+    late: Annotated[Literal["error", "drop"] | Sink[V, Any], LateOption()] = "error",
     nest: bool = False,
     on_error: OnError[V] = "fail",
 ) -> Same[V]:

@@ -122,14 +122,25 @@ class _Aside(Hub):
 
 
 @attrs.frozen
+class Late:
+    """The mark of a late value on its way to the sink for late values."""
+
+    value: Any
+
+
+def _value_of(late: Late) -> Any:
+    return late.value
+
+
+@attrs.frozen
 class LateOption:
     """The check of `late=`. A sink for late values is added directly downstream of the module.
 
     The module emits a late value as a `mark`, from which `plain` makes the value for the sink.
     """
 
-    mark: type
-    plain: Callable[[Any], Any]
+    mark: type = Late
+    plain: Callable[[Any], Any] = _value_of
 
     def __call__(self, call: Call, late: Any) -> Any:
         """Return the option, or refuse it."""
