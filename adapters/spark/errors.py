@@ -7,7 +7,6 @@ from typing import TypeAlias
 from more_itertools import duplicates_everseen
 
 from pullstream import CompositionError, PullstreamError
-from pullstream.authoring import Site
 
 
 class SparkMissing(PullstreamError, ImportError):
@@ -60,13 +59,8 @@ class CannotListen(PullstreamError, OSError):
     """The driver cannot listen at the host and port where executors must reach it."""
 
 
-def refused(module: str, what: str, site: Site | None = None) -> CompositionError:
-    """Make the error of a module; `site` is where it was composed, if not at this call."""
-    return CompositionError(f"{module}() at {site or Site.here()} {what}")
-
-
 Refusal: TypeAlias = Callable[[str], CompositionError]
-"""`refused` for one module and, if needed, one place."""
+"""The `refuse` of a call, by which it refuses its arguments."""
 
 
 def distinct(refusal: Refusal, names: Sequence[str]) -> None:

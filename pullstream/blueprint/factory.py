@@ -42,6 +42,8 @@ class Call:
     _defaults: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     name: str = ""
     """The name of the argument being checked."""
+    site: Site | None = None
+    """The place of the call, for errors that are made elsewhere; None if they are made during the call."""
 
     def __getitem__(self, name: str) -> Any:
         """Return an argument, or its default if it was left out."""
@@ -53,12 +55,12 @@ class Call:
 
     def about(self, name: str) -> "Call":
         """Return the same call for a check that refers to its argument by another name."""
-        return Call(self.module, self._given, self._defaults, name)
+        return Call(self.module, self._given, self._defaults, name, self.site)
 
     def refuse(self, text: str) -> CompositionError:
         """Make the error that says what is wrong, and where; raise it."""
         place = self.module if self.module.endswith(")") else f"{self.module}()"
-        return CompositionError(f"{place} at {Site.here()} {text}")
+        return CompositionError(f"{place} at {self.site or Site.here()} {text}")
 
 
 @attrs.frozen

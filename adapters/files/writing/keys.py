@@ -6,8 +6,7 @@ from itertools import groupby
 from operator import itemgetter, methodcaller
 from typing import Any, TypeAlias
 
-from pullstream import CompositionError
-from pullstream.authoring import Call, Site, Sync
+from pullstream.authoring import Call, Sync
 
 from ...arrow import ArrowRows, SchemaError, decoded, pa, values as python_values
 from ...arrow.row_types import tuple_names
@@ -18,19 +17,19 @@ Key: TypeAlias = str | Callable[[Any], Hashable] | None
 
 def key_argument(module: str, key: object, *, wanted: bool, rows: bool) -> None:
     """Refuse, when composing, a `key=` without a `{key}` in the target, or the reverse."""
-    where = f"{module}() at {Site.here()}"
+    call = Call(module, name="key")
     if wanted and key is None:
-        raise CompositionError(f"{where} has {{key}} in its target: add key=, a function or a column's name")
+        raise call.refuse("has {key} in its target: add key=, a function or a column's name")
     if key is not None and not wanted:
-        raise CompositionError(
-            f"{where} got key=, but its target has no {{key}}, so all keys would share a file: add "
-            f"{{key}} to the target, or leave key= out"
+        raise call.refuse(
+            "got key=, but its target has no {key}, so all keys would share a file: add {key} to the target, or leave "
+            "key= out"
         )
     if isinstance(key, str):
         if not rows:
-            raise CompositionError(f"{where} got key={key!r}, but its values have no columns: pass a function")
+            raise call.refuse(f"got key={key!r}, but its values have no columns: pass a function")
     elif key is not None:
-        Sync("use map_async to make pairs first")(Call(module, name="key"), key)
+        Sync("use map_async to make pairs first")(call, key)
 
 
 def by_key(values: Sequence[Any], key: str | Callable[[Any], Hashable]) -> Mapping[Hashable, Sequence[Any]]:

@@ -14,7 +14,6 @@ from pullstream.authoring import Call, Module, Site, Sync, a_fold, bound
 from pullstream.types import Blueprint
 
 from ...arrow import As, shape_argument
-from ..errors import refused
 from ..reading.source import from_dataframe
 from ..reading.timed import TIME, TimedFrame, timed
 from ..schemas import arrow_schema
@@ -26,7 +25,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 _NAME = "reduce_by_key"
-_refusal = partial(refused, _NAME)
+_refusal = Call(_NAME).refuse
 _STATES = "__pullstream_states__"
 
 

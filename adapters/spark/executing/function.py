@@ -1,26 +1,25 @@
 """`on_executors`: transformers as a function of a DataFrame."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar, cast
 
 import attrs
 
 from pullstream import CompositionError, Transformer, pipe
-from pullstream.authoring import Module, Site, advice, checked, of_extra
+from pullstream.authoring import Call, Module, Site, advice, checked, of_extra
 from pullstream.errors import JournalError
 from pullstream.types import Blueprint
 
 from ...arrow import As, Schema, shape_argument
 from ..columns import check_frame, functions, typed_column
-from ..errors import SparkMissing, distinct, refused
+from ..errors import SparkMissing, distinct
 from ..schemas import arrow_schema, spark_schema
 from ..types import Column, DataFrame, StructType
 from .keyed import KeyedPlan
 from .partition import PartitionPlan
 from .shipping import keyed, pickled, shipped
 
-_refusal = partial(refused, "on_executors")
+_refusal = Call("on_executors").refuse
 
 _KEYS = ("boolean", "binary", "decimal")
 """The Spark types that a key may have and a time may not."""
@@ -193,25 +192,24 @@ def on_executors(
     ps.run(ps.pipe(spark.from_dataframe(flights.transform(daily), time="day"), ps.collect()))
     ```
     """
-    site = Site.here()
-    composed = _composed(transformers, site)
+    composed = _composed(transformers)
     shape_argument("on_executors", as_)
     if isinstance(by, str) or not isinstance(by, Sequence):
         by = (by,)
-    frame = OnExecutors(composed, schema, time, tuple(by), as_, site)
+    frame = OnExecutors(composed, schema, time, tuple(by), as_, Site.here())
     pickled(composed, composed)
     return frame
 
 
-def _composed(transformers: Sequence[object], site: Site) -> tuple[Module, ...]:
+def _composed(transformers: Sequence[object]) -> tuple[Module, ...]:
     if not transformers:
-        raise CompositionError(f"on_executors() at {site} needs at least one transformer")
+        raise _refusal("needs at least one transformer")
     for number, part in enumerate(transformers):
         if not isinstance(part, Transformer):
             kind = f"a {part.kind}" if isinstance(part, Blueprint) else "not a module"
-            raise CompositionError(
-                f"on_executors() at {site} runs transformers only, from a DataFrame's rows to a DataFrame's rows, but "
-                f"part {number + 1}, {part!r}, is {kind}{advice('on_executors', part)}"
+            raise _refusal(
+                f"runs transformers only, from a DataFrame's rows to a DataFrame's rows, but part {number + 1}, "
+                f"{part!r}, is {kind}{advice('on_executors', part)}"
             )
     composed: Blueprint = cast("Any", pipe)(*transformers)
     return composed.modules

@@ -1,7 +1,6 @@
 """`from_dataframe`: a DataFrame as a source."""
 
 import datetime as dt
-from functools import partial
 from typing import Any, Final, Literal
 
 import attrs
@@ -10,7 +9,6 @@ from pullstream import Sink, Source
 from pullstream.authoring import Call, LateOption, Module, bound
 
 from ...arrow import As, shape_argument
-from ..errors import refused
 from ..types import Column, DataFrame
 from .ordered import OrderedSource
 from .timed import TimedFrame, timed
@@ -18,7 +16,7 @@ from .timed import TimedFrame, timed
 _MICROSECOND = dt.timedelta(microseconds=1)
 _LATE: Final = LateOption()
 
-refusal = partial(refused, "from_dataframe")
+refusal = Call("from_dataframe").refuse
 
 
 @bound

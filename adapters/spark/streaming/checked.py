@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, NoReturn, cast
 
 import attrs
 
+from pullstream.authoring import Call
+
 from ...arrow import As, shape_argument
 from ..columns import check_frame
 from ..connect.gate import trouble
-from ..errors import distinct, refused
+from ..errors import distinct
 from ..reading.jobs import is_connect
 from ..reading.timed import check_packages
 from ..types import DataFrame, DataStreamWriter, StreamingQuery, pyspark
@@ -83,7 +84,7 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-_refusal = partial(refused, "from_streaming")
+_refusal = Call("from_streaming").refuse
 
 AVAILABLE_NOW = "availableNow"
 

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-from functools import partial
 from typing import Any, Self
 
 from pullstream import CompositionError, Source
@@ -10,7 +9,6 @@ from pullstream.authoring import READS, Call, Site, bound
 
 from ...arrow import Schema
 from ..connect.local import local_dataframe
-from ..errors import refused
 from ..reading.jobs import is_connect
 from ..schemas import spark_schema
 from ..session import active_session
@@ -83,7 +81,7 @@ def to_dataframe(
     ```
     """
     READS(Call("to_dataframe"), source)
-    refusal = partial(refused, "to_dataframe", site=Site.here())
+    refusal = Call("to_dataframe", site=Site.here()).refuse
     if replay is not None and (type(replay) is not int or replay < 1):
         raise refusal(f"needs replay= to be a number of bytes, at least 1, but got {replay!r}")
     if replay is not None and prune is not None:
@@ -149,7 +147,7 @@ def register_source(
     ```
     """
     READS(Call("register_source"), source)
-    refusal = partial(refused, "register_source")
+    refusal = Call("register_source").refuse
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refusal(f"needs a name without a slash, but got {name!r}")
     if offsets not in ("values", "times"):

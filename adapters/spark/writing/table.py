@@ -4,19 +4,17 @@ import importlib.util
 import os
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from typing_extensions import override
 
 from pullstream import Context, Sink
-from pullstream.authoring import Module, Site, bound
+from pullstream.authoring import Call, Module, Site, bound
 
 from ...arrow import Schema
 from ...sinks import SinkBody, SpoolCommitter
 from ...stopping import in_thread, stoppably
 from ..connect.local import ConnectTable
-from ..errors import refused
 from ..reading.jobs import is_connect
 from ..session import active_session
 from ..types import SparkSession, StructType
@@ -77,7 +75,7 @@ def write_table(
     ps.run(ps.pipe(delays, spark.write_table("delays/", "carrier STRING, minutes DOUBLE", time="day")))
     ```
     """
-    refusal = partial(refused, "write_table", site=Site.here())
+    refusal = Call("write_table", site=Site.here()).refuse
     if format not in _FORMATS:
         raise refusal(f"got format={format!r}: use one of {', '.join(_FORMATS)}")
     if format == "delta" and importlib.util.find_spec("delta") is None:

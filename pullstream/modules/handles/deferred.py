@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Generic, Literal, cast, overload
 import attrs
 from typing_extensions import override
 
-from pullstream.blueprint import Blueprint, Call, Emits, Module, Sink, Site, Source, Transformer, checks
+from pullstream.blueprint import Blueprint, Call, Emits, Module, Sink, Source, Transformer, checks
 from pullstream.blueprint.variables import A, B, R, T
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
@@ -193,6 +193,4 @@ def deferred(kind: str) -> Any:
         case "sink":
             return DeferredSink[Any, Any]((Module("deferred", _LaterSink, (Later(Sink),)),))
         case _:
-            raise CompositionError(
-                f"deferred() at {Site.here()} needs 'source', 'transformer' or 'sink', but got {kind!r}"
-            )
+            raise Call("deferred").refuse(f"needs 'source', 'transformer' or 'sink', but got {kind!r}")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import attrs
 
-from pullstream.blueprint import Blueprint, Site, advice
-from pullstream.errors import CompositionError
+from pullstream.blueprint import Blueprint, Call, advice
 from pullstream.trace.drawing.graph import draw_graph, mermaid
 from pullstream.trace.plan import planned
 
@@ -29,10 +28,7 @@ class Picture:
         path = Path(path)
         written = {".svg": self.svg, ".mmd": self.mermaid}.get(path.suffix.lower())
         if written is None:
-            raise CompositionError(
-                f"save() at {Site.here()} got {str(path)!r}: the name must end in .svg, for SVG, "
-                f"or in .mmd, for Mermaid"
-            )
+            raise Call("save").refuse(f"got {str(path)!r}: the name must end in .svg, for SVG, or in .mmd, for Mermaid")
         path.write_text(written, encoding="utf-8")
         return path
 
@@ -76,8 +72,8 @@ def draw(blueprint: Blueprint) -> Picture:
         CompositionError: the argument is neither a module nor a composition of modules.
     """
     if not isinstance(blueprint, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
-        raise CompositionError(
-            f"draw() at {Site.here()} needs a pipeline or a part of one, but got {blueprint!r}, which is not a "
+        raise Call("draw").refuse(
+            f"needs a pipeline or a part of one, but got {blueprint!r}, which is not a "
             f"module{advice('pipe', blueprint, wanted='source')}"
         )
     plan = planned(blueprint)
