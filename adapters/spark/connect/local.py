@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, cast
 
 import trio
+from more_itertools import constrained_batches
 from typing_extensions import override
 
 from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run, sink
@@ -20,7 +21,7 @@ from pullstream import DONE, Batch, Context, Pipeline, Reader, Source, pipe, run
 from ...arrow import Packing, RecordBatch, Spool, pa
 from ..errors import Refusal
 from ..schemas import arrow_schema, whole_arrays
-from ..types import DataFrame, StructType
+from ..types import DataFrame, DataFrameWriter, StructType
 from ..writing.table_partitions import TablePartitions, TableTargetError
 
 MOST_BYTES = 256 << 20
@@ -89,34 +90,32 @@ class ConnectTable(TablePartitions):
 
     @override
     def _write(self, spools: Sequence[Spool]) -> None:
-        due: list[tuple[Spool, list[RecordBatch]]] = []
-        size = 0
-        for spool in spools:
-            batches = list(spool.batches())
-            its_size = sum(batch.nbytes for batch in batches)
-            if its_size > MOST_BYTES:
-                raise TableTargetError(
-                    f"write_table({self._plan.target!r}): the time {spool.time!r} has more than {MOST_BYTES >> 20} MB "
-                    f"of rows, the limit with Spark Connect: use finer times, or a classic session"
-                )
-            if due and size + its_size > MOST_BYTES:
-                self._write_some(due)
-                due, size = [], 0
-            due.append((spool, batches))
-            size += its_size
-        self._write_some(due)
+        parts = ((spool, self._sendable(spool)) for spool in spools)
+        for due in constrained_batches(parts, MOST_BYTES, get_len=lambda part: _size(part[1])):
+            if self._jobs.cancelled:
+                return
+            batches = list(chain.from_iterable(batches for _, batches in due))
+            self._write_frame(sent_inline(batches, self._full, self._session), [spool for spool, _ in due])
 
-    def _write_some(self, due: Sequence[tuple[Spool, list[RecordBatch]]]) -> None:
-        if self._jobs.cancelled:
-            return
-        plan, session = self._plan, self._session
-        frame = sent_inline(list(chain.from_iterable(batches for _, batches in due)), self._full, session)
-        writer = frame.write.format(plan.format).options(**plan.options).partitionBy(plan.time)
-        if plan.format == "delta":
-            self._replace(writer, [spool for spool, _ in due])
-            return
-        path = self._location() if plan.catalog else plan.target
+    def _sendable(self, spool: Spool) -> list[RecordBatch]:
+        """The rows of a time; refused if they are too many to be sent at once."""
+        batches = list(spool.batches())
+        if _size(batches) > MOST_BYTES:
+            raise TableTargetError(
+                f"write_table({self._plan.target!r}): the time {spool.time!r} has more than {MOST_BYTES >> 20} MB "
+                f"of rows, the limit with Spark Connect: use finer times, or a classic session"
+            )
+        return batches
+
+    @override
+    def _publish(self, writer: "DataFrameWriter") -> None:
+        path = self._location() if self._plan.catalog else self._plan.target
         if self._claimed is None:
-            self._claim(f"{session.client.host} {path.rstrip('/')}")
+            client: Any = self._session.client
+            self._claim(f"{client.host} {path.rstrip('/')}")
         writer.mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
         self._refresh()
+
+
+def _size(batches: Sequence[RecordBatch]) -> int:
+    return sum(batch.nbytes for batch in batches)
