@@ -19,7 +19,7 @@ from pullstream.engine.nested.inner_streams import open_inner
 from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import WaitingPace
-from pullstream.modules.sources.values import Values
+from pullstream.modules.sources.values import Values, close_iterator
 from pullstream.protocol import Batch
 
 _WHOLE: Final = (str, bytes, bytearray, memoryview)
@@ -155,9 +155,7 @@ class FlattenBeside(SideBySide[_Merged]):
     async def release(self) -> None:
         with ExitStack() as closing:
             for iterator, _ in self._read:
-                close = getattr(iterator, "close", None)
-                if close is not None:
-                    closing.callback(close)
+                closing.callback(close_iterator, iterator)
         await super().release()
 
     @override

@@ -28,13 +28,17 @@ from pullstream.modules.sources.batcher import Batcher, stamped
 from pullstream.protocol import DONE, Batch, Done
 
 
+async def aclose(source: object) -> None:
+    """Close an async iterator or a channel, if it can be closed."""
+    close: Any = getattr(source, "aclose", None)
+    if close is not None:
+        await close()
+
+
 async def close_unread(kernel: Kernel[Any], source: object) -> None:
     """Close a channel or iterator that was never read; otherwise its producer would wait forever."""
-    aclose: Any = getattr(source, "aclose", None)
-    if aclose is None:
-        return
     with kernel.run.grace() as grace:
-        await aclose()
+        await aclose(source)
     if grace.cancelled_caught:
         raise ReleaseTimeout(f"{kernel.location} did not close {source!r} within {kernel.run.release_timeout} s")
 
@@ -144,9 +148,7 @@ class _Iterated(GeneratorKernel):
 
     async def _close_iterator(self) -> None:
         iterator, self._iterator = self._iterator, None
-        aclose: Any = getattr(iterator, "aclose", None)
-        if aclose is not None:
-            await aclose()
+        await aclose(iterator)
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:

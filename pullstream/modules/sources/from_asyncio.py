@@ -14,6 +14,7 @@ from pullstream.blueprint import Blueprint, Call, OneShot, Source, TimeOf
 from pullstream.blueprint.variables import T
 from pullstream.decorators import opens, source
 from pullstream.engine.edge.backlog import Backlog
+from pullstream.modules.sources.awaited import aclose
 from pullstream.modules.sources.callback import ThreadedSource
 
 
@@ -125,9 +126,7 @@ async def _values(given: Any) -> AsyncGenerator[Any, None]:
             async for value in iterator:
                 yield value
         finally:
-            aclose = getattr(iterator, "aclose", None)
-            if aclose is not None:
-                await aclose()
+            await aclose(iterator)
     elif inspect.isawaitable(source):
         yield await source
     else:
@@ -139,7 +138,7 @@ async def _values(given: Any) -> AsyncGenerator[Any, None]:
 def _given(call: Call, given: Any) -> Any:
     if callable(given):
         return given
-    if hasattr(given, "_asyncio_future_blocking") and call["loop"] is None:
+    if asyncio.isfuture(given) and call["loop"] is None:
         raise call.refuse(
             f"got {given!r}, which already belongs to an asyncio loop. Pass that loop as loop=, or pass an async "
             f"function"

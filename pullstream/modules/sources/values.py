@@ -63,7 +63,7 @@ class Values(PolledKernel[Any]):
     async def release(self) -> None:
         # Generators hold resources, including one made by a collection's own `__iter__`.
         if isinstance(self._iterable, Iterator) or isinstance(cast("object", self._iterator), Generator):
-            _close(self._iterator)
+            close_iterator(self._iterator)
         # An ended stream is a cycle, which the garbage collector may find late: it must not keep a large collection.
         del self._iterable, self._iterator, self._sequence
 
@@ -71,10 +71,11 @@ class Values(PolledKernel[Any]):
     async def dismiss(self, reason: BaseException | None) -> None:
         # An iterator is closed even if it was never read.
         if not self.edge.acquired and isinstance(self._iterable, Iterator):
-            _close(self._iterable)
+            close_iterator(self._iterable)
 
 
-def _close(iterator: object) -> None:
+def close_iterator(iterator: object) -> None:
+    """Close an iterator that can be closed, such as a generator."""
     close = getattr(iterator, "close", None)
     if close is not None:
         close()
