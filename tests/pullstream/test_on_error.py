@@ -303,7 +303,7 @@ def test_map_batches_fails_per_list():
 
 def test_a_call_that_cannot_be_awaited_fails_the_stream():
     """A function that returns nothing to await is a mistake of the program: no policy applies."""
-    with pytest.raises(TypeError, match="use map"):
+    with pytest.raises(TypeError, match="Use map"):
         run(ps.map_async(even, 2, on_error="skip"))
 
 

@@ -24,7 +24,7 @@ from pullstream.engine.runtime.deadlock import Signal
 from pullstream.errors import without_cancelled
 from pullstream.failures import Failed
 from pullstream.logger import LOG
-from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async
+from pullstream.modules.values.on_error import Handled, OnError, catches, guarded_async, not_async
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered, listed
 
 PENDING: Final = object()
@@ -359,7 +359,7 @@ async def _awaited(awaitable: Awaitable[Any]) -> Any:
 
 def _explained(exc: BaseException, awaitable: object) -> BaseException:
     if isinstance(exc, TypeError) and awaitable is not PENDING and not hasattr(awaitable, "__await__"):
-        return TypeError(f"map_async needs an async function, but its function returned {awaitable!r}. Use map")
+        return not_async(awaitable)
     return exc
 
 

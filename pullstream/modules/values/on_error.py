@@ -127,6 +127,11 @@ def guarded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return call
 
 
+def not_async(result: object) -> TypeError:
+    """The error for a function that is not async: a mistake in the program, not in one value."""
+    return TypeError(f"map_async needs an async function, but its function returned {result!r}. Use map")
+
+
 def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
     """An async function that returns a mark instead of raising."""
 
@@ -136,8 +141,7 @@ def guarded_async(function: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], 
         except Exception as exc:  # noqa: BLE001 - the policy handles it
             return caught(value, exc)
         if not hasattr(awaitable, "__await__"):
-            # This is a mistake in the program, not in one value.
-            raise TypeError(f"map_async awaits what its function returns, but got {awaitable!r}: use map")
+            raise not_async(awaitable)
         try:
             return await awaitable
         except Exception as exc:  # noqa: BLE001 - the policy handles it
