@@ -24,7 +24,6 @@ from pullstream.modules.windows.grid import TIMELESS, duration
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 from pullstream.timely import BEGINNING
 
-HOW: Final[tuple[str, ...]] = get_args(How)
 CAPACITY: Final = 1_000_000
 """The default limit on the values that a join keeps of each source."""
 
@@ -300,7 +299,7 @@ def join(
     right: Annotated[Source[Any], checks.sources],
     *,
     on: Annotated[Callable[[Any], Hashable] | tuple[Callable[[Any], Hashable], Callable[[Any], Hashable]], _keys],
-    how: Annotated[How, OneOf(*HOW)] = "inner",
+    how: Annotated[How, OneOf(*get_args(How))] = "inner",
     within: Annotated[Any, duration] = None,
     at: Annotated[Any, _keys] = None,
     strategy: Annotated[Strategy, OneOf(*get_args(Strategy))] = "backward",

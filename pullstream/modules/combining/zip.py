@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from functools import reduce
 from itertools import repeat
-from typing import Annotated, Any, Final, Literal, get_args, overload
+from typing import Annotated, Any, Literal, get_args, overload
 
 from typing_extensions import override
 
@@ -13,14 +13,13 @@ from pullstream.blueprint import Call, OneOf, Source, checks
 from pullstream.blueprint.variables import A, B, C, D
 from pullstream.decorators import opens, source
 from pullstream.engine.parts.fan_in import Input, ManyInputs
+from pullstream.engine.sidecar.location import NOTHING
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import JournalError, LengthError
 from pullstream.protocol import DONE, Batch, Done, Unanswered
 from pullstream.timely import join, less_equal
 
 Mode = Literal["shortest", "strict", "padded"]
-
-MODES: Final = get_args(Mode)
 
 
 class _Zip(ManyInputs):
@@ -130,7 +129,7 @@ def zip(*sources: Source[A], mode: Mode = "shortest", fill: Any = None) -> Sourc
 @source
 def zip(
     *sources: Annotated[Source[Any], checks.sources],
-    mode: Annotated[Mode, OneOf(*MODES)] = "shortest",
+    mode: Annotated[Mode, OneOf(*get_args(Mode))] = "shortest",
     fill: Annotated[Any, _padding] = None,
 ) -> Source[tuple[Any, ...]]:
     """Emit tuples: the first value of every source, then the second of every source, and so on.
@@ -156,15 +155,12 @@ def zip(
     return opens(_Zip(*sources, mode=mode, fill=fill))
 
 
-_NONE: Final[Any] = object()
-
-
 class _CombineLatest(ManyInputs):
     traits = Traits(trusted=True, carries=Carries.LOST, reorders=True)
 
     def __init__(self, *sources: Source[Any]) -> None:
         super().__init__(*sources)
-        self._latest = [_NONE] * len(sources)
+        self._latest: list[Any] = [NOTHING] * len(sources)
         self._times: list[Hashable] = [None] * len(sources)
         self._joined: Hashable = None
         self._lacking = len(sources)
@@ -197,7 +193,7 @@ class _CombineLatest(ManyInputs):
     @override
     def input_answered(self, each: Input) -> None:
         super().input_answered(each)
-        if each.done and self._latest[each.number] is _NONE:
+        if each.done and self._latest[each.number] is NOTHING:
             self._hopeless = True
 
     def _gather(self, rows: list[tuple[Any, ...]], times: list[Hashable], limit: int) -> None:
@@ -221,7 +217,7 @@ class _CombineLatest(ManyInputs):
                     times += [self._joined] * (len(rows) - len(times))
                 self._joined = joined
                 known[number] = time
-            if self._lacking and latest[number] is _NONE:
+            if self._lacking and latest[number] is NOTHING:
                 self._lacking -= 1
             latest[number] = head.values[used]
             self._used[each] = None

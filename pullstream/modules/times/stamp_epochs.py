@@ -14,6 +14,7 @@ from pullstream.blueprint.variables import V
 from pullstream.decorators import opens, transformer
 from pullstream.engine.parts.fused import result_of
 from pullstream.engine.parts.tasks import TaskKernel
+from pullstream.engine.sidecar.location import NOTHING
 from pullstream.engine.traits import Carries, Traits
 from pullstream.failures import caught
 from pullstream.modules.times.stamp import Clock, Stamping, several_times
@@ -22,7 +23,6 @@ from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING
 
 _AT_ONCE: Final = Sync("a test or key cannot be awaited; use map_async first")
-_NOTHING: Final = object()
 
 
 class _Counted(Clock):
@@ -56,7 +56,7 @@ class _Begun(Clock):
         self._function = function
         self._begins = begins
         self._catches = catches(on_error)
-        self._before: object = _NOTHING
+        self._before: object = NOTHING
 
     @override
     def give(self, values: Sequence[Any], out: list[Any], times: list[Hashable]) -> None:
@@ -65,7 +65,7 @@ class _Begun(Clock):
             given = value
             try:
                 result = function(value)
-                if self._before is _NOTHING:
+                if self._before is NOTHING:
                     result_of(function, result)
                 elif self._begins(result, self._before):
                     self.hold += 1
