@@ -20,7 +20,7 @@ from pullstream.modules.combining.join_by_time import AsOf, How, Strategy, owing
 from pullstream.modules.combining.join_pairs import Chunk, Pairing, Side, reach_of
 from pullstream.modules.combining.join_state import MatchState, Near
 from pullstream.modules.values.on_error import OnError, catches
-from pullstream.modules.windows.grid import TIMELESS, duration
+from pullstream.modules.windows.grid import TIMELESS, duration, timeless
 from pullstream.protocol import DONE, WAIT, Batch, Done, Unanswered
 from pullstream.timely import BEGINNING
 
@@ -101,12 +101,12 @@ class _Join(FanIn):
 
     @override
     async def release(self) -> None:
-        timeless = [number for number, side in enumerate(self._sides, 1) if side.timeless()]
-        if self._within is not None and timeless:
+        faulty = [number for number, side in enumerate(self._sides, 1) if timeless(side.port.values, side.times)]
+        if self._within is not None and faulty:
             LOG.warning(
                 "%s with within=, got every value of its source %s at the time 0. %s",
                 self.location,
-                " and of its source ".join(map(str, timeless)),
+                " and of its source ".join(map(str, faulty)),
                 TIMELESS,
             )
         await super().release()

@@ -53,14 +53,6 @@ class Side:
     """Some of its keys, each with a time."""
     other: "Side" = attrs.field(init=False)
 
-    def timeless(self) -> bool:
-        """Whether several values have arrived, all at the int 0, the time of a source without times."""
-        return (
-            self.port.values > 1
-            and len(self.times) == 1
-            and all(type(time) is int and time == 0 for time in self.times)
-        )
-
     def arriving(self) -> Antichain[Any]:
         """Return the frontier of the times that may still arrive."""
         if self.each.ending is DONE:

@@ -1,5 +1,6 @@
 """A grid of windows over times to which durations can be added: which windows contain a time, and which ends first."""
 
+from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -114,6 +115,11 @@ TIMELESS: Final = (
     "Values without an assigned time are at 0: assign times with time= in the source or with stamp(...), or correct "
     "the function that gave 0"
 )
+
+
+def timeless(count: int, times: AbstractSet[object]) -> bool:
+    """Whether several values have arrived, all at the int 0, the time of a source without times."""
+    return count > 1 and len(times) == 1 and all(type(time) is int and time == 0 for time in times)
 
 
 def in_microseconds(duration: object, time: object) -> str:

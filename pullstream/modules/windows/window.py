@@ -14,7 +14,7 @@ from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
 from pullstream.logger import LOG
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
-from pullstream.modules.windows.grid import TIMELESS
+from pullstream.modules.windows.grid import TIMELESS, timeless
 from pullstream.protocol import Batch
 
 R_co = TypeVar("R_co", covariant=True)
@@ -56,7 +56,7 @@ class Windowed(Notified):
 
     @override
     async def release(self) -> None:
-        if self.location.ports[0].values > 1 and all(type(time) is int and time == 0 for time in self._times):
+        if timeless(self.location.ports[0].values, self._times):
             LOG.warning(
                 "%s, got every value at the time 0, so all of them fell into one window. %s", self.location, TIMELESS
             )
