@@ -1,5 +1,11 @@
 """The text form of modules' arguments."""
 
+import re
+from typing import Final
+
+ADDRESS: Final = re.compile(" at 0x[0-9a-fA-F]+")
+"""The part of a text that differs from process to process: the address of an object."""
+
 
 def shown_callable(value: object) -> str:
     """Return the name by which a reader knows a callable."""

@@ -7,7 +7,6 @@ code and the values they refer to (`callables`), and blueprints by their modules
 import copyreg
 import hashlib
 import pickle
-import re
 import types
 import warnings
 import weakref
@@ -19,14 +18,12 @@ from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, OneShot, Site
 from pullstream.blueprint.factory import Made
+from pullstream.blueprint.shown import ADDRESS
 from pullstream.frames import OURS
 from pullstream.journal import callables
 from pullstream.journal.callables import PLAIN, root, type_name
 
 SIZE: Final = 16
-
-ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
-"""The part of an object's text that depends on the process."""
 
 MOST: Final = 50_000
 """The largest number of objects that are inspected among those a module's functions refer to."""

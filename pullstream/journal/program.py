@@ -9,9 +9,10 @@ from typing import Any, Final, cast
 import attrs
 
 from pullstream.blueprint import Blueprint, Module, OneShot, Site, shortened, shown_callable
+from pullstream.blueprint.shown import ADDRESS
 from pullstream.errors import JournalError
 from pullstream.journal.code import PYTHON
-from pullstream.journal.digest import ADDRESS, Look
+from pullstream.journal.digest import Look
 
 LONGEST: Final = 200
 """The number of parts of an argument that are shown."""

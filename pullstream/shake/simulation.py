@@ -3,7 +3,6 @@
 import gc
 import io
 import os
-import re
 import sys
 import threading
 from bisect import bisect_left
@@ -18,6 +17,7 @@ import trio
 from trio.testing import MockClock
 from typing_extensions import override
 
+from pullstream.blueprint.shown import ADDRESS
 from pullstream.conformance.trial import living_tasks
 from pullstream.decorators import transformer
 from pullstream.engine.sidecar.location import Ending
@@ -424,10 +424,8 @@ def shown(value: object) -> str:
             text = _SORTED.repr(value)
     except Exception as exc:  # noqa: BLE001 - the user's
         return f"<{type(value).__name__}, whose repr raised {type(exc).__name__}>"
-    return text if " at 0x" not in text else _ADDRESS.sub(" at 0x...", text)
+    return text if " at 0x" not in text else ADDRESS.sub(" at 0x...", text)
 
-
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _SORTED: Final = Repr()
 for _limit in vars(_SORTED):

@@ -1,6 +1,5 @@
 """Times in a trace: written as JSON, read back as the original values, and displayed."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -11,6 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import attrs
 
+from pullstream.blueprint.shown import ADDRESS
 from pullstream.history.events import Batched, Times
 from pullstream.timely import BEGINNING, Lexicographic, LoopTime, Product
 
@@ -20,8 +20,6 @@ Json: TypeAlias = Any
 _SHORT = Repr()
 _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 40, 60, 24
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 4
-
-_ADDRESS: Final = re.compile(" at 0x[0-9a-fA-F]+")
 
 
 class NotInTrace(Exception):
@@ -44,7 +42,7 @@ def shown(value: object) -> str:
         text = repr(value)
         if len(text) < _SHORT.maxlong:
             return text
-    text = _ADDRESS.sub("", _SHORT.repr(value))
+    text = ADDRESS.sub("", _SHORT.repr(value))
     # The repr of a user's class may contain characters that a file or a drawing cannot.
     return text if text.isprintable() else "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
