@@ -138,6 +138,8 @@ class Memory(_Noting):
         self.saves = saves
         """Whether there is a journal; without one nothing is recorded, and times may be in any order."""
         self._time: Any = _NONE
+        self._open = False
+        """Whether it may be changed because of what arrived last: `at` was called for that time."""
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, MemoryChanges]] = []
 
@@ -156,11 +158,16 @@ class Memory(_Noting):
 
         Raises: JournalError: `time` is not at or after the previous time.
         """
-        if self.saves and time is not self._time and time != self._time:
-            if ordered:
+        if time is not self._time and time != self._time:
+            if ordered and self.saves:
                 self._follow(time)
             self._time = time
+        self._open = True
         return self
+
+    def leave(self, event: object) -> None:
+        """Note that something has arrived: if it is at another time than before, call `at` before a change."""
+        self._open = self._open and getattr(event, "time", _NONE) == self._time
 
     def _follow(self, time: Hashable) -> None:
         before = self._time
@@ -207,11 +214,12 @@ class Memory(_Noting):
 
     @override
     def _touch(self, key: Any) -> None:
+        if not self._open:
+            raise JournalError(
+                f"{self._location}, changed its memory outside of a time: write memory.at(time)[key] = value, with the "
+                f"time of what has just arrived"
+            )
         if self.saves:
-            if self._time is _NONE:
-                raise JournalError(
-                    f"{self._location}, changed its memory outside of a time: write memory.at(time)[key] = value"
-                )
             self._touched.setdefault(self._time, set()).add(key)
 
 

@@ -52,15 +52,16 @@ class Account:
         self.answered = False
         """Whether anything was ever answered."""
         self._breath = clocks.monotonic()
-        self._memory: Memory | None = None
+        self.kept: Memory | None = None
+        """The memory, if the module has asked for it."""
         self._pace: Pace | None = None
 
     @property
     def memory(self) -> Memory:
         """The dict that the module keeps from one time to the next."""
-        if self._memory is None:
-            self._memory = self.scope.keeping.memory(self.location)
-        return self._memory
+        if self.kept is None:
+            self.kept = self.scope.keeping.memory(self.location)
+        return self.kept
 
     def take(self, time: Hashable) -> None:
         """Hold `time`; refuse it if neither an input nor a hold gives the right to it."""
@@ -423,6 +424,8 @@ class Batches(Generic[T]):
         batch = await self._ask(self._account.limit)
         if batch is DONE:
             raise StopAsyncIteration
+        if self._account.kept is not None:
+            self._account.kept.leave(batch)
         self._batch, self._count = batch, len(batch.values)
         return batch
 
@@ -454,6 +457,8 @@ class Events(Generic[T]):
         limit = account.run.limit if account.keeps else account.limit
         while (event := await self._events.next(limit)) is None:
             await account.let_others()
+        if account.kept is not None:
+            account.kept.leave(event)
         if isinstance(event, Batch):
             account.listened = True
             self._batch, self._count = event, len(event.values)

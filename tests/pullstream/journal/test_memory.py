@@ -114,6 +114,30 @@ def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
         assert states == {n: [[*range(n + 1)]] for n in range(times)}
 
 
+@ps.transformer
+async def counting(upstream, ctx, *, events):
+    """Count the values so far, with a time for the first change only."""
+    memory = ctx.memory
+    async for event in ctx.events(upstream) if events else ctx.batches(upstream):
+        if isinstance(event, ps.Batch):
+            ctx.notify_at(event.time)
+            if not memory:
+                memory.at(event.time)
+            memory["n"] = memory.get("n", 0) + len(event.values)
+            yield ps.Batch(event.time, [memory["n"]])
+
+
+@pytest.mark.parametrize("events", [True, False])
+@pytest.mark.parametrize("saves", [True, False])
+def test_a_change_without_its_time_is_refused(path, events, saves):
+    """It would be saved as of the time before. Without a journal it is wrong, too, so that every test finds it."""
+    out = []
+    pipeline = ps.pipe(ps.values([0, 0, 1], time=int), counting(events=events), ps.drain(out.append))
+    with pytest.raises(ps.errors.JournalError, match=r"counting.*outside of a time: write memory\.at\(time\)\[key\]"):
+        ps.run(pipeline, journal=path if saves else None, limit=1)
+    assert out == [1, 2]
+
+
 @pytest.mark.parametrize("key", [None, type])
 def test_state_is_saved_before_the_next_time_changes_it(path, key):
     results = {}
