@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from more_itertools import duplicates_everseen
@@ -11,6 +12,7 @@ from more_itertools import duplicates_everseen
 from pullstream.authoring import shown, some_of
 
 from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, first_failure, with_decimals
+from ..arrow.row_types import tuple_names
 from .package import ColumnError, pa, pl
 
 T = TypeVar("T")
@@ -93,11 +95,11 @@ class ColumnReader:
         known = _columns(first)
         other = next((value for value in values if _columns(value) != known), first)
         if other is not first:
-            dicts = all(issubclass(value.__class__, Mapping) for value in (first, other))
-            what = f": the second has {_changes(known, other)}" if dicts else ""
+            names, others = known[1], _columns(other)[1]
+            what = f": the second has {changes}" if names and others and (changes := _changes(names, others)) else ""
             raise ColumnError(
                 f"{self.where}: {shown(first)} and {shown(other)} do not have the same columns{what}; convert the "
-                f"values with ps.map, to dicts with the same keys or named tuples of one type"
+                f"values with ps.map, all to dicts with the same keys, or all to named tuples with the same names"
             )
         if form == "rows" and not hasattr(first, "_fields"):
             got = "record batches" if isinstance(first, pa.RecordBatch) else f"{first!r} ({type(first).__name__})"
@@ -106,6 +108,9 @@ class ColumnReader:
                 f"or 'dicts', which stay in Arrow, and convert other values to dicts or named tuples with ps.map"
             )
         plain = copy(self._plain)
+        if form == "rows" and len({*map(type, values)}) > 1:
+            # Named tuples of several types, for example from files with other orders of columns.
+            values = [dict(zip(_columns(value)[1], value, strict=True)) for value in values]
         (batch,) = plain.batches(values)
         self._check(batch.schema.names)
         # Use the types of the earlier rows.
@@ -120,8 +125,18 @@ def _changes(before: Collection[str], now: Collection[str]) -> str:
     return some_of([*lost, *(f"a new column {name!r}" for name in now if name not in before)])
 
 
-def _columns(value: Any) -> Any:
-    return value.keys() if issubclass(value.__class__, Mapping) else value.__class__
+def _columns(value: Any) -> tuple[Any, Collection[str]]:
+    """The kind of a row, and its columns, in any order; a value without names has its type as its kind."""
+    kind = value.__class__
+    if issubclass(kind, Mapping):
+        return Mapping, value.keys()
+    return _named(kind) if isinstance(value, tuple) else (kind, ())
+
+
+@lru_cache(maxsize=1024)
+def _named(kind: Any) -> tuple[Any, Collection[str]]:
+    names = tuple_names(kind)
+    return (kind, ()) if names is None else (tuple, dict.fromkeys(names).keys())
 
 
 def as_far_as(

@@ -9,6 +9,7 @@ import pytest
 
 import pullstream as ps
 from adapters.arrow.inferring import Columns
+from adapters.arrow.row_types import row_type
 from tests.adapters.columns.kit import columns, in_arrow, pa, pl
 
 
@@ -29,6 +30,17 @@ from tests.adapters.columns.kit import columns, in_arrow, pa, pl
 def test_plain_rows_must_share_one_schema(rows, why, alone, limit):
     with pytest.raises(ps.PullstreamError, match=why if limit > 1 else alone):
         ps.run(ps.pipe(ps.values(rows), columns.reduce_by_time(n=columns.count("a")), ps.drain()), limit=limit)
+
+
+@pytest.mark.parametrize("limit", [1, 4096])
+def test_named_tuples_of_several_types(limit):
+    """For example from files whose columns are in other orders; values are matched by name."""
+    one, other = map(row_type, [("a", "b"), ("b", "a")])
+    rows = ps.values([one(1, 2), other(5, 1), one(3, 4)])
+
+    found = ps.run(ps.pipe(rows, columns.reduce_by_key("a", b=columns.sum("b")), ps.collect()), limit=limit)
+
+    assert found == [(1, 7), (3, 4)]
 
 
 ONE = ps.values([{"a": n, "l": n} for n in range(9)], time=lambda row: row["a"])
