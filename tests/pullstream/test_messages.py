@@ -132,20 +132,39 @@ def test_opening_without_trio_says_what_to_call(opens):
 )
 async def test_a_pushable_in_another_thread_says_what_to_do(call):
     orders = ps.pushable(3)
-    async with ps.pipe(orders, ps.collect()).open() as running:
+    await refused_in_another_thread(orders, orders, orders.push, call)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda news: news.end(), lambda news: news.advance(1), lambda news: asyncio.run(news.send("tea"))]
+)
+async def test_a_broadcast_in_another_thread_says_what_to_do(call):
+    news = ps.broadcast(3)
+    await refused_in_another_thread(news, news.listen(), news.send, call)
+
+
+async def refused_in_another_thread(handle, source, push, call):
+    async with ps.pipe(source, ps.collect()).open() as running:
         await trio.testing.wait_all_tasks_blocked()
-        with pytest.raises(ps.PullstreamError, match=r"pushable, made at .*from_thread.*from_callback"):
-            await trio.to_thread.run_sync(call, orders)
-        await trio.to_thread.run_sync(trio.from_thread.run, orders.push, "rice")
-        orders.end()
+        with pytest.raises(ps.PullstreamError, match=r", made at .*from_thread.*from_callback"):
+            await trio.to_thread.run_sync(call, handle)
+        await trio.to_thread.run_sync(trio.from_thread.run, push, "rice")
+        handle.end()
         assert await running.result() == ["rice"]
 
 
-@pytest.mark.parametrize("push", [lambda orders: orders.push("tea"), lambda orders: orders.push_many(["tea"])])
-def test_a_pushable_under_asyncio_says_what_to_use(push):
+@pytest.mark.parametrize(
+    "push",
+    [
+        lambda: ps.pushable(1).push("tea"),
+        lambda: ps.pushable(1).push_many(["tea"]),
+        lambda: ps.broadcast(1).send("tea"),
+    ],
+)
+def test_a_handle_under_asyncio_says_what_to_use(push):
     """Also before its run is open, when it belongs to no thread yet."""
-    with pytest.raises(ps.PullstreamError, match=r"pushable, made at .*Under asyncio, use from_asyncio"):
-        asyncio.run(push(ps.pushable(1)))
+    with pytest.raises(ps.PullstreamError, match=r"(pushable|broadcast), made at .*Under asyncio,.* from_"):
+        asyncio.run(push())
 
 
 class FailsToRelease(ps.authoring.Kernel[int]):

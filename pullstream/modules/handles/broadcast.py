@@ -8,7 +8,8 @@ from typing_extensions import override
 
 from pullstream.blueprint import Call, Module, OneOf, Positive, Source, checked, checks
 from pullstream.blueprint.variables import T
-from pullstream.errors import CapabilityError, Ended
+from pullstream.engine.runtime.blocked import running_program
+from pullstream.errors import CapabilityError, Ended, PullstreamError
 from pullstream.logger import LOG
 from pullstream.modules.handles.handle import Held, Stored, StoredSource
 from pullstream.protocol import DONE, Done
@@ -26,6 +27,8 @@ class Broadcast(Held, Generic[T]):
         """The number of values that a listener may be behind."""
         self._drops = drops
         self._listeners: list[_Listener] = []
+        self._program: trio.lowlevel.TrioToken | None = None
+        """The trio program of the listeners."""
         self._lock = trio.Lock()
         """Held while any `send` is in progress."""
         self._room = trio.Event()
@@ -50,7 +53,7 @@ class Broadcast(Held, Generic[T]):
         Raises: Ended: `end` or `fail` was called before. CapabilityError: `time` is before an earlier value, or before
         a time announced with `advance`.
         """
-        self._check()
+        self._check(waits=True)
         try:
             async with self._lock:
                 while not self._drops and any(listener.full for listener in self._listeners):
@@ -94,6 +97,8 @@ class Broadcast(Held, Generic[T]):
                 "the listeners before you send",
                 self,
             )
+        self._in_its_thread()
+        self._program = running_program()
         self._listeners.append(listener)
         listener.stored.advance(self.last)
         self._end_all([listener])
@@ -110,7 +115,18 @@ class Broadcast(Held, Generic[T]):
 
     # ----
 
-    def _check(self) -> None:
+    def _in_its_thread(self, *, waits: bool = False) -> None:
+        """Refuse a call from another thread or event loop than the listeners'; without any, only if it `waits`."""
+        here = running_program()
+        if (self._listeners and here is not self._program) or (waits and here is None):
+            raise PullstreamError(
+                f"{self}, must be used from trio tasks in its listeners' thread. From a thread that trio started, use "
+                f"trio.from_thread.run(broadcast.send, value). Under asyncio, and from any other thread, give each "
+                f"listener a from_callback(register)"
+            )
+
+    def _check(self, *, waits: bool = False) -> None:
+        self._in_its_thread(waits=waits)
         if self._ending is not None:
             raise Ended(f"{self}, cannot send after end() or fail()")
 
@@ -120,6 +136,7 @@ class Broadcast(Held, Generic[T]):
         self.last = time
 
     def _end(self, ending: Done | BaseException) -> None:
+        self._in_its_thread()
         self._ending = self._ending or ending
         self._end_all(self._listeners)
 
