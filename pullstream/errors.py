@@ -246,7 +246,7 @@ def of_extra(extra: str, module: str, missing: type[ImportError], *, named: str 
         if (exc.name or "").partition(".")[0] != package:
             raise
         message = f"{named or package} is not installed: `pip install 'pullstream[{extra}]'`"
-        raise missing(message, name=package) from exc
+        raise missing(message, name=package) from (None if exc.name == package else exc)
 
 
 __all__ = [

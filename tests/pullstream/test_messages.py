@@ -26,6 +26,7 @@ from pullstream import files
 from pullstream.authoring import Notified
 from pullstream.blueprint import Emits
 from pullstream.conformance.ready import TRANSFORMERS
+from pullstream.errors import SketchesMissing, of_extra
 from pullstream.program.endless import never_gives
 from tests.pullstream.common import after, endless, run, script
 from tests.pullstream.edge.test_lanes import OneThenEnough
@@ -106,6 +107,15 @@ async def iterated(module):
 def test_habits_from_other_libraries_are_explained(use, words):
     with pytest.raises((TypeError, AttributeError), match=words):
         use(ps.values([1]))
+
+
+@pytest.mark.parametrize(("module", "shown"), [("absent_package.part", False), ("json.absent_part", True)])
+def test_a_missing_package_is_a_single_error(module, shown):
+    """A package without the part is there, but too old or damaged: Python's error says more."""
+    with pytest.raises(SketchesMissing, match="is not installed: `pip install 'pullstream\\[sketches\\]'`") as caught:
+        of_extra("sketches", module, SketchesMissing)
+    assert (caught.value.__cause__ is not None) == shown
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("opens", [lambda source: ps.pipe(source, ps.collect()).open(), ps.aiterate])
