@@ -27,6 +27,9 @@ TIMES: Final = 5
 PER_TIME: Final = 3
 """The number of values at each time."""
 
+SPLIT: Final = 2
+"""The most values in a batch while the sink may be killed: the values of a time come in several batches."""
+
 LIMIT: Final = 60.0
 """Seconds of real time that a run may take."""
 
@@ -75,7 +78,7 @@ def kills(
     `make` receives an empty folder and returns the sink, which writes there, or elsewhere under a name that it derives
     from the folder's. `read` receives the same folder and returns what is visible: the values of each time. It must
     work at any moment, and return an empty mapping before the first commit. The times are 0 to 4, with three values
-    each: the numbers 0 to 14, or the results of `values` for them.
+    each, in one batch or several: the numbers 0 to 14, or the results of `values` for them.
 
     The places are the steps of the protocol, and each line that runs in the file that defines the committer. At
     `number` of them, chosen at random but always the same (another `seed` chooses others; None takes all), a process is
@@ -129,7 +132,7 @@ class _KillTrial:
     def judged(self, root: Path, number: int | None, dice: random.Random) -> KillReport:
         whole = root / "whole"
         whole.mkdir()
-        steps, where = self._life(whole, None, journal=False)
+        steps, where = self._life(whole, None, journal=False, limit=TIMES * PER_TIME)
         if steps is None:
             raise PullstreamError(f"the sink fails without being killed: {where}")
         if steps == 0:
@@ -137,6 +140,12 @@ class _KillTrial:
         self._expected = self._seen(whole)
         if len(self._expected) != TIMES:
             raise PullstreamError(f"read() must return the values of {TIMES} times, but got {dict(self._expected)!r}")
+        split = root / "split"
+        split.mkdir()
+        steps, where = self._life(split, None, journal=False)
+        wrong = where if steps is None else self._difference(self._seen(split), self._expected, "")
+        if steps is None or wrong:
+            return KillReport(0, 0, (f"not killed, but with a time's values in several batches: {wrong}",))
         places = range(steps) if number is None else sorted(dice.sample(range(steps), min(number, steps)))
         findings: list[str] = []
         count = 0
@@ -183,7 +192,7 @@ class _KillTrial:
             raise PullstreamError(f"read() failed: {found}")
         return cast("Mapping[Hashable, Any]", found)
 
-    def _life(self, folder: Path, kill_at: int | None, *, journal: bool) -> tuple[int | None, str]:
+    def _life(self, folder: Path, kill_at: int | None, *, journal: bool, limit: int = SPLIT) -> tuple[int | None, str]:
         """Run the sink once; return its number of steps, or where it was killed or why it failed."""
         (folder / "target").mkdir(exist_ok=True)
         last = folder / "last"
@@ -194,7 +203,7 @@ class _KillTrial:
             with steps:
                 sink: Any = self._make(folder / "target")
                 pipeline = cast("Any", pipe)(source, map_values(self._values), sink)
-                run(pipeline, journal=folder / "journal" if journal else None)
+                run(pipeline, journal=folder / "journal" if journal else None, limit=limit)
             return steps.count
 
         kind, found = self._apart(live)

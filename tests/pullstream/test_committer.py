@@ -184,7 +184,8 @@ class Folder(Committer):
         return ()
 
     def prepare(self, batch):
-        self.prepared.setdefault(batch.time, []).extend(batch.values)
+        before = [] if self.fault == "last batch" else self.prepared.get(batch.time, [])
+        self.prepared[batch.time] = [*before, *batch.values]
         if self.fault == "too early":
             (self.folder / str(batch.time)).write_text(json.dumps(batch.values[:1]))
 
@@ -244,6 +245,7 @@ def test_a_right_sink_passes():
         ("in place", "are visible too early as '"),  # a part of its text
         ("repeats", "instead of"),
         ("reports too much", "are lost"),
+        ("last batch", "not killed, but with a time's values in several batches: the values at"),
     ],
 )
 def test_a_wrong_sink_is_found(fault, says):
