@@ -111,6 +111,14 @@ async def test_completions_pass_through(runs, autojump_clock):
         assert await completions(running, (0, 1, 4, 5), at="got") == {0: 0, 1: 1, 4: 1, 5: 4}
 
 
+async def test_the_ends_of_a_pair_are_in_one_program():
+    source, sink = ps.duplex.pair()
+    async with ps.pipe(ps.values("ab"), sink).open() as running:
+        with pytest.raises(ps.PullstreamError, match=r"pair, made at .* two trio programs"):
+            await trio.to_thread.run_sync(ps.run, ps.pipe(source, ps.collect()))
+        await running.abort()
+
+
 def test_a_pair_is_used_once():
     reading, writing = ps.duplex.pair()
     pipeline = ps.duplex.connect(ps.duplex.Duplex(ps.values("ab"), ps.collect()), ps.duplex.Duplex(reading, writing))

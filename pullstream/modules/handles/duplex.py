@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, Generic, cast
 
 import attrs
+import trio
 from typing_extensions import TypeVar, override
 
 from pullstream.blueprint import Module, OfOneRun, Sink, Site, Source
@@ -13,9 +14,10 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
+from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.traits import Traits
-from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
+from pullstream.errors import Abandoned, CompositionError, PullstreamError, ReuseError, without_cancelled
 from pullstream.modules.handles.handle import Held
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.timely import BEGINNING
@@ -63,6 +65,7 @@ class Joint(Held, OfOneRun):
         """The input of the writing end, once it has begun."""
         self._asked: Signal | None = None
         self._answered: Signal | None = None
+        self._program: trio.lowlevel.TrioToken | None = None
 
     @override
     def __repr__(self) -> str:
@@ -89,7 +92,14 @@ class Joint(Held, OfOneRun):
                 signal.set()
 
     def opened(self) -> None:
-        """Wake both ends, so that each waits for the other's run from now on."""
+        """Wake both ends, so that each waits for the other's run from now on; refused in another trio program."""
+        program = running_program()
+        if self._program not in (None, program):
+            raise PullstreamError(
+                f"{self}, has its ends in two trio programs, which cannot wait for each other: run() and arun() start "
+                f"one each. Open both ends in one run, with connect(duplex, duplex), or with open() in one program"
+            )
+        self._program = program
         self.wake(self._asked, self._answered)
 
     def link(self) -> None:
