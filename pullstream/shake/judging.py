@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
+from pullstream.blueprint.shown import shortened
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.location import Location, above
@@ -36,6 +38,8 @@ HANDLERS: Final = frozenset(
 
 WAITING: Final = (Notified, GeneratorKernel, JoinByTime)
 """Kernels that may wait for times to be complete."""
+
+_shortened = partial(shortened, longest=300)
 
 
 @attrs.frozen
@@ -287,7 +291,3 @@ def _told(each: Delivery) -> str:
 
 def _pair(pair: tuple[Hashable, str]) -> str:
     return f"{_shortened(pair[1])} at {shown(pair[0])}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) < 300 else f"{text[:300]}..."
