@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import attrs
 
@@ -76,15 +77,12 @@ class Disk:
     @contextmanager
     def used(self) -> Generator[None]:
         """Let the process use this disk; then close a killed run's files, and leave its folder as after a crash."""
-        names = ("open", "close", *CHANGES)
-        real = {name: getattr(os, name) for name in names if hasattr(os, name)}
-        for name, function in real.items():
-            setattr(os, name, self._replaced(name, function))
+        names = (name for name in ("open", "close", *CHANGES) if hasattr(os, name))
+        replaced: dict[str, Any] = {name: self._replaced(name, getattr(os, name)) for name in names}
         try:
-            yield
+            with patch.multiple(os, **replaced):
+                yield
         finally:
-            for name, function in real.items():
-                setattr(os, name, function)
             if self.dead:
                 for file, place in self._open.items():
                     self._close(file, place)

@@ -11,9 +11,10 @@ The engine reads its clocks and starts its threads through `pullstream.engine.ru
 import random
 import secrets
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import get_ident
 from typing import Any, Final, Protocol, cast
+from unittest.mock import patch
 
 import trio
 
@@ -118,14 +119,9 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
         (to_thread, "run_sync", run_sync),
         *((owner, name, _in_this_thread(ours, getattr(owner, name))) for owner, name, ours in in_this_thread),
     ]
-    before = [getattr(owner, name) for owner, name, _ in replaced]
-    state = random.getstate()
-    for owner, name, value in replaced:
-        setattr(owner, name, value)
-    random.seed(seed)
-    try:
+    with ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
+        for owner, name, value in replaced:
+            stack.enter_context(patch.object(owner, name, value))
+        random.seed(seed)
         yield
-    finally:
-        for (owner, name, _), value in zip(replaced, before, strict=True):
-            setattr(owner, name, value)
-        random.setstate(state)
