@@ -1,7 +1,7 @@
 """The edges of a simulated run: they delay asks, cut batches, raise failures, and note what arrives at sinks."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from pullstream.checker.pipeline import Checker
 from pullstream.engine.edge.behaviour import method_of
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.sidecar.location import Location, Port
-from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
 from pullstream.shake.choices import Choices
 from pullstream.trace.notes import TraceNotes
@@ -55,21 +54,22 @@ class EdgeWatcher(Checker):
         self.busy: dict[str, int] = {}
         """The edges whose modules are answering, each with the number of its ask."""
         self.edges: dict[str, Edge[Any]] = {}
-        self.asks: dict[str, int] = {}
+        self.asks: Counter[str] = Counter()
         """The number of asks of each edge."""
         self.raises: tuple[str, int] | None = None
         """The edge whose module fails, and the number of the ask at which it does."""
         self.raised: ShakeFailure | None = None
         self._notes: TraceNotes | None = None
-        self.sidecar: Sidecar | None = None
-        """The sidecar of the pipeline itself."""
+        self.locations: Sequence[Location] = ()
+        self.sinks: Sequence[Location] = ()
+        """The locations of the pipeline itself, and its sinks among them, once it is open."""
 
     @override
     def edge(self, edge: Edge[Any], port: Port) -> RunEdge:
         checked = super().edge(edge, port)
         sidecar = edge.scope.sidecar
         if not sidecar.inner:
-            self.sidecar = sidecar
+            self.locations, self.sinks = sidecar.locations, sidecar.sinks
         assert isinstance(edge.run.observer, Tracer)
         self._notes = edge.run.observer.notes
         self._shake(edge, self.name_of(edge.location, inside=sidecar.inner))
@@ -88,7 +88,7 @@ class EdgeWatcher(Checker):
         Modules of one name are numbered in the order of the program, followed by those `inside` modules, in the order
         in which they are opened.
         """
-        name, known = location.name, self.sidecar.locations if self.sidecar else []
+        name, known = location.name, self.locations
         count = sum(other.name == name for other in (known if inside else known[: location.node])) + 1
         if inside:
             count += self._inside[name]
@@ -100,7 +100,7 @@ class EdgeWatcher(Checker):
         polled = edge.polled
 
         def begun(limit: int) -> int:
-            number = self.asks[name] = self.asks.get(name, 0) + 1
+            number = self.asks[name] = self.asks[name] + 1
             self._asked(name, number)
             if self.raises == (name, number):
                 self.raised = ShakeFailure(f"raised by the simulation in ask {number} of {name}")
@@ -114,7 +114,7 @@ class EdgeWatcher(Checker):
         produce, waits = edge.produce, edge.waits
 
         async def produced(limit: int) -> Any:
-            number = self.busy[name] = self.asks.get(name, 0) + 1
+            number = self.busy[name] = self.asks[name] + 1
             try:
                 if waits and (pause := self._pause(name, number)) is not None:
                     await trio.sleep(pause)
@@ -131,7 +131,7 @@ class EdgeWatcher(Checker):
         def poll(limit: int) -> Any:
             nonlocal chosen, pause
             if not chosen:
-                chosen, pause = True, self._pause(name, self.asks.get(name, 0) + 1)
+                chosen, pause = True, self._pause(name, self.asks[name] + 1)
             if pause is not None:
                 return WAIT
             answer = polled(begun(limit))

@@ -11,12 +11,11 @@ from pullstream.blueprint.shown import shortened
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.location import Location, above
-from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import CapabilityError, ProtocolError, PullstreamError
 from pullstream.frames import chain
 from pullstream.modules.combining.join_by_time import JoinByTime
-from pullstream.shake.edges import counted_values
+from pullstream.shake.edges import EdgeWatcher, counted_values
 from pullstream.shake.simulation import Delivery, Simulated, shown
 from pullstream.trace.file import Trace
 
@@ -66,12 +65,12 @@ class Judgement:
             )
         self.cut = like.failure is not None and self.compare == "order" and _cut(like)
         """Whether the failure of the undisturbed run may cut a run short at any value."""
-        self.left = _left(like)
+        self.short_sinks = _short_sinks(like)
         """The sinks whose streams other modules may cut short at any value."""
 
     def wrong(self, run: Simulated) -> Wrong | None:
         """Return the first fault of a run, the clearest kind first."""
-        for look in (self._rules, self._ending, self._progress, self._values, self._stored, self._left, self._own):
+        for look in (self._rules, self._ending, self._progress, self._values, self._stored, self._leftovers, self._own):
             if (found := look(run)) is not None:
                 return found
         return None
@@ -124,8 +123,8 @@ class Judgement:
         cut = self.cut or (not complete and run.way and len(self.like.delivered) > 1)
         whole = whole and not run.resumed and not cut
         for sink in dict.fromkeys([*self.like.delivered, *run.delivered]):
-            want, got, left = self.like.delivered.get(sink, []), run.delivered.get(sink, []), sink in self.left
-            what = self._unlike(want, got, whole=whole and not left, cut=self.cut or left, anywhere=run.resumed)
+            want, got, short = self.like.delivered.get(sink, []), run.delivered.get(sink, []), sink in self.short_sinks
+            what = self._unlike(want, got, whole=whole and not short, cut=self.cut or short, anywhere=run.resumed)
             if what is not None:
                 return Wrong("missing values" if what.startswith("did not") else "values", f"{sink} {what}")
         if complete and not self._same_result(self.like.result, run.result):
@@ -178,7 +177,7 @@ class Judgement:
                 return Wrong("files", f"{name} has {_shortened(repr(has))}, and not {_shortened(repr(wanted))}")
         return None
 
-    def _left(self, run: Simulated) -> Wrong | None:
+    def _leftovers(self, run: Simulated) -> Wrong | None:
         return Wrong("left behind", f"the run left behind {run.left[0]}") if run.left else None
 
     def _own(self, run: Simulated) -> Wrong | None:
@@ -203,7 +202,7 @@ def _comparable(like: Simulated) -> tuple[Compare, str]:
     reorders = {name: edge.location for name, edge in edges.items() if edge.traits.reorders}
     if not reorders:
         return "order", "no module changes it"
-    known = set(like.watcher.sidecar.locations) if like.watcher.sidecar else set[Location]()
+    known = set(like.watcher.locations)
     depends = {
         name: edge.location
         for name, edge in edges.items()
@@ -226,34 +225,36 @@ def _cut(like: Simulated) -> bool:
 
     The progress of other inputs decides which times are complete before the failure, for modules that wait for times.
     """
-    if like.watcher is None or like.watcher.sidecar is None:
+    if (watcher := like.watcher) is None:
         return False
-    senders = _below(like, like.watcher.sidecar, "error")
-    failed = {location for location in _below(like, like.watcher.sidecar, "failed") if len(location.ports) > 1}
-    waiting = [edge.location for edge in like.watcher.edges.values() if isinstance(edge.module, WAITING)]
-    return any(not senders <= {sink, *above(sink)} for sink in like.watcher.sidecar.sinks) or any(
+    senders = _below(like, watcher, "error")
+    failed = {location for location in _below(like, watcher, "failed") if len(location.ports) > 1}
+    waiting = [edge.location for edge in watcher.edges.values() if isinstance(edge.module, WAITING)]
+    return any(not senders <= {sink, *above(sink)} for sink in watcher.sinks) or any(
         not failed.isdisjoint((location, *above(location))) for location in waiting
     )
 
 
-def _left(like: Simulated) -> set[str]:
+def _short_sinks(like: Simulated) -> set[str]:
     """Return the sinks, such as one of `late=`, whose stream is ended by a module beside them that has enough.
 
     How far their stream has been read by then depends on which modules ask ahead.
     """
-    if like.watcher is None or like.watcher.sidecar is None:
+    if (watcher := like.watcher) is None:
         return set()
-    leaving = _below(like, like.watcher.sidecar, "abort")
+    leaving = _below(like, watcher, "abort")
     first = leaving.difference(*map(above, leaving))
-    leading = {like.watcher.name_of(sink): {sink, *above(sink)} for sink in like.watcher.sidecar.sinks}
+    leading = {watcher.name_of(sink): {sink, *above(sink)} for sink in watcher.sinks}
     return {name for name, around in leading.items() if around & leaving and not around & first}
 
 
-def _below(like: Simulated, sidecar: Sidecar, kind: str) -> set[Location]:
+def _below(like: Simulated, watcher: EdgeWatcher, kind: str) -> set[Location]:
     """Return the modules downstream of the edges on which there was an event of a kind."""
+    if not like.trace:
+        return set()
     trace = Trace.of(like.trace.splitlines())
     edges = {event[3] for event in trace.events if event[2] == kind}
-    return {sidecar.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in edges}
+    return {watcher.locations[edge["to"]] for edge in trace.header["edges"] if edge["id"] in edges}
 
 
 def _names(like: Simulated) -> list[str]:

@@ -305,8 +305,7 @@ class Simulation(trio.abc.Instrument):
         out.left += [f"a task, {name}" for name in sorted(_task_name(task) for task in living_tasks() - before)]
         if out.ending == "complete":
             # A module that was aborted by a cancelled ask keeps its times until the module downstream has ended.
-            locations = watcher.sidecar.locations if watcher.sidecar else ()
-            aborted = {location.name for location in locations if location.ending is Ending.ABANDONED}
+            aborted = {location.name for location in watcher.locations if location.ending is Ending.ABANDONED}
             stamps = running.progress.pointstamps()
             out.left += [f"a pointstamp: {stamp}" for stamp in stamps if stamp.holder not in aborted]
 
