@@ -10,10 +10,10 @@ The engine reads its clocks and starts its threads through `pullstream.engine.ru
 
 import random
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
 from threading import get_ident
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 from unittest.mock import patch
 
 import trio
@@ -48,6 +48,25 @@ def _in_this_thread(ours: Callable[..., Any], real: Callable[..., Any]) -> Calla
     return lambda *args: ours(*args) if get_ident() == thread else real(*args)
 
 
+def _calling(real: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Replace trio's call in a thread, in programs that are simulated."""
+
+    async def run_sync(
+        function: Callable[..., Any],
+        *args: Any,
+        abandon_on_cancel: bool = False,
+        limiter: trio.CapacityLimiter | None = None,
+        **options: Any,
+    ) -> Any:
+        simulation = _simulation.get()
+        if simulation is None:
+            return await real(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=limiter, **options)
+        async with limiter or trio.to_thread.current_default_thread_limiter():
+            return await simulation.call(function, args, abandon=abandon_on_cancel)
+
+    return run_sync
+
+
 def _scheduler() -> Any:
     """Return the part of trio that decides the order of tasks; `PullstreamError` if it has no such part."""
     scheduler: Any = getattr(getattr(trio, "_core", None), "_run", None)
@@ -69,8 +88,8 @@ def enter(deciding: Deciding) -> None:
 @contextmanager
 def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
     """Let a simulation decide everything that is left to chance; one at a time in a process, if trio allows it."""
-    scheduler, to_thread = _scheduler(), cast("Any", trio.to_thread)
-    real_call, dice, tokens = to_thread.run_sync, scheduler._r, random.Random(seed)  # noqa: S311, SLF001 - checked above; a simulation repeats its tokens
+    scheduler = _scheduler()
+    dice, tokens = scheduler._r, random.Random(seed)  # noqa: S311, SLF001 - checked above; a simulation repeats its tokens
     now = 0.0
 
     def shuffle(batch: list[trio.lowlevel.Task]) -> None:
@@ -89,21 +108,6 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
         now += deciding.worked()
         return now
 
-    async def run_sync(
-        function: Callable[..., Any],
-        *args: Any,
-        thread_name: str | None = None,
-        abandon_on_cancel: bool = False,
-        limiter: trio.CapacityLimiter | None = None,
-    ) -> Any:
-        simulation = _simulation.get()
-        if simulation is None:
-            return await real_call(
-                function, *args, thread_name=thread_name, abandon_on_cancel=abandon_on_cancel, limiter=limiter
-            )
-        async with limiter or to_thread.current_default_thread_limiter():
-            return await simulation.call(function, args, abandon=abandon_on_cancel)
-
     in_this_thread: list[tuple[Any, str, Callable[..., Any]]] = [
         (dice, "shuffle", shuffle),
         (dice, "random", lambda: 0.0),
@@ -116,7 +120,7 @@ def decided_by(deciding: Deciding, seed: int) -> Generator[None]:
     ]
     replaced: list[tuple[Any, str, Any]] = [
         (scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING", True),
-        (to_thread, "run_sync", run_sync),
+        (trio.to_thread, "run_sync", _calling(trio.to_thread.run_sync)),
         *((owner, name, _in_this_thread(ours, getattr(owner, name))) for owner, name, ours in in_this_thread),
     ]
     with ExitStack() as stack:
