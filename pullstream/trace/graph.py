@@ -4,6 +4,7 @@ The time domains of a run are frames of its graph: loops, in which a time has a 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def graph_of(sidecar: Sidecar, edges: Sequence[dict[str, Json]], *, limit: int) 
             row = rows[number] if rows else [IDENTITY]
             steps.append([upstream.output, port.place, "same"])
             if row != [IDENTITY]:
-                functions[len(steps)] = _sends_of(row)
+                functions[len(steps)] = partial(_sends, row)
             steps.append([port.place, location.output, _worded(row)])
     places.sort(key=lambda place: place["id"])
     sinks = [location.node for location in sidecar.sinks]
@@ -68,13 +69,9 @@ def _worded(row: Sequence[Summary]) -> str:
     return "same" if row == [IDENTITY] else type(row[0]).__name__ if row else "nothing"
 
 
-def _sends_of(row: Sequence[Summary]) -> Callable[[Any], list[Any]]:
-    """Return the function of a step with these summaries, from a time to the minimal times that leave the step."""
-
-    def sends(time: Any) -> list[Any]:
-        return [later for summary in row if (later := summary.results_in(time)) is not None]
-
-    return sends
+def _sends(row: Sequence[Summary], time: Any) -> list[Any]:
+    """Return the minimal times that leave a step with these summaries, for a time that enters it."""
+    return [later for summary in row if (later := summary.results_in(time)) is not None]
 
 
 def rows_of(location: Location) -> list[list[Summary]]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable
+from itertools import count
 from typing import Any
 
 import trio
@@ -27,7 +28,7 @@ class Tracer(Observer, trio.abc.Instrument):
         self._limit = limit
         self._checker = checker
         self._sidecar: Sidecar | None = None
-        self._number_of_edges = 0
+        self._numbers = count()
         self._described: list[dict[str, Json]] = []
         """The edges with which the run begins."""
         self._awaited: Counter[tuple[int, Hashable]] = Counter()
@@ -52,8 +53,7 @@ class Tracer(Observer, trio.abc.Instrument):
     @override
     def edge(self, edge: Edge[Any], port: Port) -> SeenEdge:
         checked = None if self._checker is None else self._checker.edge(edge, port)
-        number = self._number_of_edges
-        self._number_of_edges += 1
+        number = next(self._numbers)
         seen = SeenEdge(self._traffic, number, edge, port, checked)
         above, below = edge.location, port.location
         if self._sidecar is None:
@@ -107,11 +107,11 @@ class Tracer(Observer, trio.abc.Instrument):
             self._traffic.changed()
             self._at_several.pop(watch, None)
             for place in watch.places:
-                count = self._awaited.pop((place, watch.time), 0)
-                if count:
+                waits = self._awaited.pop((place, watch.time), 0)
+                if waits:
                     self.notes.note("dismissed", place, watch.time)
-                if count > 1:
-                    self._awaited[place, watch.time] = count - 1
+                if waits > 1:
+                    self._awaited[place, watch.time] = waits - 1
 
     @override
     def met(self, watch: Watch) -> None:
