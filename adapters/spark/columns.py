@@ -47,12 +47,15 @@ def typed_column(
         raise refusal(f"needs {option}= to be the name of a column or a column expression, but got {given!r}")
     try:
         with unlogged():
-            field = df.select("*", chosen).schema[-1]
+            fields = df.select("*", chosen).schema.fields[len(df.columns) :]
     except pyspark.errors.AnalysisException as exc:
         why = f"cannot use {option}={given!r}: {first_line(exc)}"
         if (exc.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             why = f"has no column for {option}={given!r}; its columns are {', '.join(df.columns)}"
         raise refusal(why) from None
+    if len(fields) != 1:
+        raise refusal(f"cannot use {option}={given!r}, which is {len(fields)} columns: give one")
+    (field,) = fields
     kind = field.dataType.simpleString()
     if kind.partition("(")[0] not in {*TIMES, *more}:
         names = ", ".join(["a DATE, a TIMESTAMP, a whole number or a STRING", *map(str.upper, more)])

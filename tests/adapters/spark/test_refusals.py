@@ -77,6 +77,7 @@ MISTAKES = {
         "got late='drop' without lateness=.* With lateness=0 ": {"late": "drop", "time": "id"},
         "got late='keep': it must be 'error', 'drop' or a sink": {"late": "keep", "time": "id", "lateness": 1},
         "lateness must be of type int, and not negative": {"lateness": -1, "time": "id"},
+        r"cannot use time='\*', which is 4 columns: give one": {"time": "*"},
         "for times that are strings": {"lateness": 3, "time": "text"},
         "no column for time='dya'; its columns are id, day, text, real$": {"time": "dya"},
         "time='real', which is of type double": {"time": "real"},
