@@ -14,8 +14,10 @@ from pullstream.engine.keeping import Keeping
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
+from pullstream.engine.traits import Carries
 from pullstream.errors import CompositionError, blame, failure_in, without_cancelled
 from pullstream.protocol import DONE, Reader
+from pullstream.resuming.interfaces import Resumable
 
 ASK_FRAMES = 3
 """The Python frames that an ask takes in each kernel that it passes."""
@@ -114,7 +116,7 @@ class Assembly:
         traits = traits_of(kernel)
         location = self.scope.sidecar.locate(names, site, above, traits=traits)
         edge = install(kernel, self.scope, location, upstreams)
-        if traits.lingers:
+        if traits.lingers or (traits.carries is Carries.MAYBE and isinstance(kernel, Resumable)):
             self.scope.keeping.placed(location, kernel)
         frames = edge.depth * ASK_FRAMES + STEPS * TERMINATION_FRAMES
         if frames > sys.getrecursionlimit() - SPARE_FRAMES:

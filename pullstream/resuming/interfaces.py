@@ -10,7 +10,7 @@ class Resumable(ABC):
 
     @abstractmethod
     def restore(self) -> None:
-        """Restore the state in `memory`, before the run begins; called if the traits say that there may be one.
+        """Restore the state in `memory`, before the run begins; not called if the traits say that there is none.
 
         From now on it must hold the times at which it will answer from that state.
         """

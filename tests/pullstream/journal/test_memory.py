@@ -232,6 +232,33 @@ class TraitsOfItsOwn(ps.authoring.Notified):
         self.give(time, [self.memory["total"]])
 
 
+class Ahead(ps.authoring.Notified, ps.authoring.Resumable):
+    """The sum of every two times, at the time after them: its traits do not say so, but it restores them."""
+
+    def receive(self, batch):
+        for run in self.apart(batch):
+            end = run.time + 2 - run.time % 2
+            sums = self.memory.at(run.time)
+            if end not in sums:
+                self.notify(end, end, before=True)
+            sums[end] = sums.get(end, 0) + sum(run.values)
+
+    def complete(self, time):
+        self.give(time, [self.memory[time]])
+
+    def restore(self):
+        for end in self.memory:
+            self.notify(end, end, before=True)
+
+
+@pytest.mark.parametrize("stop", range(2, 10))
+def test_a_module_restores_what_it_answers_later(path, stop):
+    out, source = {}, ps.values([*range(8), 20], time=abs)
+    for stops in (stop, None):
+        run_until(storing(out, ps.map(stopping_at(stops)), ps.transformer(Ahead)(), source=source), path, limit=1)
+    assert out == {2: [1], 4: [5], 6: [9], 8: [13], 22: [20]}
+
+
 @pytest.mark.parametrize("module", [Undeclared, TraitsOfItsOwn])
 def test_a_memory_counts_no_time_twice_when_a_sink_is_behind(path, module):
     """Whatever its class declares, the time is repeated for the other sink, but not for the memory."""
