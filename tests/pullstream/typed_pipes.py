@@ -168,6 +168,7 @@ def combined() -> None:
     assert_type(ps.merge(numbers, words), ps.Source[int | str])
     assert_type(ps.merge(*[words, words]), ps.Source[str])
     assert_type(ps.concat(numbers, words), ps.Source[int | str])
+    assert_type(ps.values({"a": 1}), ps.Source[int])
     assert_type(ps.merge_sorted(words, words, key=len), ps.Source[str])
     assert_type(ps.zip(numbers, words), ps.Source[tuple[int, str]])
     assert_type(ps.combine_latest(numbers, words, words), ps.Source[tuple[int, str, str]])

@@ -5,7 +5,7 @@ import math
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from itertools import count, repeat as repeating
 from numbers import Number
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, overload
 
 import trio
 from typing_extensions import override
@@ -95,8 +95,12 @@ def readable(call: Call, iterable: Any) -> Any:
     return OneShot(cast("object", iterable)) if isinstance(iterable, Iterator) else cast("object", iterable)
 
 
+@overload
+def values(iterable: Mapping[Any, T], *, time: TimeOf[T] = None) -> Source[T]: ...
+@overload
+def values(iterable: Iterable[T], *, time: TimeOf[T] = None) -> Source[T]: ...
 @source
-def values(iterable: Annotated[Iterable[T], readable], *, time: TimeOf[T] = None) -> Source[T]:
+def values(iterable: Annotated[Iterable[Any], readable], *, time: TimeOf[Any] = None) -> Source[Any]:
     """Emit the values of an iterable, in order; for a mapping, its values.
 
     All values are at time 0, unless `time` gives each its own; times must not go back. If `time` raises, the stream
@@ -114,7 +118,7 @@ def values(iterable: Annotated[Iterable[T], readable], *, time: TimeOf[T] = None
     So write a live feed as an async generator, decorated with `source`.
     """
     if isinstance(iterable, Mapping):
-        return opens(Values(cast("Mapping[Any, T]", iterable).values(), time))
+        return opens(Values(cast("Mapping[Any, Any]", iterable).values(), time))
     return opens(Values(iterable, time))
 
 
