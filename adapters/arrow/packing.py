@@ -228,16 +228,22 @@ def misfit(
     if first is None:
         return f"{column_is} cannot hold all values: {exc}"
     place, value, problem = first
-    return f"{column_is} cannot hold {shown(value)}, {named(place)}: {_short(str(problem), 200)}"
+    return f"{column_is} cannot hold {shown(value)}, {named(place)}: {shortened(str(problem))}"
 
 
 def shown(value: object) -> str:
     """Format a value and its type."""
-    return f"{_short(repr(value), 80)} ({type(value).__name__})"
+    return f"{shortened(repr(value), 80)} ({type(value).__name__})"
 
 
-def _short(text: str, most: int) -> str:
+def shortened(text: str, most: int = 200) -> str:
+    """Shorten a text to `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def first_line(exc: BaseException) -> str:
+    """The first line of an error's message, or its type; some messages begin with an empty line."""
+    return (str(exc) or type(exc).__name__).strip().partition("\n")[0]
 
 
 def batch_of(schema: Schema, arrays: Sequence[Array], rows: int) -> RecordBatch:

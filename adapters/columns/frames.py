@@ -11,7 +11,7 @@ from more_itertools import duplicates_everseen
 
 from pullstream.authoring import shown, some_of
 
-from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, first_failure, with_decimals
+from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, first_failure, first_line, with_decimals
 from ..arrow.row_types import tuple_names
 from .package import ColumnError, pa, pl
 
@@ -258,11 +258,6 @@ def plain(table: Any) -> RecordBatch:
     columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
     # Metadata is dropped: the categories of an enum in the first part would hide the values of other parts.
     return pa.RecordBatch.from_arrays(columns, table.schema.names)
-
-
-def first_line(exc: BaseException) -> str:
-    """The first line of an error's message."""
-    return (str(exc) or type(exc).__name__).strip().split("\n")[0]
 
 
 def without_dictionaries(batch: RecordBatch) -> RecordBatch:

@@ -4,10 +4,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ..arrow import Array, ArrowRows, DataType, RecordBatch, decoded
+from ..arrow import Array, ArrowRows, DataType, RecordBatch, decoded, first_line
 from .aggregates import SUM, Aggregate
 from .expressions import check_names, roots
-from .frames import computed, first_line, frame_from, joined, rows_of
+from .frames import computed, frame_from, joined, rows_of
 from .grouping import Grouped, grouped
 from .package import ColumnError, pa, pl
 

@@ -11,9 +11,9 @@ from typing_extensions import override
 from pullstream import Source, source
 from pullstream.authoring import Call, How, JoinByTime, OneOf, Strategy, opens, place_of_asof, sources, together
 
-from ..arrow import ArrowRows, RowForm
+from ..arrow import ArrowRows, RowForm, first_line
 from .expressions import check_names, column_name
-from .frames import ColumnReader, first_line, frame_from, joined, rows_at_once, rows_of, without_dictionaries
+from .frames import ColumnReader, frame_from, joined, rows_at_once, rows_of, without_dictionaries
 from .package import ColumnError, pa, pl
 from .together import TIME, alike, by_number, numbered
 

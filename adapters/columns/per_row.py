@@ -10,9 +10,9 @@ from typing_extensions import override
 from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import NOT_YET, PROMPT, Ascending, Backlog, Done, Emits, Pace, PassOn, Unanswered, opens
 
-from ..arrow import ArrowRows
+from ..arrow import ArrowRows, first_line
 from .expressions import Expression, check_names, expressions, named_expressions, roots
-from .frames import ColumnReader, Frame, computed, first_line, frame_from, rows_at_once, rows_of
+from .frames import ColumnReader, Frame, computed, frame_from, rows_at_once, rows_of
 from .package import ColumnError, pa, pl
 
 WIDE: Final = 20

@@ -10,9 +10,9 @@ from typing_extensions import override
 from pullstream import Batch, Transformer, transformer
 from pullstream.authoring import Call, Emits, Sync, opens
 
-from ..arrow import ArrowRows
+from ..arrow import ArrowRows, first_line
 from .by_time import ByTime
-from .frames import first_line, frame_of_all, rows_of
+from .frames import frame_of_all, rows_of
 from .package import ColumnError, pl
 from .reducing import some_keys
 from .together import alike, by_number, numbered

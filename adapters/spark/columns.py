@@ -4,8 +4,9 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import Any, Final
 
+from ..arrow import first_line
 from .errors import Refusal, no_frame
-from .failures import first_line, unlogged
+from .failures import unlogged
 from .reading.jobs import STOPPED, is_alive, is_connect
 from .types import Column, DataFrame, StructField, pyspark
 

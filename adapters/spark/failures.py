@@ -82,11 +82,6 @@ def unlogged() -> Generator[None, None, None]:
             logger.removeFilter(elsewhere)
 
 
-def first_line(exc: BaseException) -> str:
-    """The first line of a Spark exception; the parser's messages begin with an empty line."""
-    return str(exc).strip().partition("\n")[0]
-
-
 def essence(text: str) -> str:
     """The lines of a Spark message that are about the user's program."""
     lines: list[str] = []

@@ -6,9 +6,8 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, cast
 
-from ..arrow import pa
+from ..arrow import first_line, pa
 from .errors import Refusal, distinct
-from .failures import first_line
 from .types import StructType, pyspark
 
 

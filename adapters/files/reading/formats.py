@@ -9,7 +9,7 @@ from more_itertools import duplicates_everseen
 
 from pullstream.authoring import some_of
 
-from ...arrow import Origin, RecordBatch, pa, with_decimals
+from ...arrow import Origin, RecordBatch, first_line, pa, shortened, with_decimals
 from .errors import FileReadError, NoColumnError, as_packed
 from .listing import File
 from .streams import INVALID, RawFile
@@ -215,10 +215,6 @@ def decoded(data: bytes) -> str | None:
         return None
 
 
-LONGEST_SHOWN = 200
-"""The maximum characters shown of a parser's message, which may quote a whole value."""
-
-
 def problem_of(exc: Exception) -> str:
     """The problem with a line, from its parser's message."""
     if isinstance(exc, UnicodeDecodeError):
@@ -227,5 +223,5 @@ def problem_of(exc: Exception) -> str:
         if wrong == INVALID:
             return f"is not valid in its encoding{advice}"
         return f"is not valid UTF-8: byte {exc.start + 1} of the line is 0x{wrong:02x}{advice}"
-    text = str(exc).strip().split("\n")[0]
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    # A parser's message may quote a whole value.
+    return shortened(first_line(exc))

@@ -19,7 +19,7 @@ from zlib import (
 
 from typing_extensions import override
 
-from ...arrow import pa
+from ...arrow import first_line, pa
 from ..conflicts import kind_of
 from ..names import CODECS
 from .errors import FileChangedError, FileReadError, Stopped
@@ -367,5 +367,4 @@ def explained(file: File, raw: RawFile | None, what: str) -> Generator[None]:
             if not isinstance(failure, (FileReadError, Stopped)):
                 failure.add_note(f"reading {file.path}")
             raise failure from None
-        problem = (str(exc) or type(exc).__name__).strip().split("\n")[0]
-        raise FileReadError(file.path, f"{what}: {problem}") from exc
+        raise FileReadError(file.path, f"{what}: {first_line(exc)}") from exc

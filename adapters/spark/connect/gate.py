@@ -19,7 +19,8 @@ from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
-from ..failures import first_line, unlogged
+from ...arrow import first_line
+from ..failures import unlogged
 from ..types import DataFrame, SparkSession
 
 BEAT_SECONDS = 5.0
