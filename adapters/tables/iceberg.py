@@ -75,6 +75,16 @@ class IcebergTable(LakeTable):
         return None if str(type) in {"int8", "int16"} else super().kind(type)
 
     @override
+    def columns(self, found: Schema | None, derived: Schema | None = None) -> Schema:
+        schema = super().columns(found, derived)
+        for name in found.names if found is not None and self.plan.mode == "upsert" else ():
+            if name not in schema.names:
+                raise self.plan.refused(
+                    f"an upsert into Iceberg needs all columns of the table: add {name!r} to schema="
+                )
+        return schema
+
+    @override
     def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:
         if name not in self.plan.keys or not pa.types.is_floating(column.type):
             return None

@@ -101,6 +101,12 @@ class PostgresqlTable(SqlTable):
         return f"NUMERIC({type.precision},{type.scale})" if pa.types.is_decimal128(type) else COMMON.get(str(type))
 
     @override
+    def check_column(self, field: Any, found: Schema | None) -> None:
+        if len(field.name.encode(errors="replace")) > 63:
+            raise self.plan.refused(f"PostgreSQL cuts names off after 63 bytes: rename the column {field.name!r}")
+        super().check_column(field, found)
+
+    @override
     def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:
         if str(column.type) not in {"string", "large_string"}:
             return None

@@ -98,41 +98,38 @@ class TargetTable(ABC):
         if plan.schema is not None and plan.time is not None and plan.time not in plan.schema.names:
             raise plan.refused(f"the schema has no column {plan.time!r}, which holds the times: add it")
         for field in schema:
-            if found is not None and field.name not in found.names:
-                raise plan.refused(f"it has no column {field.name!r}; its columns are {', '.join(found.names)}")
-            there = field if found is None else found.field(field.name)
-            if pa.types.is_null(there.type):
-                metadata: Any = there.metadata or {}
-                declared = metadata.get(b"type", b"null").decode()
-                raise plan.refused(
-                    f"the type of its column {field.name!r}, {declared}, is not supported: give a schema= without that "
-                    f"column, which then gets its default, or declare another type in the table"
-                )
-            if plan.target.kind == "postgresql" and len(field.name.encode(errors="replace")) > 63:
-                raise plan.refused(f"PostgreSQL cuts names off after 63 bytes: rename the column {field.name!r}")
-            if plan.keys and folded(field.name).startswith(OWN):
-                raise plan.refused(f"an upsert reserves names that begin with {OWN}: rename the column {field.name!r}")
-            if found is not None and there.type not in {field.type, self.stored(field.type)}:
-                raise plan.refused(f"its column {field.name!r} is {there.type}, not {field.type}: change schema=")
-            if found is None and self.kind(field.type) is None:
-                other = self.same_instants(field.type)
-                other = "another type" if other is None else f"{other}, which keeps the instants,"
-                parts = ", such as (key, {'n': 1}) to {'item': key, 'n': 1}" if pa.types.is_struct(field.type) else ""
-                raise plan.refused(
-                    f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
-                    f"with ps.map{parts}, or give {other} with schema="
-                )
-        if plan.mode == "upsert" and plan.target.kind == "iceberg" and found is not None:
-            for name in found.names:
-                if name not in schema.names:
-                    raise plan.refused(
-                        f"an upsert into Iceberg needs all columns of the table: add {name!r} to schema="
-                    )
+            self.check_column(field, found)
         for name in (*plan.keys, *filter(None, (plan.time,))):
             if name not in schema.names:
                 raise plan.refused(f"there is no column {name!r}; the columns are {', '.join(schema.names)}")
         nullable = {each.name for each in found or schema if each.nullable}.difference(plan.keys)
         return pa.schema([(field.name, field.type, field.name in nullable) for field in schema])
+
+    def check_column(self, field: Any, found: Schema | None) -> None:
+        """Refuse a column that the table cannot have, or has with another type."""
+        plan = self.plan
+        if found is not None and field.name not in found.names:
+            raise plan.refused(f"it has no column {field.name!r}; its columns are {', '.join(found.names)}")
+        there = field if found is None else found.field(field.name)
+        if pa.types.is_null(there.type):
+            metadata: Any = there.metadata or {}
+            declared = metadata.get(b"type", b"null").decode()
+            raise plan.refused(
+                f"the type of its column {field.name!r}, {declared}, is not supported: give a schema= without that "
+                f"column, which then gets its default, or declare another type in the table"
+            )
+        if plan.keys and folded(field.name).startswith(OWN):
+            raise plan.refused(f"an upsert reserves names that begin with {OWN}: rename the column {field.name!r}")
+        if found is not None and there.type not in {field.type, self.stored(field.type)}:
+            raise plan.refused(f"its column {field.name!r} is {there.type}, not {field.type}: change schema=")
+        if found is None and self.kind(field.type) is None:
+            other = self.same_instants(field.type)
+            other = "another type" if other is None else f"{other}, which keeps the instants,"
+            parts = ", such as (key, {'n': 1}) to {'item': key, 'n': 1}" if pa.types.is_struct(field.type) else ""
+            raise plan.refused(
+                f"{plan.target.kind} has no type for the column {field.name!r}, {field.type}: convert the values "
+                f"with ps.map{parts}, or give {other} with schema="
+            )
 
     @abstractmethod
     def recorded(self, journal: str | None) -> Recorded:
