@@ -180,8 +180,7 @@ class ArrowRows(Sequence[Any]):
         """Join parts in order; None if their columns or forms differ, so that only their rows can be joined."""
         first = parts[0]
         if all(one.table is other.table and one.place.stop == other.place.start for one, other in pairwise(parts)):
-            place = range(first.place.start, parts[-1].place.stop)
-            return cls(first.table.encoded, first.form, part=(first.table, place))
+            return first._part(range(first.place.start, parts[-1].place.stop))  # noqa: SLF001 - of this class
         if any(part.form != first.form or not part.schema.equals(first.schema) for part in parts):
             return None
         if any(part.table.encoded.schema != first.table.encoded.schema for part in parts):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from pullstream import Batch, PullstreamError
 from pullstream.authoring import Ascending, Call
@@ -14,7 +14,7 @@ from .package import Array, RecordBatch
 As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
 """The form of a table's values: `"rows"` are named tuples, `"batches"` are Arrow record batches."""
 
-_FORMS = ("rows", "tuples", "dicts", "batches")
+_FORMS = get_args(As)
 
 
 class NullTimeError(PullstreamError, ValueError):

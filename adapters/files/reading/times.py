@@ -96,7 +96,7 @@ class Timing:
 
     def timed(self, file: File, piece: Values | TablePiece, whole: Hashable) -> Iterator[Batch[Any] | Bad]:
         """Pair the values of a piece with their times; `whole` is the time of the whole file, if it has one."""
-        if isinstance(piece, TablePiece) and self._function is not None and self._column is not None:
+        if isinstance(piece, TablePiece) and self._column is not None:
             yield from self._by_column(file, piece, self._column)
             return
         values = (
