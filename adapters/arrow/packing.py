@@ -237,7 +237,7 @@ def shown(value: object) -> str:
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """Shorten a text to `most` characters."""
+    """Shorten a text to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

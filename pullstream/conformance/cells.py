@@ -44,10 +44,11 @@ class Cell:
 
     Upstream emits `values` values and then the `ending`, immediately or `delayed`. All are at one time, each is at its
     own (`timed`), or several times are in one answer (`many`): in order, out of order, or `interleaved`, with two times
-    open at once. Before a `quiet` end, nothing arrives for a long time. With `alike`, some values are equal. Downstream
-    asks for up to `limit` values and for one, in turn; with `whole`, it takes multi-time answers as they are. After
-    `position` asks, the stream ends in one of several ways, `way`: normally (`end`), by an abort, an error, or the
-    cancellation of an ask; with `raise`, the module's callable raises at that value.
+    open at once; with `alone`, only the values at the time `position` are emitted. Before a `quiet` end, nothing
+    arrives for a long time. With `alike`, some values are equal. Downstream asks for up to `limit` values and for one,
+    in turn; with `whole`, it takes multi-time answers as they are. After `position` asks, the stream ends in one of
+    several ways, `way`: normally (`end`), by an abort, an error, or the cancellation of an ask; with `raise`, the
+    module's callable raises at that value.
 
     A termination is sent between asks or, with `moment`, that many seconds after an ask on another lane. It waits for
     its confirmation, or is an indication. It is sent once, or `again` while the first is in progress.

@@ -8,6 +8,7 @@ from functools import cached_property
 from numbers import Number
 from typing import Any, Final, Self, cast
 
+import trio
 from typing_extensions import override
 
 from pullstream.blueprint import shortened
@@ -139,7 +140,9 @@ class Memory(_Noting):
         """Whether there is a journal; without one nothing is recorded, and times may be in any order."""
         self._time: Any = _NONE
         self._open = False
-        """Whether it may be changed because of what arrived last: `at` was called for that time."""
+        """Whether it may be changed: `at` was called, and its task has got nothing at another time since."""
+        self._task: trio.lowlevel.Task | None = None
+        """The task that called `at`."""
         self._touched: dict[Hashable, set[Any]] = {}
         self._sealed: list[tuple[Any, MemoryChanges]] = []
 
@@ -158,16 +161,19 @@ class Memory(_Noting):
 
         Raises: JournalError: `time` is not at or after the previous time.
         """
-        if time is not self._time and time != self._time:
-            if ordered and self.saves:
-                self._follow(time)
-            self._time = time
-        self._open = True
+        if self.saves:
+            if time is not self._time and time != self._time:
+                if ordered:
+                    self._follow(time)
+                self._time = time
+            self._open, self._task = True, trio.lowlevel.current_task() if trio.lowlevel.in_trio_task() else None
         return self
 
     def leave(self, event: object) -> None:
-        """Note that something has arrived: if it is at another time than before, call `at` before a change."""
-        self._open = self._open and getattr(event, "time", _NONE) == self._time
+        """Note that a task has got something: if that is at another time, the task must call `at` before a change."""
+        if self._open and getattr(event, "time", _NONE) != self._time:
+            # Another task may read ahead of the one that changes the memory.
+            self._open = self._task not in (None, trio.lowlevel.current_task())
 
     def _follow(self, time: Hashable) -> None:
         before = self._time
@@ -214,12 +220,12 @@ class Memory(_Noting):
 
     @override
     def _touch(self, key: Any) -> None:
-        if not self._open:
-            raise JournalError(
-                f"{self._location}, changed its memory outside of a time: write memory.at(time)[key] = value, with the "
-                f"time of what has just arrived"
-            )
         if self.saves:
+            if not self._open:
+                raise JournalError(
+                    f"{self._location}, changed its memory outside of a time: write memory.at(time)[key] = value, with "
+                    f"the time of what has just arrived"
+                )
             self._touched.setdefault(self._time, set()).add(key)
 
 

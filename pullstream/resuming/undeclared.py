@@ -51,6 +51,9 @@ class ReceivedTimes:
 
     def _arrived(self, time: Hashable) -> None:
         self._times.add(time)
+        if time in self._early and time not in self._location.held:
+            # From now on the right to answer there comes from what has arrived.
+            self._early.discard(time)
         if len(self._times) > self._most:
             self._most *= 2
             self._sidecar.soon(self._forget)

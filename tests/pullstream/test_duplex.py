@@ -119,6 +119,12 @@ async def test_the_ends_of_a_pair_are_in_one_program():
         await running.abort()
 
 
+def test_the_ends_of_a_pair_may_be_used_one_after_the_other():
+    source, sink = ps.duplex.pair()
+    assert ps.run(ps.pipe(source, ps.take(0), ps.collect())) == []
+    assert ps.run(ps.pipe(ps.values("ab"), sink)) is None
+
+
 def test_a_pair_is_used_once():
     reading, writing = ps.duplex.pair()
     pipeline = ps.duplex.connect(ps.duplex.Duplex(ps.values("ab"), ps.collect()), ps.duplex.Duplex(reading, writing))

@@ -96,6 +96,7 @@ class ConnectTable(TablePartitions):
                 return
             batches = list(chain.from_iterable(batches for _, batches in due))
             self._write_frame(sent_inline(batches, self._full, self._session), [spool for spool, _ in due])
+            del due, batches  # before the next rows are loaded
 
     def _sendable(self, spool: Spool) -> list[RecordBatch]:
         """The rows of a time; refused if they are too many to be sent at once."""

@@ -422,10 +422,10 @@ class Batches(Generic[T]):
             self._account.drop_left_holds()
             await self._account.breathe()
         batch = await self._ask(self._account.limit)
-        if batch is DONE:
-            raise StopAsyncIteration
         if self._account.kept is not None:
             self._account.kept.leave(batch)
+        if batch is DONE:
+            raise StopAsyncIteration
         self._batch, self._count = batch, len(batch.values)
         return batch
 

@@ -224,7 +224,8 @@ LISTING: Final[Fold[Any, list[Any]]] = Fold(list, _and)
 def a_fold(call: Call, fold: Any) -> Any:
     """Check that an argument is a fold; see `pullstream.authoring`."""
     if not isinstance(fold, Fold):
-        instead = fold_instead(fold) or (f": write Fold(initial, {shown_callable(fold)})" if callable(fold) else "")
+        name = shown_callable(fold) if callable(fold) and not isinstance(fold, type) else ""
+        instead = fold_instead(fold) or (f": write Fold(initial, {name})" if name.isidentifier() else "")
         raise call.refuse(
             f"needs a Fold(initial, step, finish), or a fold of ps.agg, such as agg.count(), but got {fold!r}{instead}"
         )

@@ -116,13 +116,16 @@ class Broadcast(Held, Generic[T]):
     # ----
 
     def _in_its_thread(self, *, waits: bool = False) -> None:
-        """Refuse a call from another thread or event loop than the listeners'; without any, only if it `waits`."""
+        """Refuse a call from another trio program than the listeners'; without listeners, only one outside of trio.
+
+        That one is refused if it `waits`.
+        """
         here = running_program()
         if (self._listeners and here is not self._program) or (waits and here is None):
             raise PullstreamError(
                 f"{self}, must be used from trio tasks in its listeners' thread. From a thread that trio started, use "
-                f"trio.from_thread.run(broadcast.send, value). Under asyncio, and from any other thread, give each "
-                f"listener a from_callback(register)"
+                f"trio.from_thread.run(broadcast.send, value). Under asyncio, and in any other thread, use "
+                f"from_callback(register) in place of each listen()"
             )
 
     def _check(self, *, waits: bool = False) -> None:

@@ -91,15 +91,18 @@ class Joint(Held, OfOneRun):
             if signal is not None:
                 signal.set()
 
-    def opened(self) -> None:
-        """Wake both ends, so that each waits for the other's run from now on; refused in another trio program."""
+    def open(self) -> None:
+        """Note that an end opens. Refuse it in another trio program than that of the other end, unless that is over."""
         program = running_program()
-        if self._program not in (None, program):
+        if self._program not in (None, program) and not (self.left or self.written.known):
             raise PullstreamError(
                 f"{self}, has its ends in two trio programs, which cannot wait for each other: run() and arun() start "
                 f"one each. Open both ends in one run, with connect(duplex, duplex), or with open() in one program"
             )
         self._program = program
+
+    def opened(self) -> None:
+        """Wake both ends, so that each waits for the other's run from now on."""
         self.wake(self._asked, self._answered)
 
     def link(self) -> None:
@@ -178,6 +181,7 @@ class PairSource(Kernel[Any]):
     def __init__(self, joint: Joint) -> None:
         if joint.kernel is not None:
             raise joint.reused("source")
+        joint.open()
         joint.kernel = self
         self._joint = joint
         joint.opened()
@@ -219,6 +223,7 @@ class PairSink(Wiring):
         joint = self._joint
         if joint.upstream is not None:
             raise joint.reused("sink")
+        joint.open()
         joint.upstream = upstream
         joint.opened()
 

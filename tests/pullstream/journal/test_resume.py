@@ -118,6 +118,19 @@ def test_an_answer_at_a_time_without_input_is_refused(path, monkeypatch, few):
         ps.run(storing({}, holding(2), source=numbers(60)), journal=path.with_name("ahead"))
 
 
+def test_a_hold_that_is_dropped_before_anything_arrives_at_its_time_is_forgotten(path):
+    @ps.transformer
+    async def stepping(upstream, ctx):
+        async for batch in ctx.batches(upstream):
+            with ctx.hold(batch.time) as held:
+                held.downgrade(batch.time + 1)
+                yield ps.Batch(batch.time, list(batch.values))
+
+    out = {}
+    ps.run(storing(out, stepping(), source=numbers(60)), journal=path, limit=1)
+    assert len(out) > 1
+
+
 class Answers(ps.authoring.Kernel):
     """Answers at a time, or passes everything on."""
 
