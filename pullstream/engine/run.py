@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import trio
 
@@ -17,6 +17,9 @@ from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import without_cancelled
+
+TOGETHER: Final = 1_000
+"""For each so many open streams inside modules, a release may take its time once more: all may release at once."""
 
 
 class SourceEdge(Protocol):
@@ -75,15 +78,22 @@ class Run:
         """The scope of the sinks. A cancellation from outside reaches the block first, and the sinks when it ends."""
         self._shields: dict[trio.CancelScope, bool] = {}
         """The scopes of the run's tasks, and whether a sink runs in each."""
+        self.streams = 0
+        """The number of open streams inside modules."""
         self._graces: dict[trio.CancelScope, None] = {}
         self._hurried = False
         self.scope = Scope(self)
         """The scope of the pipeline itself."""
 
+    @property
+    def release_seconds(self) -> float:
+        """The time a module has for its release, in seconds: `release_timeout`, or more among thousands of streams."""
+        return self.release_timeout * (1 + self.streams // TOGETHER)
+
     @contextmanager
     def grace(self) -> Generator[trio.CancelScope]:
-        """The time a module has for its release: `release_timeout`, or none after `hurry`."""
-        with trio.move_on_after(0 if self._hurried else self.release_timeout, shield=True) as scope:
+        """The time a module has for its release, or none after `hurry`."""
+        with trio.move_on_after(0 if self._hurried else self.release_seconds, shield=True) as scope:
             self._graces[scope] = None
             try:
                 yield scope

@@ -11,7 +11,7 @@ import pytest
 import trio.testing
 
 import pullstream as ps
-from pullstream.authoring import Traits
+from pullstream.authoring import Kernel, Traits
 from pullstream.incremental import integrate, upserts
 from pullstream.modules.grouping.inline import InlineRow
 from tests.pullstream.common import Unseen, after, script, until_failure
@@ -24,6 +24,29 @@ def test_capacity_ends_the_group_that_waited_longest(limit):
     assert [n for key, n in pairs if key == "a"] == [1, 2, 3, 1, 2]
     assert [n for key, n in pairs if key == "b"] == [1, 1]
     assert [n for key, n in pairs if key == "c"] == [1]
+
+
+@ps.transformer
+class Closing(Kernel):
+    """Passes values on, and takes six seconds to close."""
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+    async def release(self):
+        await trio.sleep(6)
+
+
+async def test_among_thousands_of_groups_a_release_may_take_longer(autojump_clock):
+    """All of them are released at once, so each waits for the work of the others."""
+    with pytest.raises(ps.errors.ReleaseTimeout, match=r"within 5\.0 s"):
+        await run_through(ps.values(range(900)), ps.group_by(int, Closing()))
+    assert len(await run_through(ps.values(range(1100)), ps.group_by(int, Closing()))) == 1100
+
+
+async def run_through(*parts):
+    async with ps.pipe(*parts, ps.collect()).open() as running:
+        return await running.result()
 
 
 def test_capacity_also_counts_ended_groups(limit):

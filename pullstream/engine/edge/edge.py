@@ -658,7 +658,7 @@ class Edge(Generic[T]):
                 await method_of(self.module, "release")()
         if grace.cancelled_caught:
             raise ReleaseTimeout(
-                f"{self.location}, did not release its resources within {self.run.release_timeout} s: its release, or "
+                f"{self.location}, did not release its resources within {self.run.release_seconds} s: its release, or "
                 f"its running code, waits for longer, or blocks. Make that shorter, or raise release_timeout",
             )
 

@@ -53,11 +53,13 @@ def open_below(owner: Kernel[Any], blueprint: Blueprint, feed: Kernel[Any] | Non
     for consumer in assembly.beside:
         owner.run.spawn(sides.consume, consumer, sink=True)
     owner.inputs.append(lane)
+    owner.run.streams += 1
     return lane
 
 
 def forget_inner(owner: Kernel[Any], lanes: Collection[Lane[Any]]) -> None:
     """Remove inner streams that have ended from the owner's inputs."""
+    owner.run.streams -= len(lanes)
     if len(lanes) > 1:
         ended = set(lanes)
         owner.inputs[:] = [lane for lane in owner.inputs if lane not in ended]
