@@ -93,7 +93,10 @@ class ColumnReader:
         first: Any = values[0]
         form: RowForm = "dicts" if isinstance(values[0], Mapping) else "rows"
         known = _columns(first)
-        other = next((value for value in values if _columns(value) != known), first)
+        kinds = {*map(type, values)}
+        # Tuples of one type have the same columns.
+        alike = len(kinds) == 1 and issubclass(first.__class__, tuple)
+        other = first if alike else next((value for value in values if _columns(value) != known), first)
         if other is not first:
             names, others = known[1], _columns(other)[1]
             what = f": the second has {changes}" if names and others and (changes := _changes(names, others)) else ""
@@ -108,7 +111,7 @@ class ColumnReader:
                 f"or 'dicts', which stay in Arrow, and convert other values to dicts or named tuples with ps.map"
             )
         plain = copy(self._plain)
-        if form == "rows" and len({*map(type, values)}) > 1:
+        if form == "rows" and len(kinds) > 1:
             # Named tuples of several types, for example from files with other orders of columns.
             values = [dict(zip(_columns(value)[1], value, strict=True)) for value in values]
         (batch,) = plain.batches(values)
