@@ -9,7 +9,7 @@ from typing_extensions import override
 from pullstream.blueprint import Call, Module, OneOf, Positive, Source, checked, checks
 from pullstream.blueprint.variables import T
 from pullstream.engine.runtime.blocked import running_program
-from pullstream.errors import CapabilityError, Ended, PullstreamError
+from pullstream.errors import CapabilityError, Ended
 from pullstream.logger import LOG
 from pullstream.modules.handles.handle import Held, Stored, StoredSource
 from pullstream.protocol import DONE, Done
@@ -116,17 +116,14 @@ class Broadcast(Held, Generic[T]):
     # ----
 
     def _in_its_thread(self, *, waits: bool = False) -> None:
-        """Refuse a call from another trio program than the listeners'; without listeners, only one outside of trio.
-
-        That one is refused if it `waits`.
-        """
-        here = running_program()
-        if (self._listeners and here is not self._program) or (waits and here is None):
-            raise PullstreamError(
-                f"{self}, must be used from trio tasks in its listeners' thread. From a thread that trio started, use "
-                f"trio.from_thread.run(broadcast.send, value). Under asyncio, and in any other thread, use "
-                f"from_callback(register) in place of each listen()"
-            )
+        """Refuse a call from another thread than the listeners'; without listeners, only if it `waits` without trio."""
+        self.check_thread(
+            self._program if self._listeners else None,
+            "must be used from trio tasks in its listeners' thread. From a thread that trio started, use "
+            "trio.from_thread.run(broadcast.send, value). Under asyncio, and in any other thread, use "
+            "from_callback(register) in place of each listen()",
+            waits=waits,
+        )
 
     def _check(self, *, waits: bool = False) -> None:
         self._in_its_thread(waits=waits)

@@ -17,7 +17,7 @@ from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.traits import Traits
-from pullstream.errors import Abandoned, CompositionError, PullstreamError, ReuseError, without_cancelled
+from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
 from pullstream.modules.handles.handle import Held
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.timely import BEGINNING
@@ -93,13 +93,12 @@ class Joint(Held, OfOneRun):
 
     def open(self) -> None:
         """Note that an end opens. Refuse it in another trio program than that of the other end, unless that is over."""
-        program = running_program()
-        if self._program not in (None, program) and not (self.left or self.written.known):
-            raise PullstreamError(
-                f"{self}, has its ends in two trio programs, which cannot wait for each other: run() and arun() start "
-                f"one each. Open both ends in one run, with connect(duplex, duplex), or with open() in one program"
-            )
-        self._program = program
+        self.check_thread(
+            None if self.left or self.written.known else self._program,
+            "has its ends in two trio programs, which cannot wait for each other: run() and arun() start one each. "
+            "Open both ends in one run, with connect(duplex, duplex), or with open() in one program",
+        )
+        self._program = running_program()
 
     def opened(self) -> None:
         """Wake both ends, so that each waits for the other's run from now on."""

@@ -15,7 +15,7 @@ from pullstream.engine.parts.waking import Waking
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
-from pullstream.errors import ReuseError
+from pullstream.errors import PullstreamError, ReuseError
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, less_equal
 
@@ -35,6 +35,12 @@ class Held:
     def __str__(self) -> str:
         return f"{self.name}, made at {self.site}"
 
+    def check_thread(self, program: "trio.lowlevel.TrioToken | None", advice: str, *, waits: bool = False) -> None:
+        """Refuse a call from another trio program than `program`, if there is one, or one that `waits` without any."""
+        here = running_program()
+        if (program is not None and here is not program) or (waits and here is None):
+            raise PullstreamError(f"{self}, {advice}")
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self}, cannot be pickled: it is a handle, and belongs to one program")
 
@@ -46,7 +52,7 @@ class Grip(Held, OfOneRun, Generic[K]):
         super().__init__(name)
         self._once = once
         self._kernel: ReferenceType[K] | None = None
-        self._token: trio.lowlevel.TrioToken | None = None
+        self._program: trio.lowlevel.TrioToken | None = None
 
     def attach(self, kernel: K) -> None:
         """Attach the kernel of a run; refused if another has not ended or, with `once`, if there ever was one."""
@@ -58,7 +64,7 @@ class Grip(Held, OfOneRun, Generic[K]):
                 f"Make another one"
             )
         self._kernel = ref(kernel)
-        self._token = running_program()
+        self._program = running_program()
 
     @property
     def used(self) -> bool:
@@ -73,21 +79,19 @@ class Grip(Held, OfOneRun, Generic[K]):
             return None
         return kernel
 
-    def elsewhere(self) -> "trio.lowlevel.TrioToken | None":
-        """The program of the open run, if it is in another thread than this one."""
-        if self._token is None or self.alive() is None:
-            return None
-        return None if running_program() is self._token else self._token
+    @property
+    def program(self) -> "trio.lowlevel.TrioToken | None":
+        """The trio program of the open run."""
+        return None if self.alive() is None else self._program
 
     def steer(self, function: Callable[[], None]) -> None:
         """Call a function in the run's own thread: at once if this is that thread, and otherwise soon."""
-        token = self.elsewhere()
-        if token is None:
+        if (program := self.program) in (None, running_program()):
             function()
         else:
             # A program that has finished has no run to steer.
             with suppress(trio.RunFinishedError):
-                token.run_sync_soon(function)
+                program.run_sync_soon(function)
 
     def wake(self) -> None:
         """Let the kernel, which is `Waking`, check again whether it can answer; any thread may call this."""

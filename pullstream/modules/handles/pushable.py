@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Call, Module, Positive, Source, checked, checks
 from pullstream.blueprint.variables import T
-from pullstream.engine.runtime.blocked import running_program
-from pullstream.errors import CapabilityError, Ended, PullstreamError, StalledError
+from pullstream.errors import CapabilityError, Ended, StalledError
 from pullstream.modules.handles.handle import Grip, Handle, Stored, StoredSource
 from pullstream.protocol import DONE, Done
 from pullstream.timely import less_equal
@@ -175,13 +174,14 @@ class Entries(Grip, Stored):
 
     def in_its_thread(self, *, waits: bool = False) -> None:
         """Refuse a call from another thread or event loop; before the run opens, only if it `waits` without trio."""
-        if self.elsewhere() is not None or (waits and running_program() is None):
-            raise PullstreamError(
-                f"{self}, must be used from trio tasks in the thread of its run. From a thread that trio started, use "
-                f"trio.from_thread.run(pushable.push, value) or from_thread.run_sync. For callbacks from any other "
-                f"thread, use from_callback(register). Under asyncio, use from_asyncio(f), with an async generator f "
-                f"that awaits queue.get()"
-            )
+        self.check_thread(
+            self.program,
+            "must be used from trio tasks in the thread of its run. From a thread that trio started, use "
+            "trio.from_thread.run(pushable.push, value) or from_thread.run_sync. For callbacks from any other thread, "
+            "use from_callback(register). Under asyncio, use from_asyncio(f), with an async generator f that awaits "
+            "queue.get()",
+            waits=waits,
+        )
 
     def _check(self, time: Hashable) -> None:
         """Refuse a value after the end, or at a time before the last one."""
