@@ -41,11 +41,11 @@ pullstream.errors.CompositionError: every() at ... needs a whole number of at le
 `opens` returns the work to a run. `checked` and `together` check the arguments of any composing function; each
 check receives a `Call`. `bound` only checks which arguments there are. Ready-made checks: `Count`, `Each`,
 `Instance`, `OneOf`, `Sync`, `function`, `seconds`, `sources`, `duration`, `not_negative`, `READS`, `a_fold`, and
-the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest`, `advice` and `some_of` make hints.
-`Site` is the line that composed a module, for messages. A blueprint consists of `Module` and `OneShot` parts, for
-composing without a function; `present` shortens a function's signature in its help. `publish` does so for all names
-of a package, and gives hints for missing ones. A module says when it `Emits`, so that a run can warn of a pipeline
-that never gives a result.
+the annotated types `Key`, `Natural`, `Positive`, `Seconds`, `TimeOf`. `nearest`, `advice` and `some_of` make hints,
+and `shortened` limits a text. `Site` is the line that composed a module, for messages. A blueprint consists of
+`Module` and `OneShot` parts, for composing without a function; `present` shortens a function's signature in its help.
+`publish` does so for all names of a package, and gives hints for missing ones. A module says when it `Emits`, so that
+a run can warn of a pipeline that never gives a result.
 
 **Failures, value by value**
 
@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         bound as bound,
         checked as checked,
         nearest as nearest,
+        shortened as shortened,
         together as together,
     )
     from pullstream.blueprint.checks import function as function, seconds as seconds, sources as sources

@@ -28,13 +28,7 @@ from .package import (
     schema_argument as schema_argument,
     serialized as serialized,
 )
-from .packing import (
-    Packing as Packing,
-    Portion as Portion,
-    SchemaError as SchemaError,
-    first_line as first_line,
-    shortened as shortened,
-)
+from .packing import Packing as Packing, Portion as Portion, SchemaError as SchemaError, first_line as first_line
 from .shapes import As as As, NullTimeError as NullTimeError, Shape as Shape, shape_argument as shape_argument
 from .spools import OpenTimes as OpenTimes, Spool as Spool, row_count as row_count, row_place as row_place
 

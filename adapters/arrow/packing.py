@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from pullstream import PullstreamError
-from pullstream.authoring import some_of
+from pullstream.authoring import shortened, some_of
 
 from .arrow_rows import ArrowRows
 from .exact import TROUBLE, exact_array, first_misfit
@@ -234,11 +234,6 @@ def misfit(
 def shown(value: object) -> str:
     """Format a value and its type."""
     return f"{shortened(repr(value), 80)} ({type(value).__name__})"
-
-
-def shortened(text: str, most: int = 200) -> str:
-    """Shorten a text to at most `most` characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def first_line(exc: BaseException) -> str:

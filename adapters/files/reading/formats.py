@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Final
 import attrs
 from more_itertools import duplicates_everseen
 
-from pullstream.authoring import some_of
+from pullstream.authoring import shortened, some_of
 
-from ...arrow import Origin, RecordBatch, first_line, pa, shortened, with_decimals
+from ...arrow import Origin, RecordBatch, first_line, pa, with_decimals
 from .errors import FileReadError, NoColumnError, as_packed
 from .listing import File
 from .streams import INVALID, RawFile
