@@ -27,7 +27,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from pullstream.engine.sidecar.location import Counts, Ending, Location, Port, above
-from pullstream.engine.sidecar.waiting import Requests, Watch
+from pullstream.engine.sidecar.waiting import Requests, Watch, insert, remove
 from pullstream.timely import BEGINNING, Antichain
 
 Mirrored = Callable[[], Iterable[Hashable]]
@@ -58,17 +58,11 @@ class _Fed(Generic[S]):
 
     def expect(self, waiter: Watch, inner: "Nesting[S]") -> None:
         """Add a waiter for a time."""
-        expected = self._expected(waiter)
-        if waiter.time not in expected:
-            expected[waiter.time] = {}
-        expected[waiter.time][waiter] = inner
+        insert(self._expected(waiter), waiter.time, waiter, inner)
 
     def expect_no_more(self, waiter: Watch) -> None:
         """Remove a waiter for a time, unless that has passed."""
-        expected = self._expected(waiter)
-        waiters = expected.get(waiter.time, {})
-        if waiters.pop(waiter, None) is not None and not waiters:
-            del expected[waiter.time]
+        remove(self._expected(waiter), waiter.time, waiter)
 
     def reached(self, front: Antichain[Any]) -> "Iterator[Nesting[S]]":
         """Remove the waiters whose times have passed; yield their sidecars."""

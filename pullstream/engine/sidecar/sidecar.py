@@ -27,7 +27,7 @@ from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
 from pullstream.engine.sidecar.nesting import Nesting
-from pullstream.engine.sidecar.waiting import Requests, Watch, completion, movement
+from pullstream.engine.sidecar.waiting import Requests, Watch, completion, insert, movement, remove
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.errors import blame
 from pullstream.timely import (
@@ -348,9 +348,7 @@ class Sidecar(Counts):
         self.nesting.attend(waiter, follows=self.inner and self._follows(waiter))
         for place in waiter.places:
             table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
-            if key not in table:
-                table[key] = {}
-            table[key][waiter] = None
+            insert(table, key, waiter, None)
         self.waiters[waiter] = self._to_check[waiter] = None
         self.waits[waiter] = self
         self.begin_looking()
@@ -372,11 +370,8 @@ class Sidecar(Counts):
         self._to_check.pop(waiter, None)
         for place in waiter.places:
             table, key = (self._in_turn[place], waiter.time) if waiter.in_turn else (self._waiting_at, place)
-            del table[key][waiter]
-            if not table[key]:
-                del table[key]
-                if waiter.in_turn:
-                    self._check_first(place)
+            if remove(table, key, waiter) and waiter.in_turn:
+                self._check_first(place)
         self.nesting.leave(waiter)
 
     def _follows(self, waiter: Watch) -> bool:

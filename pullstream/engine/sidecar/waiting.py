@@ -165,6 +165,24 @@ class Requests(dict[Hashable, W]):
         return list(minima.elements)
 
 
+def insert(table: dict[Hashable, dict[Watch, W]], key: Hashable, waiter: Watch, value: W) -> None:
+    """Add a waiter to one of the dicts in a table."""
+    if key not in table:
+        table[key] = {}
+    table[key][waiter] = value
+
+
+def remove(table: dict[Hashable, dict[Watch, W]], key: Hashable, waiter: Watch) -> bool:
+    """Remove a waiter from one of the dicts in a table, if it is there; True if that was the last one in the dict."""
+    waiters = table.get(key, {})
+    if waiter not in waiters:
+        return False
+    del waiters[waiter]
+    if not waiters:
+        del table[key]
+    return not waiters
+
+
 def least(times: Sequence[Hashable]) -> Hashable:
     """A minimal one of some times: the first to deliver of those that are complete."""
     return reduce(lambda a, b: b if less_equal(b, a) else a, times)
