@@ -52,16 +52,15 @@ class Account:
         self.answered = False
         """Whether anything was ever answered."""
         self._breath = clocks.monotonic()
-        self.kept: Memory | None = None
-        """The memory, if the module has asked for it."""
+        self._memory: Memory | None = None
         self._pace: Pace | None = None
 
     @property
     def memory(self) -> Memory:
         """The dict that the module keeps from one time to the next."""
-        if self.kept is None:
-            self.kept = self.scope.keeping.memory(self.location)
-        return self.kept
+        if self._memory is None:
+            self._memory = self.scope.keeping.memory(self.location)
+        return self._memory
 
     def take(self, time: Hashable) -> None:
         """Hold `time`; refuse it if neither an input nor a hold gives the right to it."""
@@ -138,21 +137,18 @@ class Account:
         if self.delivered is not None:
             self.location.drop(self.delivered)
             self.delivered = None
-        self.drop_left_holds()
+        if self.left_holds:
+            self.drop_left_holds()
 
     def drop_left_holds(self) -> None:
         """Drop the holds left by exceptions: the module continues, so it has handled those failures."""
         while self.left_holds:
             self.location.drop(self.left_holds.pop())
 
-    def is_unchanged(self, batch: Batch[Any], count: int) -> None:
-        """Refuse a received batch that was changed, as far as its length shows it; the checker sees every change."""
-        if len(batch.values) != count and self.run.observer is None:
-            raise ProtocolError(
-                f"sharing: {self.location}, changed the list of values of a batch that it received: its length was "
-                f"{count} and is now {len(batch.values)}. Other modules may use the same list. Make a new one, for "
-                f"example Batch(batch.time, [*batch.values, value])"
-            )
+    def received(self, event: object) -> None:
+        """Notify the memory, if the module has asked for it, of what the module gets from an input."""
+        if self._memory is not None:
+            self._memory.leave(event)
 
     @property
     def keeps(self) -> bool:
@@ -403,50 +399,58 @@ class Context:
         await self._account.breathe()
 
 
-class Batches(Generic[T]):
-    """The iterator behind `Context.batches`; not a generator, which would stay open after a loop is left early."""
+class _OverInput(Generic[T]):
+    """An iterator over an input; not a generator, which would stay open after a loop is left early."""
 
-    def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
-        self._account = account
-        self._ask = upstream.ask_many if many else upstream.ask
-        self._batch: Batch[T] | None = None
-        self._count = 0
-        """The number of values that the last batch had."""
+    _account: Account
+    _batch: Batch[T] | None = None
+    _count = 0
+    """The number of values that the last batch had."""
 
     def __aiter__(self) -> Self:
         return self
 
+    def _check_unchanged(self, batch: Batch[T]) -> None:
+        """Refuse a received batch that was changed, as far as its length shows it; the checker sees every change."""
+        if len(batch.values) != self._count and self._account.run.observer is None:
+            raise ProtocolError(
+                f"sharing: {self._account.location}, changed the list of values of a batch that it received: its "
+                f"length was {self._count} and is now {len(batch.values)}. Other modules may use the same list. Make a "
+                f"new one, for example Batch(batch.time, [*batch.values, value])"
+            )
+
+
+class Batches(_OverInput[T]):
+    """The iterator behind `Context.batches`."""
+
+    def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
+        self._account = account
+        self._ask = upstream.ask_many if many else upstream.ask
+
     async def __anext__(self) -> Batch[T]:
         if self._batch is not None:
-            self._account.is_unchanged(self._batch, self._count)
+            self._check_unchanged(self._batch)
             self._account.drop_left_holds()
             await self._account.breathe()
         batch = await self._ask(self._account.limit)
-        if self._account.kept is not None:
-            self._account.kept.leave(batch)
+        self._account.received(batch)
         if batch is DONE:
             raise StopAsyncIteration
         self._batch, self._count = batch, len(batch.values)
         return batch
 
 
-class Events(Generic[T]):
+class Events(_OverInput[T]):
     """The iterator behind `Context.events`; see `Eventful`."""
 
     def __init__(self, account: Account, upstream: Reader[T], *, many: bool) -> None:
         self._account = account
         self._events = account.events(upstream, many=many)
-        self._batch: Batch[T] | None = None
-        self._count = 0
-        """The number of values that the last batch had."""
-
-    def __aiter__(self) -> Self:
-        return self
 
     async def __anext__(self) -> Batch[T] | Completed:
         account = self._account
         if self._batch is not None:
-            account.is_unchanged(self._batch, self._count)
+            self._check_unchanged(self._batch)
             self._batch = None
         account.give_back()
         if self._events.pace is not None:
@@ -457,8 +461,7 @@ class Events(Generic[T]):
         limit = account.run.limit if account.keeps else account.limit
         while (event := await self._events.next(limit)) is None:
             await account.let_others()
-        if account.kept is not None:
-            account.kept.leave(event)
+        account.received(event)
         if isinstance(event, Batch):
             account.listened = True
             self._batch, self._count = event, len(event.values)
