@@ -193,7 +193,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
                     finally:
                         self._scope_of_closing.shield = True
                         # Inside this scope, because it encloses the scopes that the generator opened around its yield.
-                        await self._close(generator)
+                        await self._close(generator.aclose)
                 await self.closed()
         finally:
             self._ended.set()
@@ -401,12 +401,12 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         refusal.says_how = True
         return refusal
 
-    async def _close(self, generator: AsyncGenerator[Any, None]) -> None:
+    async def _close(self, close: Callable[[], Awaitable[None]]) -> None:
         try:
-            await generator.aclose()
+            await close()
         except BaseException as exc:
             # `release` raises it.
-            self._release_failure = raised_by_closing(exc)
+            self._release_failure = self._release_failure or raised_by_closing(exc)
             if without_cancelled(exc) is None:
                 raise
 

@@ -23,7 +23,7 @@ from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.generator import GeneratorKernel
 from pullstream.engine.traits import Traits
-from pullstream.errors import ReleaseTimeout, raised_by_closing, without_cancelled
+from pullstream.errors import ReleaseTimeout, raised_by_closing
 from pullstream.modules.sources.batcher import Batcher, stamped
 from pullstream.protocol import DONE, Batch, Done
 
@@ -139,12 +139,7 @@ class _Iterated(GeneratorKernel):
 
     @override
     async def closed(self) -> None:
-        try:
-            await self._close_iterator()
-        except BaseException as exc:
-            self._release_failure = self._release_failure or raised_by_closing(exc)
-            if without_cancelled(exc) is None:
-                raise
+        await self._close(self._close_iterator)
 
     async def _close_iterator(self) -> None:
         iterator, self._iterator = self._iterator, None
