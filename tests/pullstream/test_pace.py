@@ -30,10 +30,6 @@ def test_work_that_yields_does_not_slow_the_sink_down(module, counting, probe):
     assert len(probe.asked) < 25_000
 
 
-def doze(seconds=0.001):
-    time.sleep(seconds)
-
-
 class Hand:
     """A clock that is moved by hand, together with trio's."""
 
@@ -56,6 +52,10 @@ def hand(monkeypatch, autojump_clock):
     for clock in ("monotonic", "thread_time"):
         monkeypatch.setattr(clocks, clock, lambda: HAND.now)
     return autojump_clock
+
+
+def doze(_=None):
+    HAND.work(0.001)
 
 
 @ps.transformer
@@ -191,7 +191,7 @@ def noting(lengths):
 
 
 def slow(given):
-    return ps.pipe(given, ps.tap(lambda _: doze()))
+    return ps.pipe(given, ps.tap(doze))
 
 
 PACED = {
@@ -215,11 +215,11 @@ PACED = {
 
 
 @pytest.mark.parametrize("name", PACED)
-def test_slow_modules_get_few_values(name):
+async def test_slow_modules_get_few_values(name, hand):
     """Also modules that let others run only when upstream has answered."""
     lengths = []
     stream = PACED[name](ps.pipe(ps.values(range(400)), noting(lengths)))
-    ps.run(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.drain()))
+    await ps.arun(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.drain()))
     assert max(lengths) <= 64
 
 
@@ -305,7 +305,7 @@ async def of_batches(upstream, ctx):
 
 
 @pytest.mark.parametrize("rest", [until_complete(), of_batches(), ps.pipe(per_time(), ps.drain())], ids=repr)
-def test_slow_work_per_time_gets_small_batches(rest):
+async def test_slow_work_per_time_gets_small_batches(rest, hand):
     """One answer may make hundreds of events or batches, each processed in a moment: the next ask is not larger."""
     asked = []
 
@@ -317,5 +317,5 @@ def test_slow_work_per_time_gets_small_batches(rest):
             numbers = range(start, start + limit)
             return ps.Batch.of(numbers, numbers) if start < 200 else ps.DONE
 
-    ps.run(ps.pipe(Numbers(), ps.map(lambda _: doze()), rest))
+    await ps.arun(ps.pipe(Numbers(), ps.map(doze), rest))
     assert max(asked) <= 32
