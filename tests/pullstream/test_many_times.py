@@ -29,14 +29,6 @@ def at_once(values):
     return ps.values(values, time=lambda n: n)
 
 
-def test_values_keep_their_times_when_others_are_dropped():
-    assert ps.run(ps.pipe(at_once(range(6)), ps.filter(lambda n: n % 2), ps.collect(timed=True))) == [
-        (1, 1),
-        (3, 3),
-        (5, 5),
-    ]
-
-
 def fails_at(bad, function=lambda *args: args[-1]):
     def call(*args):
         if args[-1] == bad:
