@@ -99,8 +99,12 @@ async def answer(call, *args):
         return exc
 
 
-def broken(_):
+def broken(*_):
     raise Unseen
+
+
+async def never(*_):
+    await trio.sleep_forever()
 
 
 def raises_at(bad, failure):
@@ -209,6 +213,13 @@ class Leaky(ps.authoring.Kernel):
 
     async def release(self):
         raise Unseen("release")
+
+
+class PassesOn(ps.authoring.Kernel):
+    """Passes batches on, and waits for each within an ask: it is not polled."""
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
 
 
 @ps.transformer

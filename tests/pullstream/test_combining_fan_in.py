@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from trio._core import _run as trio_scheduler
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, answer, run, until_failure
+from tests.pullstream.common import Unseen, answer, run, script, until_failure
 from tests.sampling import amount
 from timely import Product, TimeDomainError
 
@@ -162,12 +162,8 @@ MEETINGS = {
 }
 
 
-@ps.source
-async def at(ctx, *pairs, pause=0):
-    for time, value in pairs:
-        if pause and time != pairs[0][0]:
-            await trio.sleep(pause)
-        yield ps.Batch(time, [value])
+def at(*pairs, pause=0.0):
+    return script(*(part for time, value in pairs for part in (ps.Batch(time, [value]), pause)))
 
 
 @pytest.mark.parametrize(

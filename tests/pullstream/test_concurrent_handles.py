@@ -11,7 +11,7 @@ import trio.testing
 
 import pullstream as ps
 from pullstream.conformance.ready import added, resolved
-from tests.pullstream.common import answer
+from tests.pullstream.common import answer, kept, never
 
 
 def ended():
@@ -75,10 +75,6 @@ def test_a_handle_is_not_pickled(name):
     others = {"broadcast": ps.broadcast(1).listen, "pair": lambda: ps.duplex.pair()[0]}
     with pytest.raises(TypeError, match=f"{name}, made at .* cannot be pickled"):
         pickle.dumps((AGAIN | ONCE | others)[name]())
-
-
-async def never(_):
-    await trio.sleep_forever()
 
 
 # ---- pausable
@@ -181,15 +177,8 @@ async def test_the_switch_ends_both_directions_once(  # noqa: PLR0917 - fixtures
     position, strict, reason, counting, probe, autojump_clock
 ):
     stop: ps.types.Abortable[int] = ps.abortable()
-    got: list[int] = []
-
-    async def drain(upstream, ctx):
-        while (batch := await upstream.ask(1)) is not ps.DONE:
-            got.extend(batch.values)
-            await trio.sleep(1)
-        return "the end"
-
-    pipeline = ps.pipe(counting(probe, 99, delay=1.0), stop, ps.sink(drain)())
+    got: list[object] = []
+    pipeline = ps.pipe(counting(probe, 99, delay=1.0, timed=True), stop, kept(got, pause=1.0))
     # At 0.5 and 2.5 an ask is outstanding, at 1.5 none is.
     async with pipeline.open(check="strict" if strict else True) as running, trio.open_nursery() as nursery:
         nursery.start_soon(running.wait)
@@ -199,8 +188,8 @@ async def test_the_switch_ends_both_directions_once(  # noqa: PLR0917 - fixtures
         await trio.sleep(0.1)
         assert probe.balanced
         assert probe.reasons == [reason]
-        assert await answer(running.result) == (reason or "the end")
-    assert got == [0, 1][: (position + 1) // 2]
+        assert await answer(running.result) == (reason or got)
+    assert got == [0, 1][: (position + 1) // 2] + ["done"] * (reason is None)
     assert probe.reasons == [reason]
 
 

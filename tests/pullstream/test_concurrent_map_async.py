@@ -7,6 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import never
 
 
 @types.coroutine
@@ -101,10 +102,6 @@ async def test_no_call_starts_after_one_has_failed(ordered, autojump_clock):
     assert set(begun) <= {0, 1, 2, 3}
 
 
-async def hangs(n):
-    await trio.sleep_forever()
-
-
 async def resists(n):
     with trio.CancelScope(shield=True):
         await trio.sleep(1000)
@@ -122,7 +119,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize("limit", [1, 5])
-@pytest.mark.parametrize("call", [hangs, resists])
+@pytest.mark.parametrize("call", [never, resists])
 @pytest.mark.parametrize("name", MODULES)
 async def test_a_hanging_call_does_not_delay_an_abort(  # noqa: PLR0917 - fixtures
     name, call, limit, edge, counting, probe, autojump_clock

@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
+from tests.pullstream.common import never
 
 
 class Hand:
@@ -64,10 +65,7 @@ async def test_a_branch_that_asks_for_all_waits_for_upstream(hand):
 
 
 async def test_a_pending_ask_counts_already(hand):
-    async def stuck(value):
-        await trio.sleep_forever()
-
-    async with ps.pipe(ps.values([1]), ps.map_async(stuck, 1), ps.collect()).open() as running:
+    async with ps.pipe(ps.values([1]), ps.map_async(never, 1), ps.collect()).open() as running:
         await trio.testing.wait_all_tasks_blocked()
         hand.work(None)
         rows = {row.module: row for row in running.counters()}

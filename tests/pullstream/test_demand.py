@@ -7,6 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from tests.pullstream.common import after_a_moment
 
 
 @attrs.define
@@ -37,15 +38,11 @@ class Queue:
         return ps.pipe(ps.values([value]), ps.map_async(self.work, 1))
 
 
-async def passed(value):
-    return value
-
-
 WAITING = {
     "map_async, one at a time": (lambda q: ps.map_async(q.work, 1), 1),
     "map_async": (lambda q: ps.map_async(q.work, 2), 2),
     "map_async, as ready": (lambda q: ps.map_async(q.work, 16, ordered=False), 16),
-    "map_async, twice": (lambda q: ps.pipe(ps.map_async(q.work, 2), ps.map_async(passed, 2)), 2),
+    "map_async, twice": (lambda q: ps.pipe(ps.map_async(q.work, 2), ps.map_async(after_a_moment, 2)), 2),
     "worker_pool": (lambda q: ps.worker_pool(ps.map_async(q.work, 4), ps.map_async(q.work, 4), concurrency=2), 4),
     # Three groups of four calls, which take values at once, and the values asked for because of that.
     "group_by": (lambda q: ps.group_by(lambda n: n % 3, ps.map_async(q.work, 4)), 12 + 8),

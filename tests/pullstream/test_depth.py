@@ -5,7 +5,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import script
+from tests.pullstream.common import PassesOn, script
 
 
 def row(make, count):
@@ -19,14 +19,6 @@ def row(make, count):
 async def same(value):
     """Return a value at once."""
     return value
-
-
-@ps.transformer
-class Asks(ps.authoring.Kernel):
-    """Passes batches on, and waits for each within an ask: it is not polled."""
-
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
 
 
 async def aborted(source, seconds=0.0):
@@ -69,7 +61,7 @@ async def test_an_abort_reaches_the_end_of_a_long_row(counting, probe, autojump_
 async def test_the_reason_of_an_error_passes_a_long_row(check, counting, probe, autojump_clock):
     """It cancels an ask that goes through all of it, which must not count as an abort before the reason arrives."""
 
-    patient = ps.pipe(counting(probe, 1, delay=10), row(Asks, 40))
+    patient = ps.pipe(counting(probe, 1, delay=10), row(ps.transformer(PassesOn), 40))
 
     with pytest.raises(ZeroDivisionError) as caught:
         await ps.arun(ps.pipe(ps.merge(patient, script(1.0, ZeroDivisionError())), ps.drain()), check=check)

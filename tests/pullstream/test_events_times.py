@@ -2,21 +2,10 @@
 
 import pytest
 import trio
-import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import after, completions, in_virtual_time, script, steps
-
-
-@ps.sink
-async def note(upstream, ctx, log):
-    """Logs every event; requests a notification of every time."""
-    async for event in ctx.events(upstream):
-        if isinstance(event, ps.Batch):
-            ctx.notify_at(event.time)
-            log.append(("batch", event.time))
-        else:
-            log.append(("complete", event.time))
+from tests.pullstream.common import after, completions, in_virtual_time, run, script, steps
+from tests.pullstream.programs import is_notified
 
 
 def test_a_source_may_go_back_to_incomparable_times_it_holds():
@@ -31,11 +20,9 @@ def test_a_source_may_go_back_to_incomparable_times_it_holds():
             yield ps.Batch(a, [3])
         yield ps.Batch(both, [4])
 
-    ps.run(ps.pipe(partial(), note(log)))
-    last = {time: len(log) - log[::-1].index(("batch", time)) for time in (a, b)}
-    completed = {time: log.index(("complete", time)) for time in (a, b)}
-    assert last[a] <= completed[a] < log.index(("batch", both))
-    assert last[b] <= completed[b] < log.index(("batch", both))
+    run(ps.pipe(partial(), is_notified(log, 0)))
+    for last in (a, 3), (b, 2):
+        assert log.index(last) < log.index(("complete", last[0])) < log.index((both, 4))
     assert log[-1] == ("complete", both)
 
 
@@ -78,18 +65,7 @@ async def test_a_hold_is_lowered_step_by_step(autojump_clock):
 # ---- whole multi-time batches: `many=True`
 
 
-@ps.source
-async def gives(ctx, *answers):
-    """Yields batches, and advances to times; each when the previous one has been processed."""
-    for answer in answers:
-        await trio.testing.wait_all_tasks_blocked()
-        if isinstance(answer, ps.Batch):
-            yield answer
-        else:
-            ctx.advance(answer)
-
-
-async def test_completions_precede_the_batch_after_them():
+async def test_completions_precede_the_batch_after_them(autojump_clock):
     log = []
 
     @ps.sink
@@ -103,8 +79,8 @@ async def test_completions_precede_the_batch_after_them():
                     for time in batch.times:
                         ctx.notify_at(time)
 
-    answers = ps.Batch.of([1, 2, 3], [*"abc"]), ps.Batch(3, ["d"]), 4, ps.Batch.of([5, 6], [*"ef"])
-    await ps.arun(ps.pipe(gives(*answers), notes()))
+    answers = ps.Batch.of([1, 2, 3], [*"abc"]), ps.Batch(3, ["d"]), ps.Completed(4), ps.Batch.of([5, 6], [*"ef"])
+    await ps.arun(ps.pipe(script(*(part for answer in answers for part in (1.0, answer))), notes()))
     assert log == [[1, 2, 3], 1, 2, [3], 3, [5, 6], 5, 6]
 
 
@@ -119,7 +95,7 @@ async def test_any_of_its_times_may_be_held():
                 yield ps.Batch(3, ["late"])
             assert list(batch.times) == [1, 2, 3]
 
-    pipeline = ps.pipe(gives(ps.Batch.of([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
+    pipeline = ps.pipe(script(ps.Batch.of([1, 2, 3], list("abc"))), holds(), ps.collect(timed=True))
     assert await ps.arun(pipeline) == [(3, "late")]
 
 

@@ -18,7 +18,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.program.times_done import TimesDone
-from tests.pullstream.common import READY, after
+from tests.pullstream.common import READY, after, never
 from tests.pullstream.counting import stop_clocks
 from timely.mutable import MutableAntichain
 
@@ -28,11 +28,6 @@ FEW = 600
 MORE = 45_000
 """The same for a run that never waits, where thousands come at once, and complete times are forgotten every few
 milliseconds."""
-
-
-async def idle(running):
-    """A task beside a run that never asks how many times are done."""
-    await trio.sleep_forever()
 
 
 @pytest.fixture
@@ -149,7 +144,8 @@ OTHERS = {
     **{f"join, {how}, {within}": joined(how, within) for how in ("inner", "left") for within in (None, 2)},
 }
 """Streams of other modules, asked for a few values at a time."""
-SAMPLED = [*product(AT_ONCE, [None, idle]), *product([name for name in A_FEW if name not in AT_ONCE], [None])]
+SAMPLED = [*product(AT_ONCE, [None, never]), *product([name for name in A_FEW if name not in AT_ONCE], [None])]
+"""Names, and tasks beside the run: one that never asks how many times are done, or none."""
 BY_VALUE = ("accumulate, by key", "group_by, failures left out")
 """Modules that keep something for every distinct value."""
 

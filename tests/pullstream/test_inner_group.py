@@ -11,10 +11,11 @@ import pytest
 import trio.testing
 
 import pullstream as ps
-from pullstream.authoring import Kernel, Traits
+from pullstream.authoring import Traits
+from pullstream.conformance.ready import resolved
 from pullstream.incremental import integrate, upserts
 from pullstream.modules.grouping.inline import InlineRow
-from tests.pullstream.common import Unseen, after, script, until_failure
+from tests.pullstream.common import PassesOn, Unseen, after, script, until_failure
 from timely import Antichain, Product
 
 
@@ -27,11 +28,8 @@ def test_capacity_ends_the_group_that_waited_longest(limit):
 
 
 @ps.transformer
-class Closing(Kernel):
-    """Passes values on, and takes six seconds to close."""
-
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
+class Closing(PassesOn):
+    """Takes six seconds to close."""
 
     async def release(self):
         await trio.sleep(6)
@@ -40,13 +38,8 @@ class Closing(Kernel):
 async def test_among_thousands_of_groups_a_release_may_take_longer(autojump_clock):
     """All of them are released at once, so each waits for the work of the others."""
     with pytest.raises(ps.errors.ReleaseTimeout, match=r"within 5\.0 s"):
-        await run_through(ps.values(range(900)), ps.group_by(int, Closing()))
-    assert len(await run_through(ps.values(range(1100)), ps.group_by(int, Closing()))) == 1100
-
-
-async def run_through(*parts):
-    async with ps.pipe(*parts, ps.collect()).open() as running:
-        return await running.result()
+        await ps.arun(ps.pipe(ps.values(range(900)), ps.group_by(int, Closing()), ps.collect()))
+    assert len(await ps.arun(ps.pipe(ps.values(range(1100)), ps.group_by(int, Closing()), ps.collect()))) == 1100
 
 
 def test_capacity_also_counts_ended_groups(limit):
@@ -87,12 +80,6 @@ def by_letter(_):
     return ps.group_by(itemgetter(0), lambda _: ps.prefetch(1))
 
 
-def known_at_once(_):
-    handle = ps.deferred("transformer")
-    handle.resolve(ps.prefetch(1))
-    return handle
-
-
 @ps.transformer
 class Beside(ps.authoring.Kernel):
     """Emits the value of a source of its own first."""
@@ -106,7 +93,7 @@ class Beside(ps.authoring.Kernel):
 
 @pytest.mark.parametrize(
     "group",
-    [by_letter, by_letter(0), known_at_once, Beside()],
+    [by_letter, by_letter(0), lambda _: resolved("transformer", ps.prefetch(1)), Beside()],
     ids=["a function", "given", "deferred", "a source of its own"],
 )
 async def test_a_later_group_in_which_a_stream_is_not_open_yet_takes_no_time_back(group, autojump_clock):

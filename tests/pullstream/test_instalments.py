@@ -10,7 +10,7 @@ import trio.lowlevel
 import pullstream as ps
 from pullstream.authoring import InstalmentPlan, Site, Traits, instalments
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
-from tests.pullstream.common import READY, totals
+from tests.pullstream.common import READY, PassesOn, never, totals
 
 END = 10**5
 
@@ -72,10 +72,6 @@ def pairs(batch):
     if not batch.uniform:
         return list(zip(batch.times, batch.values, strict=True))
     return [(batch.time, value) for value in batch.values]
-
-
-async def for_ever(value):
-    await trio.sleep_forever()
 
 
 ROWS = {
@@ -220,11 +216,8 @@ async def test_times_without_rows_are_refused():
         await Stored(at_once()).feed([(3, "a")], 4)
 
 
-class _Beside(ps.authoring.Kernel[int]):
+class _Beside(PassesOn):
     traits = Traits(sources=[ps.values([1])])
-
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +231,7 @@ def test_unstorable_modules_are_refused(transformer, why):
 
 
 async def test_a_cancellation_from_outside_ends_it():
-    plan = plan_of(ps.map_async(for_ever, concurrency=1))
+    plan = plan_of(ps.map_async(never, concurrency=1))
     with trio.move_on_after(0.05) as scope:
         async with instalments(plan, plan.ahead()) as here:
             await here.make([1], ["a"], 1)

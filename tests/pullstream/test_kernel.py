@@ -13,14 +13,6 @@ import pullstream as ps
 from pullstream.conformance.ready import COMBINING, TRANSFORMERS
 from tests.pullstream.common import Unseen, raises_at, until_failure
 
-
-@ps.source
-class Slow(ps.authoring.Kernel):
-    async def produce(self, limit):
-        await trio.sleep(1)
-        return ps.Batch(0, [0])
-
-
 # ---- R3, R5, R6: terminations
 
 
@@ -54,7 +46,7 @@ async def test_a_failure_keeps_its_own_context(edge, autojump_clock):
 
 
 @pytest.mark.parametrize("way", ["abort", "cancel"])
-async def test_an_abort_never_looks_like_the_end_to_a_generator(edge, autojump_clock, way):
+async def test_an_abort_never_looks_like_the_end_to_a_generator(way, edge, counting, probe, autojump_clock):
     seen = []
 
     @ps.transformer
@@ -65,7 +57,7 @@ async def test_an_abort_never_looks_like_the_end_to_a_generator(edge, autojump_c
             yield event
         seen.append("published")
 
-    async with edge(ps.pipe(Slow(), publishes_at_the_end())) as reader:
+    async with edge(ps.pipe(counting(probe, 9, delay=1), publishes_at_the_end())) as reader:
         await reader.ask()
         if way == "cancel":
             with trio.move_on_after(0.5):

@@ -1,10 +1,12 @@
 """Loops: values that go round, values that leave, when rounds are complete, and bounds."""
 
+from functools import partial
+
 import pytest
 import trio
-import trio.testing
 
 import pullstream as ps
+from pullstream.conformance.ready import resolved
 from tests.pullstream.common import script
 
 
@@ -75,10 +77,7 @@ def grouped(calls):
     return ps.pipe(ps.group_by(lambda _: 0, calls), ps.map(lambda pair: pair[1]))
 
 
-def later(calls):
-    handle = ps.deferred("transformer")
-    handle.resolve(calls)
-    return handle
+later = partial(resolved, "transformer")
 
 
 @pytest.mark.parametrize("streams", [[], [grouped], [grouped, grouped], [later, later]])

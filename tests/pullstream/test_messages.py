@@ -28,7 +28,7 @@ from pullstream.blueprint import Emits
 from pullstream.conformance.ready import TRANSFORMERS
 from pullstream.errors import SketchesMissing, of_extra
 from pullstream.program.endless import never_gives
-from tests.pullstream.common import after, endless, run, script
+from tests.pullstream.common import PassesOn, after, endless, never, run, script
 from tests.pullstream.edge.test_lanes import OneThenEnough
 from tests.pullstream.test_conformance import swallows
 from timely import TimelyError
@@ -177,10 +177,7 @@ def test_a_handle_under_asyncio_says_what_to_use(push):
         asyncio.run(push())
 
 
-class FailsToRelease(ps.authoring.Kernel[int]):
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
-
+class FailsToRelease(PassesOn):
     async def release(self):
         raise ValueError("release")
 
@@ -1133,20 +1130,16 @@ def test_an_endless_run_is_logged_when_it_begins(caplog):
     assert "integers() never ends" in message
 
 
-def never_left():
-    async def forever(_):
-        await trio.sleep_forever()
-
-    return ps.map_async(forever, 3)
+NEVER_LEFT = ps.map_async(never, 3)
 
 
 @pytest.mark.parametrize(
     "module",
     [
-        never_left(),
-        ps.worker_pool(never_left(), never_left(), never_left()),
+        NEVER_LEFT,
+        ps.worker_pool(*[NEVER_LEFT] * 3),
         ps.pipe(ps.map(lambda _: ps.interval(1)), ps.flatten(concurrency=3)),
-        ps.group_by(lambda n: n, lambda _: never_left()),
+        ps.group_by(lambda n: n, lambda _: NEVER_LEFT),
     ],
     ids=["map_async", "worker_pool", "flatten", "group_by"],
 )

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.conformance.ready import resolved
 from pullstream.errors import Abandoned
 from tests.pullstream.common import Unseen, script
 
@@ -189,12 +190,6 @@ async def test_a_failed_value_is_skipped_and_counted(name):
             skipped = {row.module: row.skipped for row in running.counters() if row.skipped}
             assert [module.partition(" -> ")[0] for module in skipped] == [name.partition(",")[0]]
             assert sum(skipped.values()) == (2 if name == "find" else len(failed))
-
-
-def resolved(kind, module):
-    handle = ps.deferred(kind)
-    handle.resolve(module)
-    return handle
 
 
 @pytest.mark.parametrize("opener", ["flat_map", "retry", "deferred transformer", "deferred sink", "flat_map to retry"])

@@ -178,7 +178,7 @@ def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
         upstreams = rng.sample(sidecar.locations, min(rng.randrange(3), number))
         sidecar.locate([str(number)], None, upstreams, sink=number == 7)
     sidecar.start()
-    lanes = [InFlight(sidecar, port) for location in sidecar.locations for port in location.ports]
+    lanes = [Claim(sidecar, port) for location in sidecar.locations for port in location.ports]
     for location in sidecar.locations:
         for _ in range(rng.randrange(3)):
             location.hold(rng.randrange(10))
@@ -200,7 +200,3 @@ def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
     assert [frontiers.frontier(place) for place in places] == untracked
     for location, above in zip(frontiers.locations, least, strict=True):
         assert Antichain(above) == Antichain(time for port in location.ports for time in frontiers.frontier(port.place))
-
-
-class InFlight(Claim):
-    """A lane without an edge."""

@@ -7,14 +7,10 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from tests.pullstream.common import after
+from tests.pullstream.common import after, never
 
 FAR = 987_654_321
 """A time that never comes; no path in a message has these digits."""
-
-
-async def forever(running):
-    await trio.sleep_forever()
 
 
 async def ticking(running):
@@ -37,7 +33,7 @@ async def in_tasks(running):
         nursery.start_soon(running.wait)
 
 
-LOOKERS = [forever, ticking, watching, completing, in_tasks]
+LOOKERS = [never, ticking, watching, completing, in_tasks]
 
 
 def slowly(*values):
@@ -165,7 +161,7 @@ async def test_failures_while_a_run_begins_are_raised(monkeypatch):
 async def test_a_time_is_done_when_it_is_complete(autojump_clock):
     """Each sink has its own times."""
     seen, days = [], ps.pipe(ps.map_time("day {}".format), ps.drain())
-    async with ps.pipe(slowly(1, 1, 1, 2, 5, 5), ps.tee(ps.drain(), days)).open(beside=forever) as running:
+    async with ps.pipe(slowly(1, 1, 1, 2, 5, 5), ps.tee(ps.drain(), days)).open(beside=never) as running:
         for _ in range(6):
             await trio.sleep(1)
             await trio.testing.wait_all_tasks_blocked()

@@ -9,7 +9,7 @@ import trio
 import pullstream as ps
 from pullstream.engine.sidecar.sidecar import Sidecar
 from tests.programs import started
-from tests.pullstream.common import Unseen, broken, endless, script
+from tests.pullstream.common import Unseen, after, broken, endless, script
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -131,15 +131,11 @@ async def test_a_cancellation_from_outside_completes_nothing(deadline, autojump_
 async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
     """The run's own tasks continue as long as the block does, so a shielded wait in it ends."""
 
-    async def double(n):
-        await trio.sleep(0.1)
-        return 2 * n
-
     with trio.move_on_after(0.15):
-        async with ps.pipe(ps.values(range(5)), ps.map_async(double, 1), ps.collect()).open() as running:
+        async with ps.pipe(ps.values(range(5)), ps.map_async(after(0.1), 1), ps.collect()).open() as running:
             with trio.fail_after(100) as scope:
                 scope.shield = True
-                assert await running.result() == [0, 2, 4, 6, 8]
+                assert await running.result() == [0, 1, 2, 3, 4]
 
 
 async def test_progress_before_opening_says_so():

@@ -4,6 +4,8 @@ import pytest
 import trio
 
 import pullstream as ps
+from pullstream.authoring import WAIT, PolledKernel
+from pullstream.conformance.ready import resolved
 from tests.pullstream.common import after
 
 
@@ -48,11 +50,13 @@ def waiting(added):
     return merged
 
 
-def decided(source):
-    """A place for a source that is already known."""
-    later = ps.deferred("source")
-    later.resolve(source)
-    return later
+@ps.source
+class NeverReady(PolledKernel):
+    def poll(self, limit):
+        return WAIT
+
+    async def wait(self):
+        await trio.sleep_forever()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,8 @@ def decided(source):
         pytest.param(ps.retry(ps.fail(OSError("busy")), delay=100), 2.5, [], id="a delay between attempts"),
         pytest.param(ps.retry(ps.pipe(ps.interval(1), ps.batch(9)), delay=100), 2.5, [[0, 1]], id="an attempt"),
         pytest.param(ps.deferred("source"), 2.5, [], id="a source that is not known"),
-        pytest.param(decided(ps.pipe(ps.interval(1), ps.batch(9))), 2.5, [[0, 1]], id="a decided source"),
+        pytest.param(resolved("source", ps.pipe(ps.interval(1), ps.batch(9))), 2.5, [[0, 1]], id="a decided source"),
+        pytest.param(NeverReady(), 2.5, [], id="a wait of its own"),
     ],
 )
 async def test_waits_end_at_once(source, moment, found, autojump_clock):

@@ -98,33 +98,26 @@ def test_events_and_moments(shape, deadline):
     assert in_one_task == openeds
 
 
+@ps.sink
+async def waiting(upstream, ctx):
+    """Awaits its own tasks. Trio does not report when that wait begins, so the run is polled until then."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(upstream.lane().ask)
+        await trio.sleep(1)
+
+
+@pytest.mark.parametrize(("sink", "moment"), [(ps.collect(), 0), (waiting(), 1)], ids=str)
 @pytest.mark.parametrize("way", [opened, ps.arun])
-async def test_a_stall_is_noticed(way, autojump_clock):
+async def test_a_stall_is_noticed(way, sink, moment, autojump_clock):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.sleep, 100)
 
+        @nursery.start_soon
         async def stalls():
-            with pytest.raises(ps.StalledError, match="in_flight"):
-                await way(ps.pipe(ps.values(range(9)), dead_end(), ps.collect()))
-            assert trio.current_time() < 100
+            with trio.fail_after(100), pytest.raises(ps.StalledError, match="in_flight"):
+                await way(ps.pipe(ps.values(range(9)), dead_end(), sink))
+            assert trio.current_time() == moment
             nursery.cancel_scope.cancel()
-
-        nursery.start_soon(stalls)
-
-
-@pytest.mark.parametrize("way", [opened, ps.arun])
-async def test_a_stall_is_noticed_when_a_sink_awaits_its_own_tasks(way, autojump_clock):
-    """Trio does not report when that wait begins, so the run is polled until then."""
-
-    @ps.sink
-    async def waiting(upstream, ctx):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(upstream.lane().ask)
-            await trio.sleep(1)
-
-    with trio.fail_after(100), pytest.raises(ps.StalledError, match="in_flight"):
-        await way(ps.pipe(ps.values(range(9)), dead_end(), waiting()))
-    assert trio.current_time() == 1
 
 
 async def test_sinks_of_such_a_run_have_no_own_task():

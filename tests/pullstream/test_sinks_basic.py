@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, broken
+from tests.pullstream.common import PassesOn, Unseen, broken
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,7 @@ async def test_on_end(how, counting, probe, autojump_clock):
     called, failure = [], Unseen()
 
     @ps.transformer
-    class Leaky(ps.authoring.Kernel):
-        async def produce(self, limit):
-            return await self.upstream.ask(limit)
-
+    class Leaky(PassesOn):
         async def release(self):
             if how == "release":
                 raise failure

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen
+from tests.pullstream.common import Unseen, broken
 
 
 class Producer:
@@ -91,9 +91,6 @@ async def test_overflow(overflow, got, dropped, edge, drained):
 
 
 def test_callables_that_raise():
-    def broken(_=None):
-        raise Unseen
-
     def end(emit):
         emit.end()
         return broken

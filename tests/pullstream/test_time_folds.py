@@ -7,28 +7,20 @@ import trio
 
 import pullstream as ps
 from pullstream.modules.folds.fold import CHECKS
-from tests.pullstream.common import Unseen, per_time
+from tests.pullstream.common import Together, Unseen, broken, per_time
 from timely import Product
 
 
 def test_running_refuses_unordered_times():
     """A state is carried to the next time, so there must be one."""
 
-    @ps.source
-    async def partial(ctx):
-        with ctx.hold(Product(0, 1)), ctx.hold(Product(1, 0)):
-            yield ps.Batch(Product(0, 1), "a")
-            yield ps.Batch(Product(1, 0), "b")
-
+    source = Together([Product(0, 1), Product(1, 0)], 1)
     with pytest.raises(ps.errors.CapabilityError, match=r"accumulate.*Product\(.*have no order.*map_time"):
-        ps.run(ps.pipe(partial(), ps.accumulate(ps.agg.count()), ps.collect()))
+        ps.run(ps.pipe(source, ps.accumulate(ps.agg.count()), ps.collect()))
 
 
 def test_a_step_that_raises_leaves_no_key_behind():
-    def step(state, value):
-        raise Unseen
-
-    module = ps.reduce_by_key(ps.Fold(int, step), key=lambda n: n, on_error="skip")
+    module = ps.reduce_by_key(ps.Fold(int, broken), key=lambda n: n, on_error="skip")
     assert ps.run(ps.pipe(ps.values([1, 2]), module, ps.collect(timed=True))) == []
 
 

@@ -15,11 +15,6 @@ from timely import Product, TimeDomainError
 from timely.order import minimal
 
 
-def by_hand(function, *above, check=False):
-    """Run a sink's function on modules."""
-    run(ps.pipe(*above, ps.sink(function)()), check=check)
-
-
 @pytest.mark.parametrize("whole", [False, True])
 def test_mixed_time_types_are_refused_by_type_name(whole):
     @ps.source
@@ -29,13 +24,14 @@ def test_mixed_time_types_are_refused_by_type_name(whole):
 
     got = []
 
+    @ps.sink
     async def asks(upstream, ctx):
         while True:
             batch = await (upstream.ask_many(9) if whole else upstream.ask(9))
             got.extend(zip(batch.times, batch.values, strict=True))
 
     with pytest.raises(TimeDomainError, match=r"4 \(int\) and 'a' \(str\)"):
-        by_hand(asks, Mixed())
+        run(ps.pipe(Mixed(), asks()), check=False)
     assert got == [(3, 0), (4, 1)]
 
 
@@ -79,14 +75,9 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
 
     reason = OSError("enough")
     with pytest.raises(OSError, match="enough") if how == "error" else nullcontext():
-        by_hand(drain, Rows([(time,) for time in TIMES[domain]]), Terminates(), check=check)
+        run(ps.pipe(Rows([(time,) for time in TIMES[domain]]), Terminates(), ps.drain()), check=check)
     # An error leaves the remaining times incomplete; an abort abandons them.
     assert seen == [[(TIMES[domain][0],)], ps.DONE, (None, set(minimal(TIMES[domain][1:]) if how == "error" else ()))]
-
-
-async def drain(upstream, ctx):
-    while await upstream.ask(ctx.limit) is not ps.DONE:
-        pass
 
 
 async def test_an_aborted_lane_wakes_waits_on_its_times(autojump_clock):

@@ -13,7 +13,7 @@ from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import Finishing
 from pullstream.engine.run import Run, Scope
 from pullstream.resuming.interfaces import Outside, Resumable
-from tests.pullstream.common import script
+from tests.pullstream.common import PassesOn, script
 
 
 class Mine:
@@ -31,12 +31,9 @@ def engine_names():
     """All public names of the engine: of its classes, its instances and its traits."""
     edges = []
 
-    class Looking(ps.authoring.Kernel):
+    class Looking(PassesOn):
         def placed(self):
             edges.append(self.edge)
-
-        async def produce(self, limit):
-            return await self.upstream.ask(limit)
 
     ps.run(ps.pipe(ps.values([1]), ps.transformer(Looking)(), ps.collect()))
     (edge,) = edges

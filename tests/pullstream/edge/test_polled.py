@@ -5,42 +5,31 @@ import trio
 
 import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, Kernel, Notified, PolledKernel
+from pullstream.conformance.ready import resolved
 from pullstream.engine.traits import PROMPT
 from pullstream.resuming.resuming import drop_in
-from tests.pullstream.common import script
+from tests.pullstream.common import PassesOn, script
 from tests.pullstream.shake.scenes import slow_to_close
 
 SOON = script(0.01, 0, 0.01, 1, 0.01, 2)
 
 
-class PassesOn(PolledKernel):
+class PolledOn(PolledKernel):
     def poll(self, limit):
         return self.upstream.poll(limit)
 
 
 @ps.transformer
-class WaitsByHand(PassesOn):
+class WaitsByHand(PolledOn):
     async def wait(self):
         await self.upstream.ready()
 
 
-@ps.source
-class NeverReady(PolledKernel):
-    def poll(self, limit):
-        return WAIT
-
-    async def wait(self):
-        await trio.sleep_forever()
-
-
 @ps.transformer
-class ReleasesLate(Kernel):
+class ReleasesLate(PassesOn):
     """Declares wrongly that it waits for nothing."""
 
     traits = PROMPT
-
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
 
     async def release(self):
         await trio.sleep(1)
@@ -52,8 +41,7 @@ class ReleasesLate(Kernel):
 )
 async def test_polling_waits_for_slow_releases_upstream(autojump_clock, modules):
     """The outer source is closed before the inner stream's end passes on."""
-    inside = ps.deferred("transformer")
-    inside.resolve(ps.pipe(*modules))
+    inside = resolved("transformer", ps.pipe(*modules))
     assert await ps.arun(ps.pipe(slow_to_close(), inside, ps.collect())) == ["0", "1"]
 
 
@@ -80,14 +68,6 @@ async def test_a_module_that_waited_is_polled_again(autojump_clock):
             return WAIT if self.turn % 3 == 0 else self.upstream.poll(limit)
 
     assert sorted(await ps.arun(ps.pipe(ps.merge(SOON, SOON), EverySecond(), ps.collect()))) == [0, 0, 1, 1, 2, 2]
-
-
-async def test_finish_interrupts_a_custom_wait(autojump_clock):
-    async with ps.pipe(NeverReady(), ps.collect()).open() as running:
-        await trio.sleep(1)
-        await running.finish()
-        assert await running.result() == []
-    assert trio.current_time() == 1
 
 
 def test_a_failure_follows_values_that_are_dropped():
@@ -118,7 +98,7 @@ async def produce(self, limit):
     [
         (PolledKernel, {"poll": lambda self, limit: WAIT}, "no input to wait for: define wait"),
         (PolledKernel, {"stepwise": id}, "has a 'stepwise', which is no longer used: inherit PolledKernel"),
-        (PassesOn, {"produce": produce}, r"^Old has a 'produce', but is polled: .* poll\(limit\)"),
+        (PolledOn, {"produce": produce}, r"^Old has a 'produce', but is polled: .* poll\(limit\)"),
         (Kernel, {"poll": lambda self, limit: NOT_YET}, "has no produce.* or inherit PolledKernel"),
         *(
             (Kernel, {name: id}, rf"^Old has a '{name}', which is no longer used: .*batch")

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, run, script
+from tests.pullstream.common import PassesOn, Unseen, run, script
 from tests.pullstream.shake.scenes import two_lanes
 from tests.sampling import amount
 
@@ -55,7 +55,7 @@ class Moment:
 
 
 @ps.transformer
-class Holding(ps.authoring.Kernel):
+class Holding(PassesOn):
     """Holds something whose release takes a while."""
 
     def __init__(self, held):
@@ -63,9 +63,6 @@ class Holding(ps.authoring.Kernel):
 
     async def acquire(self):
         self.held.append(1)
-
-    async def produce(self, limit):
-        return await self.upstream.ask(limit)
 
     async def release(self):
         await trio.sleep(0.1)
