@@ -12,6 +12,7 @@ import pytest
 from tests.sampling import FULL, sample
 
 ROOT = Path(__file__).parents[1]
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
 
 def pytest_configure():
@@ -20,13 +21,13 @@ def pytest_configure():
     An installed package may be older, and has no top-level adapters. In the background, tests run with
     interrupts ignored, which those programs would inherit. They keep what Python compiles, even where the run itself
     does not: half of a small program's time is compiling the toolkit. Each Java of Spark starts with half the work if
-    it does not optimize code that runs only for seconds; the full run has Java as users do.
+    it neither optimizes code that runs for seconds nor verifies Spark's classes; the full run has Java as users do.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PULLSTREAM_TRACEBACK"] = "full"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     if FULL not in os.environ:
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
