@@ -171,7 +171,7 @@ class Memory(_Noting):
 
     def leave(self, event: object) -> None:
         """Note that a task has got something: if that is at another time, the task must call `at` before a change."""
-        if self._open and getattr(event, "time", _NONE) != self._time:
+        if self._open and not (getattr(event, "uniform", True) and getattr(event, "time", _NONE) == self._time):
             # Another task may read ahead of the one that changes the memory.
             self._open = self._task not in (None, trio.lowlevel.current_task())
 

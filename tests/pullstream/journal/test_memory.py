@@ -139,6 +139,19 @@ def test_a_change_without_its_time_is_refused(path, events):
     assert out == [1, 2]
 
 
+def test_each_time_of_a_multi_time_batch_may_change_the_memory(path):
+    @ps.sink
+    async def counting_runs(upstream, ctx):
+        async for batch in ctx.batches(upstream, many=True):
+            for run in batch.runs():
+                memory = ctx.memory.at(run.time)
+                memory[run.time] = memory.get(run.time, 0) + len(run.values)
+        return dict(ctx.memory)
+
+    pipeline = ps.pipe(ps.values(range(8), time=lambda n: n // 2), counting_runs())
+    assert ps.run(pipeline, journal=path, limit=3) == dict.fromkeys(range(4), 2)
+
+
 @ps.sink
 async def counting_apart(upstream, ctx):
     """Read in one task and count in another."""
