@@ -128,6 +128,18 @@ async def test_times(autojump_clock):
     assert await ps.arun(ps.pipe(pushed, ps.collect(timed=True))) == [(3, "a"), (5, "c")]
 
 
+@pytest.mark.parametrize("time", [None, float("nan"), (0, float("nan")), [1]])
+async def test_a_refused_push_changes_nothing(time, autojump_clock):
+    pushed = ps.pushable(9)
+    async with ps.pipe(pushed, ps.collect(timed=True)).open() as running:
+        for call in (pushed.advance, lambda time: pushed.push_nowait("no", time)):
+            with pytest.raises((TypeError, ps.errors.CapabilityError), match="cannot be a time"):
+                call(time)
+        await pushed.push("yes", time=1)
+        pushed.end()
+        assert await running.result() == [(1, "yes")]
+
+
 async def test_announcements_before_the_first_ask_count(autojump_clock):
     first, second = ps.pushable(9), ps.pushable(9)
     first.push_nowait("a", time=4)

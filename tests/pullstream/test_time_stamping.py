@@ -119,6 +119,8 @@ async def test_with_lateness_times_complete_behind_the_latest(autojump_clock):
         ps.pipe(ps.values([3.0, math.nan]), ps.stamp(lambda n: n, lateness=1, late="drop")),
         ps.values([math.nan], time=lambda n: n),
         ps.values([1.0, math.nan], time=lambda n: (0, n)),
+        ps.values([math.nan], time=lambda n: (0, n)),
+        script(ps.Batch(math.nan, [1])),
         ps.pipe(ps.values([1.0, 2.0], time=lambda n: n), ps.map_time(lambda n: math.nan if n > 1 else n)),
     ],
 )

@@ -11,7 +11,7 @@ from typing_extensions import override
 from pullstream.blueprint import Site
 from pullstream.engine.keeping import Keeping
 from pullstream.engine.sidecar.counters import EdgeCount, Metered
-from pullstream.engine.sidecar.order_advice import order_advice
+from pullstream.engine.sidecar.order_advice import check_time, order_advice
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.frames import shown
@@ -352,10 +352,10 @@ class Location(Metered):
         try:
             count = self._held.get(time, 0)
         except TypeError:
-            raise TypeError(
-                f"{time!r} cannot be a time: times must be hashable, as numbers, dates and tuples of them are"
-            ) from None
+            count = 0
         if count == 0:
+            if time.__class__ is not int and time is not BEGINNING:
+                check_time(time)
             if self.holding is not None:
                 self.holding(time)
             self._counts.update(self.output, time, 1)

@@ -1,8 +1,10 @@
-"""Advice about times that cannot be ordered, or whose order misleads, for errors."""
+"""Errors and advice about times that cannot be ordered, or whose order misleads."""
 
 from collections.abc import Hashable
 from datetime import datetime
 from typing import Any, Final, cast
+
+from pullstream.errors import CapabilityError
 
 
 def order_advice(*times: Hashable) -> str:
@@ -37,3 +39,17 @@ def has_nan(time: Any) -> bool:
     if isinstance(time, tuple):
         return any(map(has_nan, cast("tuple[Any, ...]", time)))
     return time != time  # noqa: PLR0124 - as above
+
+
+def check_time(time: Any) -> None:
+    """Refuse an object that cannot be a time. The first time of a stream has no earlier one to be compared with."""
+    try:
+        hash(time)
+    except TypeError:
+        raise TypeError(
+            f"{time!r} cannot be a time: times must be hashable, as numbers, dates and tuples of them are"
+        ) from None
+    if time is None:
+        raise TypeError("None cannot be a time: it has no order. Give a number, a date, or a tuple of them")
+    if has_nan(time):
+        raise CapabilityError(f"{time!r} cannot be a time. {NO_ORDER} (R12)", time)

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Call, Module, Positive, Source, checked, checks
 from pullstream.blueprint.variables import T
+from pullstream.engine.sidecar.order_advice import check_time
 from pullstream.errors import CapabilityError, Ended, StalledError
 from pullstream.modules.handles.handle import Grip, Handle, Stored, StoredSource
 from pullstream.protocol import DONE, Done
@@ -190,6 +191,7 @@ class Entries(Grip, Stored):
             raise Ended(f"{self}, cannot take a value: it was {how}") from self._reason
         if self.values.known:
             raise Ended(f"{self}, cannot take a value after end() or fail()")
+        check_time(time)
         last = self.last
         if self._waiting and less_equal(last, self._waiting[-1].time):
             last = self._waiting[-1].time
