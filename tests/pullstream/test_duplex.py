@@ -1,12 +1,14 @@
 """Duplexes: pairs within a run and between two, connections of both directions, and handshakes before them."""
 
+import gc
 from contextlib import asynccontextmanager
+from weakref import ref
 
 import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import Unseen, answer, completions, endless, script
+from tests.pullstream.common import Unseen, after, answer, completions, endless, script
 
 
 @asynccontextmanager
@@ -111,6 +113,27 @@ async def test_completions_pass_through(runs, autojump_clock):
         assert await completions(running, (0, 1, 4, 5), at="got") == {0: 0, 1: 1, 4: 1, 5: 4}
 
 
+@pytest.mark.parametrize("cycle", [False, True])
+async def test_finish_completes_what_is_in_flight_above_a_pair_but_cuts_a_cycle(cycle, autojump_clock):
+    got = []
+    reading, writing = ps.duplex.pair()
+    if cycle:
+        pipeline = ps.pipe(
+            ps.merge(ps.interval(1), reading),
+            ps.map_async(after(4), 9),
+            ps.tee(writing, ps.drain(got.append), capacity=9),
+        )
+    else:
+        writer = ps.duplex.Duplex(ps.pipe(ps.interval(1), ps.map_async(after(4), 9)), ps.drain(got.append))
+        pipeline = ps.duplex.connect(writer, ps.duplex.Duplex(reading, writing))
+    async with pipeline.open() as running:
+        await trio.sleep(5.5)
+        assert got == [0]
+        with trio.fail_after(9):
+            await running.finish()
+    assert set(got) == set(range(5))
+
+
 async def test_the_ends_of_a_pair_are_in_one_program():
     source, sink = ps.duplex.pair()
     async with ps.pipe(ps.values("ab"), sink).open() as running:
@@ -127,8 +150,18 @@ def test_the_ends_of_a_pair_may_be_used_one_after_the_other():
 
 def test_a_pair_is_used_once():
     reading, writing = ps.duplex.pair()
-    pipeline = ps.duplex.connect(ps.duplex.Duplex(ps.values("ab"), ps.collect()), ps.duplex.Duplex(reading, writing))
-    assert ps.run(pipeline) == (None, ["a", "b"])
+
+    def run():
+        def same(value):
+            return value
+
+        here = ps.duplex.Duplex(ps.values("ab"), ps.pipe(ps.map(same), ps.collect()))
+        assert ps.run(ps.duplex.connect(here, ps.duplex.Duplex(reading, writing))) == (None, ["a", "b"])
+        return ref(same)
+
+    same = run()
+    gc.collect()
+    assert same() is None, "the pair keeps its run"
     with pytest.raises(ps.errors.ReuseError, match="sink of pair"):
         ps.run(ps.pipe(ps.values("ab"), writing))
     with pytest.raises(ps.errors.ReuseError, match="source of pair"):

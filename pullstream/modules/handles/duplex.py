@@ -10,8 +10,10 @@ from typing_extensions import TypeVar, override
 from pullstream.blueprint import Module, OfOneRun, Sink, Site, Source
 from pullstream.engine.assembly import Assembly, Consumer, Consuming, Wiring
 from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.interfaces import Finishing
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import running_program
@@ -62,7 +64,9 @@ class Joint(Held, OfOneRun):
         self.upstream: Kernel[Any] | None = None
         """The kernel upstream of the writing end."""
         self.reader: Lane[Any] | None = None
-        """The input of the writing end, once it has begun."""
+        """The input of the writing end, from its beginning to its end."""
+        self.used: set[str] = set()
+        """The ends that have been opened."""
         self._asked: Signal | None = None
         self._answered: Signal | None = None
         self._program: trio.lowlevel.TrioToken | None = None
@@ -70,10 +74,6 @@ class Joint(Held, OfOneRun):
     @override
     def __repr__(self) -> str:
         return ""
-
-    def reused(self, end: str) -> ReuseError:
-        """Make the error for a second opening."""
-        return ReuseError(f"the {end} of {self}, was opened a second time. Make another pair")
 
     @property
     def reads(self) -> Run | None:
@@ -91,14 +91,17 @@ class Joint(Held, OfOneRun):
             if signal is not None:
                 signal.set()
 
-    def open(self) -> None:
+    def open(self, end: str) -> None:
         """Note that an end opens. Refuse it in another trio program than that of the other end, unless that is over."""
+        if end in self.used:
+            raise ReuseError(f"the {end} of {self}, was opened a second time. Make another pair")
         self.check_thread(
             None if self.left or self.written.known else self._program,
             "has its ends in two trio programs, which cannot wait for each other: run() and arun() start one each. "
             "Open both ends in one run, with connect(duplex, duplex), or with open() in one program",
         )
         self._program = running_program()
+        self.used.add(end)
 
     def opened(self) -> None:
         """Wake both ends, so that each waits for the other's run from now on."""
@@ -108,6 +111,7 @@ class Joint(Held, OfOneRun):
         """Connect the times once both ends are open: times that may reach the writing end may leave the reading one."""
         if self.kernel is not None and self.reader is not None and self.kernel.acquired:
             self.kernel.location.steered = False
+            self.kernel.reader = self.reader
             written = self.reader.edge.scope.sidecar.nesting
             self.kernel.scope.sidecar.nesting.enter(self.kernel.location, self.kernel.mirrored, written)
 
@@ -123,9 +127,6 @@ class Joint(Held, OfOneRun):
                 await self._answered.wait(outside=self.writes is None)
         finally:
             self.wanted = 0
-        if answer is not DONE and self.reader is not None:
-            # The batch is handed over: it is in flight at the reading end in this scheduler step.
-            self.reader.settle()
         return answer
 
     async def leave(self, reason: BaseException | None) -> None:
@@ -134,6 +135,8 @@ class Joint(Held, OfOneRun):
         self.wake(self._asked)
         if self.reader is not None and not self.written.known:
             await self.reader.terminate(reason)
+        # A program may keep the pair, which would keep the whole run.
+        self.kernel = self._answered = None
 
     # ---- the writing end
 
@@ -163,6 +166,7 @@ class Joint(Held, OfOneRun):
     def _end(self, ending: Done | BaseException) -> None:
         self.written.end(ending)
         self.wake(self._answered)
+        self.upstream = self.reader = self._asked = self.reason = None
 
 
 def signal_of(run: Run | None) -> Signal:
@@ -170,17 +174,17 @@ def signal_of(run: Run | None) -> Signal:
     return Signal(DeadlockDetector()) if run is None else run.signal()
 
 
-class PairSource(Kernel[Any]):
+class PairSource(Kernel[Any], Finishing):
     """The reading end of a pair."""
 
     traits = Traits(trusted=True, follows=True)
 
     acquired = False
+    reader: Lane[Any] | None = None
+    """The input of the writing end, once both ends are open."""
 
     def __init__(self, joint: Joint) -> None:
-        if joint.kernel is not None:
-            raise joint.reused("source")
-        joint.open()
+        joint.open("source")
         joint.kernel = self
         self._joint = joint
         joint.opened()
@@ -195,12 +199,36 @@ class PairSource(Kernel[Any]):
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
-        return await self._joint.ask(limit)
+        answer = await self._joint.ask(limit)
+        if answer is not DONE and self.reader is not None:
+            # The batch is handed over: it is in flight at the reading end in this scheduler step.
+            self.reader.settle()
+        return answer
 
     def mirrored(self) -> Iterable[Hashable]:
         """Return the times that may still be written."""
-        reader = self._joint.reader
-        return (BEGINNING,) if reader is None else reader.port.location.frontier
+        return (BEGINNING,) if self.reader is None else self.reader.port.location.frontier
+
+    @override
+    def finish(self) -> None:
+        # The sources of its own stream end by themselves, and their values in flight pass; but a cycle must be cut.
+        writer = self._joint.upstream
+        if writer is None or writer.scope is not self.scope or self._feeds(writer.edge):
+            self.edge.end_here()
+
+    def _feeds(self, edge: Edge[Any]) -> bool:
+        """Whether values from here may reach an edge, also through other pairs."""
+        seen: set[Edge[Any]] = set()
+        waiting = [edge]
+        while waiting:
+            edge = waiting.pop()
+            if edge not in seen:
+                seen.add(edge)
+                waiting += (end.edge for end in edge.inputs)
+                waiting += edge.beyond
+                if isinstance(edge.module, PairSource) and (reader := edge.module.reader) is not None:
+                    waiting.append(reader.edge)
+        return self.edge in seen
 
     @override
     async def dismiss(self, reason: BaseException | None) -> None:
@@ -220,9 +248,7 @@ class PairSink(Wiring):
     @override
     def wire(self, assembly: Assembly, module: Module, upstream: Kernel[Any]) -> Consuming:
         joint = self._joint
-        if joint.upstream is not None:
-            raise joint.reused("sink")
-        joint.open()
+        joint.open("sink")
         joint.upstream = upstream
         joint.opened()
 
