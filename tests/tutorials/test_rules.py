@@ -1,6 +1,9 @@
 """The cards of the rules match the runs of their scenes."""
 
 import re
+import runpy
+import sys
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -27,3 +30,13 @@ def test_a_rule_has_its_cards(rule):
         assert any(text.startswith(f"{rule}: ") for text in texts) == (how == "broken")
         assert re.search(r"ask\w*1", described)
     assert f"## {rule}\n" in (FOLDER / "README.md").read_text()
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules")
+@pytest.mark.parametrize("pictures", ["rules", "pictures"])
+def test_help_draws_nothing(pictures, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["", "--help"])
+    monkeypatch.setattr(Path, "write_text", None)
+    with pytest.raises(SystemExit):
+        runpy.run_module(f"tutorials.{pictures}", run_name="__main__")
+    assert f"usage: python -m tutorials.{pictures} [-h]" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """`python -m tutorials.rules`: run the scenes of the rules and draw their cards."""
 
+import argparse
 from pathlib import Path
 
 from pullstream.checker import RULES
@@ -40,4 +41,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m tutorials.rules", description=__doc__).parse_args()
     main()

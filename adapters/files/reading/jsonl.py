@@ -27,6 +27,9 @@ BLANK: Final = b" \t\r\n"
 _SCAN: Final[Callable[[str, int], tuple[Any, int]]] = cast("Any", json.JSONDecoder()).scan_once
 """The scanner inside `json.loads`, without the checks that `loads` repeats for each line."""
 
+_NEXT: Final = re.compile(rb"\}\s*\n\s*\{")
+"""The end of an object, and the beginning of the next one on another line."""
+
 _NULL: Final = re.compile(rb"\n[ \t\r]*null")
 
 
@@ -167,6 +170,10 @@ class JsonTableFormat(TableFormat):
         # Without a schema no line so far was an object, and neither is this one.
         schema = pa.schema([]) if agreed.schema is None else agreed.schema
         table = _read_json(data, schema, "error" if self.columns is None else "ignore")
+        # pyarrow reads several objects from one line. Where no white space is between rows, counting is faster.
+        following, apart = table.num_rows - 1, data.count(b"}\n{") + data.count(b"}\r\n{")
+        if apart < following and len(_NEXT.findall(data)) < following:
+            raise ValueError("has more than one value; each line must be one whole JSON value")
         return table.select(schema.names)
 
 

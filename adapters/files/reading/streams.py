@@ -350,7 +350,7 @@ def compression_of(path: str, given: str | None) -> str | None:
 
 def transcoded(encoding: str) -> str | None:
     """The encoding to convert to UTF-8; None if it already is UTF-8."""
-    return None if codecs.lookup(encoding).name in {"utf-8", "utf-8-sig", "ascii"} else encoding
+    return None if codecs.lookup(encoding).name in {"utf-8", "utf-8-sig"} else encoding
 
 
 @contextmanager

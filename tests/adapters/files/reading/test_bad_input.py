@@ -76,7 +76,10 @@ MESSAGES = [
     ("jsonl", '{"a": 1}\nnothing\n', {}, [{"a": 1}], 2, "is not valid JSON: Expecting value, at column 1"),
     ("jsonl", '{"x": 1}\n null\n', {**TUPLES, **INT_X}, [(1,)], 2, "is null, and not an object"),
     ("jsonl", ' null\n{"x": 1}\n', TUPLES, [], 1, "is null, and not an object"),
-    ("jsonl", '{"x": 1}{"x": 2}\n', TUPLES, [], 1, "the row does not end at the end of its line"),
+    ("jsonl", '{"x": 1}{"x": 2}\n', TUPLES, [], 1, "has more than one value; each line must be one whole JSON value"),
+    ("jsonl", '{"x": 1}{"x": 2}\n\n{"x": 3}\n', TUPLES, [], 1, "has more than one value"),
+    ("jsonl", ' {"x": 1} \n\n\t{"x": 2} {"x": 3}\n', TUPLES, [(1,)], 3, "has more than one value"),
+    ("text", b"one\ntw\xc3\xb6\n", {"encoding": "ascii"}, ["one"], 2, "is not valid in its encoding"),
 ]
 
 
