@@ -1,12 +1,13 @@
 """Tests of sinks that commit complete times: their process is killed before a step, and the next run continues."""
 
+import json
 import os
 import random
 import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -84,7 +85,8 @@ def kills(
     `number` of them, chosen at random but always the same (another `seed` chooses others; None takes all), a process is
     killed (SIGKILL) and the visible values are read. Then the sink runs again, and may be killed again, until a run
     finishes. Every second series has a journal. After each kill, each time must be visible as a whole or not at all,
-    and visible times must stay visible. At the end, everything must be as if nothing had happened.
+    times whose `commit` has returned must be visible, and visible times must stay visible. At the end, everything must
+    be as if nothing had happened.
 
     >>> import json, os, pullstream as ps
     >>> from pullstream.conformance import kills
@@ -128,6 +130,8 @@ class _KillTrial:
         self._values = values
         self._limit = limit
         self._expected: Mapping[Hashable, Any] = {}
+        self._committed: Sequence[Hashable] = ()
+        """The times for which `commit` had returned before the last kill."""
 
     def judged(self, root: Path, number: int | None, dice: random.Random) -> KillReport:
         whole = root / "whole"
@@ -172,7 +176,10 @@ class _KillTrial:
                 return len(killed_at), f"{after}, the next run failed: {where}"
             killed_at.append(where)
             now = self._seen(folder)
-            if wrong := self._difference(now, before, " too early"):
+            wrong = self._difference(now, before, " too early")
+            if hidden := [time for time in self._committed if time not in now]:
+                wrong = wrong or f"the values at {hidden[0]!r} are not visible, although `commit` has returned"
+            if wrong:
                 return len(killed_at), f"killed {' and '.join(killed_at)}: {wrong}"
             before = now
             kill_at = dice.randrange(place + 1) if dice.random() < 0.5 and len(killed_at) < 4 else None
@@ -209,7 +216,10 @@ class _KillTrial:
         kind, found = self._apart(live)
         if kind == "end":
             return cast("int", found), ""
-        return None, f"before {last.read_text()}" if kind == "killed" else found
+        if kind != "killed":
+            return None, found
+        where, self._committed = json.loads(last.read_text())
+        return None, f"before {where}"
 
     def _apart(self, work: Callable[[], object]) -> tuple[str, Any]:
         """Return ("end", result), ("raised", text) or ("killed", "")."""
@@ -235,6 +245,7 @@ class _Steps:
         self._last = last
         self._files: set[str] = set()
         self._lock = threading.Lock()
+        self._committed: list[Hashable] = []
         self.count = 0
 
     def __enter__(self) -> Self:
@@ -252,6 +263,8 @@ class _Steps:
             self._files.add(type(sink).commit.__code__.co_filename)
             threading.settrace(self._trace)
             sys.settrace(self._trace)
+        if name == "committed":
+            self._committed.append(time)
         self._count(lambda: name if time is None else f"{name} at {time!r}")
 
     def _trace(self, frame: Any, event: str, _: object) -> Any:
@@ -264,6 +277,6 @@ class _Steps:
     def _count(self, name: Callable[[], str]) -> None:
         with self._lock:
             if self.count == self._kill_at:
-                self._last.write_text(name())
+                self._last.write_text(json.dumps([name(), self._committed]))
                 os.kill(os.getpid(), signal.SIGKILL)
             self.count += 1
