@@ -213,6 +213,7 @@ ROWS = {
 }
 
 
+@pytest.mark.sampled(57)
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 @pytest.mark.parametrize("run", [1, 5, 100], ids=["a time a value", "five values a time", "one time"])
 @pytest.mark.parametrize("name", ROWS)

@@ -134,6 +134,7 @@ STOPPED = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", STOPPED)
 @pytest.mark.parametrize("exception", [StopIteration, StopAsyncIteration])
 def test_stop_iteration_from_a_callable_is_an_error(name, exception):

@@ -126,6 +126,7 @@ def begun_in_place(seen, n):
     return [*seen, n] if seen else appended(seen, n)
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("on_error", ["fail", "skip"])
 @pytest.mark.parametrize("name", EMITTING)
 def test_a_result_that_the_next_step_would_change_is_refused(name, on_error, limit):

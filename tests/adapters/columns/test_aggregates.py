@@ -31,6 +31,7 @@ def aggregate(made, rows, together):
         return ps.run(program)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sizes", [(1, 1), (3, 1), (1, 100), (3, 100), (100, 1)])
 @pytest.mark.parametrize(
     ("made", "kind", "values", "results"),
@@ -93,6 +94,7 @@ def test_aggregates_of_every_type(made, kind, values, results, sizes):
 FULL = [str(n) for n in range(128)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("cut", [1, 3, 100])
 @pytest.mark.parametrize(
     ("kind", "keys", "counts"),

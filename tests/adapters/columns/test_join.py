@@ -110,6 +110,7 @@ DAYS = [{"day": 1, "k": "a"}, {"day": 2, "k": "a"}, {"day": 3, "k": "b"}]
 VALUES = [{"day": 2, "k": "a", "v": 7}, {"day": 4, "k": "c", "v": 8}]
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("slow", [None, 0, 1])
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize(
@@ -242,6 +243,7 @@ def of_one_column(name, values, kind):
     return in_arrow(pa.record_batch({"k": pa.array(values, kind), name: range(len(values))}))
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("how", ["inner", "left", "full", "semi", "asof"])
 @pytest.mark.parametrize(
     ("one", "other"),

@@ -145,6 +145,7 @@ def parted(*parts):
     return in_arrow(*(pa.record_batch({"t": times, "n": column}) for times, column in parts))
 
 
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("shape", ["tumbling", "sessions"])
 @pytest.mark.parametrize(
     "run", [(1, 0, 99), (4096, 0, 99), (1, 20, 99), (4096, 20, 1), (4096, 20, 99), (1, 100, 1), (4096, 100, 2)]

@@ -105,6 +105,7 @@ CROSSED = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", CROSSED)
 @pytest.mark.parametrize("follow", [False, True])
 def test_a_target_among_the_inputs(how, follow, inbox, tmp_path):

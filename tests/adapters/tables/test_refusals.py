@@ -342,6 +342,7 @@ def test_passwords_appear_nowhere(made, tmp_path, caplog):
     assert PASSWORD.encode() in pickle.dumps(made)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("options", modes("sold").values(), ids=modes("sold"))
 @pytest.mark.parametrize("first", [4, 14, 10_000])

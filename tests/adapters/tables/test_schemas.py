@@ -102,6 +102,7 @@ def test_columns_are_derived_from_the_first_complete_time(base, later, lateness,
     assert base.query("SELECT * FROM sales") == [(1, 1), (1, 7), (2, 2)]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("base", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("limit", [1, 2, 64])
 @pytest.mark.parametrize("first", [3, 4, 6, 100])

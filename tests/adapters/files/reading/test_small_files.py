@@ -54,6 +54,7 @@ SOURCES = {
 ROWS = {"parquet": 2, "arrow": 2}
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kind", SOURCES)
 @pytest.mark.parametrize("journal", [False, True])
 @pytest.mark.parametrize("slow", [False, True])

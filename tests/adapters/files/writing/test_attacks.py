@@ -103,6 +103,7 @@ def state(folder):
     }
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("plant", PLANTED)
 @pytest.mark.parametrize("tail", ["", f"-{TAIL}"])
 @pytest.mark.parametrize("url", [False, True])

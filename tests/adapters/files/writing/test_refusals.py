@@ -189,6 +189,7 @@ def test_a_column_that_csv_cannot_hold(kind, header, tmp_path):
 MISFITS = [{"n": "tea"}, {"n": 1, "x": 2}, (1, 2), [1, 2, 3], {"n": 2**70}, pa.table({"n": ["tea"]})]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("row_group", [1, 10])
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("value", MISFITS, ids=str)
