@@ -157,20 +157,19 @@ def test_functions_and_classes_of_the_script_work(tmp_path, how):
 
 
 @pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
-def test_a_piped_script_is_refused_by_name(tmp_path):
-    """There is no file that a worker could import."""
-    done = run_script(tmp_path, GUARD, "-")
+@pytest.mark.parametrize(
+    ("guard", "how", "words"),
+    [
+        (GUARD, ["-"], ["CompositionError: map_process()", "doubled"]),
+        ("", [], ['under `if __name__ == "__main__":`']),
+    ],
+    ids=["piped", "runs when it is imported"],
+)
+def test_a_script_that_workers_cannot_import_is_refused(tmp_path, guard, how, words):
+    """There is no file to import; or every worker would start more workers, without end."""
+    done = run_script(tmp_path, guard, *how)
     assert done.returncode == 1
-    assert "CompositionError: map_process()" in done.stderr
-    assert "doubled" in done.stderr
-
-
-@pytest.mark.skipif(find_spec("cloudpickle") is not None, reason="cloudpickle sends the function itself")
-def test_a_script_that_runs_when_it_is_imported_is_refused(tmp_path):
-    """Every worker would start more workers, without end."""
-    done = run_script(tmp_path, "")
-    assert done.returncode == 1
-    assert 'under `if __name__ == "__main__":`' in done.stderr
+    assert [word for word in words if word not in done.stderr] == []
 
 
 def test_unpicklable_objects_are_refused_by_name(helpers):

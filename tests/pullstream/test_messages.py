@@ -131,29 +131,18 @@ def test_opening_without_trio_says_what_to_call(opens):
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("make", "call"),
     [
-        lambda orders: orders.push_nowait("tea"),
-        lambda orders: orders.end(),
-        lambda orders: orders.advance(1),
-        lambda orders: asyncio.run(orders.push("tea")),
-        lambda orders: asyncio.run(orders.push_many(["tea"])),
+        *product([ps.pushable, ps.broadcast], [lambda handle: handle.end(), lambda handle: handle.advance(1)]),
+        (ps.pushable, lambda orders: orders.push_nowait("tea")),
+        (ps.pushable, lambda orders: asyncio.run(orders.push("tea"))),
+        (ps.pushable, lambda orders: asyncio.run(orders.push_many(["tea"]))),
+        (ps.broadcast, lambda news: asyncio.run(news.send("tea"))),
     ],
 )
-async def test_a_pushable_in_another_thread_says_what_to_do(call):
-    orders = ps.pushable(3)
-    await refused_in_another_thread(orders, orders, orders.push, call)
-
-
-@pytest.mark.parametrize(
-    "call", [lambda news: news.end(), lambda news: news.advance(1), lambda news: asyncio.run(news.send("tea"))]
-)
-async def test_a_broadcast_in_another_thread_says_what_to_do(call):
-    news = ps.broadcast(3)
-    await refused_in_another_thread(news, news.listen(), news.send, call)
-
-
-async def refused_in_another_thread(handle, source, push, call):
+async def test_a_handle_in_another_thread_says_what_to_do(make, call):
+    handle = make(3)
+    source, push = (handle, handle.push) if make is ps.pushable else (handle.listen(), handle.send)
     async with ps.pipe(source, ps.collect()).open() as running:
         await trio.testing.wait_all_tasks_blocked()
         with pytest.raises(ps.PullstreamError, match=r", made at .*from_thread.*from_callback"):

@@ -17,6 +17,7 @@ from adapters.display import display, task
 from pullstream.incremental import maintain
 from pullstream.timely import Product
 from tests.programs import printed
+from tests.pullstream.common import after
 
 rich_console = pytest.importorskip("rich.console")
 
@@ -41,17 +42,12 @@ class Paper:
         return [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", part) for part in re.split(r"(?=\r\x1b\[2K)", self.written)]
 
 
-async def slow(n):
-    await trio.sleep(1)
-    return n
-
-
 def days(count, first=dt.date(2013, 7, 31)):
     return [first + dt.timedelta(number) for number in range(count)]
 
 
 def slowly(*times):
-    return ps.pipe(ps.values(times, time=lambda time: time), ps.map_async(slow, 1).named("enrich"))
+    return ps.pipe(ps.values(times, time=lambda time: time), ps.map_async(after(1), 1).named("enrich"))
 
 
 async def shown(pipeline, *, paper=None, fails=None, **options):
@@ -132,7 +128,7 @@ async def test_a_wait_in_a_program_of_collections_has_nested_names(autojump_cloc
 
 
 async def test_a_stream_without_times_shows_none(autojump_clock):
-    paper = await shown(ps.pipe(ps.values(range(15)), ps.map_async(slow, 1), ps.collect()), every=10.2)
+    paper = await shown(ps.pipe(ps.values(range(15)), ps.map_async(after(1), 1), ps.collect()), every=10.2)
     assert paper.lines[0].startswith("0:00:10 · 11 values, ")
 
 
@@ -379,7 +375,7 @@ def test_a_module_that_blocks_the_run_is_named(blocks, monkeypatch):
             time.sleep(0.01)
         return n
 
-    work = ps.map(computing) if blocks else ps.map_async(slow, 1)
+    work = ps.map(computing) if blocks else ps.map_async(after(1), 1)
     ps.run(ps.pipe(ps.values([1]), work, ps.drain()), beside=display(console=paper.console))
     blocked = re.search(r"computing \(test_display\.py:\d+\) has blocked the run for 0 s", paper.written)
     assert bool(blocked) is blocks

@@ -10,6 +10,7 @@ import trio
 import pullstream as ps
 from adapters.metrics import MetricsMissing, metrics
 from tests.programs import printed
+from tests.pullstream.common import after
 
 sdk = pytest.importorskip("opentelemetry.sdk.metrics")
 export = pytest.importorskip("opentelemetry.sdk.metrics.export")
@@ -92,7 +93,7 @@ def test_a_log_line_for_every_frontier_change(collector, caplog):
     caplog.set_level(logging.INFO, "shops")
 
     ps.run(
-        ps.pipe(ps.values([1, 2], time=lambda n: n), ps.map_async(later, concurrency=1), ps.drain()),
+        ps.pipe(ps.values([1, 2], time=lambda n: n), ps.map_async(after(0.01), concurrency=1), ps.drain()),
         beside=metrics(collector.meter, log=logging.getLogger("shops")),
     )
 
@@ -100,16 +101,11 @@ def test_a_log_line_for_every_frontier_change(collector, caplog):
     assert caplog.messages[-1] == "complete; times done: 2"
 
 
-async def later(value):
-    await trio.sleep(0.01)
-    return value
-
-
 def test_failing_metrics_do_not_fail_the_run(collector):
     def behind(now):
         raise ZeroDivisionError(now)
 
-    slow = ps.pipe(ps.values([1, 2], time=int), ps.map_async(later, concurrency=1), ps.collect())
+    slow = ps.pipe(ps.values([1, 2], time=int), ps.map_async(after(0.01), concurrency=1), ps.collect())
     with pytest.warns(RuntimeWarning, match="metrics failed.*ZeroDivisionError"):
         assert ps.run(slow, beside=metrics(collector.meter, behind=behind, every=0.001)) == [1, 2]
 

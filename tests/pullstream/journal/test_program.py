@@ -289,13 +289,10 @@ def test_another_version_is_refused(path):
 
 
 def test_the_same_version_is_the_same_program(path):
+    """Later runs without a version are compared with the program that was accepted."""
     assert halves(MENDED, path, ["1"], first=MINE) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
     with pytest.raises(ps.errors.JournalError, match="module 3 was map"):
         halves(ps.filter(lambda n: n), path, ["1"])
-
-
-def test_a_program_accepted_by_version_is_compared_later(path):
-    halves(MENDED, path, ["1"], first=MINE)
     assert halves(MENDED, path, [None]) == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11]
     with pytest.raises(ps.errors.JournalError, match="the code of <lambda> has changed"):
         halves(MINE, path, [None])

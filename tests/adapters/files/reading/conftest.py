@@ -40,17 +40,6 @@ def read():
 
 
 @pytest.fixture
-def failing():
-    def failing(source, kind, **options):
-        got = []
-        with pytest.raises(kind) as caught:
-            ps.run(ps.pipe(source, ps.drain(got.append)), check=True, **options)
-        return got, caught.value
-
-    return failing
-
-
-@pytest.fixture
 def opened():
     return descriptors
 

@@ -20,6 +20,9 @@ import pullstream as ps
 from adapters import files
 from adapters.files.reading import parsing
 from tests.adapters.files.failing import STEPS, FailingReads
+from tests.pullstream.common import until_failure
+
+failing = partial(until_failure, check=True)
 
 
 def parts(values):
@@ -84,9 +87,9 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("kind", "text", "options", "before", "line", "message"), MESSAGES)
-def test_messages(kind, text, options, before, line, message, put, failing):  # noqa: PLR0917
+def test_messages(kind, text, options, before, line, message, put):  # noqa: PLR0917
     path = put("a", text)
-    got, error = failing(getattr(files, f"read_{kind}")(path, **options), files.FileReadError)
+    got, error = failing(files.FileReadError, getattr(files, f"read_{kind}")(path, **options))
     assert got == before
     assert (error.path, error.line) == (str(path), line)
     assert str(error).startswith(f"{path}:{line}: " if line else f"{path}: ")
@@ -173,11 +176,11 @@ async def test_bad_rows_are_skipped_and_counted(put):
 
 
 @pytest.mark.parametrize("size", [4, 4 << 20])
-def test_an_error_names_line_and_column_once(size, put, failing):
+def test_an_error_names_line_and_column_once(size, put):
     path = put("a.csv", "x,y,z\n" + "1,2,3\n" * 500 + "4,In CSV column #1: Row #7: 5,6\n")
     source = files.read_csv(path, columns=["z", "y"], schema={"z": "int64", "y": "int64"}, block_size=size)
 
-    _, error = failing(source, files.FileReadError)
+    _, error = failing(files.FileReadError, source)
 
     wrong = "invalid value 'In CSV column #1: Row #7: 5'"
     assert str(error).startswith(f"{path}:502: the column 'y': CSV conversion error to int64: {wrong}; ")
@@ -207,7 +210,7 @@ def test_the_first_objects_set_the_columns(front, put, read):
 
 
 @pytest.mark.parametrize("count", [0, 1, 5_000, 60_000])
-def test_lines_before_broken_gzip_data_arrive(count, put, failing):
+def test_lines_before_broken_gzip_data_arrive(count, put):
     """Also rows of empty fields, which tell no types, before any other row."""
     lines = [str(n * 7919) for n in range(count)]
     for read, head, body, got in (
@@ -217,12 +220,12 @@ def test_lines_before_broken_gzip_data_arrive(count, put, failing):
         press = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
         good = press.compress("".join(f"{line}\n" for line in head + body).encode()) + press.flush(zlib.Z_FULL_FLUSH)
         path = put("a.gz", good + b"\xff" * 100)
-        before, error = failing(read(path), files.FileReadError)
+        before, error = failing(files.FileReadError, read(path))
         assert before == got
         assert str(error).startswith(f"{path}: cannot be decompressed as gzip: ")
 
 
-def test_a_parquet_file_with_a_broken_middle(folder, put, failing):
+def test_a_parquet_file_with_a_broken_middle(folder, put):
     good = folder / "good.parquet"
     table = pa.table({"x": list(range(300))})
     pq.write_table(table, good, row_group_size=100, compression="none", use_dictionary=False)
@@ -230,19 +233,19 @@ def test_a_parquet_file_with_a_broken_middle(folder, put, failing):
     begin = pq.ParquetFile(good).metadata.row_group(1).column(0).data_page_offset
     data[begin : begin + 20] = b"\xff" * 20
 
-    got, error = failing(files.read_parquet(put("bad.parquet", bytes(data)), as_="tuples"), files.FileReadError)
+    got, error = failing(files.FileReadError, files.read_parquet(put("bad.parquet", bytes(data)), as_="tuples"))
 
     assert got == [(n,) for n in range(100)]
     assert "cannot be read, in its row group 2 of 3: " in str(error)
 
 
 @pytest.mark.parametrize("delimiter", ["\t", ";"])
-def test_a_file_with_another_delimiter(delimiter, put, failing, read):
+def test_a_file_with_another_delimiter(delimiter, put, read):
     """It would be read as a single column; both fixes in the error work."""
     path = put("a.tsv", f"x{delimiter}y\n1{delimiter}2\n")
 
     for options in ({}, {"columns": ["x"]}, {"time": "x"}, {"parse_options": pc.ParseOptions(newlines_in_values=True)}):
-        got, error = failing(files.read_csv(path, **options), files.FileReadError)
+        got, error = failing(files.FileReadError, files.read_csv(path, **options))
         assert got == []
         assert str(error).startswith(f"{path}: has a single column, {f'x{delimiter}y'!r}: the delimiter seems to be ")
         assert f"Set delimiter={delimiter!r}, or delimiter=',' if it is one column" in str(error)
@@ -258,10 +261,10 @@ def test_pyarrow_prints_nothing_about_a_bad_row(put, read, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_files_with_different_columns(put, failing, read):
+def test_files_with_different_columns(put, read):
     paths = [put("a.csv", "x,y\n1,2\n"), put("b.csv", "z,x\n3,4\n")]
 
-    got, error = failing(files.read_csv(paths, as_="tuples"), files.FileReadError)
+    got, error = failing(files.FileReadError, files.read_csv(paths, as_="tuples"))
 
     assert got == [(1, 2)]
     message = f"{paths[1]}: has no column 'y' and has additional columns: 'z', unlike {paths[0]} before it"
@@ -291,13 +294,13 @@ def test_files_with_different_columns(put, failing, read):
     ],
 )
 @pytest.mark.parametrize("order", [1, -1])
-def test_parquet_files_with_different_types(folder, failing, read, *, given, advice, schema, expected, order):
+def test_parquet_files_with_different_types(folder, read, *, given, advice, schema, expected, order):
     """The error names both types, and a type for the values of both, in either order; schema= casts to it."""
     for name, values in zip("ab", given[::order], strict=True):
         pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
     before, kind = (pq.read_schema(folder / f"{name}.parquet").field("x").type for name in "ab")
 
-    _, error = failing(files.read_parquet(folder), files.FileReadError)
+    _, error = failing(files.FileReadError, files.read_parquet(folder))
 
     assert f"b.parquet: the column 'x' is {kind}, but {before} in " in str(error)
     assert str(error).endswith(advice)
@@ -333,15 +336,15 @@ def test_an_all_null_column_has_the_type_of_other_files(given, kind, folder, rea
     assert types[-1] == max(types, key=lambda kind: "null" not in kind), "a known type is kept"
 
 
-def test_the_type_of_a_column_with_nulls_first(folder, failing):
+def test_the_type_of_a_column_with_nulls_first(folder):
     for name, values in {"a": pa.nulls(1), "b": [1], "c": [1.5]}.items():
         pq.write_table(pa.table({"x": values}), folder / f"{name}.parquet")
 
-    got, error = failing(files.read_parquet(folder, as_="tuples"), files.FileReadError)
+    got, error = failing(files.FileReadError, files.read_parquet(folder, as_="tuples"))
 
     assert got == [(None,), (1,)]
     assert f"c.parquet: the column 'x' is double, but int64 in {folder}/b.parquet" in str(error)
-    _, error = failing(files.read_parquet(folder / "c.parquet", schema={"x": "int32"}), files.FileReadError)
+    _, error = failing(files.FileReadError, files.read_parquet(folder / "c.parquet", schema={"x": "int32"}))
     assert "does not match schema=" in str(error)
 
 
@@ -356,7 +359,7 @@ def test_json_of_other_types_and_members(put, read):
 
 @pytest.mark.parametrize("on_error", ["fail", "skip"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
-def test_missing_columns(kind, on_error, put, folder, failing):
+def test_missing_columns(kind, on_error, put, folder):
     write = {"csv": pc.write_csv, "parquet": pq.write_table, "arrow": pa.feather.write_feather}[kind]
     first, path = folder / f"0.{kind}", folder / f"a.{kind}"
     write(pa.table({"x": [1], "y": [2], "z": [3]}), first)
@@ -364,7 +367,7 @@ def test_missing_columns(kind, on_error, put, folder, failing):
     read = getattr(files, f"read_{kind}")
     for option in ({"columns": ["z"]}, {"schema": {"z": "int64"}}, {"time": "z"}):
         for before in ([], [first]):
-            got, error = failing(read([*before, path], **option, on_error=on_error), files.NoColumnError)
+            got, error = failing(files.NoColumnError, read([*before, path], **option, on_error=on_error))
             named = ", which time= names" if "time" in option else ""
             assert str(error) == f"{path}: has no column 'z'{named}; it has 'x', 'y'"
             assert len(got) == len(before)
@@ -387,9 +390,9 @@ NAN = float("nan")
         (files.path_time(lambda _: NAN), "", None, "NaN"),
     ],
 )
-def test_a_value_without_a_valid_time(time, line, at, why, put, failing, read):  # noqa: PLR0917
+def test_a_value_without_a_valid_time(time, line, at, why, put, read):  # noqa: PLR0917
     path = put("a.jsonl", f'{{"n": 1}}\n{line}\n')
-    got, error = failing(files.read_jsonl(path, time=time), files.FileReadError)
+    got, error = failing(files.FileReadError, files.read_jsonl(path, time=time))
     before = [{"n": 1}] if at == 2 else []
     assert got == before
     assert (f"{path}:{at}: has a value without a time: {why}" if at else f"{path}: has no time: {why}") in str(error)
@@ -397,12 +400,12 @@ def test_a_value_without_a_valid_time(time, line, at, why, put, failing, read): 
 
 
 @pytest.mark.parametrize("as_", ["rows", "dicts", "batches"])
-def test_an_error_names_the_line_out_of_order(as_, put, failing, read):
+def test_an_error_names_the_line_out_of_order(as_, put, read):
     rows = [1, 2, None, 2, 1, 3]
     text = "".join(json.dumps({"day": day}) + "\n" for day in rows)
     path = put("a.jsonl", text)
     source = files.read_jsonl(path, time="day", as_=as_, on_error="skip")
-    got, error = failing(source, ps.errors.CapabilityError)
+    got, error = failing(ps.errors.CapabilityError, source)
     # Rows before it arrive, and none after it (R8).
     days = {"rows": lambda row: [row.day], "dicts": lambda row: [row["day"]], "batches": lambda batch: batch["day"]}
     assert [int(str(day)) for value in got for day in days[as_](value)] == [1, 2, 2]
@@ -411,18 +414,18 @@ def test_an_error_names_the_line_out_of_order(as_, put, failing, read):
     assert len(read(ps.pipe(files.read_jsonl(path), below))) == len(rows)
 
 
-def test_a_folder_with_files_of_two_formats(put, folder, failing):
+def test_a_folder_with_files_of_two_formats(put, folder):
     sales = pa.table({"day": [1], "item": ["tea"]})
     put("in/a.csv", "day,item\n1,tea\n")
     pq.write_table(sales, folder / "in/b.parquet")
-    got, error = failing(files.read_csv(folder / "in", time="day"), files.FileReadError)
+    got, error = failing(files.FileReadError, files.read_csv(folder / "in", time="day"))
     assert [tuple(row) for row in got] == [(1, "tea")]
     path = folder / "in/b.parquet"
     message = "is not CSV in this encoding: its header has null characters; its name ends in .parquet: use read_parquet"
     assert str(error) == f"{path}: {message}, or a pattern that leaves it out"
-    _, error = failing(files.read_csv(put("wide.csv", "a,b\n1,2\n".encode("utf-16-le"))), files.FileReadError)
+    _, error = failing(files.FileReadError, files.read_csv(put("wide.csv", "a,b\n1,2\n".encode("utf-16-le"))))
     assert "null characters; check encoding=" in str(error)
-    _, error = failing(files.read_arrow(folder / "in/a.csv"), files.FileReadError)
+    _, error = failing(files.FileReadError, files.read_arrow(folder / "in/a.csv"))
     assert "is not readable Arrow IPC; its name ends in .csv: use read_csv" in str(error)
 
 
@@ -437,12 +440,12 @@ def test_a_folder_with_files_of_two_formats(put, folder, failing):
         ("{folder}/s*", "matches only folders; to read the files in them, write {folder}/s*/*"),
     ],
 )
-def test_a_missing_file(given, message, folder, put, failing, monkeypatch):  # noqa: PLR0917
+def test_a_missing_file(given, message, folder, put, monkeypatch):
     """A relative path is shown with its folder, an absolute path once."""
     monkeypatch.chdir(folder)
     put("sub/.hidden", "x")
     put("sub/deep/_part", "x")
-    got, error = failing(files.read_text(given.format(folder=folder)), files.NoFilesError)
+    got, error = failing(files.NoFilesError, files.read_text(given.format(folder=folder)))
     assert got == []
     assert message.format(folder=folder) in str(error)
     assert str(error).count(str(folder)) <= 2
@@ -479,25 +482,25 @@ def test_a_pattern_may_name_hidden_files(pattern, found, store, tmp_path, read):
     assert read(files.read_text(f"{tmp_path}/in/{pattern}", filesystem=fs)) == found
 
 
-def test_a_file_that_vanishes_before_it_is_read(put, failing):
+def test_a_file_that_vanishes_before_it_is_read(put):
     paths = [put("a", "one\n"), put("b", "two\n")]
     source = ps.pipe(files.read_text(paths, on_error="skip"), ps.tap(lambda _: paths[1].unlink()))
 
-    got, error = failing(source, files.FileChangedError, limit=1)
+    got, error = failing(files.FileChangedError, source, limit=1)
 
     assert got == ["one"]
     assert str(error) == f"{paths[1]}: no longer exists: keep files until they have been read"
 
 
 @pytest.mark.parametrize("options", [{"on_error": "skip"}, {"as_": "tuples"}])
-def test_a_file_truncated_while_it_is_read(options, put, failing):
+def test_a_file_truncated_while_it_is_read(options, put):
     """All lines before its new end arrive, including blocks read ahead; then an error, whatever the policy."""
     head = "n\n" if "as_" in options else ""
     path = put("a", head + f"{'1' * 19}\n" * 50_000)
     cut = iter([lambda: os.truncate(path, len(head) + 500_000)])
     source = (files.read_csv if head else files.read_text)(path, block_size=5000, **options)
 
-    got, error = failing(ps.pipe(source, ps.tap(lambda _: next(cut, int)())), files.FileChangedError)
+    got, error = failing(files.FileChangedError, ps.pipe(source, ps.tap(lambda _: next(cut, int)())))
 
     assert len(got) == 25_000
     if not head:
@@ -505,21 +508,21 @@ def test_a_file_truncated_while_it_is_read(options, put, failing):
 
 
 @pytest.mark.parametrize("operation", ["open to read", "read a part", "close after reading"])
-def test_file_system_errors_ignore_the_policy(operation, put, failing):
+def test_file_system_errors_ignore_the_policy(operation, put):
     readers = {"a": files.read_text, "b.gz": files.read_text, "c": files.read_parquet, "d": files.read_arrow}
     for name in [*readers][: 2 if "close" in operation else 4]:
         path = put(name, "x\n" * 100)
         STEPS.reset({operation})
-        _, error = failing(readers[name](path, filesystem=FailingReads(), on_error="skip"), OSError)
+        _, error = failing(OSError, readers[name](path, filesystem=FailingReads(), on_error="skip"))
         assert str(error).endswith(operation)
         assert f"reading {path}" in error.__notes__
 
 
-def test_archives(folder, put, failing, read, monkeypatch):
-    _, error = failing(files.read_text(f"zip://*.txt::{folder}/no.zip"), files.NoFilesError)
+def test_archives(folder, put, read, monkeypatch):
+    _, error = failing(files.NoFilesError, files.read_text(f"zip://*.txt::{folder}/no.zip"))
     assert "no.zip: does not exist" in str(error)
     put("bad.zip", "no archive")
-    _, error = failing(files.read_text(f"zip://*.txt::{folder}/bad.zip"), files.FileReadError)
+    _, error = failing(files.FileReadError, files.read_text(f"zip://*.txt::{folder}/bad.zip"))
     assert "bad.zip: cannot be opened: the file is not a zip archive" in str(error)
     with zipfile.ZipFile(folder / "good.zip", "w") as archive:
         archive.writestr("2026-01-02.txt", "two\n")
