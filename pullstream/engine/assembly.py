@@ -3,19 +3,20 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol, cast
 
 import trio
 
 from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.edge.kernel import STEPS, Kernel, install, traits_of
-from pullstream.engine.edge.lane import first_lane
+from pullstream.engine.edge.lane import failures_of, first_lane
 from pullstream.engine.keeping import Keeping
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
 from pullstream.engine.traits import Carries
-from pullstream.errors import CompositionError, blame, failure_in, without_cancelled
+from pullstream.errors import CompositionError, blame, failure_in
 from pullstream.protocol import DONE, Reader
 from pullstream.resuming.interfaces import Resumable
 
@@ -219,20 +220,11 @@ async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:
 
 async def _side_by_side(consumers: Sequence[Consuming]) -> list[Any]:
     results: list[Any] = [None] * len(consumers)
-    failures: list[BaseException] = []
 
     async def consume(number: int) -> None:
-        try:
-            results[number] = await consumers[number].consume()
-        except BaseException as exc:
-            if without_cancelled(exc) is None:
-                raise
-            if all(exc is not failure for failure in failures):
-                failures.append(exc)
+        results[number] = await consumers[number].consume()
 
-    async with trio.open_nursery() as nursery:
-        for number in range(len(consumers)):
-            nursery.start_soon(consume, number)
+    failures = await failures_of(partial(consume, number) for number in range(len(consumers)))
     if len(failures) > 1:
         raise BaseExceptionGroup("several sinks failed, each in its own way", failures)
     if failures:

@@ -1,13 +1,15 @@
 """A lane: one task's end of an edge, and what it has in flight (R4, R11)."""
 
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from operator import index
 from typing import Any, Final, NoReturn
 
 import trio
 from typing_extensions import TypeVar, override
 
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.end import End
 from pullstream.engine.sidecar.location import Port
@@ -16,7 +18,6 @@ from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Done, Reader, Unanswered
 from pullstream.timely import Antichain
 
-T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 SPINNING: Final = 1000
@@ -321,11 +322,20 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
         announcing = [lane.edge for lane in lanes]
         for edge in announcing:
             announcing += edge.announce(reason)
+    failures = await failures_of([partial(lane.terminate, reason, closed=closed) for lane, closed in closing])
+    for other in failures[1:]:
+        failed_too(failures[0], other)
+    if failures:
+        raise failures[0]
+
+
+async def failures_of(calls: Iterable[Callable[[], Awaitable[object]]]) -> list[BaseException]:
+    """Make calls side by side, each in a task of its own; return their exceptions, each once, when all have ended."""
     failures: list[BaseException] = []
 
-    async def confirm(lane: "Lane[Any]", closed: bool) -> None:  # noqa: FBT001
+    async def made(call: Callable[[], Awaitable[object]]) -> None:
         try:
-            await lane.terminate(reason, closed=closed)
+            await call()
         except BaseException as exc:
             if without_cancelled(exc) is None:
                 raise
@@ -333,9 +343,6 @@ async def dismiss_all(lanes: "Sequence[Lane[Any]]", reason: BaseException | None
                 failures.append(exc)
 
     async with trio.open_nursery() as nursery:
-        for lane, closed in closing:
-            nursery.start_soon(confirm, lane, closed)
-    for other in failures[1:]:
-        failed_too(failures[0], other)
-    if failures:
-        raise failures[0]
+        for call in calls:
+            nursery.start_soon(made, call)
+    return failures
