@@ -167,20 +167,13 @@ class Eventful:
                 if upstream is None:
                     upstream = self._scope.sidecar.least_arriving(self._location, arrived=False)
                 self._fronts = [*upstream, *left]
-                while (time := self._known()) is not None:
+                requests = self.requests
+                while done := [time for time in requests.first if self.knows(time, before=requests[time])]:
+                    time = least(done)
+                    del requests[time]
                     yield Completed(time)
             yield run
             begin += len(run.values)
-
-    def _known(self) -> Hashable | None:
-        """Remove and return the least request known to be complete without reading the frontier; None if none is."""
-        requests = self.requests
-        done = [time for time in requests.first if self.knows(time, before=requests[time])]
-        if not done:
-            return None
-        time = done[0] if len(done) == 1 else least(done)
-        del requests[time]
-        return time
 
     def knows(self, time: Hashable, *, before: bool) -> bool:
         """Whether a time, or everything `before` it, was complete when the frontier was last read."""

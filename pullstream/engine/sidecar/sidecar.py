@@ -219,8 +219,11 @@ class Sidecar(Counts):
         Streams inside are read too, except for those of the module at the location `but`.
         """
         try:
-            if self.acknowledged:
-                self._withdraw_acknowledged()
+            for claim in [*self.acknowledged]:
+                if claim.live:
+                    del self.acknowledged[claim]
+                else:
+                    claim.withdraw()
             if self._nesting is not None and not self._nesting.refresh(but):
                 return
         except BaseException as exc:  # noqa: BLE001 - must not be raised by the reader
@@ -262,13 +265,6 @@ class Sidecar(Counts):
         requests = self._in_turn[place]
         for time in requests.first:
             self._to_check.update(requests[time])
-
-    def _withdraw_acknowledged(self) -> None:
-        for stamp in [*self.acknowledged]:
-            if stamp.live:
-                del self.acknowledged[stamp]
-            else:
-                stamp.withdraw()
 
     @override
     def soon(self, call: Callable[[], object]) -> None:
