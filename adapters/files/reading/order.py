@@ -1,6 +1,6 @@
 """The files of a source, in the order in which they are read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import pairwise
 from typing import Any
@@ -23,9 +23,9 @@ class FolderWatch:
     removed after it was read.
     """
 
-    def __init__(self, listing: Listing, given: Mapping[str, Identity]) -> None:
+    def __init__(self, listing: Listing, given: dict[str, Identity]) -> None:
         self._listing = listing
-        self._given = dict(given)
+        self._given = given
         self._growing: dict[str, Identity] = {}
 
     def fresh(self) -> list[File]:
@@ -136,7 +136,7 @@ class FileOrder:
 
     def _followed(self, listing: Listing, first: list[File]) -> Iterator[Turn | None]:
         earlier, time = self._earlier, self._plan.time
-        watch = FolderWatch(listing, earlier.identities)
+        watch = FolderWatch(listing, {path: identity for path, (_, identity, _) in earlier.files.items()})
         there = {file.path: file for file in first}
         self.number = earlier.count
         looked = False

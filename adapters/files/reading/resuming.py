@@ -91,11 +91,6 @@ class EarlierRun:
         return 1 + max((number for number, _, _ in self.files.values()), default=-1)
 
     @property
-    def identities(self) -> dict[str, Identity]:
-        """The identities of the files when they were read."""
-        return {path: identity for path, (_, identity, _) in self.files.items()}
-
-    @property
     def order(self) -> list[str]:
         """The paths in the order in which they were read; files with times from their paths all have the number 0."""
         return sorted(self.files, key=lambda path: (self.files[path][0], path.split("/")))

@@ -23,20 +23,15 @@ class Tree:
     def __init__(self, *, waits: bool) -> None:
         self._waits = waits
 
-    def inside(self, folder: str) -> Iterator[tuple[str, Info]]:
-        """All files except hidden and unfinished ones."""
-        yield from self._at_any_depth(folder, ())
-
     def matching(self, pattern: str) -> Iterator[tuple[str, Info]]:
-        """The files that match a pattern."""
+        """The files that match a pattern; some may come twice."""
         first, *rest = pattern.split("/")
-        seen = dict(self._matching(first or "/", rest))
-        yield from seen.items()
+        return self._matching(first or "/", rest)
 
     def _matching(self, folder: str, parts: Sequence[str]) -> Iterator[tuple[str, Info]]:
         part, rest = parts[0], parts[1:]
         if part == "**":
-            yield from self._at_any_depth(folder, rest)
+            yield from self.inside(folder, rest)
             return
         for path in self._fitting(folder, part):
             if self._is_there(path):
@@ -52,7 +47,8 @@ class Tree:
         fits = re.compile(fsspec().utils.glob_translate(part)).fullmatch
         return [path for name, path in self._names(folder) if fits(name) and (is_hidden(part) or not is_hidden(name))]
 
-    def _at_any_depth(self, folder: str, rest: Sequence[str]) -> Iterator[tuple[str, Info]]:
+    def inside(self, folder: str, rest: Sequence[str] = ()) -> Iterator[tuple[str, Info]]:
+        """The files at any depth except hidden and unfinished ones, or those that match the rest of a pattern."""
         if rest:
             yield from self._matching(folder, rest)
         for name, path in self._names(folder):
@@ -65,7 +61,7 @@ class Tree:
                         "is a link to a folder, which is not followed: add that folder to the paths, or remove the "
                         "link",
                     )
-                yield from self._at_any_depth(path, rest)
+                yield from self.inside(path, rest)
             elif not rest:
                 yield from self._file(path)
 
