@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pullstream.checker.rules import RULES, SHARING, sentence
+from pullstream.checker.rules import SHARING, sentence
 
 BESIDE: Final[Mapping[str, str]] = {
     "batching": "the output does not depend on how many values are asked for at once or on how they arrive",
@@ -73,8 +73,3 @@ MEANT: Final[Mapping[str, str]] = {
     "vacuous": "silent=True (it emits no values)",
 }
 """The expectations with which a subject declares a finding to be intended."""
-
-
-def sentence_of(rule: str) -> str:
-    """Return the sentence of a rule, or of another finding."""
-    return RULES.get(rule) or BESIDE[rule]

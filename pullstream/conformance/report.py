@@ -8,8 +8,9 @@ from typing import Self
 import attrs
 from more_itertools import interleave_longest
 
+from pullstream.checker.rules import RULES
 from pullstream.conformance.cells import Cell
-from pullstream.conformance.findings import HINTS, MEANT, sentence_of
+from pullstream.conformance.findings import BESIDE, HINTS, MEANT
 from pullstream.errors import PullstreamError
 
 
@@ -53,7 +54,7 @@ class Finding:
     @property
     def words(self) -> str:
         """The sentence of the rule."""
-        return sentence_of(self.rule)
+        return RULES.get(self.rule) or BESIDE[self.rule]
 
     @property
     def hint(self) -> str:
