@@ -3,13 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from typing_extensions import TypeVar
-
 from pullstream.blueprint.modules import Sink, Source, Transformer
-
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
+from pullstream.blueprint.variables import A, B, C
 
 Onward = Transformer
 Into = Sink

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import trio
-from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, shortened
+from pullstream.blueprint.variables import R
 from pullstream.engine.keeping import StateSaver
 from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
@@ -28,8 +28,6 @@ from pullstream.timely import BEGINNING, Antichain, Tracker
 
 SHARE: Final = 0.2
 """The largest share of the time to spend on recording, unless a module waits for it."""
-
-R = TypeVar("R")
 
 
 _UNKNOWN: Final = [Antichain([BEGINNING])]

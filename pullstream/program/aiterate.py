@@ -6,9 +6,10 @@ from types import TracebackType
 from typing import Any, Generic, NoReturn, cast
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import READS, Call, Module, Sink, Site, Source
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.pace import WaitingPace
@@ -19,8 +20,6 @@ from pullstream.frames import cut
 from pullstream.program.pipe import pipe
 from pullstream.program.running import Running, check_limits, trio_needed
 from pullstream.protocol import DONE, Batch, Done, Reader
-
-T = TypeVar("T")
 
 
 class Reading(AsyncIterator[T], Generic[T]):

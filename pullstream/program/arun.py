@@ -10,18 +10,16 @@ from os import PathLike
 from typing import Any, Generic, Never
 
 import trio
-from typing_extensions import TypeVar
 
 from pullstream.asyncio_bridge import Bridge, set_home
 from pullstream.blueprint import bound
+from pullstream.blueprint.variables import R
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program import wanted
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Companion, Running, check_limits
-
-R = TypeVar("R")
 
 
 @bound

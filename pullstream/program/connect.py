@@ -3,19 +3,15 @@
 from typing import Any
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import Blueprint, Module, Site
+from pullstream.blueprint.variables import A, B, R, S
 from pullstream.engine.assembly import Assembly, Consuming, Wiring
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.errors import CompositionError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
 from pullstream.program.pipeline import Pipeline
-
-A = TypeVar("A")
-B = TypeVar("B")
-R = TypeVar("R")
-S = TypeVar("S")
 
 
 class Connection(Wiring):

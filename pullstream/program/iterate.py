@@ -17,9 +17,10 @@ from typing import Generic, Self
 
 import attrs
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
 from pullstream.blueprint import READS, Call, Site, Source
+from pullstream.blueprint.variables import T
 from pullstream.engine.runtime.blocked import own_scope, running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task, runs_users
 from pullstream.errors import PullstreamError
@@ -27,8 +28,6 @@ from pullstream.frames import cut
 from pullstream.program.aiterate import Reading, reading
 from pullstream.program.running import check_limits
 from pullstream.protocol import DONE, Done
-
-T = TypeVar("T")
 
 
 def iterate(source: Source[T], *, limit: int = 4096, release_timeout: float = 5.0) -> Generator[T, None, None]:

@@ -6,9 +6,9 @@ from os import PathLike
 from typing import Any, Final, Never
 
 import trio
-from typing_extensions import TypeVar
 
 from pullstream.blueprint import bound
+from pullstream.blueprint.variables import R
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.interrupts import Interrupts, current_task
 from pullstream.engine.runtime.signals import borrowed_wakeups
@@ -19,8 +19,6 @@ from pullstream.program import wanted
 from pullstream.program.endless import never_gives
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Companion, Running, check_limits
-
-R = TypeVar("R")
 
 STALLS_ASYNCIO: Final = (
     "run() blocks the asyncio loop that is running here until the stream has ended: no other task can run. "

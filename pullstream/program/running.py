@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, cast
 
 import trio
-from typing_extensions import TypeVar
 
 from pullstream.blueprint import Blueprint, Call, Count, Site, refuse_sharing
+from pullstream.blueprint.variables import R
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope, running_program
@@ -38,8 +38,6 @@ from pullstream.program.onlookers import call_beside, check_beside
 from pullstream.program.progress import Progress
 from pullstream.resuming.keeping import StreamKeeping
 from pullstream.trace.every import trace_of_a_run
-
-R = TypeVar("R")
 
 LIMIT: Final = Count(1)
 

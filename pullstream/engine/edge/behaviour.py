@@ -6,14 +6,11 @@ from types import FunctionType, MethodType
 from typing import Any, ClassVar, Generic
 
 import attrs
-from typing_extensions import TypeVar
 
+from pullstream.blueprint.variables import R, T
 from pullstream.engine.traits import PLAIN, Carries, Traits
 from pullstream.frames import is_ours
 from pullstream.protocol import Batch, Done
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Behaviour(ABC, Generic[T]):

@@ -22,8 +22,8 @@ from typing import Any, Final, Generic
 from weakref import WeakSet
 
 import trio
-from typing_extensions import TypeVar
 
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of, without_waiting
 from pullstream.engine.edge.end import End
@@ -54,12 +54,10 @@ from pullstream.protocol import DONE, WAIT, Batch, Done, Event, State, Unanswere
 from pullstream.resuming.memory import Memory
 from pullstream.timely import Antichain
 
-T = TypeVar("T")
-
 OPEN: Final = State.OPEN
 
 AT_ONCE: Final = nullcontext()
-"""The scope of an ending that waits for nothing."""
+"""The scope of code that waits for nothing."""
 
 DEEP: Final = 32
 """After this many modules in a row, a module that can ask in a task does so instead of polling: a poll may take more
@@ -465,13 +463,10 @@ class Edge(Generic[T]):
         # Read now: a checker may have given the module a class that counts what it acquires and releases.
         if not self.module.__overrides__.acquires:
             self._requests.acquired = True
-        elif self.waits:
-            with own_scope() as self._scope:
+        else:
+            with own_scope() if self.waits else AT_ONCE as self._scope:
                 await method_of(self.module, "acquire")()
                 self._requests.acquired = True
-        else:
-            await method_of(self.module, "acquire")()
-            self._requests.acquired = True
         if self.observer is not None and self._requests.acquired:
             self.observer.acquired()
 

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic
 
-from typing_extensions import TypeVar
-
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.end import End
 from pullstream.engine.edge.rest import Rest
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.protocol import Batch
 from pullstream.timely.order import Ascending, ascending, in_one_order
-
-T = TypeVar("T")
 
 
 def allowed(

@@ -6,8 +6,9 @@ from math import inf
 from types import FunctionType
 from typing import Any, Final, cast
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.behaviour import Behaviour, method_of
 from pullstream.engine.edge.edge import Edge
 from pullstream.engine.edge.lane import Lane, dismiss_all, first_lane
@@ -16,8 +17,6 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, ReuseError
 from pullstream.resuming.memory import Memory
-
-T = TypeVar("T")
 
 STEPS: Final = 16
 """The number of modules that a termination passes in one task."""

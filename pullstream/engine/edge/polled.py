@@ -4,14 +4,11 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from typing_extensions import TypeVar
-
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.errors import ProtocolError
 from pullstream.protocol import Batch, Done, Unanswered
-
-T = TypeVar("T")
 
 
 class PolledKernel(Kernel[T]):

@@ -7,9 +7,8 @@ completions, too. In the outer sidecar, the owner holds the times that the inner
 from collections.abc import Collection
 from typing import Any
 
-from typing_extensions import TypeVar
-
 from pullstream.blueprint import Blueprint, Source
+from pullstream.blueprint.variables import T
 from pullstream.engine.assembly import Assembly, consume_all
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane, first_lane
@@ -18,8 +17,6 @@ from pullstream.engine.nested.inner_sinks import Sides
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Location
 from pullstream.timely import Antichain
-
-T = TypeVar("T")
 
 
 def open_inner(owner: Kernel[Any], source: Source[T]) -> Lane[T]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self
 
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.handover import may_answer
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.eventful import Completed, Eventful
@@ -23,8 +24,6 @@ from pullstream.logger import LOG
 from pullstream.protocol import DONE, Batch, Reader
 from pullstream.resuming.memory import Memory
 from pullstream.timely import less_equal
-
-T = TypeVar("T")
 
 
 class Account:

@@ -4,11 +4,8 @@ from collections.abc import Iterator
 from operator import length_hint
 from typing import Any
 
-from typing_extensions import TypeVar
-
+from pullstream.blueprint.variables import A
 from pullstream.protocol import Batch, listed
-
-A = TypeVar("A")
 
 
 def countable(batch: Batch[A]) -> Iterator[A]:

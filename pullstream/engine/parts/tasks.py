@@ -5,8 +5,9 @@ from functools import partial
 from typing import Any, Final
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.edge import DEEP
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.edge.polled import PolledKernel
@@ -18,8 +19,6 @@ from pullstream.engine.traits import Traits
 from pullstream.errors import raised_when_cancelled, without_cancelled
 from pullstream.logger import LOG
 from pullstream.protocol import NOT_YET, WAIT, Batch, Done, Unanswered
-
-T = TypeVar("T")
 
 LATE: Final = 10.0
 """The seconds after which a failure that is not raised yet is logged."""

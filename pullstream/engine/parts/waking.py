@@ -4,13 +4,12 @@ from collections.abc import Callable
 from math import inf
 
 import trio
-from typing_extensions import TypeVar, override
+from typing_extensions import override
 
+from pullstream.blueprint.variables import T
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal
-
-T = TypeVar("T")
 
 
 class Alarm:
