@@ -31,7 +31,6 @@ class IcebergTable(LakeTable):
     _iceberg: Any = None
     """The driver's table; None if it does not exist."""
     _times: Sequence[str] = ()
-    """The recorded times."""
 
     @override
     def connect(self) -> None:

@@ -28,7 +28,6 @@ class TargetTable(ABC):
     failures: tuple[type[Exception], ...] = ()
     """The driver's exceptions."""
     exists = False
-    """Whether the table exists."""
     ignores_case = False
     """Whether column names that differ only in case are the same."""
     cancelled = False

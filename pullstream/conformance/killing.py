@@ -26,7 +26,6 @@ from pullstream.program.run import run
 
 TIMES: Final = 5
 PER_TIME: Final = 3
-"""The number of values at each time."""
 
 SPLIT: Final = 2
 """The most values in a batch while the sink may be killed: the values of a time come in several batches."""

@@ -131,7 +131,6 @@ class ReferenceSource(Kernel[Any]):
 
 
 reference_source = source(ReferenceSource)
-"""The blueprint of a reference source."""
 
 SINK: Final = "the sink"
 

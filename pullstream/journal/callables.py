@@ -48,7 +48,6 @@ _MADE: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "_
 """Class attributes that Python and libraries generate from other parts of the class."""
 
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
-"""Folders of installed packages."""
 
 
 class AnyLook(Protocol):

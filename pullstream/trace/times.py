@@ -15,7 +15,6 @@ from pullstream.history.events import Batched, Times
 from pullstream.timely import BEGINNING, Lexicographic, LoopTime, Product
 
 Json: TypeAlias = Any
-"""A JSON value."""
 
 _SHORT = Repr()
 _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 40, 60, 24

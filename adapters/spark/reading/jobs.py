@@ -86,7 +86,6 @@ class Jobs:
 
     def __init__(self, session: "SparkSession") -> None:
         self.tag = f"pullstream-{uuid4().hex}"
-        """The tag of all jobs."""
         self._session = session
         self._calls = 0
         self._called = threading.Condition()

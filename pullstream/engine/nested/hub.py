@@ -146,7 +146,6 @@ class Asks(Enum):
     OTHER = auto()
     """A branch that got nothing from an answer polls again soon."""
     TASK = auto()
-    """A task asks."""
     BLOCKED = auto()
     """A branch may be waiting, but another must ask or leave first."""
 

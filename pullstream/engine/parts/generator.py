@@ -56,7 +56,6 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
         self._limit = 0
         """The limit of the outstanding ask; 0 while none is outstanding."""
         self._values: list[Any] = []
-        """The collected values."""
         self._time: Hashable = None
         """The time of the collected values, as long as they share one."""
         self._times: list[Hashable] | None = None

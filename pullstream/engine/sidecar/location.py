@@ -278,7 +278,6 @@ class Location(Metered):
     mirroring = False
     """Whether its holds mirror what streams inside may still emit (see `mirror`)."""
     _mirrored: set[Hashable] | frozenset[Hashable] = frozenset()
-    """The mirrored holds."""
     _most_mirrored = FEW
     _last: Antichain[Any] | None = None
     _lost: Callable[[], object] | None = None

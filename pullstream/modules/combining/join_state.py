@@ -115,7 +115,6 @@ class Near:
         self.size = 0
         """The number of values that are kept."""
         self.rows: dict[Hashable, KeyRow] = {}
-        """The rows, by key."""
         self._counts: dict[Any, int] | None = {} if marks else None
         """Number of values at each time, if unmatched values are wanted.
 

@@ -114,9 +114,7 @@ class MapAsync(TaskKernel[Any], PolledAsking[Any]):
         self._single: Batch[Any] | None = None
         """A value whose call has not begun, and beside which no other may begin: the waiting task makes the call."""
         self._result: Batch[Any] | None = None
-        """The result of such a call."""
         self._scope: trio.CancelScope | None = None
-        """The scope of such a call."""
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
