@@ -43,9 +43,11 @@ class SqlCursor:
         self.time = order[0]
         self.floor: Any = None
         """The earliest time that may still arrive, once known."""
+        self.id: str | None = None
+        """The id of the table; a query has none."""
         self.what = f"{query!r} in {target.shown}"
 
-    def open(self, last: Any) -> None:
+    def open(self, last: Any, _table: str | None) -> None:
         """Connect, to continue after the time `last` unless it is None."""
         self._last = () if last is None else (last,)
         where = self.table.plan.target
@@ -151,6 +153,7 @@ class ChangeCursor:
 
     time = "_commit_version"
     floor: int | None = None
+    id: str | None = None
 
     def __init__(self, target: Address, name: Name, begin: int) -> None:
         self.table: Any = table_of(RowsPlan(target, name))
@@ -158,12 +161,19 @@ class ChangeCursor:
         self._rows: Iterator[RecordBatch] = iter(())
         self.what = f"the changes of {self.table.plan.shown}"
 
-    def open(self, last: Any) -> None:
-        """Connect, to continue after the version `last` unless it is None."""
+    def open(self, last: Any, table: str | None) -> None:
+        """Connect, to continue after the version `last` of the `table` with this id, unless they are None."""
         self.table.connect()
-        if self.table.delta is None:
+        delta = self.table.delta
+        if delta is None:
             raise TableError(f"read_changes() cannot read {self.what}: there is no such table")
+        self.id = delta.metadata().id
         if last is not None:
+            if table not in {None, self.id} or last > delta.version():
+                raise TableError(
+                    f"read_changes() cannot continue after version {last} of {self.what}: the journal belongs to an "
+                    f"earlier table of that name, or to a later state of it. Start over with a new journal"
+                )
             self._version = last + 1
 
     def next(self) -> RecordBatch | None:

@@ -5,6 +5,7 @@ conflict, even from different machines.
 """
 
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,19 @@ class DeltaTable(LakeTable):
                 # The log contains the other journal's name until it is cleaned up.
                 named: list[str] = [commit.get(f"{MARK}.journal", "") for commit in delta.history()]
                 known = next(filter(None, named), "of another run")
-        return Recorded(delta.metadata().id, known, _Transactions(delta), count)
+        return Recorded(delta.metadata().id, known, _Transactions(delta), count, restored=self._restored(count))
+
+    def _restored(self, count: int) -> bool:
+        """Whether the table was restored to a version before the last recorded time, as far as the log goes back."""
+        version = self.delta.version()
+        for commit in chain.from_iterable(map(self.delta.history, (1, 100, None))):
+            if commit["version"] <= version:
+                if commit.get("operation") == "RESTORE":
+                    # Restored to a time, it has no version.
+                    version = int(commit["operationParameters"].get("version") or -1)
+                elif f"{MARK}.number" in commit:
+                    return int(commit[f"{MARK}.number"]) < count
+        return version < 0
 
     @override
     def is_unknown(self, exc: Exception) -> bool:

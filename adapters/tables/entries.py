@@ -28,6 +28,8 @@ class Recorded:
     count: int = 0
     rows: dict[str, int] = attrs.field(factory=dict)
     """The number of rows at each time, where that is recorded."""
+    restored: bool = False
+    """Whether the table was restored to a state without some of the times."""
 
     def __contains__(self, time: object) -> bool:
         with suppress(ValueError):

@@ -96,7 +96,8 @@ class IcebergTable(LakeTable):
         found: dict[str, str] = self._iceberg.properties
         self._times = json.loads(found[_TIMES])
         journal, count = found.get(_JOURNAL), int(found[_COUNT])
-        return Recorded(str(self._iceberg.metadata.table_uuid), journal, set(self._times), count)
+        metadata = self._iceberg.metadata
+        return Recorded(str(metadata.table_uuid), journal, set(self._times), count, restored=_restored(metadata))
 
     @override
     def forgetting(self) -> str:
@@ -144,6 +145,16 @@ class IcebergTable(LakeTable):
         if iceberg is None:
             iceberg = self._iceberg = self._catalog.load_table(self._identifier)
         return str(iceberg.metadata.table_uuid)
+
+
+def _restored(metadata: Any) -> bool:
+    """Whether the last recorded time is in a snapshot that the table was rolled back from, and that has not expired."""
+    snapshots = {each.snapshot_id: each for each in metadata.snapshots}
+    numbers = {id: int(each.summary.get(f"{MARK}.number") or 0) for id, each in snapshots.items() if each.summary}
+    id = metadata.current_snapshot_id
+    while id in snapshots and not numbers.get(id):
+        id = snapshots[id].parent_snapshot_id
+    return (id is None or id in snapshots) and numbers.get(id, 0) < max(numbers.values(), default=0)
 
 
 def _driver(name: str) -> Any:

@@ -32,6 +32,7 @@ from .target import Address, Name, TableError
 T = TypeVar("T")
 
 _LAST: Final = "last"
+_TABLE: Final = "table"
 
 
 @bound
@@ -188,9 +189,9 @@ class RowsSource(Kernel[Any], Outside):
 
     @override
     async def acquire(self) -> None:
-        last = self.memory.get(_LAST) if self.memory.saves else None
+        before = self.memory if self.memory.saves else {}
         try:
-            await self._thread(self._cursor.open, last)
+            await self._thread(self._cursor.open, before.get(_LAST), before.get(_TABLE))
         except BaseException:
             # If `acquire` fails, `release` is not called.
             with trio.CancelScope(shield=True):
@@ -227,6 +228,8 @@ class RowsSource(Kernel[Any], Outside):
             times: list[Hashable] = values(firsts)
             for time, stored in zip(times, firsts.to_pylist(), strict=True):
                 self.memory.at(time)[_LAST] = stored
+                if self._cursor.id is not None:
+                    self.memory[_TABLE] = self._cursor.id
 
     @override
     def identity(self) -> object:

@@ -41,13 +41,16 @@ class Records:
             )
         self._id, self._count = found.id, found.count
         self._recorded = found.journal is not None or self._journal is None
-        if why := self._unfit(found.journal, remembered):
+        if why := self._unfit(found, remembered):
             raise self._refusal(f"{why}. If that is intended, {self._table.forgetting()}")
         return found
 
-    def _unfit(self, journal: str | None, remembered: tuple[str, int] | None) -> str:
+    def _unfit(self, found: Recorded, remembered: tuple[str, int] | None) -> str:
+        journal = found.journal
         if not self._table.exists:
             return "its records say that times were committed, but the table does not exist"
+        if found.restored and (remembered is not None or self._table.plan.mode != "replace_time"):
+            return "it was restored to a state without some of the times that its records say were committed"
         if journal is not None and journal != self._journal:
             now = "none" if self._journal is None else f"the journal {self._journal}"
             return f"it was written with the journal {journal}, and this run has {now}: its times may differ"

@@ -90,6 +90,11 @@ def test_the_change_feed_of_delta_lake(base, tmp_path):
     assert ps.run(changes, journal=journal) == expected
     assert set(versions) == {(1, 1), (2, 2)}
 
+    base.clear("sales")
+    ps.run(ps.pipe(rows, write))
+    with pytest.raises(tables.TableError, match="after version 1 of .* belongs to an earlier table of that name"):
+        ps.run(changes, journal=journal)
+
 
 @pytest.mark.parametrize("base", ["delta"], indirect=True)
 async def test_new_versions_are_followed(base):
@@ -139,7 +144,7 @@ def test_polling_for_rows_does_not_read_the_table(base):
     cursor = SqlCursor(
         Address.of("read_rows", base.target), "SELECT * FROM sales", ["day", "number"], (), None, follow=True
     )
-    cursor.open(None)
+    cursor.open(None, None)
     try:
         assert cursor.next() is None
         base.query(f"{numbers} INSERT INTO sales SELECT n / 10, n FROM n")

@@ -55,6 +55,25 @@ def test_records_of_another_journal(base, tmp_path):
     assert sold(base) == sorted([*kept, *range(9)])
 
 
+@pytest.mark.parametrize("base", PACKAGES, indirect=True)
+def test_a_restored_table(base):
+    """Its records contain the times that it has lost, which only "replace_time" writes again."""
+    write(sales(9), base)
+    table = base.table("sales")
+    if base.kind == "delta":
+        table.restore(0)
+    else:
+        with table.manage_snapshots() as snapshots:
+            snapshots.rollback_to_snapshot(table.snapshots()[0].snapshot_id)
+    base.table("sales").delete("sold = 0")
+    with pytest.raises(tables.TableError, match="it was restored to a state without some of the times"):
+        write(sales(12), base)
+    assert sold(base) == [1, 2]
+    assert write(sales(9), base, mode="replace_time", time="day") == [0, 1, 2]
+    assert write(sales(12), base) == [3]
+    assert sold(base) == list(range(12))
+
+
 MODES = modes("sold")
 
 
