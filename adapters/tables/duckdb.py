@@ -1,7 +1,10 @@
 """DuckDB, which reads Arrow without copies."""
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
 from typing import Any, Final
 
@@ -27,14 +30,24 @@ class DuckdbTable(SqlTable):
     @override
     def connect(self) -> None:
         duckdb = of_extra("duckdb", "duckdb", ArrowMissing)
-        self.failures = (duckdb.Error,)
+        self.failures = (duckdb.Error, OSError)
+        path = Path(self.plan.target.location)
+        if not path.exists():
+            # DuckDB refuses a file that a kill or a full disk has left in part, so a new one appears when it is whole.
+            new = path.with_name(f".{path.name}.{token_hex(8)}.part")
+            try:
+                duckdb.connect(new).close()
+                # Not renamed, because another process may have created it meanwhile.
+                with suppress(OSError):
+                    os.link(new, path)
+            finally:
+                new.unlink(missing_ok=True)
         try:
             self._connection = duckdb.connect(self.plan.target.location)
         except duckdb.IOException as exc:
             if "Could not set lock" in str(exc):
-                path = self.plan.target.shown
                 raise TableBusyError(
-                    f"another process has {path} open, and DuckDB allows only one: wait until it ends"
+                    f"another process has {self.plan.target.shown} open, and DuckDB allows only one: wait until it ends"
                 ) from None
             raise
 

@@ -189,7 +189,7 @@ class RowsSource(Kernel[Any], Outside):
 
     @override
     async def acquire(self) -> None:
-        before = self.memory if self.memory.saves else {}
+        before: Mapping[Any, Any] = self.memory if self.memory.saves else {}
         try:
             await self._thread(self._cursor.open, before.get(_LAST), before.get(_TABLE))
         except BaseException:

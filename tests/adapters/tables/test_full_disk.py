@@ -27,6 +27,11 @@ def test_a_full_disk(kind, disk):
     def numbers():
         return [n for (n,) in base.query("SELECT n FROM sales ORDER BY n")]
 
+    ballast.write_bytes(bytes(shutil.disk_usage(disk).free))
+    with pytest.raises(tables.TableError):
+        ps.run(ps.pipe(source, sink))
+    ballast.unlink()
+
     ps.run(ps.pipe(source, ps.take(10), sink))
     ballast.write_bytes(bytes(shutil.disk_usage(disk).free - 500_000))
 
