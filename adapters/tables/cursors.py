@@ -164,6 +164,7 @@ class ChangeCursor:
     def open(self, last: Any, table: str | None) -> None:
         """Connect, to continue after the version `last` of the `table` with this id, unless they are None."""
         self.table.connect()
+        self.table.load()
         delta = self.table.delta
         if delta is None:
             raise TableError(f"read_changes() cannot read {self.what}: there is no such table")

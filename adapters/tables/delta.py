@@ -43,6 +43,9 @@ class DeltaTable(LakeTable):
         self._deltalake = of_extra("delta", "deltalake", ArrowMissing)
         self.failures = (self._deltalake.exceptions.DeltaError, OSError, pa.ArrowException, ValueError)
         self.path = self.name.folder(self.plan.target.location)
+
+    @override
+    def load(self) -> None:
         with suppress(self._deltalake.exceptions.TableNotFoundError):
             self.delta = self._deltalake.DeltaTable(self.path)
 

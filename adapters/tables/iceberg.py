@@ -52,7 +52,10 @@ class IcebergTable(LakeTable):
                 # Another run, or another sink, has just created the same catalog or namespace.
                 if not left:
                     raise
-        with suppress(errors.NoSuchTableError):
+
+    @override
+    def load(self) -> None:
+        with suppress(_driver("exceptions").NoSuchTableError):
             self._iceberg = self._catalog.load_table(self._identifier)
 
     @override

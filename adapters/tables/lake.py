@@ -1,5 +1,6 @@
 """Tables as folders of Parquet files with a commit log: one commit contains the rows of a time and their record."""
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -21,6 +22,16 @@ class LakeTable(TargetTable):
 
     merges = False
     """Whether the driver can upsert a subset of the columns."""
+
+    @abstractmethod
+    def load(self) -> None:
+        """Read the state of the table, which `connect` does not."""
+
+    @override
+    def lock(self) -> None:
+        super().lock()
+        # Not before: the run that had the lock may have committed meanwhile.
+        self.load()
 
     @override
     def kind(self, type: Any) -> str | None:

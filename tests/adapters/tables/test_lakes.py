@@ -6,6 +6,7 @@ import pytest
 
 import pullstream as ps
 from adapters.tables.sqlite import PATIENCE
+from adapters.tables.table import TargetTable
 from pullstream import tables
 from pullstream.modules.sinks import committer
 from tests.adapters.tables.conftest import PACKAGES
@@ -72,6 +73,22 @@ def test_a_restored_table(base):
     assert write(sales(9), base, mode="replace_time", time="day") == [0, 1, 2]
     assert write(sales(12), base) == [3]
     assert sold(base) == list(range(12))
+
+
+@pytest.mark.parametrize("base", PACKAGES, indirect=True)
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_run_that_ends_before_another_has_the_lock(base, before, monkeypatch):
+    lock = TargetTable.lock
+
+    def late(table):
+        monkeypatch.setattr(TargetTable, "lock", lock)
+        write(sales(6), base)
+        lock(table)
+
+    write(sales(before), base)
+    monkeypatch.setattr(TargetTable, "lock", late)
+    assert write(sales(9), base) == [2]
+    assert sold(base) == list(range(9))
 
 
 MODES = modes("sold")
