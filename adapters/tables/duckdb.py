@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
@@ -32,6 +33,8 @@ class DuckdbTable(SqlTable):
         duckdb = of_extra("duckdb", "duckdb", ArrowMissing)
         self.failures = (duckdb.Error, OSError)
         path = Path(self.plan.target.location)
+        for left in path.parent.glob(f".{escape(path.name)}.*.part"):
+            left.unlink(missing_ok=True)
         if not path.exists():
             # DuckDB refuses a file that a kill or a full disk has left in part, so a new one appears when it is whole.
             new = path.with_name(f".{path.name}.{token_hex(8)}.part")
