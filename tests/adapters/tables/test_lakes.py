@@ -114,6 +114,7 @@ def compact(base, table):
         table.overwrite(table.scan().to_arrow())
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
 @pytest.mark.parametrize(
     ("change", "always", "mode", "kept"),

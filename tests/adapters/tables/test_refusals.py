@@ -151,7 +151,7 @@ NAIVE = dt.datetime(2026, 3, 2, 12)  # noqa: DTZ001 - one without a zone
 AWARE = NAIVE.replace(tzinfo=dt.timezone(dt.timedelta(hours=1)))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("kind", "good", "bad", "says"),
     [
