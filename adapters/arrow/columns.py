@@ -258,6 +258,11 @@ def _mapped(kind: DataType, of: Callable[[DataType], DataType]) -> DataType:
     return nested(kind, lambda part: part.with_type(_mapped(part.type, of)).with_nullable(True))  # noqa: FBT003 - pyarrow's
 
 
+def with_nulls(kind: DataType) -> DataType:
+    """A type all parts of which may be null, except for the keys of maps."""
+    return nested(kind, lambda part: part.with_type(with_nulls(part.type)).with_nullable(True))  # noqa: FBT003 - pyarrow's
+
+
 def nested(kind: DataType, of: Callable[[Any], Any]) -> DataType:
     """A type with `of` applied to the fields of a struct, a list or a map; keys are never null."""
     if types.is_struct(kind):

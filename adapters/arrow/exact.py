@@ -9,6 +9,7 @@ from itertools import chain, compress
 from numbers import Integral, Number
 from typing import Any, Final, TypeAlias, cast
 
+from .columns import with_nulls
 from .package import Array, DataType, pa, types
 from .rows import blocks
 
@@ -48,7 +49,7 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
     """
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         column: Array = values
-        return column if kind is None or column.type == kind else _cast(column, kind)
+        return column if kind is None else _without_nulls(column if column.type == kind else _cast(column, kind))
     try:
         array = pa.array(values, kind)
     except pa.ArrowInvalid:
@@ -63,7 +64,7 @@ def exact_array(values: Sequence[Any] | Array, kind: DataType | None = None) -> 
         check(values, array)
     if kind is None and types.is_temporal(array.type):
         _of_one_kind(values)
-    return array
+    return _without_nulls(array)
 
 
 def first_misfit(
@@ -256,6 +257,30 @@ def _is_like(value: Any, kind: DataType) -> bool:
     """Whether a value is a NumPy array of the column's type."""
     dtype: Any = getattr(value, "dtype", None)
     return dtype is not None and dtype.kind in "iuf" and pa.from_numpy_dtype(dtype) == kind
+
+
+@lru_cache(maxsize=1024)
+def _is_strict(kind: DataType) -> bool:
+    """Whether a part of the values may not be null; keys of maps, for which pyarrow raises, do not count."""
+    return kind != with_nulls(kind)
+
+
+def _without_nulls(column: Array) -> Array:
+    """The column; refused if there are nulls inside its values where its type has none, which pyarrow accepts."""
+    kind = column.type
+    if _is_strict(kind):
+        present: Any = column.drop_null()
+        if types.is_map(kind):
+            fields: list[Any] = [kind.key_field, kind.item_field]
+            present = present.cast(pa.list_(pa.struct(fields))).flatten()
+        else:
+            fields = [kind.field(place) for place in range(kind.num_fields)]
+        parts = present.flatten() if isinstance(present, pa.StructArray) else [present.flatten()]
+        for field, part in zip(fields, parts, strict=True):
+            if part.null_count and not field.nullable:
+                raise ValueError(f"its {field.name!r} is null, which the type does not allow")
+            _without_nulls(part)
+    return column
 
 
 def _cast(column: Array, kind: DataType) -> Array:

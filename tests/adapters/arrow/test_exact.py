@@ -19,6 +19,8 @@ NOON = NIGHT.replace(hour=12)
 INTS, FLOATS = pa.list_(pa.int8()), pa.list_(pa.float64())
 STRUCT = pa.struct([("n", pa.int8()), ("x", pa.float64())])
 MAP = pa.map_(pa.string(), pa.float64())
+NEVER_NULL = pa.field("value", pa.int8(), nullable=False)
+NONE_INSIDE = pa.list_(pa.struct([NEVER_NULL]))
 EAST = dt.timezone(dt.timedelta(hours=1))
 
 
@@ -78,6 +80,9 @@ INEXACT = [
     (NOON, pa.time64("us")),
     (NOON, pa.int64()),
     ({"x": NOON}, pa.struct([("x", pa.date32())])),
+    ([1, None], pa.list_(NEVER_NULL)),
+    ([{"value": None}], NONE_INSIDE),
+    ({"a": None}, pa.map_(pa.string(), NEVER_NULL)),
 ]
 
 AS_VALUES = [
@@ -114,6 +119,7 @@ EITHER = list(FORMS)
         (EITHER, [AT, None], pa.timestamp("ms", "UTC"), [AT, None]),
         (["values"], [5000, AT.time()], pa.time64("us"), [dt.time(0, 0, 0, 5000), AT.time()]),
         (EITHER, [[1, 2], (3,), None, [], np.array([4], np.int8)], INTS, [[1, 2], [3], None, [], [4]]),
+        (EITHER, [[{"value": 1}, None], None, []], NONE_INSIDE, [[{"value": 1}, None], None, []]),
         (EITHER, [{"n": 1}, None, {}], STRUCT, [{"n": 1, "x": None}, None, {"n": None, "x": None}]),
         (["values"], [(2, 0.5), None, Straight(3, 4)], STRUCT, [{"n": 2, "x": 0.5}, None, {"n": 3, "x": 4.0}]),
         (["values"], [[("n", 1), ("x", 0.5)]], STRUCT, [{"n": 1, "x": 0.5}]),
