@@ -108,8 +108,12 @@ class OnExecutors:
         except JournalError as exc:
             raise CompositionError(f"on_executors() at {self.site} cannot keep a stream's state: {exc}") from None
         processor = keyed(pickled(self.modules, plan))
-        micros = functions(df).unix_micros(numbered.columns[df.columns.index(field.name)])
-        rows: Any = numbered.select("*", micros.alias("t")).groupBy(*numbered.columns[len(df.columns) :])
+        marks = numbered.columns[len(df.columns) :]
+        # As numbers: in Spark's worker, the two instants of an hour that a time zone repeats are equal datetimes.
+        instants = {"t": numbered.columns[df.columns.index(field.name)]}
+        instants |= {name: name for name in marks if numbered.schema[name].dataType.typeName() == "timestamp"}
+        micros = functions(df).unix_micros
+        rows: Any = numbered.withColumns({name: micros(column) for name, column in instants.items()}).groupBy(*marks)
         return cast("DataFrame", rows.transformWithState(processor, schema, "Append", "EventTime"))
 
 

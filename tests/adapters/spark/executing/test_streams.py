@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import pullstream as ps
+from adapters import spark
 from tests.adapters.spark.executing.program import RESULTS, ROCKSDB, SECOND, TRANSFORMERS, keyed, landing
 from tests.adapters.spark.helpers import killed, on_both, settings
 from tests.adapters.spark.streaming.conftest import Landing
@@ -137,6 +138,23 @@ def test_state_moves_to_other_partitions(stateful, tmp_path):
     read_all(stateful, arrivals, tmp_path)
     # By file name: the files' own log has no entry for a micro-batch that wrote only state.
     assert written(stateful, tmp_path / "out" / "*.json") == in_one_run(arrivals, tmp_path / "state")
+
+
+@on_both
+def test_the_instants_of_a_repeated_hour_are_different_keys(stateful, tmp_path):
+    """Although in Spark's worker they are equal datetimes of one time zone."""
+    arrived = Landing(None, tmp_path)
+    seconds = [1_762_061_400, 1_762_065_000]
+    arrived.put("\n".join(json.dumps({"at": stamp(0), "value": second}) for second in seconds))
+    with settings(stateful, {"spark.sql.session.timeZone": "America/New_York"}):
+        frame = landing(stateful, arrived.folder).withWatermark("at", "0 seconds")
+        frame = frame.selectExpr("timestamp_seconds(value) AS hour", "at")
+        given = ps.map(lambda row: (row.hour,))
+        keys = spark.on_executors(given, schema="hour timestamp, given long", by="hour", time="at")
+        started(frame.transform(keys), tmp_path / "state", tmp_path / "out").awaitTermination()
+        found = stateful.read.schema("hour timestamp, given long").json(str(tmp_path / "out"))
+        rows = sorted(map(tuple, found.selectExpr("unix_micros(hour)", "given").collect()))
+    assert rows == [(second * SECOND, second * SECOND) for second in seconds]
 
 
 def committed(root):
