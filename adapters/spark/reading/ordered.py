@@ -41,7 +41,7 @@ class Lateness:
     def admitted(self, batch: Batch[Any]) -> Batch[Any] | None:
         """Return the values of a batch that are not late, in order of time; None if there are none."""
         times, values = batch.times, batch.values
-        count = 0 if self._latest is None else bisect_left(times, self._least)
+        count = 0 if self._least is None else bisect_left(times, self._least)
         if not count:
             return batch
         if self._late == "error":
@@ -59,8 +59,11 @@ class Lateness:
     def passed(self, time: Any) -> None:
         """Note the latest time of a batch, in the step in which it is delivered."""
         if self._latest is None or time > self._latest:
-            self._latest, self._least = time, time - self._lateness
-            self._location.advance(self._least)
+            self._latest = time
+            # There may be no date that early: then every date may still arrive.
+            with suppress(OverflowError):
+                self._least = time - self._lateness
+                self._location.advance(self._least)
 
 
 LOOK_SECONDS: Final = 1.0

@@ -93,6 +93,12 @@ def test_unsorted_batches_with_lateness_have_their_times(chosen):
     assert sum(batch.num_rows for _, batch in found) == 4000
 
 
+def test_the_lateness_may_be_longer_than_the_time_since_the_first_date(session):
+    df = session.sql("SELECT explode(array(date'0001-01-02', date'2020-01-02', date'0001-01-01')) AS day")
+    rows = read(df, limit=1, time="day", lateness=dt.timedelta(days=800_000))
+    assert [row.day.year for row in rows] == [1, 1, 2020]
+
+
 def test_late_rows_are_an_error_with_advice(session):
     days = "if(id < 10000, date'2020-01-10', date'2020-01-01') AS day"
     df = session.range(0, 20_000, 1, 1).selectExpr("id", days)
