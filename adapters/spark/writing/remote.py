@@ -11,7 +11,7 @@ import socket
 import struct
 from collections.abc import Iterator, MutableMapping
 from contextlib import closing, suppress
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from importlib import import_module
 from typing import Any, cast
 
@@ -197,11 +197,12 @@ def _json_value(value: Any) -> Any:
     # Check for a datetime first, because it is also a date.
     if isinstance(value, (dt.datetime, dt.date)):
         return {"datetime" if isinstance(value, dt.datetime) else "date": value.isoformat()}
-    if isinstance(value, Decimal):
+    # PySpark rounds a decimal with more digits than the context has, which shows in that it has as many.
+    if isinstance(value, Decimal) and len(value.as_tuple().digits) < getcontext().prec:
         return {"decimal": str(value)}
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": value.hex()}
-    raise TypeError(f"a value that JSON cannot hold: {value!r}")
+    raise TypeError(f"a value that JSON cannot hold, or that may be inexact: {value!r}")
 
 
 def _whereabouts() -> dict[str, Any]:
