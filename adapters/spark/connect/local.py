@@ -37,7 +37,9 @@ def local_dataframe(
     source: Source[Any], schema: "StructType", packing: Packing, session: Any, refusal: Refusal
 ) -> "DataFrame":
     """Make a DataFrame of all values of a source. The source is read now, the DataFrame any number of times."""
-    return session.createDataFrame(_table(_ran(pipe(source, _kept(packing, refusal))), schema), schema)
+    table = _table(_ran(pipe(source, _kept(packing, refusal))), schema)
+    # PySpark would lose rows without columns.
+    return session.createDataFrame(table, schema) if len(schema) else session.range(len(table)).select()
 
 
 def sent_inline(batches: Sequence[RecordBatch], schema: "StructType", session: Any) -> "DataFrame":

@@ -54,12 +54,13 @@ def test_variants_arrive_at_any_depth(session):
     ]
 
 
-def test_rows_without_columns_are_counted(session):
+@on_both
+def test_rows_without_columns_are_counted(chosen):
     """With an empty schema, even more rows than an Arrow batch holds pass through Spark."""
-    none = session.range(12_000).select()
+    none = chosen.range(12_000).select()
     batches = spark.from_dataframe(none, as_="batches")
     rows = ps.concat(spark.from_dataframe(none), ps.values([{}] * 12_000), batches)
-    frame = spark.to_dataframe(rows, StructType([]), session=session)
+    frame = spark.to_dataframe(rows, StructType([]), session=chosen)
     assert frame.columns == []
     assert frame.count() == 36_000
 
