@@ -18,7 +18,7 @@ from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Requests
 from pullstream.program.times_done import TimesDone
-from tests.pullstream.common import READY, after, never
+from tests.pullstream.common import READY, after, never, script
 from tests.pullstream.counting import stop_clocks
 from timely.mutable import MutableAntichain
 
@@ -166,6 +166,15 @@ def test_times_leave_no_entries(name, beside, kept, monkeypatch):
     large = {what: size for what, size in looks[-1].items() if size > 5 * limit}
     assert large == {} or (name in BY_VALUE and len(large) == 1)
     assert not kept()["held"]
+
+
+def test_deadlines_of_full_lists_leave_no_entries(kept):
+    """The deadline of a list that waits is before all of them."""
+    looks = []
+    numbers = ps.values(looked_at(2 * FEW, lambda: looks.append(kept())), time=lambda _: 1)
+    waits = script(ps.Batch(0, [0]), 10.0)
+    soak(ps.pipe(ps.merge(waits, numbers), ps.batch(3, seconds=1000)), limit=1)
+    assert 0 < looks[-1]["Gather, _queue"] < FEW / 4
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["", "checked"])

@@ -7,7 +7,7 @@ that may be slow is asked in a separate task, so neither a completion nor the cl
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from pullstream.engine.parts.asking import Answer
 from pullstream.engine.parts.eventful import Completed
 from pullstream.engine.parts.extremes import Extremes
 from pullstream.engine.parts.notified import Notified
+from pullstream.engine.sidecar.location import FEW
 from pullstream.engine.sidecar.waiting import least
 from pullstream.protocol import Batch, Unanswered
 
@@ -139,11 +140,14 @@ class Gather(Notified, Inline):
     def _deadline(self) -> float:
         queue = self._queue
         while queue:
-            deadline, _, time = queue[0]
-            if time in self._parts and self._parts[time].deadline == deadline:
-                return deadline
+            if self._still_due(queue[0]):
+                return queue[0][0]
             heappop(queue)
         return inf
+
+    def _still_due(self, entry: tuple[float, int, Hashable]) -> bool:
+        deadline, _, time = entry
+        return time in self._parts and self._parts[time].deadline == deadline
 
     @override
     def wait(self) -> Awaitable[None]:
@@ -170,6 +174,10 @@ class Gather(Notified, Inline):
         self._kept.change(before or None, len(part) or None)
         self._total += len(part) - before
         if len(part) and part.deadline != deadline:
+            if len(self._queue) > FEW + 2 * len(self._parts):
+                # Those that no longer hold may be behind one that does.
+                self._queue = [entry for entry in self._queue if self._still_due(entry)]
+                heapify(self._queue)
             heappush(self._queue, (part.deadline, next(self._number), time))
         self.give(time, out)
         if len(part) and time not in self._parts:
