@@ -30,6 +30,7 @@ from pullstream.blueprint.modules import (
     Sink as Sink,
     Source as Source,
     Transformer as Transformer,
+    give_back as give_back,
     refuse_sharing as refuse_sharing,
 )
 from pullstream.blueprint.shown import shortened as shortened, shown_callable as shown_callable

@@ -73,6 +73,9 @@ class Module:
 class OfOneRun:
     """An argument that belongs to one run, or to one run at a time; inspecting a pipeline does not touch it."""
 
+    def give_back(self, run: object) -> None:
+        """Forget a run that was refused before it began, if it has taken the argument."""
+
 
 class OneShot(OfOneRun, Generic[T]):
     """An argument that can be used once: opening it a second time, or pickling it, raises an error."""
@@ -176,6 +179,16 @@ def refuse_sharing(blueprint: Blueprint) -> None:
                     f"place and share the stream with tee() or fork()"
                 )
         shots.append((module, shot))
+
+
+def give_back(blueprint: Blueprint, run: object) -> None:
+    """Let other runs have the arguments that a run has taken, because it was refused before it began."""
+    for module in blueprint.modules:
+        for part in module.parts:
+            if isinstance(part, OfOneRun):
+                part.give_back(run)
+            elif isinstance(part, Blueprint):
+                give_back(part, run)
 
 
 def _shots(blueprint: Blueprint) -> Iterator[tuple[Module, OneShot[Any]]]:

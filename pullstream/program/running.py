@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, cast
 
 import trio
 
-from pullstream.blueprint import Blueprint, Call, Count, Site, refuse_sharing
+from pullstream.blueprint import Blueprint, Call, Count, Site, give_back, refuse_sharing
 from pullstream.blueprint.variables import R
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
@@ -330,6 +330,8 @@ class Running(Generic[R]):
         except BaseException as exc:
             self._run.halt()
             self._shut(exc)
+            if not self._run.begun:
+                give_back(self._pipeline, self._run)
             raise
         return self
 

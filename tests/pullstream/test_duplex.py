@@ -168,6 +168,23 @@ def test_a_pair_is_used_once():
         ps.run(ps.pipe(reading, ps.collect()))
 
 
+def test_a_refused_run_gives_back_what_it_has_taken():
+    """The pushable that it was refused for belongs to an earlier run."""
+    used, fresh, (reading, writing) = ps.pushable(1), ps.pushable(1), ps.duplex.pair()
+    used.end()
+    fresh.push_nowait("a")
+    fresh.end()
+    ps.run(ps.pipe(used, ps.drain()))
+    side, _ = ps.duplex.duplex_pair()
+    talk = ps.duplex.handshake(side, len)
+    ends = ps.duplex.Duplex(ps.concat(fresh, used), writing), ps.duplex.Duplex(reading, ps.collect())
+    for here, there in ((talk, ps.duplex.Duplex(ps.concat(fresh, used), ps.drain())), ends) * 2:
+        with pytest.raises(ps.errors.ReuseError, match="pushable"):
+            ps.run(ps.duplex.connect(here, there))
+    here = ps.duplex.Duplex(fresh, ps.collect())
+    assert ps.run(ps.duplex.connect(here, ps.duplex.Duplex(reading, writing))) == (None, ["a"])
+
+
 @pytest.mark.parametrize("side", [0, 1])
 async def test_a_direction_that_fails_ends_the_other(side, counting, new_probe, autojump_clock):
     fails, other, boom = new_probe(), new_probe(), Unseen()

@@ -20,7 +20,7 @@ from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, CompositionError, ReuseError, without_cancelled
-from pullstream.modules.handles.handle import Held
+from pullstream.modules.handles.handle import Held, run_of
 from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.timely import BEGINNING
 
@@ -78,12 +78,12 @@ class Joint(Held, OfOneRun):
     @property
     def reads(self) -> Run | None:
         """The run of the reading end."""
-        return None if self.kernel is None else getattr(self.kernel, "run", None)
+        return run_of(self.kernel)
 
     @property
     def writes(self) -> Run | None:
         """The run of the writing end."""
-        return None if self.upstream is None else self.upstream.run
+        return run_of(self.upstream)
 
     def wake(self, *signals: Signal | None) -> None:
         """Make an end check again."""
@@ -102,6 +102,17 @@ class Joint(Held, OfOneRun):
         )
         self._program = running_program()
         self.used.add(end)
+
+    @override
+    def give_back(self, run: object) -> None:
+        if self.reads is run:
+            self.kernel = None
+            self.used.discard("source")
+        if self.writes is run:
+            self.upstream = None
+            self.used.discard("sink")
+        if not self.used:
+            self._program = None
 
     def opened(self) -> None:
         """Wake both ends, so that each waits for the other's run from now on."""

@@ -12,12 +12,19 @@ from pullstream.blueprint import Blueprint, OfOneRun, Site
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.parts.waking import Waking
+from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import running_program
 from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.traits import Traits
 from pullstream.errors import PullstreamError, ReuseError
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING, less_equal
+
+
+def run_of(kernel: Kernel[Any] | None) -> Run | None:
+    """The run of a kernel; None if it is not in one yet."""
+    return getattr(kernel, "run", None)
+
 
 K = TypeVar("K", bound=Kernel[Any], default=Kernel[Any])
 
@@ -65,6 +72,11 @@ class Grip(Held, OfOneRun, Generic[K]):
             )
         self._kernel = ref(kernel)
         self._program = running_program()
+
+    @override
+    def give_back(self, run: object) -> None:
+        if self._kernel is not None and run_of(self._kernel()) is run:
+            self._kernel = None
 
     @property
     def used(self) -> bool:

@@ -15,7 +15,7 @@ from pullstream.engine.parts.tasks import TaskKernel
 from pullstream.engine.traits import Traits
 from pullstream.errors import Abandoned, AskTimeout, Ended, ReuseError, without_cancelled
 from pullstream.modules.handles.duplex import Duplex
-from pullstream.modules.handles.handle import Held
+from pullstream.modules.handles.handle import Held, run_of
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely import BEGINNING
 
@@ -97,6 +97,10 @@ class Talk(Held, OfOneRun):
         """Set the reading or the writing direction, when it is opened; the reading one starts the conversation."""
         if self._directions.setdefault(type(direction), direction) is not direction:
             raise ReuseError(f"{self}, was opened a second time. Make another one for each run")
+
+    @override
+    def give_back(self, run: object) -> None:
+        self._directions = {kind: kernel for kind, kernel in self._directions.items() if run_of(kernel) is not run}
 
     async def run(self) -> None:
         """Run the conversation, and end it for both directions."""
