@@ -103,20 +103,6 @@ def method_of(module: Behaviour[Any], name: str) -> Callable[..., Any]:
 class Overrides:
     """The methods that a module's class overrides, and whether authors wrote them."""
 
-    __slots__ = (
-        "acquires",
-        "at_once",
-        "by_author",
-        "halts",
-        "placed",
-        "polled",
-        "produces",
-        "releases",
-        "trusted",
-        "waits",
-        "waits_itself",
-    )
-
     def __init__(self, cls: type[Behaviour[Any]]) -> None:
         def has_own(name: str) -> bool:
             return getattr(cls, name) is not vars(Behaviour)[name]
