@@ -145,14 +145,6 @@ def test_few_names_at_the_top():
     assert len(ps.__all__) <= 120
 
 
-def test_a_program_may_probe_for_names():
-    """A missing name is missing for `hasattr`, `getattr` and import."""
-    assert not hasattr(ps, "live")
-    assert getattr(ps, "nothing_of_the_kind", None) is None
-    with pytest.raises(ImportError, match="cannot import name 'zzzzzz'"):
-        exec("from pullstream import zzzzzz")
-
-
 def module(path):
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
