@@ -73,15 +73,16 @@ class DeltaTable(LakeTable):
 
     def _restored(self, count: int) -> bool:
         """Whether the table was restored to a version before the last recorded time, as far as the log goes back."""
-        version = self.delta.version()
+        version, until = self.delta.version(), 1 << 63
         for commit in chain.from_iterable(map(self.delta.history, (1, 100, None))):
-            if commit["version"] <= version:
+            if commit["version"] <= version and commit.get("timestamp", 0) <= until:
                 if commit.get("operation") == "RESTORE":
-                    # Restored to a time, it has no version.
-                    version = int(commit["operationParameters"].get("version") or -1)
+                    # Spark logs a time without its zone: such a restore goes unnoticed.
+                    to = commit["operationParameters"]
+                    version, until = int(to.get("version") or version), int(to.get("datetime") or until)
                 elif f"{MARK}.number" in commit:
                     return int(commit[f"{MARK}.number"]) < count
-        return version < 0
+        return False
 
     @override
     def is_unknown(self, exc: Exception) -> bool:

@@ -157,7 +157,8 @@ def _restored(metadata: Any) -> bool:
     id = metadata.current_snapshot_id
     while id in snapshots and not numbers.get(id):
         id = snapshots[id].parent_snapshot_id
-    return (id is None or id in snapshots) and numbers.get(id, 0) < max(numbers.values(), default=0)
+    # A snapshot has no parent also if that has expired.
+    return id in snapshots and numbers[id] < max(numbers.values())
 
 
 def _driver(name: str) -> Any:

@@ -1,5 +1,6 @@
 """Tables in Delta Lake and Iceberg, while others maintain them."""
 
+import datetime as dt
 import sqlite3
 
 import pytest
@@ -72,7 +73,24 @@ def test_a_restored_table(base):
     assert sold(base) == [1, 2]
     assert write(sales(9), base, mode="replace_time", time="day") == [0, 1, 2]
     assert write(sales(12), base) == [3]
+    if base.kind == "delta":
+        before = dt.datetime.now(dt.UTC)
+        base.table("sales").delete()
+        base.table("sales").restore(before)
+        assert write(sales(12), base) == []
     assert sold(base) == list(range(12))
+
+
+@pytest.mark.parametrize("base", ["iceberg"], indirect=True)
+def test_a_table_with_expired_snapshots_was_not_restored(base):
+    write(sales(6), base)
+    base.table("sales").delete("sold = 0")
+    table = base.table("sales")
+    first, *expired, _ = (each.snapshot_id for each in table.snapshots())
+    with table.manage_snapshots() as snapshots:
+        snapshots.create_tag(first, "kept")
+    base.table("sales").maintenance.expire_snapshots().by_ids(expired).commit()
+    assert write(sales(9), base) == [2]
 
 
 @pytest.mark.parametrize("base", PACKAGES, indirect=True)
