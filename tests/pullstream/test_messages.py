@@ -949,6 +949,8 @@ MISTAKES = [
     (ps.map(lambda n: n.date), "datetime.fromtimestamp(row.at / 1_000_000, UTC)"),
     (ps.map(lambda n: n.price), "'price'\nraised in map"),
     (ps.values(["9:00", "10:00"], time=str), "letter by letter"),
+    (ps.values(["a", "b"], time=frozenset), "Neither time is before the other", "merge these (R12)"),
+    (script(*(ps.Batch(frozenset(name), [name]) for name in "ab")), "merge these; your own module can take ctx.hold("),
     (ps.merge(ps.values([1], time=int), ps.values("a", time=str)), "times of one type, with time=, stamp"),
     (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record.price)), "write value['price']"),
     (ps.pipe(ps.values([{}, {"a": 1}]), ps.sort_by_time()), "no common order: give a key"),

@@ -11,7 +11,7 @@ from typing_extensions import override
 from pullstream.blueprint import Site
 from pullstream.engine.keeping import Keeping
 from pullstream.engine.sidecar.counters import EdgeCount, Metered
-from pullstream.engine.sidecar.order_advice import check_time, order_advice
+from pullstream.engine.sidecar.order_advice import NO_ORDER, check_time, order_advice
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.frames import shown
@@ -456,14 +456,16 @@ class Location(Metered):
         elif not self.holds(time):
             if capability is NOTHING:
                 raise CapabilityError(f"{self}, answered at {time!r}, and holds {self.held or 'nothing'} (R12)", time)
-            advice = "Sort it, or leave its times to ps.stamp(..., lateness=...) downstream"
-            if not self.traits.trusted or self.traits.carries is Carries.MAYBE:
+            advice = order_advice(capability, time) or (
+                "Sort it, or leave its times to ps.stamp(..., lateness=...) downstream"
+            )
+            if advice != NO_ORDER and (not self.traits.trusted or self.traits.carries is Carries.MAYBE):
                 # A user's own module.
                 advice += f"; your own module can take ctx.hold({time!r}) before it continues"
             answered = f"{shown(values[0])}, at {time!r}," if len(values) else f"at {time!r}"
             raise CapabilityError(
                 f"{self}, went back in time: it answered {answered} after promising that nothing before "
-                f"{capability!r} would come. {order_advice(capability, time) or advice} (R12)",
+                f"{capability!r} would come. {advice} (R12)",
                 time,
             )
 

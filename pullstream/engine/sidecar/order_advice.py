@@ -5,10 +5,11 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from pullstream.errors import CapabilityError
+from pullstream.timely import less_equal
 
 
 def order_advice(*times: Hashable) -> str:
-    """The advice for a NaN, which is neither before nor after any other time, or for times in a misleading order.
+    """The advice for times of which neither is before the other, or for times in a misleading order.
 
     The latter are strings, and the hour that a zone's clock shows twice. For other times the advice is empty.
     """
@@ -28,7 +29,14 @@ def order_advice(*times: Hashable) -> str:
             "When summer time ends, a zone's clock shows an hour twice, and Python compares datetimes of one zone by "
             "its clock: convert them with time.astimezone(UTC)"
         )
-    return NO_ORDER if any(map(has_nan, times)) else ""
+    if any(map(has_nan, times)):
+        return NO_ORDER
+    if less_equal(before, after) or less_equal(after, before):
+        return ""
+    return (
+        "Neither time is before the other, and a source emits times in order: split the values into several sources, "
+        "each of them in order, and merge these"
+    )
 
 
 NO_ORDER: Final = "NaN cannot be ordered: give its value another time, or leave the value out"
