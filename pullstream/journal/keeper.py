@@ -185,6 +185,8 @@ class Keeper(StateSaver):
         memory = self._memories.get(location)
         if memory is None:
             memory = self._memories[location] = Memory(location, saves=True)
+            for port in location.ports:
+                port.notes = (*port.notes, memory.arrived)
             saved, node, path = self._saved, location.node, self.path
             notes = saved.notes.pop(node, [])
             memory.restore(

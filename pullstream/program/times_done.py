@@ -23,7 +23,7 @@ class TimesDone:
         self._most = FEW
         self._soon = soon
         for port in ports:
-            port.note = self._arrived
+            port.notes = (*port.notes, self._arrived)
 
     def _arrived(self, time: Hashable) -> None:
         self._under_way.add(time)

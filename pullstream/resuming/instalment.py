@@ -301,6 +301,8 @@ class InstalmentRun(StateSaver):
         memory = self._memories.get(location)
         if memory is None:
             memory = self._memories[location] = Memory(location, saves=True)
+            for port in location.ports:
+                port.notes = (*port.notes, memory.arrived)
             saved, node = self._kept, location.node
             memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)
         return memory

@@ -170,8 +170,12 @@ class Memory(_Noting):
         return self
 
     def leave(self, event: object) -> None:
+        """Note that a task has got an event, as `arrived` does for its times; the end of the stream has none."""
+        self.arrived(getattr(event, "time", _NONE) if getattr(event, "uniform", True) else _NONE)
+
+    def arrived(self, time: object) -> None:
         """Note that a task has got something: if that is at another time, the task must call `at` before a change."""
-        if self._open and not (getattr(event, "uniform", True) and getattr(event, "time", _NONE) == self._time):
+        if self._open and time != self._time:
             # Another task may read ahead of the one that changes the memory.
             self._open = self._task not in (None, trio.lowlevel.current_task())
 

@@ -47,7 +47,7 @@ class ReceivedTimes:
         self._most = FEW
         location.holding = self._held
         for port in location.ports:
-            port.note = self._arrived
+            port.notes = (*port.notes, self._arrived)
 
     def _arrived(self, time: Hashable) -> None:
         self._times.add(time)

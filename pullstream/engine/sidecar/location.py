@@ -122,8 +122,7 @@ class Claim:
             else:
                 self.port.enter(self)
             self.stamped = time
-            note = self.port.note
-            if note is not None:
+            for note in self.port.notes:
                 note(time)
         self.live = True
 
@@ -156,9 +155,9 @@ class Claim:
             return
         self.count_least(batch.least)
         self._all = batch.times
-        if self.port.note is not None:
+        for note in self.port.notes:
             for time in dict.fromkeys(batch.times):
-                self.port.note(time)
+                note(time)
 
     @property
     def counted(self) -> Sequence[Hashable]:
@@ -208,8 +207,8 @@ class Claim:
 class Port(EdgeCount):
     """An input of a module, its place in the graph, and the counts of what arrives there."""
 
-    note: Callable[[Hashable], object] | None = None
-    """Called with every time that arrives here."""
+    notes: Sequence[Callable[[Hashable], object]] = ()
+    """Functions that are called with every time that arrives here."""
     claim: Claim | None = None
     """The first lane of the module that has this input."""
     _most = FEW

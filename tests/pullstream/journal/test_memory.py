@@ -129,12 +129,37 @@ async def counting(upstream, ctx, *, events):
             yield ps.Batch(event.time, [memory["n"]])
 
 
-@pytest.mark.parametrize("events", [True, False])
-def test_a_change_without_its_time_is_refused(path, events):
+@ps.transformer
+async def asking(upstream, ctx):
+    """Do the same without an iterator."""
+    memory = ctx.memory
+    while (batch := await upstream.ask(ctx.limit)) is not ps.DONE:
+        if not memory:
+            memory.at(batch.time)
+        memory["n"] = memory.get("n", 0) + len(batch.values)
+        yield ps.Batch(batch.time, [memory["n"]])
+
+
+@ps.transformer
+class Counting(ps.authoring.Kernel):
+    """Do the same in a kernel."""
+
+    async def produce(self, limit):
+        batch = await self.upstream.ask(limit)
+        if batch is ps.DONE:
+            return batch
+        if not self.memory:
+            self.memory.at(batch.time)
+        self.memory["n"] = self.memory.get("n", 0) + len(batch.values)
+        return ps.Batch(batch.time, [self.memory["n"]])
+
+
+@pytest.mark.parametrize("module", [counting(events=True), counting(events=False), asking(), Counting()], ids=str)
+def test_a_change_without_its_time_is_refused(path, module):
     """It would be saved as of the time before."""
     out = []
-    pipeline = ps.pipe(ps.values([0, 0, 1], time=int), counting(events=events), ps.drain(out.append))
-    with pytest.raises(ps.errors.JournalError, match=r"counting.*outside of a time: write memory\.at\(time\)\[key\]"):
+    pipeline = ps.pipe(ps.values([0, 0, 1], time=int), module, ps.drain(out.append))
+    with pytest.raises(ps.errors.JournalError, match=r"outside of a time: write memory\.at\(time\)\[key\]"):
         ps.run(pipeline, journal=path, limit=1)
     assert out == [1, 2]
 
