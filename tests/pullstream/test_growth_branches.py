@@ -123,6 +123,7 @@ SHAPES = {
     "group_by of windows that stay open": lambda n: into_groups(n, ps.sessions(10 * n)),
     "group_by of groups": lambda n: into_groups(n, ps.group_by(str, ps.prefetch(1))),
     "group_by with a function": lambda n: into_groups(n, lambda _: ps.pipe(ps.prefetch(1), ps.tumbling(10 * n))),
+    "group_by with a function, later": lambda n: into_groups(n, lambda _: ps.pipe(ps.prefetch(1), ps.delay(1))),
 }
 
 

@@ -136,7 +136,7 @@ async def test_a_group_holds_the_times_of_its_values_and_emits_a_window_when_it_
             running.progress.frontier()
         assert (running.progress.frontier(), out) == (Antichain([10]), [])
         await trio.sleep(6)
-        assert (running.progress.frontier(), out) == (Antichain([12]), [10, 10])
+        assert (running.progress.frontier(), out) == (Antichain([20]), [10, 10])
         given.advance(20)
         await trio.testing.wait_all_tasks_blocked()
         assert out == [10, 10, 20]
@@ -161,19 +161,49 @@ async def test_a_group_is_told_that_its_time_is_complete_beside_waits_for_times_
         given.end()
 
 
-async def test_a_group_that_is_busy_holds_the_time_of_a_value_that_waits_for_it(autojump_clock):
+def moved(time):
+    return Product(*(part + 5 for part in time.parts))
+
+
+@pytest.mark.parametrize(("then", "at"), [(ps.map(int), lambda time: time), (ps.map_time(moved), moved)])
+async def test_a_group_that_is_busy_holds_the_time_of_a_value_that_waits_for_it(then, at, autojump_clock):
     """Also a time that is neither before nor after that of the value in work."""
     left, right = ps.pushable(9), ps.pushable(9)
-    group = ps.group_by(lambda _: 0, ps.map_async(after(5), 1))
+    group = ps.group_by(lambda _: 0, ps.pipe(ps.map_async(after(5), 1), then))
     async with ps.pipe(ps.merge(left, right), group, ps.drain()).open() as running:
         for given, time in (left, Product(1, 0)), (right, Product(0, 1)):
             await given.push(0, time=time)
             given.advance(Product(9, 9))
             await trio.testing.wait_all_tasks_blocked()
             running.progress.frontier()
-        assert running.progress.frontier() == Antichain([Product(1, 0), Product(0, 1)])
+        assert running.progress.frontier() == Antichain([at(Product(1, 0)), at(Product(0, 1))])
         left.end()
         right.end()
+
+
+async def test_a_value_that_waits_for_room_never_holds_a_time_that_its_group_leaves_out(autojump_clock):
+    given = ps.pushable(9)
+    group = ps.group_by(str, ps.pipe(ps.map_async(after(5), 1), ps.delay(3)), capacity=1)
+    async with ps.pipe(given, group, ps.drain()).open() as running:
+        for time in (1, 2):
+            await given.push(time, time=time)
+        given.advance(9)
+        for first in (4, 5):
+            await trio.testing.wait_all_tasks_blocked()
+            assert running.progress.frontier() == Antichain([first])
+            await trio.sleep(6)
+        given.end()
+
+
+async def test_a_function_of_times_in_a_row_fails_the_module_that_opens_the_row():
+    given = ps.pushable(9)
+    row = ps.pipe(ps.delay(1), ps.map_time(lambda time: 1 // (time - 8)))
+    with pytest.raises(ZeroDivisionError) as raised:
+        async with ps.pipe(given, ps.group_by(str, row), ps.drain()).open() as running:
+            given.advance(7)
+            running.progress.frontier()
+            await running.result()
+    assert raised.value.__notes__[0].startswith("raised in group_by, ")
 
 
 def test_a_function_makes_the_transformer():

@@ -10,6 +10,7 @@ import math
 import random
 from collections import defaultdict
 from contextlib import nullcontext
+from datetime import date, timedelta
 from itertools import combinations
 
 import attrs
@@ -18,6 +19,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import pullstream as ps
+from pullstream.conformance import Subject
 from pullstream.conformance.ready import COMBINING, SINKS, SOURCES, TRANSFORMERS
 from pullstream.engine.edge.edge import End
 from pullstream.engine.edge.rest import Rest
@@ -47,9 +49,20 @@ LATER = {
 }
 """Modules whose frontiers must begin before any time that can still come."""
 
+INNER = {
+    "delay": ps.delay(3),
+    "map_time": ps.pipe(ps.map_time(lambda n: n // 2), ps.prefetch(1)),
+    "to dates": ps.map_time(lambda n: date(2026, 1, 1) + timedelta(n)),
+    "tumbling": ps.tumbling(2),
+    "sessions": ps.pipe(ps.delay(1), ps.sessions(2)),
+}
+GROUPS = [
+    Subject(f"group_by, {name}", lambda group=group: ps.group_by(lambda n: n % 2, group))
+    for name, group in INNER.items()
+]
 SUBJECTS = {
     subject.name: subject
-    for subject in (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS)
+    for subject in (*SOURCES, *TRANSFORMERS, *COMBINING, *SINKS, *GROUPS)
     if subject not in SOURCES or subject.inputs
 }
 """All ready modules but sources without inputs: only these know when they have no more."""

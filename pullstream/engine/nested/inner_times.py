@@ -2,26 +2,29 @@
 
 An owner with one stream reads its frontier (`inner_frontier`) whenever a frontier is read outside. An owner with many
 keeps what it has read of each, and looks only at those where something has happened (`Opened`). What streams that are
-not open yet may emit follows from what may still arrive at the owner (`Unopened`).
+not open yet may emit follows from what may still arrive at the owner: by its own summaries if all ways through them are
+known and change the times (`ways_through`), otherwise `Unopened` tells.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, Union
+from itertools import chain
+from typing import Any, Final
 
-from pullstream.blueprint import Blueprint, Emits, OfOneRun, Sink, Source
+from pullstream.blueprint import Blueprint, Emits, Module, OfOneRun, Sink, Source
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.nesting import Mirrored
 from pullstream.engine.traits import PLAIN
-from pullstream.timely import BEGINNING, Antichain, MutableAntichain, Summary
+from pullstream.timely import BEGINNING, IDENTITY, Antichain, MutableAntichain, Summary
+from pullstream.timely.order import minimal
 
-Steps = list[Union[Summary, "list[Steps]", None]]
-"""The effect of modules on times, one after another: a summary, those of parts, or None if any time may follow."""
-Guard = Callable[[Summary], Summary]
-"""Makes a summary whose function, perhaps a user's, fails the owner and not the reader of a frontier."""
+Ways = Sequence[Summary]
+"""The least summaries of the ways through modules; none if any time may follow."""
+KEEPS: Final[Ways] = [IDENTITY]
+"""The way through modules that keep the times."""
 
 
 def follow_inner(
@@ -100,55 +103,55 @@ class Opened:
 class Unopened:
     """The times that may leave an inner stream that is not open yet; the owner holds them with those that are open.
 
-    A stream whose modules keep the times adds nothing to what may arrive at the owner. Any other may emit at earlier
-    times, and one that is not known yet at any time.
+    A stream that emits at no earlier times adds nothing to what may arrive at the owner; one that is not known yet may
+    emit at any time.
     """
 
-    def __init__(self, scope: Scope, location: Location, mirrored: Mirrored, known: Blueprint | None = None) -> None:
+    def __init__(self, scope: Scope, location: Location, mirrored: Mirrored, ways: Ways | None = None) -> None:
         self._sidecar, self._location = scope.sidecar, location
-        self._guard: Guard = partial(scope.sidecar.guarded, location)
-        self._steps = None if known is None else _steps(known, self._guard)
-        if self._steps != []:
+        self._ways: Ways | None = ways and scope.sidecar.guarded(location, ways)
+        if ways != KEEPS:
             scope.sidecar.nesting.await_opening(location, mirrored)
 
     def expect(self, blueprint: Blueprint) -> bool:
-        """Expect later streams to be like this one, unless it keeps the times and others did not; returns whether."""
-        steps = _steps(blueprint, self._guard)
-        self._steps = steps or self._steps or []
-        return not steps
+        """Expect later streams to be like this one, unless it emits at no earlier times and others did.
+
+        Returns whether that holds for this one.
+        """
+        ways = ways_through(blueprint, around=True)
+        if ways != KEEPS or self._ways is None:
+            self._ways = self._sidecar.guarded(self._location, ways)
+        return ways == KEEPS
 
     def times(self, arriving: Callable[[], Iterable[Hashable]] = lambda: (BEGINNING,)) -> Iterable[Hashable]:
         """The times that may leave it if only `arriving` may still arrive at the owner."""
         # In a loop, all modules keep the times.
-        if self._steps == [] or self._sidecar.nesting.in_loop(self._location):
+        if self._ways == KEEPS or self._sidecar.nesting.in_loop(self._location):
             return ()
-        return _after([None] if self._steps is None else self._steps, Antichain(arriving()))
+        if not self._ways:
+            return [BEGINNING] if Antichain(arriving()) else ()
+        results = [way.results_in(time) for time in arriving() for way in self._ways]
+        return Antichain(time for time in results if time is not None)
 
 
-def _after(steps: Steps, times: Antichain[Any]) -> Antichain[Any]:
-    for step in steps:
-        if step is None:
-            return Antichain([BEGINNING] if times else ())
-        if isinstance(step, list):
-            times = Antichain([*times, *(time for part in step for time in _after(part, times))])
-        else:
-            times = Antichain(later for time in times if (later := step.results_in(time)) is not None)
-    return times
-
-
-def _steps(blueprint: Blueprint, guard: Guard) -> Steps:
-    """The effect of modules on times, without those that keep them; a source may begin at any time."""
-    steps: Steps = [None] if isinstance(blueprint, Source) else []
+def ways_through(blueprint: Blueprint, *, around: bool = False) -> Ways:
+    """The ways through modules, and perhaps around them; a source may begin at any time."""
+    ways: Ways = [] if isinstance(blueprint, Source) else KEEPS
     for module in () if isinstance(blueprint, Sink) else blueprint.modules:
-        emits, traits = Emits.of(module), PLAIN
-        given = any(isinstance(part, (OfOneRun, Blueprint)) for part in module.parts)
-        if emits is Emits.AT_OTHER_TIMES or (emits is Emits.UNKNOWN and not given):
-            traits = getattr(module.made(), "traits", PLAIN)
-        if emits is Emits.AT_ANY_TIME or traits.sources:
-            steps.append(None)
-        elif emits is Emits.AT_OTHER_TIMES or traits.summaries:
-            row = (*traits.summaries, None)[0]
-            steps.append(guard(row) if isinstance(row, Summary) else None)
-        elif any(parts := [_steps(part, guard) for part in module.parts if isinstance(part, Blueprint)]):
-            steps.append(parts)
-    return steps
+        ways = ways and minimal(way.followed_by(step) for step in _row(module) for way in ways)
+    return minimal([*KEEPS, *ways]) if ways and around else ways
+
+
+def _row(module: Module) -> Ways:
+    """The ways through one module."""
+    emits, traits = Emits.of(module), PLAIN
+    given = any(isinstance(part, (OfOneRun, Blueprint)) for part in module.parts)
+    if emits is Emits.AT_OTHER_TIMES or (emits in {Emits.UNKNOWN, Emits.PER_TIME} and not given):
+        traits = getattr(module.made(), "traits", PLAIN)
+    if emits is Emits.AT_ANY_TIME or traits.sources:
+        return []
+    if emits is Emits.AT_OTHER_TIMES or traits.summaries:
+        row = (*traits.summaries, ())[0]
+        return [row] if isinstance(row, Summary) else row
+    parts = [ways_through(part) for part in module.parts if isinstance(part, Blueprint)]
+    return [*KEEPS, *chain(*parts)] if all(parts) else []

@@ -16,7 +16,7 @@ from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.frames import shown
 from pullstream.protocol import Batch
-from pullstream.timely import BEGINNING, Antichain, Summary, less_equal
+from pullstream.timely import BEGINNING, IDENTITY, Antichain, Summary, less_equal
 
 N = TypeVar("N")
 
@@ -496,14 +496,26 @@ class Location(Metered):
         if capability is not NOTHING:
             self.drop(capability)
 
-    def hold_until_looked(self, time: Hashable) -> None:
-        """Hold `time`, at which a value entered an inner stream, until the next read, unless an earlier one is held."""
-        if self._over or time in self._mirrored or any(less_equal(held, time) for held in self._mirrored):
+    def hold_until_looked(self, entered: Hashable) -> None:
+        """Hold what follows from the time of a value that entered an inner stream, until the next read.
+
+        A time is not held if an earlier one is.
+        """
+        if self._over:
             return
-        self.hold(time)
-        if isinstance(self._mirrored, frozenset):
-            self._mirrored = set(self._mirrored)
-        self._mirrored.add(time)
+        row = self.summaries[0] if self.summaries else IDENTITY
+        try:
+            times = [summary.results_in(entered) for summary in ((row,) if isinstance(row, Summary) else row)]
+        except BaseException as exc:  # noqa: BLE001 - a function of times must not interrupt an answer halfway
+            self._counts.stop_tracking(exc)
+            return
+        for time in times:
+            if time is None or time in self._mirrored or any(less_equal(held, time) for held in self._mirrored):
+                continue
+            self.hold(time)
+            if isinstance(self._mirrored, frozenset):
+                self._mirrored = set(self._mirrored)
+            self._mirrored.add(time)
         if len(self._mirrored) > self._most_mirrored:
             # Without waiters nothing is read, and a time that has passed would be held forever.
             self._most_mirrored = 2 * len(self._mirrored)

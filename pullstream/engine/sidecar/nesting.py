@@ -113,7 +113,7 @@ class Nesting(Generic[S]):
     def mirror(self, location: Location, mirrored: Mirrored, *, bound: bool = True) -> None:
         """Make a location hold the times that `mirrored` returns, until it ends; `bound` is as in `_bound`."""
         self.mirrors[location] = mirrored
-        location.mirroring = not location.summaries
+        location.mirroring = not location.cuts
         if bound:
             self.bind(location)
 

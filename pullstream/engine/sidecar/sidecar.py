@@ -39,6 +39,7 @@ from pullstream.timely import (
     TimelyError,
 )
 from pullstream.timely.order import in_one_order
+from pullstream.timely.summary import Path
 
 Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 
@@ -120,6 +121,8 @@ class Sidecar(Counts):
         """A summary whose function, perhaps a user's, fails its own module and not the reader of a frontier."""
         if not isinstance(summary, Summary):
             return [self.guarded(location, part) for part in summary]
+        if isinstance(summary, Path):
+            return Path(tuple(self.guarded(location, summary.steps)))
         if not isinstance(summary, MapTime):
             return summary
         function = summary.function

@@ -17,7 +17,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.nested.inner_inputs import Portion
 from pullstream.engine.nested.inner_streams import open_below
-from pullstream.engine.nested.inner_times import Opened, Unopened, inner_frontier
+from pullstream.engine.nested.inner_times import KEEPS, Opened, Unopened, Ways, inner_frontier, ways_through
 from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.fused import result_of
@@ -28,7 +28,7 @@ from pullstream.failures import caught
 from pullstream.modules.grouping.inline import InlineRow, Member, Place, members_of
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.protocol import Batch, Done
-from pullstream.timely import Antichain
+from pullstream.timely import IDENTITY, Antichain
 
 
 class _Group(Input):
@@ -59,6 +59,13 @@ class GroupBy(SideBySide[_Group]):
         self._catches = catches(on_error)
         self._key = key
         self._transformer = transformer
+        self._ways: Ways | None = None
+        if isinstance(transformer, Transformer):
+            # A value whose key fails is left out at its own time.
+            self._ways = ways_through(cast("Any", transformer), around=self._catches)
+            if self._ways and IDENTITY not in self._ways:
+                # What arrives never leaves unchanged: its times follow from summaries, and nothing is left to add.
+                self.traits, self._ways = attrs.evolve(self.traits, summaries=[self._ways]), KEEPS
         self._capacity = capacity
         self._groups: dict[Hashable, _Group] = {}
         self._dealt: list[Portion] = []
@@ -68,8 +75,7 @@ class GroupBy(SideBySide[_Group]):
 
     @override
     def placed(self) -> None:
-        known = cast("Any", self._transformer if isinstance(self._transformer, Transformer) else None)
-        self._unopened = Unopened(self.scope, self.location, self.mirrored, known)
+        self._unopened = Unopened(self.scope, self.location, self.mirrored, self._ways)
         self._opened = Opened(self, self.mirrored)
 
     @override
